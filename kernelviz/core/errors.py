@@ -1,0 +1,96 @@
+"""Errors that a user can act on.
+
+    KernelvizError
+    ├── UsageError            bad input: exit code 2, a message on the page
+    │   ├── UnknownName       no such op, variant, dtype, device …; names the nearest
+    │   ├── BadField          a field whose value cannot be used, with the remedy
+    │   └── DocumentError     a file that is not a kernelviz document, with the path of the field
+    ├── UnknownRun            no run of that id in this store
+    ├── DoesNotFit            a problem larger than the memory of the device
+    └── DeviceError           the device or its tools cannot be used, with the remedy
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class KernelvizError(Exception):
+    """Base of every error that kernelviz raises on purpose."""
+
+
+class UsageError(KernelvizError):
+    """The input cannot be used as it is; the message says which field and what instead."""
+
+
+class UnknownName(UsageError):
+    """A name that is not in a known set.
+
+    >>> print(UnknownName("variant", "triton_blokc", ["triton_block", "torch_eager"], of="op 'add'"))
+    no variant 'triton_blokc' of op 'add'; did you mean 'triton_block'? (known: triton_block, torch_eager)
+    """
+
+    def __init__(self, what: str, name: str, known: Iterable[str], *, of: str = "") -> None:
+        self.what, self.name, self.known = what, name, tuple(known)
+        self.nearest = nearest(name, self.known)
+        owner = f" of {of}" if of else ""
+        hint = f"; did you mean {self.nearest!r}?" if self.nearest else ";"
+        listed = ", ".join(self.known) if self.known else "none"
+        super().__init__(f"no {what} {name!r}{owner}{hint} (known: {listed})")
+
+
+class BadField(UsageError):
+    """A field whose value cannot be used.
+
+    >>> print(BadField("size n", "-3", "give a whole number of at least 1"))
+    size n: '-3' cannot be used; give a whole number of at least 1
+    """
+
+    def __init__(self, field: str, value: object, remedy: str) -> None:
+        self.field, self.value, self.remedy = field, value, remedy
+        super().__init__(f"{field}: {str(value)!r} cannot be used; {remedy}")
+
+
+class DocumentError(UsageError):
+    """A file that cannot be read as a kernelviz document; `path` is the field, as in ``$.results[3].cost``."""
+
+    def __init__(self, message: str, *, path: str = "$") -> None:
+        self.path = path
+        super().__init__(f"{path}: {message}" if path != "$" else message)
+
+
+class UnknownRun(KernelvizError):
+    """No run of that id in this store."""
+
+    def __init__(self, run_id: str) -> None:
+        self.run_id = run_id
+        super().__init__(
+            f"no run {run_id!r} here; runs live in the database of the machine that measured them "
+            "(`kernelviz device` names its path). Ask its owner for the document (`kernelviz run … --save FILE`)."
+        )
+
+
+class DoesNotFit(KernelvizError):
+    """A problem that needs more memory than the device has free; nothing was allocated."""
+
+    def __init__(self, needed_bytes: int, free_bytes: int, device: str) -> None:
+        self.needed_bytes, self.free_bytes = needed_bytes, free_bytes
+        super().__init__(
+            f"needs {needed_bytes / 2**30:.2f} GiB (inputs, outputs and the reference), "
+            f"{free_bytes / 2**30:.2f} GiB are free on {device}; choose smaller sizes"
+        )
+
+
+class DeviceError(KernelvizError):
+    """The device, its driver or a tool that it needs cannot be used; the message holds the remedy."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name most like `name`, or None when none is close.
+
+    >>> nearest("rmsnrom", ["add", "rmsnorm", "matmul"])
+    'rmsnorm'
+    """
+    found = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
+    return found[0] if found else None

@@ -1,0 +1,59 @@
+"""What happens to a run, told as it happens: from the worker to the store, and from the server to a page."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kernelviz.core.problem import Case, Struct
+from kernelviz.core.result import Result
+from kernelviz.core.run import Roof, Status
+
+Step = Literal["binding", "compiling", "checking", "measuring"]
+
+
+class RunQueued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="kind"):
+    """The run waits behind `ahead` problems of other runs."""
+
+    ahead: int
+
+
+class DeviceBusy(Struct, frozen=True, kw_only=True, tag="device_busy", tag_field="kind"):
+    """Another process holds the device; `holder` says who, for people."""
+
+    holder: str
+
+
+class WorkerStarting(Struct, frozen=True, kw_only=True, tag="worker_starting", tag_field="kind"):
+    """A worker is being started (importing torch takes seconds); `reason` says why a new one."""
+
+    reason: str
+
+
+class CaseStep(Struct, frozen=True, kw_only=True, tag="case_step", tag_field="kind"):
+    """A case entered a step. `fraction` is the share of the step that is done, where it is known."""
+
+    case: Case
+    step: Step
+    fraction: float | None = None
+
+
+class CaseDone(Struct, frozen=True, kw_only=True, tag="case_done", tag_field="kind"):
+    """A case has its result. A later one for the same case replaces it (more figures, more rounds)."""
+
+    result: Result
+
+
+class RoofDone(Struct, frozen=True, kw_only=True, tag="roof_done", tag_field="kind"):
+    """A roof of the device was measured."""
+
+    roof: Roof
+
+
+class RunEnded(Struct, frozen=True, kw_only=True, tag="ended", tag_field="kind"):
+    """Nothing more will come. `message` is set when the run ended for a reason of its own."""
+
+    status: Status
+    message: str = ""
+
+
+Event = RunQueued | DeviceBusy | WorkerStarting | CaseStep | CaseDone | RoofDone | RunEnded

@@ -1,0 +1,111 @@
+"""What is asked: a problem, the variants that solve it, the method, and the plan that holds them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+Direction = Literal["forward", "backward"]
+Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value"]
+Clock = Literal["burst", "sustained"]
+
+
+class Struct(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of every word that is stored: immutable, keyword-only, unknown fields ignored by readers."""
+
+
+class Problem(Struct, frozen=True, kw_only=True):
+    """An op with sizes, dtype, compute precision, direction and input data.
+
+    `compute` is the precision of the arithmetic where the dtype leaves a choice: ``ieee`` or ``tf32`` for an fp32
+    matrix product; None where there is no choice.
+
+    >>> Problem(op="add", sizes={"n": 1024}, dtype="fp32").key
+    'add fp32 n=1024'
+    """
+
+    op: str
+    sizes: dict[str, int]
+    dtype: str
+    compute: str | None = None
+    direction: Direction = "forward"
+    data: Data = "normal"
+
+    @property
+    def key(self) -> str:
+        """One line that is equal for equal problems, for dictionaries and for people."""
+        sizes = " ".join(f"{axis}={size}" for axis, size in self.sizes.items())
+        extra = [
+            text
+            for text, default in ((self.compute, None), (self.direction, "forward"), (self.data, "normal"))
+            if text is not None and text != default
+        ]
+        return " ".join([self.op, self.dtype, sizes, *extra])
+
+    @property
+    def precision(self) -> str:
+        """The precision that decides which compute roof applies: ``tf32`` for tf32 arithmetic, else the dtype."""
+        return "tf32" if self.compute == "tf32" else self.dtype
+
+
+class Case(Struct, frozen=True, kw_only=True):
+    """One problem solved by one variant."""
+
+    problem: Problem
+    variant: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.problem.key} | {self.variant}"
+
+
+class Cost(Struct, frozen=True, kw_only=True):
+    """What a problem must do at least: flop, and bytes with each input read once and each output written once.
+
+    >>> Cost(work_flop=1024, read_bytes=8192, written_bytes=4096).moved_bytes
+    12288
+    """
+
+    work_flop: int
+    read_bytes: int
+    written_bytes: int
+
+    @property
+    def moved_bytes(self) -> int:
+        return self.read_bytes + self.written_bytes
+
+
+class Method(Struct, frozen=True, kw_only=True):
+    """How times are taken. L2 is no part of it: which figure is the headline is chosen when shown.
+
+    `budget_s`: the most device time a case may take. `half_width`: relative half-width of the 95 % interval at which
+    measuring stops early. `seeds`: how many fills of the inputs the correctness gate checks.
+    """
+
+    clock: Clock = "burst"
+    budget_s: float = 1.0
+    half_width: float = 0.005
+    ratio_half_width: float = 0.002
+    seeds: int = 3
+
+
+class Plan(Struct, frozen=True, kw_only=True):
+    """Problems × variants on one device. `baseline` is the variant that speed-ups divide by.
+
+    `plugins`: paths of files with variants of one's own, imported in the worker only.
+    """
+
+    problems: tuple[Problem, ...]
+    variants: tuple[str, ...]
+    baseline: str
+    device: str
+    plugins: tuple[str, ...] = ()
+
+    def cases(self) -> list[Case]:
+        """Every case, problem by problem, in the order in which results are listed."""
+        return [Case(problem=p, variant=v) for p in self.problems for v in self.variants]
+
+    @property
+    def op(self) -> str:
+        return self.problems[0].op

@@ -1,0 +1,154 @@
+"""What came back: timings with their samples, failures, accuracy, conditions, kernels. Times in seconds."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kernelviz.core.problem import Case, Cost, Problem, Struct
+
+Timer = Literal["cupti", "kineto", "events", "host"]
+LaunchMode = Literal["graph", "stream", "call"]
+Stage = Literal[
+    "unavailable", "compile", "out_of_memory", "wrong", "impossible", "crash", "timeout", "cancelled", "error"
+]
+
+
+class Block(Struct, frozen=True, kw_only=True):
+    """A group of consecutive samples taken in one go (one graph replay). `round` pairs blocks of different variants.
+
+    `clock_hz` is the SM clock measured inside the block, None where the device has no such counter.
+    """
+
+    size: int
+    started_s: float
+    clock_hz: float | None = None
+    round: int | None = None
+
+
+class Figure(Struct, frozen=True, kw_only=True):
+    """A time with its 95 % interval and the samples behind it, in order.
+
+    `low` and `high` are None when there were too few blocks for an interval. `samples` and `blocks` are None when
+    another tool's file did not say.
+    """
+
+    estimate: float
+    low: float | None = None
+    high: float | None = None
+    samples: tuple[float, ...] | None = None
+    blocks: tuple[Block, ...] | None = None
+    timer: Timer | None = None
+    launch: LaunchMode | None = None
+    method: str | None = None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the interval as a fraction of the estimate."""
+        if self.low is None or self.high is None or self.estimate <= 0:
+            return None
+        return (self.high - self.low) / 2 / self.estimate
+
+
+class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
+    """The figures of a case. The headline is `device_cold_s`; what was not measured is None.
+
+    `again_s` is the baseline's second series in the same rounds: a live A/A comparison, the noise floor of verdicts.
+    """
+
+    device_cold_s: Figure | None = None
+    device_warm_s: Figure | None = None
+    busy_s: Figure | None = None
+    call_eager_s: Figure | None = None
+    enqueue_s: Figure | None = None
+    call_graph_s: Figure | None = None
+    loop_s: Figure | None = None
+    again_s: Figure | None = None
+    other_times: dict[str, Figure] = {}
+
+
+class Failure(Struct, frozen=True, kw_only=True, tag="failure", tag_field="kind"):
+    """Why a case has no usable time. A wrong variant keeps the time it took in `timing`, marked wrong."""
+
+    stage: Stage
+    message: str
+    timing: Timing | None = None
+
+
+Outcome = Timing | Failure
+
+
+class Accuracy(Struct, frozen=True, kw_only=True):
+    """The comparison with the float64 reference, worst over all seeds and outputs.
+
+    `worst_of_bound`: the largest |error| / bound, at most 1 when passed. A quantity that is not finite is None and
+    counted in `not_finite` (elements where one side is NaN or Inf and the other is not).
+    """
+
+    passed: bool
+    relative_l2: float | None
+    max_abs: float | None
+    worst_of_bound: float | None
+    not_finite: int = 0
+    unwritten: int = 0
+    seeds: int = 0
+    rule: str = ""
+    message: str = ""
+
+
+class Conditions(Struct, frozen=True, kw_only=True):
+    """Context read beside a measurement, never inside it. `other_processes` is None when it could not be known."""
+
+    sm_clock_hz: float | None = None
+    memory_clock_hz: float | None = None
+    power_w: float | None = None
+    temperature_c: float | None = None
+    event_reasons: tuple[str, ...] = ()
+    other_processes: int | None = None
+    threads: int | None = None
+    read_at: str | None = None
+    retried_blocks: int = 0
+    notes: tuple[str, ...] = ()
+
+
+class Kernel(Struct, frozen=True, kw_only=True):
+    """One kernel of one call, as the tracer saw it; `duration_s` is its median over the samples."""
+
+    name: str
+    duration_s: float | None = None
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    registers_per_thread: int | None = None
+    shared_memory_bytes: int | None = None
+
+
+class Preparation(Struct, frozen=True, kw_only=True):
+    """What happened before the first sample, never part of one: binding (allocation, compiling) and the first call."""
+
+    bind_s: float | None = None
+    first_call_s: float | None = None
+    check_s: float | None = None
+
+
+class Result(Struct, frozen=True, kw_only=True):
+    """Case + outcome + accuracy + conditions + kernels launched + digest of the variant's source."""
+
+    problem: Problem
+    variant: str
+    outcome: Outcome
+    accuracy: Accuracy | None = None
+    cost: Cost | None = None
+    conditions: Conditions | None = None
+    kernels: tuple[Kernel, ...] = ()
+    preparation: Preparation | None = None
+    backend: str | None = None
+    source_digest: str | None = None
+    measured_at: str | None = None
+
+    @property
+    def case(self) -> Case:
+        return Case(problem=self.problem, variant=self.variant)
+
+    @property
+    def timing(self) -> Timing | None:
+        """The timing of a correct result; a wrong one has none here, so that it cannot win by accident."""
+        return self.outcome if isinstance(self.outcome, Timing) else None

@@ -1,0 +1,139 @@
+"""Sizes as people write them: ``4096``, ``1024,2048``, ``2^10..2^24``, ``128..1024:128``, ``2^27/n``."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+
+from kernelviz.core.errors import BadField, UnknownName
+
+MAX_PROBLEMS = 2048
+"""A plan holds at most this many problems; more is a slip of the keyboard, not a sweep."""
+_LARGEST = 2**48
+
+_REMEDY = "write a whole number (4096, 2^20), a list (64,128), a sweep (2^10..2^24 or 128..1024:128) or an expression of other axes (2^27/n)"
+
+_BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.floordiv,
+    ast.FloorDiv: operator.floordiv,
+}
+
+
+def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, int]]:
+    """Every combination of sizes that `texts` (one expression an axis) describes, first axis outermost.
+
+    Errors: BadField for text that cannot be read or a size below 1, UnknownName for an axis the op does not have.
+
+    >>> expand(("n",), {"n": "2^10..2^12"})
+    [{'n': 1024}, {'n': 2048}, {'n': 4096}]
+    >>> expand(("m", "n"), {"n": "64,128", "m": "2^10/n"})
+    [{'m': 16, 'n': 64}, {'m': 8, 'n': 128}]
+    """
+    for axis in texts:
+        if axis not in axes:
+            raise UnknownName("axis", axis, axes)
+    for axis in axes:
+        if not texts.get(axis, "").strip():
+            raise BadField(f"size {axis}", texts.get(axis, ""), _REMEDY)
+    independent = [a for a in axes if not _names(a, texts[a])]
+    dependent = [a for a in axes if a not in independent]
+    combined: list[dict[str, int]] = [{}]
+    for axis in independent:
+        listed = values(axis, texts[axis])
+        if len(combined) * len(listed) > MAX_PROBLEMS:
+            raise BadField(f"size {axis}", texts[axis], f"a plan holds at most {MAX_PROBLEMS} problems; sweep fewer sizes")
+        combined = [{**sizes, axis: value} for sizes in combined for value in listed]
+    for sizes in combined:
+        left = list(dependent)
+        while left:
+            ready = [a for a in left if _names(a, texts[a]) <= sizes.keys()]
+            if not ready:
+                unknown = sorted(_names(left[0], texts[left[0]]) - set(axes))
+                if unknown:
+                    raise UnknownName("axis", unknown[0], axes)
+                raise BadField(f"size {left[0]}", texts[left[0]], "an axis cannot depend on itself")
+            for axis in ready:
+                sizes[axis] = _checked(axis, texts[axis], _evaluate(axis, texts[axis], sizes))
+                left.remove(axis)
+    return [{axis: sizes[axis] for axis in axes} for sizes in combined]
+
+
+def values(axis: str, text: str) -> list[int]:
+    """The sizes of one axis, in the order written, without repeats.
+
+    >>> values("n", "128..512:128"), values("n", "3, 2^4")
+    ([128, 256, 384, 512], [3, 16])
+    """
+    found: list[int] = []
+    for part in text.split(","):
+        if ".." in part:
+            found += _sweep(axis, part)
+        else:
+            found.append(_checked(axis, part, _evaluate(axis, part, {})))
+    return list(dict.fromkeys(found))
+
+
+def _sweep(axis: str, text: str) -> list[int]:
+    ends, _, step = text.partition(":")
+    low_text, _, high_text = ends.partition("..")
+    low = _checked(axis, text, _evaluate(axis, low_text, {}))
+    high = _checked(axis, text, _evaluate(axis, high_text, {}))
+    if high < low:
+        raise BadField(f"size {axis}", text.strip(), "a sweep goes from its smaller to its larger end")
+    if step.strip():
+        width = _checked(axis, text, _evaluate(axis, step, {}))
+        if (high - low) // width >= MAX_PROBLEMS:
+            raise BadField(f"size {axis}", text.strip(), f"a plan holds at most {MAX_PROBLEMS} problems; use a larger step")
+        return list(range(low, high + 1, width))
+    found = [low]
+    while found[-1] * 2 <= high:
+        found.append(found[-1] * 2)
+    return found
+
+
+def _parse(axis: str, text: str) -> ast.expr:
+    if len(text) > 200:
+        raise BadField(f"size {axis}", text[:40] + "…", _REMEDY)
+    try:
+        return ast.parse(text.strip().replace("^", "**"), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        raise BadField(f"size {axis}", text.strip(), _REMEDY) from None
+
+
+def _names(axis: str, text: str) -> set[str]:
+    if ".." in text or "," in text:
+        return set()
+    return {node.id for node in ast.walk(_parse(axis, text)) if isinstance(node, ast.Name)}
+
+
+def _evaluate(axis: str, text: str, sizes: Mapping[str, int]) -> int:
+    def value(node: ast.expr) -> int:
+        match node:
+            case ast.Constant(value=int(number)) if not isinstance(number, bool):
+                return number
+            case ast.Name(id=name) if name in sizes:
+                return sizes[name]
+            case ast.BinOp(left=left, op=ast.Pow(), right=right):
+                base, exponent = value(left), value(right)
+                if not (0 <= exponent <= 48 and 0 <= base <= 2**24):
+                    raise BadField(f"size {axis}", text.strip(), "powers go up to 2^48")
+                return int(base**exponent)
+            case ast.BinOp(left=left, op=op, right=right) if type(op) in _BINARY:
+                try:
+                    return _BINARY[type(op)](value(left), value(right))
+                except ZeroDivisionError:
+                    raise BadField(f"size {axis}", text.strip(), "it divides by zero") from None
+            case _:
+                raise BadField(f"size {axis}", text.strip(), _REMEDY)
+
+    return value(_parse(axis, text))
+
+
+def _checked(axis: str, text: str, value: int) -> int:
+    if not 1 <= value <= _LARGEST:
+        raise BadField(f"size {axis}", text.strip(), f"a size is at least 1 and at most 2^48, this gives {value}")
+    return value

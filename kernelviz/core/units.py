@@ -1,0 +1,103 @@
+"""Quantities for people: SI prefixes where a number is shown, and nowhere else."""
+
+from __future__ import annotations
+
+_TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
+
+
+def significant(value: float, digits: int = 4) -> str:
+    """`value` with that many significant digits, never in scientific notation below 1e15.
+
+    >>> significant(44.5678), significant(1234567), significant(0.012345)
+    ('44.57', '1234567', '0.01235')
+    """
+    if value == 0:
+        return "0"
+    text = f"{value:.{digits}g}"
+    if "e" not in text:
+        # 'g' drops trailing zeros; a measurement keeps them: 4.360 is not 4.36.
+        whole = len(text.split(".")[0].lstrip("-"))
+        return f"{value:.{max(digits - whole, 0)}f}" if abs(value) >= 1 else f"{value:.{digits}g}"
+    return f"{value:.0f}" if abs(value) >= 1 else f"{value:.{digits}g}"
+
+
+def seconds(value_s: float | None, digits: int = 4) -> str:
+    """A time with its unit.
+
+    >>> seconds(4.36e-6), seconds(0.000181412), seconds(None)
+    ('4.360 µs', '181.4 µs', 'unknown')
+    """
+    if value_s is None:
+        return "unknown"
+    for scale, unit in _TIME:
+        if abs(value_s) >= scale:
+            return f"{significant(value_s / scale, digits)} {unit}"
+    return f"{significant(value_s / 1e-9, digits)} ns"
+
+
+def rate(value: float | None, unit: str, digits: int = 4) -> str:
+    """A rate with SI prefix.
+
+    >>> rate(4.46e12, "B/s"), rate(798e12, "FLOP/s")
+    ('4.460 TB/s', '798.0 TFLOP/s')
+    """
+    if value is None:
+        return "unknown"
+    for scale, prefix in _SI:
+        if abs(value) >= scale:
+            return f"{significant(value / scale, digits)} {prefix}{unit}"
+    return f"{significant(value, digits)} {unit}"
+
+
+def gigabytes_per_s(value: float | None, digits: int = 4) -> str:
+    """Bandwidth in the field's usual unit, GB/s (1e9).
+
+    >>> gigabytes_per_s(4.0923e12)
+    '4092 GB/s'
+    """
+    return "unknown" if value is None else f"{significant(value / 1e9, digits)} GB/s"
+
+
+def size_bytes(value: float | None) -> str:
+    """A memory size in binary units.
+
+    >>> size_bytes(3 * 2**30), size_bytes(100)
+    ('3.00 GiB', '100 B')
+    """
+    if value is None:
+        return "unknown"
+    for scale, unit in _BINARY:
+        if value >= scale:
+            return f"{value / scale:.2f} {unit}"
+    return f"{value:.0f} B"
+
+
+def percent(fraction: float | None, digits: int = 1) -> str:
+    """A share as percent.
+
+    >>> percent(0.9634)
+    '96.3 %'
+    """
+    return "unknown" if fraction is None else f"{fraction * 100:.{digits}f} %"
+
+
+def clock(value_hz: float | None) -> str:
+    """A clock in MHz.
+
+    >>> clock(1.98e9)
+    '1980 MHz'
+    """
+    return "clock unknown" if value_hz is None else f"{value_hz / 1e6:.0f} MHz"
+
+
+def power_of_two(value: int) -> str:
+    """A count with thin grouping, and as a power of two where it is one of at least 1024.
+
+    >>> power_of_two(1048576), power_of_two(1000000), power_of_two(64)
+    ('2^20', '1,000,000', '64')
+    """
+    if value >= 1024 and value & (value - 1) == 0:
+        return f"2^{value.bit_length() - 1}"
+    return f"{value:,}"

@@ -1,0 +1,1 @@
+"""Pure arithmetic on results: rates, roofs, statistics, verdicts. No torch, no I/O, no rounding."""

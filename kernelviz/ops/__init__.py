@@ -1,0 +1,24 @@
+"""What can be measured: one folder a family, each ending with ``OPS``, a tuple of ops with their variants.
+
+There is no registry. `catalogue()` reads every folder's OPS and returns a mapping, so that a reload or a plug-in
+leaves no stale or doubled entry. Importing this package or any family's ``__init__`` loads neither torch nor triton.
+"""
+
+from __future__ import annotations
+
+from kernelviz.ops.catalogue import catalogue, op_named, with_plugins
+from kernelviz.ops.op import Axis, Launch, Op, Preset, Tensors, TensorSpec, Variant, variant
+
+__all__ = [
+    "Axis",
+    "Launch",
+    "Op",
+    "Preset",
+    "TensorSpec",
+    "Tensors",
+    "Variant",
+    "catalogue",
+    "op_named",
+    "variant",
+    "with_plugins",
+]
