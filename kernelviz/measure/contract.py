@@ -1,0 +1,50 @@
+"""What the worker asks of a measuring session, so that tests can put another one in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from kernelviz.core.events import Event
+from kernelviz.core.problem import Method, Problem
+from kernelviz.core.run import Environment
+
+Emit = Callable[[Event], None]
+Stop = Callable[[], bool]
+"""Asked between blocks, never inside one; True ends the measurement."""
+
+
+class Session(Protocol):
+    """A device with everything bound to it, for the life of one worker process."""
+
+    def environment(self) -> Environment:
+        """The device and the software around it, as this process sees them (imports torch). No roofs: the store has them."""
+        ...
+
+    def measure(
+        self, problem: Problem, variants: tuple[str, ...], baseline: str, method: Method, emit: Emit, stop: Stop
+    ) -> None:
+        """Measure the variants of one problem. Emits CaseStep when a case enters a step and CaseDone for every case.
+
+        Variants that are quick to prepare come first; late ones join in rounds with the baseline, whose result may be
+        emitted again. A stop gives the cases without result Failure(cancelled).
+        """
+        ...
+
+    def calibrate(self, emit: Emit, stop: Stop) -> None:
+        """Measure the roofs of the device; emits RoofDone for each."""
+        ...
+
+    def launch(self, problem: Problem, variant: str, calls: int) -> None:
+        """Bind, then flush and call that many times with no tracer attached (to point ncu at)."""
+        ...
+
+    @property
+    def spoilt(self) -> str | None:
+        """Why this process must be replaced before the next problem (a sticky CUDA error, memory that stays high, tracer
+        worn out), or None."""
+        ...
+
+
+OpenSession = Callable[[str, tuple[str, ...]], Session]
+"""open_session(device_id, plugin_paths) -> Session. The real one is kernelviz.measure.session:open_session."""
