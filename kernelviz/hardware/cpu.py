@@ -1,0 +1,100 @@
+"""The processor of this machine, from /proc, /sys and psutil."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import socket
+from pathlib import Path
+
+import psutil
+
+from kernelviz.core.run import Device
+
+PROC = Path("/proc")
+SYS = Path("/sys")
+
+
+def cpu() -> Device:
+    """The processor as a device; `memory_bytes` is the smaller of the machine's memory and the container's limit."""
+    return Device(
+        id="cpu",
+        kind="cpu",
+        name=name(),
+        uuid=machine_uuid(),
+        memory_bytes=memory_bytes(),
+        last_level_cache_bytes=last_level_cache_bytes(),
+        threads=threads(),
+    )
+
+
+def name(proc: Path = PROC) -> str:
+    """The model name that the kernel reports, else the architecture."""
+    try:
+        for line in (proc / "cpuinfo").read_text().splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name" and value.strip():
+                return value.strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine() or "CPU"
+
+
+def threads() -> int:
+    """Hardware threads that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not Linux
+        return os.cpu_count() or 1
+
+
+def last_level_cache_bytes(sys: Path = SYS) -> int | None:
+    """Size of the data cache with the highest level, summed over its instances that this process may use.
+
+    A flush must read more than all of them together hold. None where the kernel does not say.
+    """
+    found: dict[str, tuple[int, int]] = {}
+    for index in sys.glob("devices/system/cpu/cpu[0-9]*/cache/index*"):
+        try:
+            if (index / "type").read_text().strip() == "Instruction":
+                continue
+            level = int((index / "level").read_text())
+            size = _size_bytes((index / "size").read_text().strip())
+            sharers = (index / "shared_cpu_list").read_text().strip()
+        except (OSError, ValueError):
+            continue
+        found[f"{level}:{sharers}"] = (level, size)
+    if not found:
+        return None
+    highest = max(level for level, _ in found.values())
+    return sum(size for level, size in found.values() if level == highest)
+
+
+def _size_bytes(text: str) -> int:
+    """
+    >>> _size_bytes("32768K"), _size_bytes("512")
+    (33554432, 512)
+    """
+    scales = {"K": 2**10, "M": 2**20, "G": 2**30}
+    return int(text[:-1]) * scales[text[-1]] if text[-1:] in scales else int(text)
+
+
+def memory_bytes(sys: Path = SYS) -> int:
+    """Memory that this process can use at most."""
+    total = int(psutil.virtual_memory().total)
+    for limit in (sys / "fs/cgroup/memory.max", sys / "fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            return min(total, int(limit.read_text()))
+        except (OSError, ValueError):  # no such group, or "max"
+            continue
+    return total
+
+
+def machine_uuid(identity: Path = Path("/etc/machine-id")) -> str:
+    """An identifier that stays the same on this machine; the machine id itself is not shown, as its manual asks."""
+    try:
+        known = identity.read_text().strip()
+    except OSError:
+        known = ""
+    return "CPU-" + hashlib.sha256(f"kernelviz:{known or socket.gethostname()}".encode()).hexdigest()[:24]

@@ -1,0 +1,193 @@
+"""Which devices there are, which of them can be used, and what a variant lacks on one of them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kernelviz.core.run import Device
+from kernelviz.hardware import nvml
+from kernelviz.hardware.cpu import cpu
+from kernelviz.hardware.toolchain import TorchBuild, no_c_compiler, no_cxx_compiler, no_nvrtc, no_triton, torch_build
+
+# CUDA C++ Programming Guide, "Compute Capabilities": FP32 cores of one multiprocessor.
+_CORES_A_MULTIPROCESSOR = {(7, 0): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 7): 128, (8, 9): 128, (9, 0): 128}
+_LEAST_CAPABILITY = (7, 5)
+"""CUDA 13 builds for Turing and later (CUDA 13.0 release notes)."""
+
+
+def discover() -> tuple[Device, ...]:
+    """The devices of this machine, GPUs first in CUDA's numbering, ``cpu`` always last. Never raises."""
+    return (*gpus(), cpu())
+
+
+def gpu_problem() -> str:
+    """Why no GPU can be measured here, in a sentence with the remedy; empty when one can."""
+    library = nvml.opened()
+    if library.library is None:
+        return library.problem
+    found = gpus()
+    if not found:
+        hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+        if hidden is not None:
+            return f"CUDA_VISIBLE_DEVICES={hidden!r} hides every GPU of this machine; unset it"
+        return "the NVIDIA driver sees no GPU"
+    return "" if any(g.usable for g in found) else found[0].reason
+
+
+def gpus() -> tuple[Device, ...]:
+    """The NVIDIA GPUs that CUDA would number from 0, also those that cannot be used, with the reason."""
+    library = nvml.opened().library
+    if library is None:
+        return ()
+    count = nvml.ask(library.nvmlDeviceGetCount) or 0
+    handles = [h for i in range(count) if (h := nvml.ask(library.nvmlDeviceGetHandleByIndex, i)) is not None]
+    uuids = {nvml.text(nvml.ask(library.nvmlDeviceGetUUID, h)): h for h in handles}
+    driver = nvml.ask(library.nvmlSystemGetDriverVersion)
+    version = nvml.ask(library.nvmlSystemGetCudaDriverVersion_v2)
+    return tuple(
+        _gpu(library, number, uuid, uuids.get(uuid) or nvml.handle(uuid), driver, cuda_version(version))
+        for number, uuid in enumerate(visible(tuple(uuids), os.environ))
+    )
+
+
+def missing(needs: Iterable[str], device: Device) -> str | None:
+    """Why a variant with these needs (`kernelviz.ops.op.Need`) cannot run on that device, with the remedy, else None.
+
+    A GPU that cannot be used at all says so first, for every variant.
+    """
+    if not device.usable:
+        return device.reason
+    for need in needs:
+        reason = _missing(need, device)
+        if reason is not None:
+            return reason
+    return None
+
+
+def _missing(need: str, device: Device) -> str | None:
+    on_gpu = device.kind == "cuda"
+    match need:
+        case "cuda":
+            return None if on_gpu else _no_gpu()
+        case "triton":
+            return no_triton() or (no_c_compiler("Triton builds its launcher with it") if on_gpu else None)
+        case "nvrtc":
+            return no_nvrtc()
+        case "cxx":
+            return no_cxx_compiler("c++", "it builds a C++ extension")
+        case "inductor" if on_gpu:
+            return _missing("triton", device)
+        case "inductor":
+            return no_cxx_compiler("g++", "torch.compile builds its CPU kernels with it")
+        case _:
+            return f"needs {need!r}, which this version of kernelviz does not know"
+
+
+def _no_gpu() -> str:
+    if any(g.usable for g in gpus()):
+        return "needs CUDA: choose a GPU as the device"
+    return f"needs CUDA: {gpu_problem()}"
+
+
+def visible(uuids: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """The UUIDs that CUDA shows, in its order: CUDA_VISIBLE_DEVICES holds numbers or UUIDs, a bad one ends the list.
+
+    >>> visible(("GPU-a1", "GPU-b2"), {"CUDA_VISIBLE_DEVICES": "1,0"})
+    ('GPU-b2', 'GPU-a1')
+    >>> visible(("GPU-a1", "GPU-b2"), {"CUDA_VISIBLE_DEVICES": "GPU-b,-1,0"})
+    ('GPU-b2',)
+    """
+    text = environment.get("CUDA_VISIBLE_DEVICES")
+    if text is None:
+        return uuids
+    shown: list[str] = []
+    for entry in (e.strip() for e in text.split(",")):
+        if entry.isdecimal() and int(entry) < len(uuids):
+            found = [uuids[int(entry)]]
+        elif entry.startswith("MIG-"):
+            found = [entry]
+        else:
+            found = [u for u in uuids if entry and u.startswith(entry)]
+        if len(found) != 1 or found[0] in shown:
+            break
+        shown += found
+    return tuple(shown)
+
+
+def cuda_version(number: int | None) -> str | None:
+    """
+    >>> cuda_version(12040)
+    '12.4'
+    """
+    return None if number is None else f"{number // 1000}.{number % 1000 // 10}"
+
+
+def _gpu(library: Any, number: int, uuid: str, handle: Any, driver: object, driver_cuda: str | None) -> Device:
+    memory = nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
+    capability = nvml.ask(library.nvmlDeviceGetCudaComputeCapability, handle)
+    cores = nvml.ask(library.nvmlDeviceGetNumGpuCores, handle)
+    driver_text = None if driver is None else nvml.text(driver)
+    reason = unusable(driver_text, driver_cuda, capability, torch_build())
+    return Device(
+        id=f"cuda:{number}",
+        kind="cuda",
+        name=nvml.text(nvml.ask(library.nvmlDeviceGetName, handle) or "NVIDIA GPU"),
+        uuid=uuid,
+        memory_bytes=None if memory is None else int(memory.total),
+        multiprocessors=multiprocessors(cores, capability),
+        compute_capability=None if capability is None else (int(capability[0]), int(capability[1])),
+        driver=driver_text,
+        driver_cuda=driver_cuda,
+        usable=not reason,
+        reason=reason,
+    )
+
+
+def multiprocessors(cores: int | None, capability: tuple[int, int] | None) -> int | None:
+    """Multiprocessors from the count of cores, None where the architecture is not in the table.
+
+    >>> multiprocessors(16896, (9, 0))
+    132
+    """
+    each = None if capability is None else _CORES_A_MULTIPROCESSOR.get((capability[0], capability[1]))
+    return cores // each if cores and each and cores % each == 0 else None
+
+
+def unusable(
+    driver: str | None, driver_cuda: str | None, capability: tuple[int, int] | None, torch: TorchBuild | None
+) -> str:
+    """Why the worker cannot run on a GPU with that driver, with the remedy; empty when nothing speaks against it."""
+    if torch is None:
+        return "torch is not installed; pip install -r requirements.txt"
+    if torch.cuda is None:
+        return (
+            f"torch {torch.version} is a build without CUDA; "
+            f"pip install --force-reinstall torch=={torch.version.partition('+')[0]} replaces it"
+        )
+    if driver_cuda is not None and _major(driver_cuda) < _major(torch.cuda):
+        return (
+            f"driver {driver or 'unknown'} supports CUDA {driver_cuda}, torch {torch.version} is built for CUDA "
+            f"{torch.cuda}, which needs {_least_driver(torch.cuda)}; update the driver, or install a torch for the "
+            f"older CUDA: pip install torch=={torch.version.partition('+')[0]} --index-url "
+            "https://download.pytorch.org/whl/cu126"
+        )
+    if capability is not None and _major(torch.cuda) >= 13 and tuple(capability) < _LEAST_CAPABILITY:
+        return (
+            f"compute capability {capability[0]}.{capability[1]} is older than 7.5, "
+            f"the least that CUDA {torch.cuda} is built for; this GPU cannot be measured"
+        )
+    return ""
+
+
+def _major(version: str) -> int:
+    found = re.match(r"\d+", version)
+    return int(found.group()) if found else 0
+
+
+def _least_driver(cuda: str) -> str:
+    # CUDA Toolkit release notes, "minimum driver for CUDA minor version compatibility".
+    least = {12: "driver 525 or newer", 13: "driver 580 or newer"}
+    return least.get(_major(cuda), "a newer driver")

@@ -1,0 +1,78 @@
+"""NVIDIA's management library, opened once a process, and why it could not be."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+_LOCK = threading.Lock()
+
+
+@dataclass(frozen=True, slots=True)
+class Nvml:
+    """The opened library (the module ``pynvml``), or None with the reason in words."""
+
+    library: Any | None
+    problem: str
+
+
+@functools.cache
+def _opened() -> Nvml:
+    try:
+        pynvml: Any = importlib.import_module("pynvml")
+    except ImportError:
+        return Nvml(None, "the package nvidia-ml-py is not installed (pip install nvidia-ml-py)")
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        return Nvml(None, _in_words(pynvml, error))
+    return Nvml(pynvml, "")
+
+
+def opened() -> Nvml:
+    """The library, initialised at the first call and kept for the life of the process."""
+    with _LOCK:
+        return _opened()
+
+
+def _in_words(pynvml: Any, error: Any) -> str:
+    match getattr(error, "value", None):
+        case pynvml.NVML_ERROR_LIBRARY_NOT_FOUND | pynvml.NVML_ERROR_DRIVER_NOT_LOADED:
+            return "no NVIDIA driver is loaded on this machine"
+        case pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
+            return "the NVIDIA driver was updated while it was in use; restart this machine"
+        case pynvml.NVML_ERROR_NO_PERMISSION:
+            return "this user may not open the NVIDIA driver; add them to the group that owns /dev/nvidia*"
+        case _:
+            return f"the NVIDIA driver does not answer ({error}); `nvidia-smi` may say more"
+
+
+def ask(question: Callable[..., T], *given: object) -> T | None:
+    """The answer of one library call, or None where this device or driver has none."""
+    library = opened().library
+    if library is None:
+        return None
+    try:
+        return question(*given)
+    except (library.NVMLError, AttributeError, UnicodeDecodeError):
+        return None
+
+
+def text(value: object) -> str:
+    """A name as text; older libraries give bytes.
+
+    >>> text(b"NVIDIA H200"), text("NVIDIA H200")
+    ('NVIDIA H200', 'NVIDIA H200')
+    """
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def handle(uuid: str) -> Any | None:
+    """The library's handle of the device with that UUID, None when it is gone."""
+    library = opened().library
+    return None if library is None else ask(library.nvmlDeviceGetHandleByUUID, uuid)

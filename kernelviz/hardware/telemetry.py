@@ -1,0 +1,128 @@
+"""Clocks, power, temperature and neighbours of a device now. Context for a measurement, never part of one."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Collection
+from typing import Any
+
+import psutil
+
+from kernelviz.core.result import Conditions
+from kernelviz.core.run import Device
+from kernelviz.hardware import cpu, nvml
+
+# Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "NvmlClocksEventReasons").
+EVENT_REASONS = {
+    0x001: "idle",
+    0x002: "application clocks",
+    0x004: "power cap",
+    0x008: "hardware slowdown",
+    0x010: "sync boost",
+    0x020: "thermal slowdown (software)",
+    0x040: "thermal slowdown (hardware)",
+    0x080: "power brake",
+    0x100: "display clocks",
+}
+
+
+def conditions(device: Device, own_pids: Collection[int] | None = None) -> Conditions:
+    """What the device reports now; what it does not report is None. Never raises, takes about a millisecond.
+
+    `own_pids`: processes that do not count as others; by default this one and its descendants.
+    """
+    read_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    if device.kind == "cpu":
+        return Conditions(sm_clock_hz=_cpu_clock_hz(), temperature_c=None, threads=cpu.threads(), read_at=read_at)
+    library = nvml.opened().library
+    handle = nvml.handle(device.uuid)
+    if library is None or handle is None:
+        return Conditions(read_at=read_at, notes=("the driver does not answer for this device",))
+    sm = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM)
+    memory = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM)
+    temperature = nvml.ask(library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU)
+    return Conditions(
+        sm_clock_hz=None if sm is None else sm * 1e6,
+        memory_clock_hz=None if memory is None else memory * 1e6,
+        power_w=_power_w(library, handle),
+        temperature_c=None if temperature is None else float(temperature),
+        event_reasons=event_reasons(_reason_bits(library, handle)),
+        other_processes=_others(library, handle, _own() if own_pids is None else own_pids),
+        read_at=read_at,
+    )
+
+
+def maximum_sm_clock_hz(device: Device) -> float | None:
+    """The highest SM clock that the driver allows, None when unknown."""
+    library = nvml.opened().library
+    handle = nvml.handle(device.uuid) if device.kind == "cuda" else None
+    if library is None or handle is None:
+        return None
+    mhz = nvml.ask(library.nvmlDeviceGetMaxClockInfo, handle, library.NVML_CLOCK_SM)
+    return None if mhz is None else mhz * 1e6
+
+
+def free_memory_bytes(device: Device) -> int | None:
+    """Memory that is free on the device now; None when unknown."""
+    if device.kind == "cpu":
+        available = int(psutil.virtual_memory().available)
+        return available if device.memory_bytes is None else min(available, device.memory_bytes)
+    library = nvml.opened().library
+    handle = nvml.handle(device.uuid)
+    memory = None if library is None or handle is None else nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
+    return None if memory is None else int(memory.free)
+
+
+def event_reasons(bits: int | None) -> tuple[str, ...]:
+    """
+    >>> event_reasons(0x4 | 0x20), event_reasons(0)
+    (('power cap', 'thermal slowdown (software)'), ())
+    """
+    return tuple(word for bit, word in EVENT_REASONS.items() if bits and bits & bit)
+
+
+def other_processes(listed: Collection[int], own: Collection[int]) -> int | None:
+    """How many of the listed processes are not our own; None when none of ours is listed.
+
+    A container's own process ids are not the driver's: a list without us cannot be told from a list of strangers.
+
+    >>> other_processes([10, 20], [10]), other_processes([20], [10]), other_processes([], [10])
+    (1, None, None)
+    """
+    return len(set(listed) - set(own)) if set(listed) & set(own) else None
+
+
+def _own() -> set[int]:
+    try:
+        return {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
+    except psutil.Error:
+        return {os.getpid()}
+
+
+def _others(library: Any, handle: Any, own: Collection[int]) -> int | None:
+    listed = nvml.ask(library.nvmlDeviceGetComputeRunningProcesses, handle)
+    return None if listed is None else other_processes([p.pid for p in listed], own)
+
+
+def _reason_bits(library: Any, handle: Any) -> int | None:
+    question = getattr(library, "nvmlDeviceGetCurrentClocksEventReasons", None)
+    bits = None if question is None else nvml.ask(question, handle)
+    return nvml.ask(library.nvmlDeviceGetCurrentClocksThrottleReasons, handle) if bits is None else bits
+
+
+def _power_w(library: Any, handle: Any) -> float | None:
+    # The plain reading is a mean over the last second on Ampere and later; the field is the power now.
+    fields = nvml.ask(library.nvmlDeviceGetFieldValues, handle, [library.NVML_FI_DEV_POWER_INSTANT])
+    if fields and fields[0].nvmlReturn == library.NVML_SUCCESS:
+        return float(fields[0].value.uiVal) / 1e3
+    milliwatts = nvml.ask(library.nvmlDeviceGetPowerUsage, handle)
+    return None if milliwatts is None else milliwatts / 1e3
+
+
+def _cpu_clock_hz() -> float | None:
+    try:
+        frequency = psutil.cpu_freq()
+    except (OSError, NotImplementedError, RuntimeError):
+        return None
+    return frequency.current * 1e6 if frequency and frequency.current else None

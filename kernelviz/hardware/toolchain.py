@@ -1,0 +1,94 @@
+"""What software a variant needs, looked for without importing it."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class TorchBuild:
+    """torch as installed: its version, and the CUDA that it was built for (None: none)."""
+
+    version: str
+    cuda: str | None
+
+
+@functools.cache
+def torch_build() -> TorchBuild | None:
+    """The installed torch, read from its files (importing it takes seconds); None when there is none."""
+    spec = importlib.util.find_spec("torch")
+    if spec is None or spec.origin is None:
+        return None
+    try:
+        return parsed_build((Path(spec.origin).parent / "version.py").read_text())
+    except OSError:
+        return None
+
+
+def parsed_build(text: str) -> TorchBuild | None:
+    """
+    >>> parsed_build("__version__ = '2.13.0+cpu'\\ncuda: Optional[str] = None")
+    TorchBuild(version='2.13.0+cpu', cuda=None)
+    >>> parsed_build("__version__ = '2.13.0+cu130'\\ncuda: str | None = '13.0'")
+    TorchBuild(version='2.13.0+cu130', cuda='13.0')
+    """
+    version = re.search(r"^__version__\s*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE)
+    cuda = re.search(r"^cuda\b[^=\n]*=\s*['\"]([^'\"]+)['\"]", text, re.MULTILINE)
+    return TorchBuild(version.group(1), cuda.group(1) if cuda else None) if version else None
+
+
+def no_triton() -> str | None:
+    """Why Triton cannot be used, None when it can. So answer all four functions."""
+    return None if importlib.util.find_spec("triton") else "needs Triton; pip install triton (Linux only)"
+
+
+def no_nvrtc() -> str | None:
+    """NVRTC and CUDA's headers come as wheels, at the CUDA that torch is built with."""
+    lacking = [package for package in ("cuda-core", "nvidia-cuda-nvrtc", "nvidia-cuda-crt") if not _installed(package)]
+    if not lacking:
+        return None
+    remedy = "pip install cuda-core 'cuda-toolkit[nvrtc,cudart,crt,cccl]==13.0.*'"
+    return f"needs NVRTC: {', '.join(lacking)} not installed; {remedy}"
+
+
+def _installed(distribution: str) -> bool:
+    try:
+        importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def no_c_compiler(why: str) -> str | None:
+    """The same search as triton.runtime.build: CC, then gcc, then clang."""
+    chosen = _command(os.environ.get("CC", ""))
+    names = [chosen] if chosen else ["gcc", "clang"]
+    if any(shutil.which(n) for n in names):
+        return None
+    return f"needs a C compiler ({' or '.join(names)}): {why}; install one, for example with apt install gcc"
+
+
+def no_cxx_compiler(default: str, why: str) -> str | None:
+    """CXX, then the default of the tool that compiles."""
+    chosen = _command(os.environ.get("CXX", "")) or default
+    if shutil.which(chosen):
+        return None
+    return f"needs a C++ compiler ({chosen}): {why}; install one, for example with apt install g++"
+
+
+def _command(text: str) -> str:
+    """The program of a command line such as ``ccache gcc -O2``'s first word.
+
+    >>> _command("clang -m64"), _command("")
+    ('clang', '')
+    """
+    words = shlex.split(text)
+    return words[0] if words else ""
