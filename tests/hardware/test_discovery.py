@@ -1,0 +1,215 @@
+"""Discovery without a GPU, and with a driver library that answers as a GPU machine's does."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kernelviz.core.run import Device
+from kernelviz.hardware import discovery, nvml, telemetry
+from kernelviz.hardware.toolchain import TorchBuild
+
+H200 = Device(id="cuda:0", kind="cuda", name="NVIDIA H200", uuid="GPU-aa")
+CPU = Device(id="cpu", kind="cpu", name="CPU", uuid="CPU-1")
+
+
+class NotSupported(Exception):
+    value = 3
+
+
+class Driver:
+    """A driver library with two H200; what it does not define, it does not support."""
+
+    NVMLError = NotSupported
+    NVML_CLOCK_SM, NVML_CLOCK_MEM, NVML_TEMPERATURE_GPU = 1, 2, 0
+    NVML_FI_DEV_POWER_INSTANT, NVML_SUCCESS = 186, 0
+    UUIDS = ("GPU-aa", "GPU-bb")
+
+    def nvmlDeviceGetCount(self) -> int:
+        return 2
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
+        return self.UUIDS[index]
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
+        if uuid not in self.UUIDS:
+            raise NotSupported
+        return uuid
+
+    def nvmlDeviceGetUUID(self, handle: str) -> str:
+        return handle
+
+    def nvmlDeviceGetName(self, handle: str) -> bytes:
+        return b"NVIDIA H200"
+
+    def nvmlSystemGetDriverVersion(self) -> str:
+        return "580.95.05"
+
+    def nvmlSystemGetCudaDriverVersion_v2(self) -> int:
+        return 13000
+
+    def nvmlDeviceGetMemoryInfo(self, handle: str) -> Any:
+        return SimpleNamespace(total=150 * 2**30, free=140 * 2**30)
+
+    def nvmlDeviceGetCudaComputeCapability(self, handle: str) -> tuple[int, int]:
+        return 9, 0
+
+    def nvmlDeviceGetNumGpuCores(self, handle: str) -> int:
+        return 16896
+
+    def nvmlDeviceGetClockInfo(self, handle: str, clock: int) -> int:
+        return {1: 1980, 2: 3201}[clock]
+
+    def nvmlDeviceGetTemperature(self, handle: str, sensor: int) -> int:
+        raise NotSupported
+
+    def nvmlDeviceGetFieldValues(self, handle: str, fields: list[int]) -> list[Any]:
+        return [SimpleNamespace(nvmlReturn=0, value=SimpleNamespace(uiVal=123_400))]
+
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: str) -> int:
+        return 0x4
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[Any]:
+        return [SimpleNamespace(pid=1), SimpleNamespace(pid=2)]
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Driver(), ""))
+    monkeypatch.setattr(discovery, "torch_build", lambda: TorchBuild("2.13.0+cu130", "13.0"))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(None, "no NVIDIA driver is loaded on this machine"))
+
+
+def test_the_processor_is_always_there_and_known(no_driver: None) -> None:
+    (cpu,) = discovery.discover()
+    assert cpu.id == cpu.kind == "cpu"
+    assert cpu.usable
+    assert cpu.threads is not None
+    assert cpu.threads >= 1
+    assert cpu.memory_bytes is not None
+    assert cpu.memory_bytes > 2**28
+    assert cpu.uuid == discovery.discover()[-1].uuid, "a device must keep its identity"
+    assert discovery.gpu_problem() == "no NVIDIA driver is loaded on this machine"
+
+
+def test_gpus_come_first_in_cudas_numbering(driver: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second, cpu = discovery.discover()
+    assert (first.id, first.uuid, second.id, second.uuid, cpu.id) == ("cuda:0", "GPU-aa", "cuda:1", "GPU-bb", "cpu")
+    assert (first.name, first.driver, first.driver_cuda) == ("NVIDIA H200", "580.95.05", "13.0")
+    assert (first.memory_bytes, first.multiprocessors, first.compute_capability) == (150 * 2**30, 132, (9, 0))
+    assert first.usable
+    assert discovery.gpu_problem() == ""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert [d.uuid for d in discovery.gpus()] == ["GPU-bb"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert discovery.gpus() == ()
+    assert "CUDA_VISIBLE_DEVICES='' hides every GPU" in discovery.gpu_problem()
+
+
+def test_an_old_driver_is_named_with_the_remedy() -> None:
+    reason = discovery.unusable("550.54.15", "12.4", (9, 0), TorchBuild("2.13.0+cu130", "13.0"))
+    for words in ("driver 550.54.15", "CUDA 12.4", "CUDA 13.0", "driver 580 or newer", "pip install torch==2.13.0"):
+        assert words in reason
+
+
+def test_a_build_without_cuda_is_named_with_the_remedy() -> None:
+    reason = discovery.unusable("580.95", "13.0", (9, 0), TorchBuild("2.13.0+cpu", None))
+    assert "torch 2.13.0+cpu is a build without CUDA" in reason
+    assert reason.endswith("pip install --force-reinstall torch==2.13.0 replaces it")
+
+
+def test_nothing_speaks_against_a_new_driver_and_a_volta_is_too_old() -> None:
+    build = TorchBuild("2.13.0", "13.0")
+    assert discovery.unusable("590.1", "13.1", (9, 0), build) == ""
+    assert discovery.unusable("580.95", "13.0", (7, 5), build) == ""
+    assert "compute capability 7.0 is older" in discovery.unusable("580.95", "13.0", (7, 0), build)
+    assert "torch is not installed" in discovery.unusable("580.95", "13.0", (9, 0), None)
+
+
+def test_a_variant_that_needs_cuda_says_why_it_cannot_run(no_driver: None) -> None:
+    assert discovery.missing(("triton", "cuda"), CPU) == "needs CUDA: no NVIDIA driver is loaded on this machine"
+    assert discovery.missing((), CPU) is None
+
+
+def test_with_a_gpu_beside_it_the_processor_says_to_choose_it(driver: None) -> None:
+    assert discovery.missing(("cuda",), CPU) == "needs CUDA: choose a GPU as the device"
+    assert discovery.missing(("cuda",), H200) is None
+
+
+def test_compilers_are_looked_for_as_the_tools_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "no-such-cc -m64")
+    monkeypatch.setenv("CXX", "no-such-c++")
+    assert "needs a C compiler (no-such-cc)" in str(discovery.missing(("triton",), H200))
+    assert "needs a C compiler (no-such-cc)" in str(discovery.missing(("inductor",), H200))
+    assert "needs a C++ compiler (no-such-c++)" in str(discovery.missing(("inductor",), CPU))
+    assert "needs a C++ compiler (no-such-c++)" in str(discovery.missing(("cxx",), CPU))
+    assert "does not know" in str(discovery.missing(("quantum",), CPU))
+
+
+def test_an_unusable_gpu_answers_with_its_own_reason() -> None:
+    old = Device(id="cuda:0", kind="cuda", name="NVIDIA H200", uuid="GPU-aa", usable=False, reason="driver too old")
+    assert discovery.missing(("triton",), old) == "driver too old"
+    assert discovery.missing((), old) == "driver too old"
+
+
+def test_conditions_hold_what_the_driver_says_and_nothing_else(driver: None) -> None:
+    seen = telemetry.conditions(H200, own_pids={1})
+    assert (seen.sm_clock_hz, seen.memory_clock_hz, seen.power_w) == (1.98e9, 3.201e9, 123.4)
+    assert seen.temperature_c is None, "a sensor that is not there is unknown, not zero"
+    assert seen.event_reasons == ("power cap",)
+    assert seen.other_processes == 1
+    assert telemetry.conditions(H200).other_processes is None, "a list without us cannot be trusted"
+    assert telemetry.free_memory_bytes(H200) == 140 * 2**30
+
+
+def test_conditions_of_a_lost_device_are_unknown(driver: None) -> None:
+    seen = telemetry.conditions(Device(id="cuda:7", kind="cuda", name="?", uuid="GPU-zz"))
+    assert seen.sm_clock_hz is None
+    assert seen.notes
+
+
+def test_conditions_of_the_processor() -> None:
+    seen = telemetry.conditions(discovery.discover()[-1])
+    assert seen.threads is not None
+    assert seen.other_processes is None
+    assert seen.read_at is not None
+    free = telemetry.free_memory_bytes(CPU)
+    assert free is not None
+    assert free > 0
+
+
+def test_a_broken_driver_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(Driver):
+        def __getattribute__(self, name: str) -> Any:
+            if name.startswith("nvml"):
+
+                def refuse(*_: object) -> None:
+                    raise NotSupported
+
+                return refuse
+            return super().__getattribute__(name)
+
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Broken(), ""))
+    assert [d.id for d in discovery.discover()] == ["cpu"]
+    assert discovery.gpu_problem() == "the NVIDIA driver sees no GPU"
+    assert telemetry.conditions(H200).sm_clock_hz is None
+
+
+def test_looking_loads_neither_torch_nor_triton() -> None:
+    code = (
+        "import sys; from kernelviz.hardware import discovery, telemetry, datasheet; "
+        "cpu = discovery.discover()[-1]; telemetry.conditions(cpu); "
+        "[discovery.missing((n,), cpu) for n in ('cuda', 'triton', 'nvrtc', 'cxx', 'inductor')]; "
+        "sys.exit(','.join({'torch', 'triton', 'cuda'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
