@@ -1,13 +1,13 @@
 """Errors that a user can act on.
 
-    KernelvizError
-    ├── UsageError            bad input: exit code 2, a message on the page
-    │   ├── UnknownName       no such op, variant, dtype, device …; names the nearest
-    │   ├── BadField          a field whose value cannot be used, with the remedy
-    │   └── DocumentError     a file that is not a kernelviz document, with the path of the field
-    ├── UnknownRun            no run of that id in this store
-    ├── DoesNotFit            a problem larger than the memory of the device
-    └── DeviceError           the device or its tools cannot be used, with the remedy
+KernelvizError
+├── UsageError            bad input: exit code 2, a message on the page
+│   ├── UnknownName       no such op, variant, dtype, device …; names the nearest
+│   ├── BadField          a field whose value cannot be used, with the remedy
+│   └── DocumentError     a file that is not a kernelviz document, with the path of the field
+├── UnknownRun            no run of that id in this store
+├── DoesNotFit            a problem larger than the memory of the device
+└── DeviceError           the device or its tools cannot be used, with the remedy
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class UnknownName(UsageError):
         self.what, self.name, self.known = what, name, tuple(known)
         self.nearest = nearest(name, self.known)
         owner = f" of {of}" if of else ""
-        hint = f"; did you mean {self.nearest!r}?" if self.nearest else ";"
+        hint = f"; did you mean {self.nearest!r}?" if self.nearest else ""
         listed = ", ".join(self.known) if self.known else "none"
         super().__init__(f"no {what} {name!r}{owner}{hint} (known: {listed})")
 

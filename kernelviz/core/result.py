@@ -8,9 +8,7 @@ from kernelviz.core.problem import Case, Cost, Problem, Struct
 
 Timer = Literal["cupti", "kineto", "events", "host"]
 LaunchMode = Literal["graph", "stream", "call"]
-Stage = Literal[
-    "unavailable", "compile", "out_of_memory", "wrong", "impossible", "crash", "timeout", "cancelled", "error"
-]
+Stage = Literal["unavailable", "compile", "out_of_memory", "wrong", "impossible", "crash", "timeout", "cancelled"]
 
 
 class Block(Struct, frozen=True, kw_only=True):

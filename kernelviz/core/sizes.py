@@ -12,7 +12,10 @@ MAX_PROBLEMS = 2048
 """A plan holds at most this many problems; more is a slip of the keyboard, not a sweep."""
 _LARGEST = 2**48
 
-_REMEDY = "write a whole number (4096, 2^20), a list (64,128), a sweep (2^10..2^24 or 128..1024:128) or an expression of other axes (2^27/n)"
+_REMEDY = (
+    "write a whole number (4096, 2^20), a list (64,128), a sweep (2^10..2^24 or 128..1024:128) "
+    "or an expression of other axes (2^27/n)"
+)
 
 _BINARY: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -45,7 +48,9 @@ def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, in
     for axis in independent:
         listed = values(axis, texts[axis])
         if len(combined) * len(listed) > MAX_PROBLEMS:
-            raise BadField(f"size {axis}", texts[axis], f"a plan holds at most {MAX_PROBLEMS} problems; sweep fewer sizes")
+            raise BadField(
+                f"size {axis}", texts[axis], f"a plan holds at most {MAX_PROBLEMS} problems; sweep fewer sizes"
+            )
         combined = [{**sizes, axis: value} for sizes in combined for value in listed]
     for sizes in combined:
         left = list(dependent)
@@ -87,7 +92,9 @@ def _sweep(axis: str, text: str) -> list[int]:
     if step.strip():
         width = _checked(axis, text, _evaluate(axis, step, {}))
         if (high - low) // width >= MAX_PROBLEMS:
-            raise BadField(f"size {axis}", text.strip(), f"a plan holds at most {MAX_PROBLEMS} problems; use a larger step")
+            raise BadField(
+                f"size {axis}", text.strip(), f"a plan holds at most {MAX_PROBLEMS} problems; use a larger step"
+            )
         return list(range(low, high + 1, width))
     found = [low]
     while found[-1] * 2 <= high:

@@ -43,10 +43,16 @@ def arithmetic_intensity(cost: Cost) -> float | None:
 def stream_name(cost: Cost) -> RoofName:
     """The measured stream whose read:write mix is nearest to the cost's (by share of written bytes).
 
-    >>> stream_name(Cost(work_flop=0, read_bytes=8, written_bytes=4)), stream_name(Cost(work_flop=0, read_bytes=8, written_bytes=0))
-    ('read2_write1', 'read')
+    >>> stream_name(Cost(work_flop=0, read_bytes=8, written_bytes=4))
+    'read2_write1'
     """
-    shares: dict[RoofName, float] = {"read": 0.0, "read2_write1": 1 / 3, "copy": 1 / 2, "read1_write2": 2 / 3, "write": 1.0}
+    shares: dict[RoofName, float] = {
+        "read": 0.0,
+        "read2_write1": 1 / 3,
+        "copy": 1 / 2,
+        "read1_write2": 2 / 3,
+        "write": 1.0,
+    }
     written = cost.written_bytes / cost.moved_bytes if cost.moved_bytes else 0.5
     return min(shares, key=lambda name: abs(shares[name] - written))
 
@@ -59,7 +65,9 @@ def memory_roof(cost: Cost, roofs: Sequence[Roof]) -> Roof | None:
 
 def compute_roof(problem: Problem, roofs: Sequence[Roof]) -> Roof | None:
     """The measured matrix-product rate of the problem's precision, None when it was not measured."""
-    return next((r for r in roofs if r.name == "matmul" and r.precision == problem.precision and r.rate_flop_per_s), None)
+    return next(
+        (r for r in roofs if r.name == "matmul" and r.precision == problem.precision and r.rate_flop_per_s), None
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,9 @@ def with_plugins(paths: Iterable[str]) -> Mapping[str, Op]:
         variants = [v for v in vars(module).values() if isinstance(v, Variant)]
         own_ops = getattr(module, "OPS", ())
         if not variants and not own_ops:
-            raise BadField("plug-in", where, "it holds no variant; decorate a bind function with @variant(op=…, backend=…)")
+            raise BadField(
+                "plug-in", where, "it holds no variant; decorate a bind function with @variant(op=…, backend=…)"
+            )
         for op in own_ops:
             ops[op.name] = op
         taken = {v.name for op in own_ops for v in op.variants}

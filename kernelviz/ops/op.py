@@ -219,7 +219,9 @@ class Op:
             raise UnknownName("data", data, kinds)
         for axis in self.axis_names:
             if axis not in sizes:
-                raise BadField(f"size {axis}", "", f"op {self.name!r} needs a size for each of {', '.join(self.axis_names)}")
+                raise BadField(
+                    f"size {axis}", "", f"op {self.name!r} needs a size for each of {', '.join(self.axis_names)}"
+                )
             if sizes[axis] < 1:
                 raise BadField(f"size {axis}", sizes[axis], "give a whole number of at least 1")
         for axis in sizes:
@@ -252,5 +254,7 @@ class Op:
         """This op with more variants behind its own. Errors: BadField for a name that is taken."""
         for added in extra:
             if any(v.name == added.name for v in self.variants):
-                raise BadField("variant", added.name, f"op {self.name!r} already has one of that name; rename the function")
+                raise BadField(
+                    "variant", added.name, f"op {self.name!r} already has one of that name; rename the function"
+                )
         return replace(self, variants=(*self.variants, *extra))

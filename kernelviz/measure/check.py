@@ -1,0 +1,162 @@
+"""The correctness gate: outputs against the float64 reference of the already-rounded inputs.
+
+The bound is the op's (|err| <= c u sqrt(K) sum|terms| for reductions and contractions): a multiple of torch's own error
+would reject good algorithms by chance (18 of 60 seeds on a 4 M sum).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from kernelviz.core.problem import Problem
+from kernelviz.core.result import Accuracy
+from kernelviz.ops import Op
+
+SLAB_BYTES = 256 * 2**20
+"""Float64 bytes of the largest tensor in one slab of the reference."""
+KEPT_BYTES = 2**30
+"""References up to this many bytes are kept, so that several variants of a problem share them."""
+
+
+@dataclass(slots=True)
+class Slab:
+    """Rows first..last of the outputs: reference and allowed |error|, float64."""
+
+    first: int
+    last: int
+    reference: tuple[Tensor, ...]
+    bound: tuple[Tensor, ...]
+
+
+@dataclass(slots=True)
+class Reference:
+    """The reference of one problem for the inputs as they are now; computed in slabs, kept when small."""
+
+    op: Op
+    problem: Problem
+    inputs: Sequence[Tensor]
+    _kept: list[Slab] | None = None
+
+    def slabs(self) -> Iterator[Slab]:
+        if self._kept is not None:
+            yield from self._kept
+            return
+        elements = sum(t.elements(self.problem.sizes) for t in self.op.outputs)
+        keep = elements * 16 <= KEPT_BYTES
+        kept: list[Slab] = []
+        for slab in self._computed():
+            yield slab
+            if keep:
+                kept.append(slab)
+        if keep:
+            self._kept = kept
+
+    def _computed(self) -> Iterator[Slab]:
+        sizes, axis = self.problem.sizes, self.op.slab
+        whole = sizes[axis] if axis else 1
+        rows = whole
+        if axis:
+            widest = max(t.elements(sizes) for t in (*self.op.inputs, *self.op.outputs) if t.axes and t.axes[0] == axis)
+            rows = max(1, min(whole, SLAB_BYTES // max(1, 8 * widest // whole)))
+        constant = {
+            i: t.double()
+            for i, (spec, t) in enumerate(zip(self.op.inputs, self.inputs, strict=True))
+            if not self._cut(spec.axes)
+        }
+        for first in range(0, whole, rows):
+            last = min(first + rows, whole)
+            wide = tuple(constant[i] if i in constant else t[first:last].double() for i, t in enumerate(self.inputs))
+            outputs = self.op.reference(*wide)
+            yield Slab(first, last, outputs, self.op.bound(self.problem, wide, outputs))
+
+    def _cut(self, axes: tuple[str, ...]) -> bool:
+        return bool(self.op.slab) and bool(axes) and axes[0] == self.op.slab
+
+
+@dataclass(slots=True)
+class Comparison:
+    """Sums over slabs, outputs and seeds; turned into an Accuracy at the end."""
+
+    error_squared: float = 0.0
+    reference_squared: float = 0.0
+    max_abs: float = 0.0
+    worst: float = 0.0
+    not_finite: int = 0
+    unwritten: int = 0
+    seeds: int = 0
+    messages: list[str] = field(default_factory=list)
+
+    def add(self, reference: Reference, outputs: Sequence[Tensor]) -> None:
+        """Compare the outputs of one seed."""
+        self.seeds += 1
+        cut = bool(reference.op.slab)
+        for slab in reference.slabs():
+            for got, expected, bound in zip(outputs, slab.reference, slab.bound, strict=True):
+                self._add(got[slab.first : slab.last] if cut else got, expected, bound)
+
+    def _add(self, got: Tensor, expected: Tensor, bound: Tensor) -> None:
+        wide = got.double()
+        finite = torch.isfinite(expected)
+        agree = torch.where(
+            finite, torch.isfinite(wide), (wide == expected) | (torch.isnan(wide) & torch.isnan(expected))
+        )
+        both = finite & agree
+        error = torch.where(both, (wide - expected).abs(), 0.0)
+        allowed = bound.expand_as(error) if bound.shape != error.shape else bound
+        # An exact result passes a bound of zero; anything else divided by zero is infinitely wrong.
+        share = torch.where(error == 0, 0.0, error / allowed)
+        facts = torch.stack(
+            [
+                (error * error).sum(),
+                torch.where(both, expected * expected, 0.0).sum(),
+                error.max() if error.numel() else error.sum(),
+                share.max() if share.numel() else share.sum(),
+                (~agree).sum().double(),
+                _still_poisoned(got).double(),
+            ]
+        ).tolist()
+        self.error_squared += facts[0]
+        self.reference_squared += facts[1]
+        self.max_abs = max(self.max_abs, facts[2])
+        self.worst = max(self.worst, facts[3])
+        self.not_finite += int(facts[4])
+        self.unwritten += int(facts[5])
+
+    def accuracy(self, rule: str) -> Accuracy:
+        """Passed when every element of every seed lies inside the bound and nothing else was found."""
+        message = "; ".join(self.messages)
+        if self.unwritten:
+            message = f"{self.unwritten} output elements were never written" + (f"; {message}" if message else "")
+        elif self.not_finite:
+            message = f"{self.not_finite} elements are NaN or Inf where the reference is not, or the reverse" + (
+                f"; {message}" if message else ""
+            )
+        elif self.worst > 1:
+            message = f"the largest error is {self.worst:.3g} times the allowed one" + (
+                f"; {message}" if message else ""
+            )
+        finite = self.worst != float("inf")
+        relative = (self.error_squared / self.reference_squared) ** 0.5 if self.reference_squared > 0 else None
+        return Accuracy(
+            passed=not message,
+            relative_l2=relative if self.reference_squared > 0 else (0.0 if self.error_squared == 0 else None),
+            max_abs=self.max_abs,
+            worst_of_bound=self.worst if finite else None,
+            not_finite=self.not_finite,
+            unwritten=self.unwritten,
+            seeds=self.seeds,
+            rule=rule,
+            message=message,
+        )
+
+
+def _still_poisoned(tensor: Tensor) -> Tensor:
+    """How many elements still hold the 0xFF bytes that the outputs were filled with."""
+    width = tensor.element_size()
+    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    whole = 255 if width == 1 else -1
+    return (tensor.contiguous().view(kinds[width]) == whole).sum()

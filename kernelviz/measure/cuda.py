@@ -1,0 +1,247 @@
+"""Device time on a CUDA GPU: graphs of [restore; poison; flush; call; marker], replayed under the tracer.
+
+Events round a call measure Python when the kernel is short (12 us read for under 2 us of work); the kernel's own start
+and end stamps do not. The reasons and the figures: docs/measuring.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from kernelviz.core.result import Kernel, LaunchMode, Timer
+from kernelviz.measure.instruments import Instruments
+from kernelviz.measure.tensors import as_tuple
+from kernelviz.measure.timer import Taken, Timed
+from kernelviz.measure.trace import Iteration, TraceError, Tracer, iterations
+from kernelviz.ops import Launch
+
+BLOCK_S = 0.75e-3
+"""Aim of one block: long enough to average out single calls, short enough for ten blocks of two series in 30 ms."""
+MAX_SAMPLES = 25
+LOAD_S, WINDOW_S = 0.040, 0.200
+"""Burst: at most this much load in any such window. 4096^3 bf16 meets the power cap after 0.1 s of load."""
+TRIES = 3
+
+
+class CudaTimed:
+    """A captured call: one graph of `samples` iterations, or the same pattern launched into the stream."""
+
+    def __init__(self, instruments: Instruments, launch: Launch, restore: Callable[[], None] | None) -> None:
+        self.instruments, self.launch, self.restore = instruments, launch, restore
+        self.samples = 1
+        self.iteration_s = 0.0
+        self.launch_mode: LaunchMode = "stream"
+        self.kernels: tuple[Kernel, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.graph: torch.cuda.CUDAGraph | None = None
+        self.first_cycles, self.last_cycles = instruments.cycles(), instruments.cycles()
+        self.outputs: tuple[Tensor, ...] = as_tuple(launch())
+        self.static = [t.data_ptr() for t in as_tuple(launch())] == [t.data_ptr() for t in self.outputs]
+
+    def enqueue(self, samples: int) -> tuple[Tensor, ...]:
+        """The pattern, `samples` times, into the current stream; returns the outputs of the last call."""
+        tools = self.instruments
+        outputs: tuple[Tensor, ...] = self.outputs if self.static else ()
+        for i in range(samples):
+            for tensor in outputs:
+                tools.poison(tensor)
+            if self.restore is not None:
+                self.restore()
+            tools.flush(self.first_cycles if i == 0 else None)
+            # Dropped before the call, so that a call that allocates gets the block that was just poisoned.
+            outputs = ()
+            outputs = as_tuple(self.launch())
+            tools.marker(self.last_cycles if i == samples - 1 else None)
+        return outputs
+
+    def capture(self, samples: int) -> None:
+        """Capture the pattern as a graph. Raises what the capture raises."""
+        torch.cuda.synchronize()
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            outputs = self.enqueue(samples)
+        self.graph, self.outputs, self.samples, self.launch_mode = graph, outputs, samples, "graph"
+
+    def use_stream(self, samples: int, note: str) -> None:
+        self.graph, self.samples, self.launch_mode = None, samples, "stream"
+        self.notes = (*self.notes, note)
+
+    def replay(self) -> None:
+        if self.graph is not None:
+            self.graph.replay()
+        else:
+            self.outputs = self.enqueue(self.samples)
+
+    def run_once(self) -> tuple[Tensor, ...]:
+        """Poison what the timed graph writes, replay it, wait, and return its outputs."""
+        for tensor in self.outputs:
+            self.instruments.poison(tensor)
+        self.replay()
+        torch.cuda.synchronize()
+        return self.outputs
+
+
+class CudaTimer:
+    """Times captured calls on one GPU under one tracer."""
+
+    def __init__(self, instruments: Instruments, tracer: Tracer) -> None:
+        self.instruments, self.tracer = instruments, tracer
+        self.name: Timer = "cupti" if tracer.name == "cupti" else "kineto"
+        self._load: deque[tuple[float, float]] = deque()
+        self.retraced = 0
+
+    def prepare(self, launch: Launch, restore: Callable[[], None] | None = None) -> CudaTimed:
+        """Trace a few eager calls, choose the samples a block, capture; fall back to the stream where it must."""
+        timed = CudaTimed(self.instruments, launch, restore)
+        self.rest(WINDOW_S / 10)
+        eager = self._traced(lambda: timed.enqueue(3), 3)
+        period = (eager[-1].marker_end_ns - eager[0].marker_end_ns) * 1e-9 / 2
+        # Eager periods hold host gaps; the flush (at 3 TB/s) and the call are what a graph replays.
+        flush_s = 2 * self.instruments.l2_bytes / 3e12
+        timed.iteration_s = min(period, median(i.span_s for i in eager) + flush_s + 3e-6)
+        samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
+        names = eager[-1].names
+        try:
+            timed.capture(samples)
+        except Exception as error:
+            if _sticky(error):
+                raise
+            torch.cuda.synchronize()
+            timed.use_stream(samples, f"not capturable as a graph ({_first_line(error)}): launched into the stream")
+        else:
+            captured = self._traced(timed.replay, samples)
+            if captured[-1].names != names:
+                # A plain tensor copy becomes a memcpy node and runs at 2.55 instead of 4.2 TB/s.
+                timed.use_stream(
+                    samples, "a graph would run other kernels than an eager call does: launched into the stream"
+                )
+        final = self._traced(timed.replay, samples)
+        if len({i.names for i in final}) > 1:
+            timed.notes = (*timed.notes, "its calls did not all launch the same kernels")
+        timed.kernels = _kernels(final)
+        return timed
+
+    def describe(self, timed: Timed) -> str:
+        assert isinstance(timed, CudaTimed)
+        tracer = {"cupti": "CUPTI kernel stamps", "kineto": "torch.profiler kernel stamps"}[self.tracer.name]
+        where = "in one graph" if timed.launch_mode == "graph" else "launched into the stream"
+        return f"{tracer}, L2 flushed by reading before each of {timed.samples} calls {where}"
+
+    def flush(self) -> None:
+        self.instruments.flush()
+
+    def block_s(self, timed: Timed) -> float:
+        assert isinstance(timed, CudaTimed)
+        return timed.iteration_s * timed.samples
+
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
+        """Replay every call of every round in one tracing session, then cut the records apart."""
+        flat = [t for r in rounds for t in r if isinstance(t, CudaTimed)]
+        cycles = torch.empty(
+            (len(flat), 2, self.instruments.multiprocessors), dtype=torch.int64, device=self.instruments.device
+        )
+
+        def work() -> None:
+            for row, timed in enumerate(flat):
+                timed.replay()
+                cycles[row, 0].copy_(timed.first_cycles, non_blocking=True)
+                cycles[row, 1].copy_(timed.last_cycles, non_blocking=True)
+
+        load_s = sum(self.block_s(t) for t in flat)
+        self.rest(load_s)
+        found = self._traced(work, sum(t.samples for t in flat))
+        self._load.append((time.monotonic(), load_s))
+        counted = cycles.tolist()
+        taken: list[Taken] = []
+        at = 0
+        for row, timed in enumerate(flat):
+            mine = found[at : at + timed.samples]
+            at += timed.samples
+            taken.append(
+                Taken(
+                    [i.span_s for i in mine],
+                    [i.busy_s for i in mine],
+                    mine[0].flush_end_ns * 1e-9,
+                    _clock_hz(counted[row], mine[-1].marker_end_ns - mine[0].flush_end_ns),
+                )
+            )
+        ends = iter(taken)
+        return [[next(ends) for _ in r] for r in rounds]
+
+    def rest(self, coming_s: float) -> None:
+        """Wait until `coming_s` more load keeps the last WINDOW_S within LOAD_S."""
+        while True:
+            now = time.monotonic()
+            while self._load and self._load[0][0] < now - WINDOW_S:
+                self._load.popleft()
+            if not self._load or sum(s for _, s in self._load) + coming_s <= LOAD_S:
+                return
+            time.sleep(max(self._load[0][0] + WINDOW_S - now, 1e-3))
+
+    def _traced(self, work: Callable[[], object], expected: int) -> list[Iteration]:
+        for attempt in range(TRIES):
+            records = self.tracer.trace(lambda: (work(), None)[1])
+            try:
+                return iterations(records, expected)
+            except TraceError:
+                self.retraced += 1
+                if attempt == TRIES - 1:
+                    raise
+        raise AssertionError("unreachable")
+
+
+def _clock_hz(cycles: Sequence[Sequence[int]], elapsed_ns: int) -> float | None:
+    """Median over SMs of counted cycles over traced time. The counters are stored within 1 us of the stamps."""
+    counts = [b - a for a, b in zip(cycles[0], cycles[1], strict=True) if a >= 0 and b > a]
+    if not counts or elapsed_ns <= 0:
+        return None
+    return median(counts) / (elapsed_ns * 1e-9)
+
+
+def _kernels(found: Sequence[Iteration]) -> tuple[Kernel, ...]:
+    """The kernels of the last call with their median duration over the iterations that launched the same ones."""
+    last = found[-1]
+    same = [i for i in found if i.names == last.names]
+    return tuple(
+        Kernel(
+            name=demangled(record.name),
+            duration_s=median((i.calls[k].end_ns - i.calls[k].start_ns) * 1e-9 for i in same),
+            grid=record.grid,
+            block=record.block,
+            registers_per_thread=record.registers,
+            shared_memory_bytes=record.shared_bytes,
+        )
+        for k, record in enumerate(last.calls)
+    )
+
+
+def demangled(name: str) -> str:
+    """A C++ kernel's readable name; other names as they are."""
+    demangle = getattr(torch._C, "_demangle", None)
+    return str(demangle(name)) if demangle is not None and name.startswith("_Z") else name
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]
+
+
+def _sticky(error: Exception) -> bool:
+    """True for errors after which this process can no longer use the GPU."""
+    text = str(error)
+    return isinstance(error, RuntimeError) and any(
+        word in text
+        for word in (
+            "illegal memory access",
+            "misaligned address",
+            "illegal instruction",
+            "device-side assert",
+            "launch failure",
+            "unspecified launch",
+        )
+    )

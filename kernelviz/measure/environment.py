@@ -1,0 +1,84 @@
+"""The device and the software around it, as this process sees them."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import socket
+
+import msgspec
+import torch
+
+from kernelviz.core.errors import DeviceError, UnknownName
+from kernelviz.core.run import Device, Environment
+from kernelviz.hardware.discovery import discover
+
+_PACKAGES = (
+    "torch",
+    "triton",
+    "cuda-core",
+    "cuda-bindings",
+    "cupti-python",
+    "nvidia-cuda-nvrtc",
+    "nvidia-cuda-cupti",
+    "numpy",
+)
+
+
+def device_of(device_id: str) -> Device:
+    """The discovered device completed with what torch knows. Raises UnknownName, DeviceError with the remedy."""
+    found = {d.id: d for d in discover()}
+    if device_id not in found and not (device_id.startswith("cuda") and torch.cuda.is_available()):
+        raise UnknownName("device", device_id, found)
+    if device_id == "cpu":
+        return msgspec.structs.replace(found["cpu"], threads=torch.get_num_threads())
+    if not torch.cuda.is_available():
+        build = torch.version.cuda
+        raise DeviceError(
+            f"the driver sees a GPU, torch {torch.__version__} does not: "
+            + (f"it is built for CUDA {build}" if build else "it is a CPU build")
+            + (
+                f", driver {found[device_id].driver} supports CUDA {found[device_id].driver_cuda}"
+                if device_id in found
+                else ""
+            )
+            + ". Install the CUDA build: pip install --force-reinstall torch==2.13.0 (driver 580 or newer)"
+        )
+    index = int(device_id.partition(":")[2] or 0)
+    properties = torch.cuda.get_device_properties(index)
+    known = found.get(device_id) or Device(
+        id=device_id, kind="cuda", name=properties.name, uuid=f"GPU-{properties.uuid}"
+    )
+    return msgspec.structs.replace(
+        known,
+        memory_bytes=properties.total_memory,
+        last_level_cache_bytes=properties.L2_cache_size,
+        multiprocessors=properties.multi_processor_count,
+        compute_capability=(properties.major, properties.minor),
+    )
+
+
+def environment_of(device: Device, tracer: str | None) -> Environment:
+    """Versions, host and threads beside the device; roofs are the store's to add."""
+    import kernelviz
+
+    versions = {}
+    for package in _PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    versions["torch"] = torch.__version__
+    if torch.version.cuda:
+        versions["cuda (torch)"] = torch.version.cuda
+    return Environment(
+        device=device,
+        host=socket.gethostname(),
+        platform=platform.platform(),
+        python=platform.python_version(),
+        kernelviz=kernelviz.__version__,
+        versions=versions,
+        threads=torch.get_num_threads() if device.kind == "cpu" else os.cpu_count(),
+        tracer=tracer,
+    )

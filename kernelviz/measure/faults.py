@@ -1,0 +1,76 @@
+"""From an exception to a Failure: which stage, in which words, and whether this process can go on."""
+
+from __future__ import annotations
+
+import torch
+
+from kernelviz.core.errors import DeviceError, DoesNotFit, KernelvizError
+from kernelviz.core.result import Failure
+from kernelviz.measure.binding import WrongOutput
+from kernelviz.measure.trace import TraceError
+
+_STICKY = (
+    "illegal memory access",
+    "misaligned address",
+    "illegal instruction",
+    "illegal address",
+    "device-side assert",
+    "launch failure",
+    "launch timed out",
+    "uncorrectable ecc",
+    "cuda_error_assert",
+)
+_COMPILER_ERRORS = {
+    "CompilationError",
+    "NVRTCError",
+    "InductorError",
+    "PTXASError",
+    "BackendCompilerFailed",
+    "Unsupported",
+}
+
+
+def sticky(error: BaseException) -> bool:
+    """True for CUDA errors after which this process can no longer use the GPU (they are returned by every later call)."""
+    text = str(error).lower()
+    return any(word in text for word in _STICKY)
+
+
+def out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error).lower()
+
+
+def failure(error: Exception, *, calling: bool) -> Failure:
+    """The Failure that an exception of a variant means. `calling`: it was raised by the call, not by the bind."""
+    if isinstance(error, DoesNotFit):
+        return Failure(stage="out_of_memory", message=str(error))
+    if out_of_memory(error):
+        return Failure(stage="out_of_memory", message=one_line(error))
+    if isinstance(error, WrongOutput):
+        return Failure(stage="wrong", message=str(error))
+    if isinstance(error, ImportError | DeviceError):
+        return Failure(stage="unavailable", message=one_line(error))
+    if isinstance(error, TraceError):
+        return Failure(stage="wrong", message=f"what was traced cannot be its calls: {error}")
+    if sticky(error):
+        return Failure(stage="crash", message=f"CUDA error: {one_line(error)}")
+    names = {type(e).__name__ for e in _chain(error)}
+    if names & _COMPILER_ERRORS or not calling:
+        return Failure(stage="compile", message=one_line(error))
+    return Failure(stage="crash", message=one_line(error))
+
+
+def one_line(error: BaseException, limit: int = 600) -> str:
+    """Type and text of an error on one line, shortened."""
+    text = " ".join(str(error).split())
+    head = text if isinstance(error, KernelvizError) else f"{type(error).__name__}: {text}"
+    return head if len(head) <= limit else head[: limit - 1] + "…"
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    current: BaseException | None = error
+    while current is not None and current not in found:
+        found.append(current)
+        current = current.__cause__ or current.__context__
+    return found

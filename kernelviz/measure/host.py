@@ -1,0 +1,103 @@
+"""Device time on a CPU: a host clock round one call, caches read out before each.
+
+The same names as on a GPU. The time includes one Python call of the launch (0.3-2 us), which the method line says.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from kernelviz.core.result import Kernel, LaunchMode, Timer
+from kernelviz.measure.tensors import as_tuple
+from kernelviz.measure.timer import Taken, Timed
+from kernelviz.ops import Launch
+
+BLOCK_S = 0.025
+"""Aim of one block, flushes included."""
+MAX_SAMPLES = 10
+DEFAULT_CACHE_BYTES = 32 * 2**20
+METHOD = "host clock round one call, caches flushed before it by a read of twice the last level"
+
+
+class HostTimed:
+    """A call to be timed by the host clock, one flush a call."""
+
+    launch_mode: LaunchMode = "call"
+
+    def __init__(self, launch: Launch, restore: Callable[[], None] | None) -> None:
+        self.launch, self.restore = launch, restore
+        self.samples = 1
+        self.iteration_s = 0.0
+        self.kernels: tuple[Kernel, ...] = ()
+        self.notes: tuple[str, ...] = ()
+        self.outputs = as_tuple(launch())
+
+    def run_once(self) -> tuple[Tensor, ...]:
+        for tensor in self.outputs:
+            poison(tensor)
+        if self.restore is not None:
+            self.restore()
+        self.outputs = ()
+        self.outputs = as_tuple(self.launch())
+        return self.outputs
+
+
+class HostTimer:
+    """Times calls on the CPU with the thread count that torch has now."""
+
+    name: Timer = "host"
+
+    def __init__(self, cache_bytes: int | None) -> None:
+        self.cache_bytes = cache_bytes or DEFAULT_CACHE_BYTES
+        self._lines = torch.randint(0, 2**30, (2 * self.cache_bytes // 8,), dtype=torch.int64)
+
+    def flush(self) -> None:
+        """Read twice the last-level cache; reading leaves clean lines."""
+        torch.sum(self._lines)
+
+    def prepare(self, launch: Launch, restore: Callable[[], None] | None = None) -> HostTimed:
+        timed = HostTimed(launch, restore)
+        timed.iteration_s = median(self._iteration(timed)[1] for _ in range(3))
+        timed.samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
+        return timed
+
+    def describe(self, timed: Timed) -> str:
+        return METHOD
+
+    def block_s(self, timed: Timed) -> float:
+        assert isinstance(timed, HostTimed)
+        return timed.iteration_s * timed.samples
+
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
+        return [[self._block(t) for t in r if isinstance(t, HostTimed)] for r in rounds]
+
+    def _block(self, timed: HostTimed) -> Taken:
+        started_s = time.time()
+        samples = [self._iteration(timed)[0] for _ in range(timed.samples)]
+        return Taken(samples, samples, started_s)
+
+    def _iteration(self, timed: HostTimed) -> tuple[float, float]:
+        """(time of the call, time of the whole iteration), seconds."""
+        begun = time.perf_counter_ns()
+        for tensor in timed.outputs:
+            poison(tensor)
+        if timed.restore is not None:
+            timed.restore()
+        # Dropped before the flush: the call then allocates where a fresh call would.
+        timed.outputs = ()
+        self.flush()
+        start = time.perf_counter_ns()
+        outputs = timed.launch()
+        end = time.perf_counter_ns()
+        timed.outputs = as_tuple(outputs)
+        return (end - start) * 1e-9, (end - begun) * 1e-9
+
+
+def poison(tensor: Tensor) -> None:
+    """Fill with 0xFF bytes: what the call does not write stays visible."""
+    tensor.contiguous().view(torch.uint8).fill_(0xFF) if tensor.dim() else tensor.fill_(float("nan"))

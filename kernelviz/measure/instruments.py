@@ -1,0 +1,72 @@
+"""The instrument's own CUDA kernels, bound to one device: flush, end marker, poison, streams."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernelviz.ops import nvrtc
+
+SOURCE = Path(__file__).parent / "instruments.cu"
+FLUSH_SHARE = 2
+"""The flush reads this many times the L2: once is not enough for a cache that does not evict strictly in order."""
+_THREADS = 512
+
+
+class Instruments:
+    """Flush, marker and poison for one device. Every method enqueues on torch's current stream and returns at once."""
+
+    def __init__(self, device: torch.device) -> None:
+        properties = torch.cuda.get_device_properties(device)
+        self.multiprocessors: int = properties.multi_processor_count
+        self.l2_bytes: int = properties.L2_cache_size
+        self.device = device
+        self._flush = nvrtc.kernel(SOURCE, "kernelviz_flush_l2")
+        self._marker = nvrtc.kernel(SOURCE, "kernelviz_end_marker")
+        self._poison = nvrtc.kernel(SOURCE, "kernelviz_poison")
+        words = max(FLUSH_SHARE * self.l2_bytes, 2**20) // 16
+        self._count = ctypes.c_longlong(words)
+        # Bit patterns below 2^30: no OR of them is the guard, so the flush never writes.
+        self._words = torch.randint(0, 2**30, (words * 4,), dtype=torch.int32, device=device)
+        self._sink = torch.zeros(1, dtype=torch.int32, device=device)
+        self._grid = self.multiprocessors * 4
+        self._guard = ctypes.c_uint(0xFFFFFFFF)
+        _forbid_persisting_lines()
+
+    def flush(self, cycles: Tensor | None = None) -> None:
+        """Read twice the L2. `cycles`: int64, one entry an SM, receives each SM's cycle counter at the end."""
+        nvrtc.launch(
+            self._flush, self._grid, _THREADS,
+            self._words.data_ptr(), self._count, self._guard, self._sink.data_ptr(), _pointer(cycles),
+        )  # fmt: skip
+
+    def marker(self, cycles: Tensor | None = None) -> None:
+        """End an iteration; one block an SM, so that every SM's counter is stored."""
+        nvrtc.launch(self._marker, self.multiprocessors, 32, _pointer(cycles))
+
+    def poison(self, tensor: Tensor) -> None:
+        """Fill a contiguous tensor with 0xFF bytes."""
+        size = tensor.numel() * tensor.element_size()
+        blocks = max(1, min(self.multiprocessors * 4, -(-size // (16 * _THREADS))))
+        nvrtc.launch(self._poison, blocks, _THREADS, tensor.data_ptr(), ctypes.c_longlong(size))
+
+    def cycles(self) -> Tensor:
+        """A place for one set of cycle counters; -1 where an SM stored none."""
+        return torch.full((self.multiprocessors,), -1, dtype=torch.int64, device=self.device)
+
+
+def _pointer(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.data_ptr()
+
+
+def _forbid_persisting_lines() -> None:
+    """Persisting L2 lines would survive the flush: the limit is set to 0 and what is there is reset."""
+    from cuda.bindings import runtime
+
+    limit: Any = runtime.cudaLimit.cudaLimitPersistingL2CacheSize
+    runtime.cudaDeviceSetLimit(limit, 0)
+    runtime.cudaCtxResetPersistingL2Cache()

@@ -1,0 +1,132 @@
+"""Interleaved rounds: every variant of a problem once a round, in random order, the baseline twice.
+
+What a round shares (clock, temperature, neighbours) cancels in its ratios; the baseline's second series is a live A/A
+comparison, the noise floor of every verdict.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from kernelviz.core.problem import Method
+from kernelviz.core.result import Block, Figure
+from kernelviz.measure.contract import Stop
+from kernelviz.measure.timer import DeviceTimer, Taken, Timed
+from kernelviz.metrics.statistics import MIN_BLOCKS, figure_interval, verdict
+
+BATCH_S = 0.040
+"""Rounds are taken in batches of about this much load, so that a cancel is heard and burst limits hold."""
+CLOCK_LOSS = 0.01
+"""A block whose SM clock is this much under its series' first is taken again, then kept and noted."""
+RETRIES = 3
+
+
+@dataclass(slots=True)
+class Series:
+    """The blocks of one variant (or of the baseline's second series)."""
+
+    name: str
+    timed: Timed
+    samples: list[float] = field(default_factory=list)
+    busy: list[float] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    retried: int = 0
+    slow_clock: int = 0
+
+    def add(self, taken: Taken, round_number: int) -> None:
+        self.samples += taken.samples
+        self.busy += taken.busy
+        self.blocks.append(
+            Block(size=len(taken.samples), started_s=taken.started_s, clock_hz=taken.clock_hz, round=round_number)
+        )
+
+    def figure(self, timer: DeviceTimer, method: str | None = None, *, busy: bool = False) -> Figure:
+        """The figure of all blocks so far."""
+        samples = self.busy if busy else self.samples
+        interval = figure_interval(samples, self.blocks)
+        return Figure(
+            estimate=interval.estimate,
+            low=interval.low,
+            high=interval.high,
+            samples=tuple(samples),
+            blocks=tuple(self.blocks),
+            timer=timer.name,
+            launch=self.timed.launch_mode,
+            method=method,
+        )
+
+    def loses_clock(self, taken: Taken) -> bool:
+        first = next((b.clock_hz for b in self.blocks if b.clock_hz), None)
+        return first is not None and taken.clock_hz is not None and taken.clock_hz < first * (1 - CLOCK_LOSS)
+
+
+@dataclass(slots=True)
+class Rounds:
+    """Takes rounds of several series until each is decided or the budget is spent."""
+
+    timer: DeviceTimer
+    method: Method
+    stop: Stop
+    seed: int = 0
+    number: int = 0
+
+    def take(
+        self, series: Sequence[Series], baseline: Series | None, again: Series | None, progress: Callable[[float], None]
+    ) -> bool:
+        """Add blocks to every series (baseline and again among them). False when it was stopped."""
+        shuffled = random.Random(self.seed)
+        budget_s = self.method.budget_s * len(series)
+        started = time.monotonic()
+        done = 0
+        while not self.stop():
+            elapsed = time.monotonic() - started
+            if done >= MIN_BLOCKS and (elapsed >= budget_s or self._decided(series, baseline, again)):
+                return True
+            per_round = max(sum(self.timer.block_s(s.timed) for s in series), 1e-6)
+            count = max(1, min(MIN_BLOCKS, int(BATCH_S / per_round)))
+            if done < MIN_BLOCKS:
+                count = min(count, MIN_BLOCKS - done)
+            orders = [shuffled.sample(range(len(series)), len(series)) for _ in range(count)]
+            for order, taken in zip(orders, self._collected(series, orders), strict=True):
+                for index, block in zip(order, taken, strict=True):
+                    series[index].add(block, self.number)
+                self.number += 1
+            done += count
+            progress(min(1.0, max(done / (2 * MIN_BLOCKS), (time.monotonic() - started) / budget_s)))
+        return False
+
+    def _collected(self, series: Sequence[Series], orders: Sequence[Sequence[int]]) -> list[list[Taken]]:
+        """The rounds, each taken again while a block of it lost clock (ratios need whole rounds)."""
+        rounds = self.timer.collect([[series[i].timed for i in order] for order in orders])
+        for position, order in enumerate(orders):
+            for _ in range(RETRIES):
+                slow = [i for i, block in zip(order, rounds[position], strict=True) if series[i].loses_clock(block)]
+                if not slow or self.stop():
+                    break
+                for i in slow:
+                    series[i].retried += 1
+                rounds[position] = self.timer.collect([[series[i].timed for i in order]])[0]
+            for i, block in zip(order, rounds[position], strict=True):
+                series[i].slow_clock += series[i].loses_clock(block)
+        return rounds
+
+    def _decided(self, series: Sequence[Series], baseline: Series | None, again: Series | None) -> bool:
+        figures = {s.name: s.figure(self.timer) for s in series}
+        for figure in figures.values():
+            if figure.half_width is None or figure.half_width > self.method.half_width:
+                return False
+        if baseline is None:
+            return True
+        to = figures[baseline.name]
+        floor = figures[again.name] if again is not None else None
+        for s in series:
+            if s is baseline or s is again:
+                continue
+            found = verdict(figures[s.name], to, floor)
+            narrow = found.ratio is not None and (found.ratio.half_width or 1.0) <= self.method.ratio_half_width
+            if found.word == "unclear" and not narrow:
+                return False
+        return True

@@ -1,0 +1,78 @@
+"""Input tensors of a problem: filled from a seed, with the data that the problem names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from kernelviz.core.dtypes import dtype as dtype_named
+from kernelviz.core.problem import Problem
+from kernelviz.ops import Op, TensorSpec
+
+
+def allocate(specs: Sequence[TensorSpec], problem: Problem, device: torch.device) -> tuple[Tensor, ...]:
+    """Uninitialised tensors of the given specs, contiguous, in the problem's dtype unless the spec has one."""
+    return tuple(
+        torch.empty(t.shape(problem.sizes), dtype=torch_dtype(t.dtype or problem.dtype), device=device) for t in specs
+    )
+
+
+def torch_dtype(name: str) -> torch.dtype:
+    found: torch.dtype = getattr(torch, dtype_named(name).torch_name)
+    return found
+
+
+def fill(tensors: Sequence[Tensor], problem: Problem, seed: int) -> None:
+    """Write the problem's data into `tensors` in place; the same seed always writes the same numbers on one device."""
+    for position, tensor in enumerate(tensors):
+        generator = torch.Generator(device=tensor.device).manual_seed(seed * 1000 + position)
+        fill_one(tensor, problem.data, generator)
+
+
+def fill_one(tensor: Tensor, data: str, generator: torch.Generator) -> None:
+    """Write one tensor of the named data: standard normal, uniform in [-1, 1), zeros, whole numbers -4..4, or ones."""
+    match data:
+        case "normal":
+            tensor.normal_(generator=generator)
+        case "uniform":
+            tensor.uniform_(-1.0, 1.0, generator=generator)
+        case "zeros":
+            tensor.zero_()
+        case "small_integers":
+            tensor.random_(-4, 5, generator=generator)
+        case "one_value":
+            tensor.fill_(1.0)
+        case _:
+            raise ValueError(f"no data called {data!r}")
+
+
+def unchanged(tensors: Sequence[Tensor], problem: Problem, seed: int) -> list[int]:
+    """Positions of the tensors that no longer hold what `fill` wrote with that seed."""
+    changed = []
+    for position, tensor in enumerate(tensors):
+        generator = torch.Generator(device=tensor.device).manual_seed(seed * 1000 + position)
+        again = torch.empty_like(tensor)
+        fill_one(again, problem.data, generator)
+        if not torch.equal(again, tensor):
+            changed.append(position)
+    return changed
+
+
+def as_tuple(outputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """Outputs of a launch, always as a tuple."""
+    return (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+
+
+def check_specs(op: Op, problem: Problem, outputs: Sequence[Tensor]) -> str | None:
+    """What is wrong with the shapes or dtypes of the outputs, or None."""
+    if len(outputs) != len(op.outputs):
+        return f"returned {len(outputs)} outputs, op {op.name!r} has {len(op.outputs)}"
+    for spec, tensor in zip(op.outputs, outputs, strict=True):
+        shape, kind = spec.shape(problem.sizes), torch_dtype(spec.dtype or problem.dtype)
+        if tuple(tensor.shape) != shape:
+            return f"output {spec.name} has shape {tuple(tensor.shape)}, {shape} was expected"
+        if tensor.dtype != kind:
+            return f"output {spec.name} is {tensor.dtype}, {kind} was expected"
+    return None

@@ -1,0 +1,60 @@
+"""What the rounds need of a device's timer, whatever the device: prepare a call, take blocks of samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from kernelviz.core.result import Kernel, LaunchMode, Timer
+from kernelviz.ops import Launch
+
+
+@dataclass(slots=True)
+class Taken:
+    """One block: samples in seconds in the order in which they were taken."""
+
+    samples: list[float]
+    busy: list[float]
+    started_s: float
+    clock_hz: float | None = None
+
+
+class Timed(Protocol):
+    """A call that is ready to be timed."""
+
+    launch_mode: LaunchMode
+    kernels: tuple[Kernel, ...]
+    notes: tuple[str, ...]
+
+    def run_once(self) -> tuple[Tensor, ...]:
+        """Poison the outputs, run exactly what will be timed, wait, and return what it wrote."""
+        ...
+
+
+class DeviceTimer(Protocol):
+    """The timing method of a device."""
+
+    name: Timer
+
+    def prepare(self, launch: Launch, restore: Callable[[], None] | None) -> Timed:
+        """Make a call ready: estimate its length, choose the samples a block, capture it. First call is over by now."""
+        ...
+
+    def block_s(self, timed: Timed) -> float:
+        """About how long one block takes, seconds."""
+        ...
+
+    def describe(self, timed: Timed) -> str:
+        """The method in one line, for people."""
+        ...
+
+    def flush(self) -> None:
+        """Empty the caches of the problem's data, as before every timed call."""
+        ...
+
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
+        """One block of every call, round by round, in the order given. Raises when the device fails."""
+        ...

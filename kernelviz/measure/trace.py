@@ -1,0 +1,216 @@
+"""Device activity as a tracer reports it, and the grouping of records into iterations.
+
+The tracer is cupti-python: callbacks registered once per process (re-registering corrupts head records after idle,
+pytorch#192021), the activity kinds enabled around a session and disabled after it (enabled, a host call costs 5.5
+instead of 4.9 us; disabled, nothing). torch.profiler is the fallback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+FLUSH = "kernelviz_flush_l2"
+MARKER = "kernelviz_end_marker"
+POISON = "kernelviz_poison"
+MAX_RECORDS = 5_000_000
+"""A worker is replaced after this many records: bad stamps were reported after about 25 M graph records (parcagpu#23)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One kernel, memcpy or memset on the device.
+
+    Stamps are whole nanoseconds of the tracer's clock: as float64 seconds since 1970 they would be rounded to 0.24 us.
+    """
+
+    name: str
+    start_ns: int
+    end_ns: int
+    grid: tuple[int, int, int] | None = None
+    block: tuple[int, int, int] | None = None
+    registers: int | None = None
+    shared_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Iteration:
+    """What one call did on the device, between the flush before it and the marker behind it."""
+
+    flush_end_ns: int
+    marker_end_ns: int
+    calls: tuple[Record, ...]
+
+    @property
+    def span_s(self) -> float:
+        """Last end - first start."""
+        return (max(r.end_ns for r in self.calls) - min(r.start_ns for r in self.calls)) * 1e-9
+
+    @property
+    def busy_s(self) -> float:
+        """Sum of durations."""
+        return sum(r.end_ns - r.start_ns for r in self.calls) * 1e-9
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(r.name for r in self.calls)
+
+
+class TraceError(Exception):
+    """The records cannot be those of the calls that were made; the block is repeated."""
+
+
+class Tracer(Protocol):
+    """Traces what the device does while `work` runs and is synchronised."""
+
+    name: str
+    records_seen: int
+
+    def trace(self, work: Callable[[], None]) -> list[Record]: ...
+
+
+def iterations(records: list[Record], expected: int) -> list[Iteration]:
+    """Records grouped into `expected` iterations. Raises TraceError when they cannot be the calls that were made."""
+    found: list[Iteration] = []
+    opened: Record | None = None
+    calls: list[Record] = []
+    previous_end = 0
+    for record in sorted(records, key=lambda r: r.start_ns):
+        if not 0 < record.start_ns <= record.end_ns:
+            raise TraceError(f"a record of {record.name} starts at {record.start_ns} and ends at {record.end_ns}")
+        if record.name.startswith(FLUSH):
+            if opened is not None:
+                raise TraceError("two flushes without an end marker between them")
+            if record.start_ns < previous_end:
+                raise TraceError("a flush starts before the marker of the call before it has ended")
+            opened, calls = record, []
+        elif record.name.startswith(MARKER):
+            if opened is None:
+                raise TraceError("an end marker without a flush before it")
+            if not calls:
+                raise TraceError("a call that launched nothing between its flush and its marker")
+            if calls[0].start_ns < opened.end_ns or any(c.end_ns > record.end_ns for c in calls):
+                raise TraceError("work of the call lies outside its flush and its marker")
+            found.append(Iteration(opened.end_ns, record.end_ns, tuple(calls)))
+            opened, previous_end = None, record.end_ns
+        elif opened is not None:
+            calls.append(record)
+    if opened is not None:
+        raise TraceError("a flush without an end marker behind it")
+    if len(found) != expected:
+        raise TraceError(f"{len(found)} calls were traced, {expected} were made")
+    return found
+
+
+class CuptiTracer:
+    """CUPTI's activity records through cupti-python, registered once per process."""
+
+    name = "cupti"
+    _registered: CuptiTracer | None = None
+
+    def __init__(self) -> None:
+        from cupti import cupti
+
+        self._cupti: Any = cupti
+        self.records_seen = 0
+        self._activities: list[Any] = []
+        kinds = cupti.ActivityKind
+        self._kinds = (kinds.CONCURRENT_KERNEL, kinds.MEMCPY, kinds.MEMSET)
+        if CuptiTracer._registered is not None:
+            raise RuntimeError("CUPTI's callbacks are registered once per process; use CuptiTracer.shared()")
+        cupti.activity_register_callbacks(lambda: (8 * 2**20, 0), self._completed)
+        CuptiTracer._registered = self
+
+    @classmethod
+    def shared(cls) -> CuptiTracer:
+        return cls._registered or cls()
+
+    def _completed(self, activities: list[Any]) -> None:
+        # CUPTI reuses the buffer behind the objects when this returns, so facts are copied out here.
+        kernel, memset = self._cupti.ActivityKind.CONCURRENT_KERNEL, self._cupti.ActivityKind.MEMSET
+        for a in activities:
+            if a.kind == kernel:
+                self._activities.append(
+                    Record(
+                        a.name,
+                        a.start,
+                        a.end,
+                        (a.grid_x, a.grid_y, a.grid_z),
+                        (a.block_x, a.block_y, a.block_z),
+                        a.registers_per_thread,
+                        a.static_shared_memory + a.dynamic_shared_memory,
+                    )
+                )
+            elif a.kind in self._kinds:
+                self._activities.append(Record("memset" if a.kind == memset else "memcpy", a.start, a.end))
+
+    def trace(self, work: Callable[[], None]) -> list[Record]:
+        """Records of everything on the device while `work` ran. The caller's work must be all that runs."""
+        torch.cuda.synchronize()
+        self._activities = []
+        for kind in self._kinds:
+            self._cupti.activity_enable(kind)
+        try:
+            work()
+            torch.cuda.synchronize()
+            self._cupti.activity_flush_all(1)
+        finally:
+            for kind in self._kinds:
+                self._cupti.activity_disable(kind)
+        records, self._activities = self._activities, []
+        self.records_seen += len(records)
+        return records
+
+
+class KinetoTracer:
+    """torch.profiler's raw events: names and times only. Sessions cost 2.5 s at first, memory grows with use."""
+
+    name = "kineto"
+
+    def __init__(self) -> None:
+        self.records_seen = 0
+
+    def trace(self, work: Callable[[], None]) -> list[Record]:
+        """As CuptiTracer.trace; grid, registers and shared memory stay unknown."""
+        from torch.profiler import ProfilerActivity, profile
+
+        torch.cuda.synchronize()
+        with profile(activities=[ProfilerActivity.CUDA]) as profiler:
+            work()
+            torch.cuda.synchronize()
+        events = profiler.profiler.kineto_results.events()
+        records = [
+            Record(e.name(), e.start_ns(), e.start_ns() + e.duration_ns())
+            for e in events
+            if e.device_type().name == "CUDA"
+        ]
+        self.records_seen += len(records)
+        return records
+
+
+def _one_kernel() -> None:
+    torch.zeros(1024, device="cuda")
+
+
+def open_tracer() -> tuple[Tracer, str]:
+    """The best tracer that works here and a line saying which and why. Raises DeviceError when none does."""
+    reasons: list[str] = []
+    for make in (CuptiTracer.shared, KinetoTracer):
+        try:
+            tracer: Tracer = make()
+            records = tracer.trace(_one_kernel)
+        except Exception as error:
+            reasons.append(f"{make.__qualname__}: {type(error).__name__}: {error}")
+            continue
+        if records:
+            return tracer, "; ".join([tracer.name, *reasons])
+        reasons.append(f"{make.__qualname__}: traced nothing")
+    from kernelviz.core.errors import DeviceError
+
+    raise DeviceError(
+        "no tracer works on this GPU (" + "; ".join(reasons) + "). Profiling may be restricted to administrators: "
+        "set NVreg_RestrictProfilingToAdminUsers=0 on the host, or run the container with CAP_PERFMON"
+    )

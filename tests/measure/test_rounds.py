@@ -1,0 +1,129 @@
+"""Rounds against a timer whose times are known."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from kernelviz.core.problem import Method
+from kernelviz.measure.rounds import Rounds, Series
+from kernelviz.measure.timer import Taken
+from kernelviz.metrics.statistics import verdict
+
+
+class KnownTimed:
+    launch_mode = "graph"
+    kernels = ()
+    notes = ()
+
+    def __init__(self, time_s: float, clocks: Sequence[float] = ()) -> None:
+        self.time_s = time_s
+        self.clocks = list(clocks)
+
+    def run_once(self) -> tuple[()]:
+        return ()
+
+
+class KnownTimer:
+    """Every sample is the call's time with `noise` relative noise, times a drift that all calls share."""
+
+    name = "cupti"
+
+    def __init__(self, noise: float = 0.001, drift: float = 0.0, samples: int = 10) -> None:
+        self.random = random.Random(7)
+        self.noise, self.drift, self.samples = noise, drift, samples
+        self.blocks = 0
+        self.orders: list[list[float]] = []
+
+    def prepare(self, launch, restore):  # pragma: no cover - rounds never prepare
+        raise AssertionError
+
+    def describe(self, timed) -> str:
+        return "known"
+
+    def flush(self) -> None: ...
+
+    def block_s(self, timed) -> float:
+        return timed.time_s * self.samples
+
+    def collect(self, rounds):
+        return [[self.block(t) for t in r] for r in rounds]
+
+    def block(self, timed: KnownTimed) -> Taken:
+        self.blocks += 1
+        scale = 1 + self.drift * self.blocks
+        samples = [timed.time_s * scale * self.random.gauss(1, self.noise) for _ in range(self.samples)]
+        return Taken(samples, samples, float(self.blocks), timed.clocks.pop(0) if timed.clocks else 1.98e9)
+
+
+def measured(timer: KnownTimer, times: dict[str, float], method: Method) -> dict[str, Series]:
+    series = {name: Series(name, KnownTimed(t)) for name, t in times.items()}
+    again = Series("again", series["base"].timed)
+    assert Rounds(timer, method, lambda: False).take([*series.values(), again], series["base"], again, lambda _: None)
+    return {**series, "again": again}
+
+
+def test_a_true_difference_of_two_percent_is_found_under_drift() -> None:
+    timer = KnownTimer(noise=0.005, drift=0.002)
+    found = measured(timer, {"base": 1e-5, "slow": 1.02e-5, "fast": 0.98e-5}, Method(budget_s=0.2))
+    base, again = found["base"].figure(timer), found["again"].figure(timer)
+    assert verdict(found["slow"].figure(timer), base, again).word == "slower"
+    assert verdict(found["fast"].figure(timer), base, again).word == "faster"
+
+
+def test_the_same_call_twice_is_the_same() -> None:
+    timer = KnownTimer(noise=0.002)
+    found = measured(timer, {"base": 1e-5, "twin": 1e-5}, Method(budget_s=0.2))
+    assert verdict(found["twin"].figure(timer), found["base"].figure(timer), found["again"].figure(timer)).word == "same"
+
+
+def test_every_round_holds_every_series_once() -> None:
+    timer = KnownTimer()
+    found = measured(timer, {"base": 1e-5, "other": 2e-5}, Method(budget_s=0.2))
+    rounds = [[b.round for b in s.blocks] for s in found.values()]
+    assert all(r == list(range(len(rounds[0]))) for r in rounds)
+    assert len(rounds[0]) >= 10
+
+
+def test_a_stop_is_heard_between_batches() -> None:
+    timer = KnownTimer()
+    asked = iter([False, True, True, True])
+    series = Series("base", KnownTimed(1e-2))
+    assert not Rounds(timer, Method(), lambda: next(asked)).take([series], series, None, lambda _: None)
+    assert len(series.blocks) < 10
+
+
+def test_a_block_that_lost_clock_is_taken_again_and_counted() -> None:
+    timer = KnownTimer(noise=0.0)
+    timed = KnownTimed(1e-5, clocks=[1.98e9] * 10 + [1.60e9])
+    series = Series("base", timed)
+    rounds = Rounds(timer, Method(), lambda: False)
+    rounds._collected([series], [[0]])
+    for i in range(10):
+        series.add(timer.block(timed), i)
+    timed.clocks = [1.60e9, 1.97e9]
+    kept = rounds._collected([series], [[0]])
+    assert kept[0][0].clock_hz == 1.97e9
+    assert (series.retried, series.slow_clock) == (1, 0)
+
+
+def test_a_clock_that_stays_low_is_kept_and_noted() -> None:
+    timer = KnownTimer(noise=0.0)
+    timed = KnownTimed(1e-5)
+    series = Series("base", timed)
+    series.add(timer.block(timed), 0)
+    timed.clocks = [1.60e9] * 4
+    kept = Rounds(timer, Method(), lambda: False)._collected([series], [[0]])
+    assert kept[0][0].clock_hz == 1.60e9
+    assert (series.retried, series.slow_clock) == (3, 1)
+
+
+def test_figures_hold_every_sample_in_order() -> None:
+    timer = KnownTimer()
+    series = measured(timer, {"base": 1e-5}, Method(budget_s=0.2))["base"]
+    figure = series.figure(timer)
+    assert figure.samples == tuple(series.samples)
+    assert sum(b.size for b in figure.blocks or ()) == len(series.samples)
+    assert figure.low is not None
+    assert figure.low <= figure.estimate <= (figure.high or 0)
+    assert figure.estimate == pytest.approx(1e-5, rel=1e-3)

@@ -1,0 +1,57 @@
+"""Grouping of tracer records into iterations, and the records that must be refused."""
+
+import pytest
+
+from kernelviz.measure.trace import FLUSH, MARKER, POISON, Record, TraceError, iterations
+
+
+def pattern(at: int, *calls: tuple[str, int, int]) -> list[Record]:
+    """poison, flush, the calls (name, start, length) relative to the flush's end, marker."""
+    end = at + 100 + max((start + length for _, start, length in calls), default=0)
+    return [
+        Record(POISON, at, at + 10),
+        Record(FLUSH, at + 20, at + 100),
+        *(Record(name, at + 100 + start, at + 100 + start + length) for name, start, length in calls),
+        Record(MARKER, end + 5, end + 6),
+    ]
+
+
+def test_span_and_busy_of_a_call_with_two_kernels() -> None:
+    found = iterations(pattern(1000, ("a", 2, 10), ("b", 20, 5)), 1)
+    assert found[0].names == ("a", "b")
+    assert found[0].span_s == pytest.approx(23e-9)
+    assert found[0].busy_s == pytest.approx(15e-9)
+
+
+def test_overlapping_kernels_end_with_the_last() -> None:
+    found = iterations(pattern(1000, ("a", 0, 50), ("b", 10, 5)), 1)
+    assert found[0].span_s == pytest.approx(50e-9)
+
+
+def test_nanoseconds_survive_stamps_of_today() -> None:
+    now = 1_795_000_000_000_000_000
+    assert iterations(pattern(now, ("a", 3, 33)), 1)[0].span_s == pytest.approx(33e-9, rel=1e-12)
+
+
+def test_what_lies_between_marker_and_flush_is_no_part_of_a_call() -> None:
+    records = pattern(1000, ("a", 1, 10)) + [Record("memcpy", 1400, 1405)] + pattern(2000, ("a", 1, 12))
+    assert [i.names for i in iterations(records, 2)] == [("a",), ("a",)]
+
+
+@pytest.mark.parametrize(
+    ("records", "expected", "message"),
+    [
+        (pattern(1000, ("a", 1, 10)), 2, "1 calls were traced, 2 were made"),
+        (pattern(1000), 1, "launched nothing"),
+        ([Record(FLUSH, 20, 100), Record(FLUSH, 200, 300)], 1, "two flushes"),
+        ([Record(MARKER, 20, 100)], 1, "without a flush before it"),
+        ([Record(FLUSH, 20, 100), Record("a", 110, 120)], 1, "without an end marker"),
+        ([Record(FLUSH, 0, 100)], 1, "starts at 0"),
+        ([Record(FLUSH, 100, 50)], 1, "ends at 50"),
+        ([Record(FLUSH, 20, 100), Record("a", 90, 120), Record(MARKER, 130, 131)], 1, "outside"),
+        ([Record(FLUSH, 20, 100), Record("a", 110, 180), Record(MARKER, 130, 131)], 1, "outside"),
+    ],
+)
+def test_records_that_cannot_be_the_calls_are_refused(records: list[Record], expected: int, message: str) -> None:
+    with pytest.raises(TraceError, match=message):
+        iterations(records, expected)

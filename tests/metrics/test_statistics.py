@@ -1,0 +1,91 @@
+"""The statistics on data whose truth is known."""
+
+import numpy as np
+import pytest
+
+from kernelviz.core.result import Block, Figure
+from kernelviz.metrics.statistics import (
+    LEAST_DIFFERENCE,
+    block_means,
+    figure_interval,
+    median_interval,
+    noise_floor,
+    round_ratios,
+    trimmed_mean,
+    verdict,
+)
+
+
+def figure(means: list[float], rounds: list[int] | None = None, size: int = 10, noise: float = 0.001, seed: int = 0) -> Figure:
+    rng = np.random.default_rng(seed)
+    samples = [float(x) for m in means for x in m * rng.normal(1, noise, size)]
+    numbers = rounds if rounds is not None else list(range(len(means)))
+    blocks = tuple(Block(size=size, started_s=float(i), round=r) for i, r in enumerate(numbers))
+    interval = figure_interval(samples, blocks)
+    return Figure(estimate=interval.estimate, low=interval.low, high=interval.high, samples=tuple(samples), blocks=blocks)
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(1)
+    hits = 0
+    for _ in range(200):
+        interval = median_interval(rng.normal(10.0, 0.1, 30))
+        assert interval.low is not None
+        assert interval.high is not None
+        hits += interval.low <= 10.0 <= interval.high
+    assert 180 <= hits <= 200
+
+
+def test_one_outlier_in_ten_does_not_move_a_block() -> None:
+    assert trimmed_mean([1.0] * 19 + [50.0]) == 1.0
+
+
+def test_blocks_must_account_for_every_sample() -> None:
+    with pytest.raises(ValueError, match="blocks hold 3 samples, 4 were given"):
+        block_means([1.0] * 4, [Block(size=3, started_s=0.0)])
+
+
+def test_ratios_pair_rounds_and_ignore_the_others() -> None:
+    late = figure([2.0] * 5, rounds=[10, 11, 12, 13, 14], noise=0)
+    base = figure([4.0] * 12, rounds=list(range(12)), noise=0)
+    assert round_ratios(late, base).tolist() == [0.5, 0.5]
+
+
+def test_shared_drift_cancels_in_ratios() -> None:
+    drift = [1 + 0.05 * i for i in range(20)]
+    base, slow = figure(drift), figure([1.01 * d for d in drift], seed=1)
+    assert verdict(slow, base).word == "slower"
+
+
+def test_verdict_is_unclear_with_too_few_rounds() -> None:
+    found = verdict(figure([1.0] * 4), figure([2.0] * 4))
+    assert (found.word, found.rounds) == ("unclear", 4)
+    assert "4 shared rounds" in found.reason
+
+
+def test_verdict_without_samples_is_unclear() -> None:
+    assert verdict(Figure(estimate=1.0), Figure(estimate=2.0)).reason == "no round measured both"
+
+
+def test_a_noisy_baseline_raises_the_floor() -> None:
+    base = figure([1.0] * 20, noise=0.0)
+    again = figure([1.0 + 0.03 * (-1) ** i for i in range(20)], noise=0.0)
+    assert noise_floor(base, again) == pytest.approx(0.03, rel=0.1)
+    assert noise_floor(base, None) == LEAST_DIFFERENCE
+    assert verdict(figure([0.98] * 20, noise=0.0), base, again).word != "faster"
+
+
+def test_differences_under_half_a_percent_are_the_same() -> None:
+    found = verdict(figure([1.002] * 20, noise=1e-5), figure([1.0] * 20, noise=1e-5, seed=2))
+    assert found.word == "same"
+    assert found.speed_up == pytest.approx(1 / 1.002, rel=1e-4)
+
+
+def test_false_verdicts_on_equal_calls_are_rare() -> None:
+    wrong = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        drift = np.cumsum(rng.normal(0, 0.002, 12)) + 1
+        series = [figure([float(d * rng.normal(1, 0.002)) for d in drift], noise=0.004, seed=1000 * k + seed) for k in range(3)]
+        wrong += verdict(series[0], series[1], series[2]).word in ("faster", "slower")
+    assert wrong <= 1
