@@ -21,9 +21,10 @@ from kernelviz.measure.timer import Taken, Timed
 from kernelviz.measure.trace import Iteration, TraceError, Tracer, iterations
 from kernelviz.ops import Launch
 
-BLOCK_S = 0.75e-3
-"""Aim of one block: long enough to average out single calls, short enough for ten blocks of two series in 30 ms."""
-MAX_SAMPLES = 25
+BLOCK_S = 0.5e-3
+"""Aim of one block: long enough to average out single calls, short enough for ten blocks in 30 ms with their records."""
+MAX_SAMPLES = 16
+"""cupti-python needs about 20 us a record and a sample has four of them, so more samples cost more than they tell."""
 LOAD_S, WINDOW_S = 0.040, 0.200
 """Burst: at most this much load in any such window. 4096^3 bf16 meets the power cap after 0.1 s of load."""
 TRIES = 3
@@ -95,16 +96,16 @@ class CudaTimer:
         self.name: Timer = "cupti" if tracer.name == "cupti" else "kineto"
         self._load: deque[tuple[float, float]] = deque()
         self.retraced = 0
+        self._flush_s = self._flush_length_s()
 
     def prepare(self, launch: Launch, restore: Callable[[], None] | None = None) -> CudaTimed:
         """Trace a few eager calls, choose the samples a block, capture; fall back to the stream where it must."""
         timed = CudaTimed(self.instruments, launch, restore)
         self.rest(WINDOW_S / 10)
         eager = self._traced(lambda: timed.enqueue(3), 3)
-        period = (eager[-1].marker_end_ns - eager[0].marker_end_ns) * 1e-9 / 2
-        # Eager periods hold host gaps; the flush (at 3 TB/s) and the call are what a graph replays.
-        flush_s = 2 * self.instruments.l2_bytes / 3e12
-        timed.iteration_s = min(period, median(i.span_s for i in eager) + flush_s + 3e-6)
+        # Not the eager period, which holds host gaps: flush, call, poison (at about 3 TB/s) and marker.
+        written = sum(t.numel() * t.element_size() for t in timed.outputs)
+        timed.iteration_s = median(i.span_s for i in eager) + self._flush_s + written / 3e12 + 2e-6
         samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         names = eager[-1].names
         try:
@@ -183,6 +184,14 @@ class CudaTimer:
             if not self._load or sum(s for _, s in self._load) + coming_s <= LOAD_S:
                 return
             time.sleep(max(self._load[0][0] + WINDOW_S - now, 1e-3))
+
+    def _flush_length_s(self) -> float:
+        def work() -> None:
+            for _ in range(3):
+                self.instruments.flush()
+
+        work()
+        return min((r.end_ns - r.start_ns) * 1e-9 for r in self.tracer.trace(work))
 
     def _traced(self, work: Callable[[], object], expected: int) -> list[Iteration]:
         for attempt in range(TRIES):

@@ -182,7 +182,9 @@ class Task:
                 self.again = Series(f"{self.baseline} again", b.timed)
         fresh = list(series)
         if self.base is not None and self.again is not None:
-            series = [*(s for s in series if s is not self.base), self.base, self.again]
+            series = [*(s for s in series if s is not self.base), self.base]
+            if len(series) > 1:  # alone, there is nothing whose verdict would need a noise floor
+                series.append(self.again)
         try:
             self._take(series, fresh)
         except Exception as error:
@@ -236,7 +238,8 @@ class Task:
             for s in fresh:
                 self.step(s.name, "measuring", fraction)
 
-        self.rounds.take(series, self.base, self.again, progress)
+        again = self.again if self.again in series else None
+        self.rounds.take(series, self.base, again, progress)
 
     def _measured(self, bound: BoundVariant, series: Series, now: Conditions) -> Result:
         if len(series.blocks) < MIN_BLOCKS and self.stop():
@@ -244,7 +247,7 @@ class Task:
             return self.result(bound.variant, failed, bound)
         timer = self.session.timer
         cold = series.figure(timer, timer.describe(series.timed))
-        again = self.again if bound.variant.name == self.baseline else None
+        again = self.again if bound.variant.name == self.baseline and self.again and self.again.blocks else None
         several = len(series.timed.kernels) > 1
         timing = Timing(
             device_cold_s=cold,

@@ -23,8 +23,9 @@ Launch: TypeAlias = "Callable[[], Tensor | Tensors]"
 """A bound call: runs the op once on the tensors it was bound to and returns its output (or outputs, in order)."""
 
 Backend = Literal["torch", "inductor", "triton", "cuda", "library"]
-Need = Literal["cuda", "triton", "nvrtc", "cxx"]
-"""What a variant needs: an NVIDIA GPU, the triton package, NVRTC with its headers, a C++ compiler."""
+Need = Literal["cuda", "triton", "nvrtc", "cxx", "inductor"]
+"""What a variant needs: an NVIDIA GPU, the triton package, NVRTC with its headers, a C++ compiler, torch.compile's backend
+(triton and a C compiler on a GPU, a C++ compiler on a CPU)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

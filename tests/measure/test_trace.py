@@ -23,6 +23,13 @@ def test_span_and_busy_of_a_call_with_two_kernels() -> None:
     assert found[0].busy_s == pytest.approx(15e-9)
 
 
+def test_a_graph_node_stamped_before_its_flush_has_ended_begins_where_the_flush_ends() -> None:
+    records = [Record(FLUSH, 1000, 31000), Record("a", 30168, 32248), Record("b", 32200, 32300), Record(MARKER, 32290, 32400)]
+    found = iterations(records, 1)[0]
+    assert found.span_s == pytest.approx(1300e-9)
+    assert found.busy_s == pytest.approx(1300e-9)
+
+
 def test_overlapping_kernels_end_with_the_last() -> None:
     found = iterations(pattern(1000, ("a", 0, 50), ("b", 10, 5)), 1)
     assert found[0].span_s == pytest.approx(50e-9)
@@ -48,8 +55,8 @@ def test_what_lies_between_marker_and_flush_is_no_part_of_a_call() -> None:
         ([Record(FLUSH, 20, 100), Record("a", 110, 120)], 1, "without an end marker"),
         ([Record(FLUSH, 0, 100)], 1, "starts at 0"),
         ([Record(FLUSH, 100, 50)], 1, "ends at 50"),
-        ([Record(FLUSH, 20, 100), Record("a", 90, 120), Record(MARKER, 130, 131)], 1, "outside"),
-        ([Record(FLUSH, 20, 100), Record("a", 110, 180), Record(MARKER, 130, 131)], 1, "outside"),
+        ([Record(FLUSH, 20, 9000), Record("a", 90, 9120), Record(MARKER, 9130, 9131)], 1, "before its flush ends"),
+        ([Record(FLUSH, 20, 100), Record("a", 110, 180), Record(MARKER, 130, 131)], 1, "behind its end marker"),
     ],
 )
 def test_records_that_cannot_be_the_calls_are_refused(records: list[Record], expected: int, message: str) -> None:

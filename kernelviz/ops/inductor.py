@@ -1,0 +1,60 @@
+"""torch.compile as a variant: really compiled for every problem, or an error."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from kernelviz.core.errors import KernelvizError
+from kernelviz.ops.op import Launch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class NotCompiled(KernelvizError):
+    """torch.compile ran the function without compiling it for these shapes."""
+
+
+def compiled(function: Callable[..., Tensor], *inputs: Tensor) -> Launch:
+    """A launch of `function` compiled for exactly these inputs; the first call, which compiles, is over when it returns.
+
+    With `dynamic=False` torch falls back to eager silently from the ninth size on; so the limit is raised, the function is
+    a new one for each problem, and exactly one graph must have been compiled. No mode that captures CUDA graphs itself.
+    Errors: NotCompiled, and whatever the compiler raises.
+    """
+    import torch
+    from torch._dynamo import config
+    from torch._inductor.compile_fx import compile_fx
+
+    for limit in ("recompile_limit", "accumulated_recompile_limit", "cache_size_limit", "accumulated_cache_size_limit"):
+        if hasattr(config, limit):
+            setattr(config, limit, 2**20)
+    graphs = 0
+
+    def counting(graph: Any, examples: Any) -> Any:
+        nonlocal graphs
+        graphs += 1
+        return compile_fx(graph, examples)
+
+    run = torch.compile(_copy(function), backend=counting, fullgraph=True, dynamic=False)
+    with torch.no_grad():
+        run(*inputs)
+    if graphs != 1:
+        raise NotCompiled(f"torch.compile made {graphs} graphs of this problem instead of 1: it would run eagerly")
+
+    def launch() -> Tensor:
+        with torch.no_grad():
+            result: Tensor = run(*inputs)
+        return result
+
+    return launch
+
+
+def _copy(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function with a code object of its own: dynamo keeps compiled graphs and their limits by code object."""
+    code = function.__code__.replace()
+    copied = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    copied.__kwdefaults__ = function.__kwdefaults__
+    return copied

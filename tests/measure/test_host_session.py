@@ -1,0 +1,99 @@
+"""The whole measuring session on the CPU, with planted variants: each becomes its Failure, the others keep their times."""
+
+from pathlib import Path
+
+import pytest
+
+from kernelviz.core.events import CaseDone, CaseStep, Event
+from kernelviz.core.problem import Method, Problem
+from kernelviz.core.result import Failure, Result, Timing
+from kernelviz.measure.session import DeviceSession, open_session
+
+PLANTED = str(Path(__file__).parents[1] / "planted.py")
+QUICK = Method(budget_s=0.05)
+
+
+@pytest.fixture(scope="module")
+def session() -> DeviceSession:
+    return open_session("cpu", (PLANTED,))
+
+
+def measure(session: DeviceSession, variants: tuple[str, ...], **sizes: int) -> dict[str, Result]:
+    events: list[Event] = []
+    problem = Problem(op="add", sizes=sizes or {"n": 1000}, dtype="fp32")
+    session.measure(problem, variants, variants[0], QUICK, events.append, lambda: False)
+    begun = {e.case.variant for e in events if isinstance(e, CaseStep)}
+    done = {e.result.variant: e.result for e in events if isinstance(e, CaseDone)}
+    assert begun == done.keys() == set(variants)
+    return done
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "message"),
+    [
+        ("writes_nothing", "wrong", "never written"),
+        ("is_wrong", "wrong", "times the allowed one"),
+        ("remembers", "wrong", "times the allowed one"),
+        ("changes_its_input", "wrong", "changes its input x_N"),
+        ("has_another_shape", "wrong", "has shape"),
+        ("raises_in_bind", "compile", "no such configuration"),
+        ("runs_out_of_memory", "out_of_memory", "memory"),
+    ],
+)
+def test_a_planted_fault_becomes_its_failure(session: DeviceSession, name: str, stage: str, message: str) -> None:
+    done = measure(session, ("honest", name))
+    outcome = done[name].outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.stage == stage
+    assert message in outcome.message
+    assert isinstance(done["honest"].outcome, Timing)
+    assert session.spoilt is None
+
+
+def test_a_wrong_variant_keeps_its_time(session: DeviceSession) -> None:
+    outcome = measure(session, ("honest", "is_wrong"))["is_wrong"].outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.timing is not None
+    assert outcome.timing.device_cold_s is not None
+
+
+def test_a_timing_accounts_for_every_sample(session: DeviceSession) -> None:
+    outcome = measure(session, ("honest",), n=5000)["honest"].outcome
+    assert isinstance(outcome, Timing)
+    figure = outcome.device_cold_s
+    assert figure is not None
+    assert figure.samples is not None
+    assert figure.blocks is not None
+    assert len(figure.samples) == sum(b.size for b in figure.blocks)
+    assert figure.timer == "host"
+    assert 1e-7 < figure.estimate < 1e-2
+
+
+def test_the_baseline_has_a_second_series_when_there_is_something_to_compare(session: DeviceSession) -> None:
+    done = measure(session, ("honest", "torch_eager"))
+    assert isinstance(done["honest"].outcome, Timing)
+    assert done["honest"].outcome.again_s is not None
+    assert isinstance(done["torch_eager"].outcome, Timing)
+    assert done["torch_eager"].outcome.again_s is None
+
+
+def test_a_problem_that_does_not_fit_fails_before_anything_is_allocated(session: DeviceSession) -> None:
+    outcome = measure(session, ("honest",), n=2**44)["honest"].outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.stage == "out_of_memory"
+    assert "GiB are free" in outcome.message
+
+
+def test_a_stop_gives_cancelled_to_what_has_no_result(session: DeviceSession) -> None:
+    events: list[Event] = []
+    problem = Problem(op="add", sizes={"n": 77}, dtype="fp32")
+    session.measure(problem, ("honest", "torch_eager"), "honest", QUICK, events.append, lambda: True)
+    outcomes = [e.result.outcome for e in events if isinstance(e, CaseDone)]
+    assert [o.stage for o in outcomes if isinstance(o, Failure)] == ["cancelled", "cancelled"]
+
+
+def test_a_repeated_point_binds_nothing_again(session: DeviceSession) -> None:
+    measure(session, ("honest",), n=4242)
+    bound = session._kept["add fp32 n=4242"].variants["honest"]
+    measure(session, ("honest",), n=4242)
+    assert session._kept["add fp32 n=4242"].variants["honest"] is bound

@@ -1,0 +1,88 @@
+"""Variants of `add` that do what variants must not do: each has to become its Failure and disturb nobody.
+
+Given to a worker as a plug-in, never imported by a test process.
+"""
+
+import ctypes
+import os
+
+from kernelviz.ops import Launch, variant
+
+
+@variant(op="add", backend="torch")
+def honest(x_N, y_N) -> Launch:
+    """A plain addition."""
+    import torch
+
+    out_N = torch.empty_like(x_N)
+    return lambda: torch.add(x_N, y_N, out=out_N)
+
+
+@variant(op="add", backend="torch")
+def aborts(x_N, y_N) -> Launch:
+    """Ends its process by abort() in the call."""
+    return lambda: os.abort()
+
+
+@variant(op="add", backend="torch")
+def hangs(x_N, y_N) -> Launch:
+    """Sleeps in C with the interpreter's lock held."""
+    return lambda: ctypes.PyDLL(None).sleep(3600)
+
+
+@variant(op="add", backend="torch")
+def runs_out_of_memory(x_N, y_N) -> Launch:
+    """Allocates a petabyte."""
+    import torch
+
+    return lambda: torch.empty(2**50, dtype=torch.uint8, device=x_N.device)
+
+
+@variant(op="add", backend="torch")
+def writes_nothing(x_N, y_N) -> Launch:
+    """Returns a buffer that it never writes, after a copy elsewhere to look busy."""
+    import torch
+
+    out_N, other_N = torch.zeros_like(x_N), torch.empty_like(x_N)
+
+    def launch():
+        torch.add(x_N, 1, out=other_N)
+        return out_N
+
+    return launch
+
+
+@variant(op="add", backend="torch")
+def is_wrong(x_N, y_N) -> Launch:
+    """Subtracts."""
+    import torch
+
+    out_N = torch.empty_like(x_N)
+    return lambda: torch.sub(x_N, y_N, out=out_N)
+
+
+@variant(op="add", backend="torch")
+def remembers(x_N, y_N) -> Launch:
+    """Computes once, in the bind, and copies that answer ever after."""
+    import torch
+
+    kept_N, out_N = x_N + y_N, torch.empty_like(x_N)
+    return lambda: out_N.copy_(kept_N)
+
+
+@variant(op="add", backend="torch")
+def changes_its_input(x_N, y_N) -> Launch:
+    """Adds in place, into x, and declares nothing."""
+    return lambda: x_N.add_(y_N)
+
+
+@variant(op="add", backend="torch")
+def has_another_shape(x_N, y_N) -> Launch:
+    """Returns half of the sum."""
+    return lambda: (x_N + y_N)[: max(1, x_N.numel() // 2)]
+
+
+@variant(op="add", backend="torch")
+def raises_in_bind(x_N, y_N) -> Launch:
+    """Raises before it is bound."""
+    raise ValueError("no such configuration")
