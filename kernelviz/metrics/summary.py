@@ -1,0 +1,294 @@
+"""What a run says: the fastest correct variant, its speed-up, its share of the roof, its worst size, and a row a case.
+
+Everything is derived from the stored facts each time it is shown; nothing here is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from kernelviz.core import units
+from kernelviz.core.problem import Problem
+from kernelviz.core.result import Failure, Figure, Result, Timing
+from kernelviz.core.run import Roof, Run
+from kernelviz.metrics import roofline
+from kernelviz.metrics.statistics import Verdict, geometric_mean, verdict
+
+Headline = Literal["cold", "warm"]
+
+
+def figure_of(timing: Timing | None, headline: Headline) -> Figure | None:
+    """The figure that the page headlines: with flushed caches or with warm ones."""
+    if timing is None:
+        return None
+    return timing.device_cold_s if headline == "cold" else timing.device_warm_s
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A case with what follows from its facts. For a failed case everything but `result` and `wrong_figure` is None.
+
+    `wrong_figure` is the time of a wrong result: it is shown, marked, and never compared. `speed_up` is the baseline's
+    time over this one, by shared rounds where there are any, else by the two estimates; 1 for the baseline itself.
+    """
+
+    result: Result
+    figure: Figure | None
+    wrong_figure: Figure | None
+    bandwidth_bytes_per_s: float | None
+    rate_flop_per_s: float | None
+    efficiency: float | None
+    verdict: Verdict | None
+    speed_up: float | None
+    is_baseline: bool
+
+    @property
+    def failure(self) -> Failure | None:
+        return self.result.outcome if isinstance(self.result.outcome, Failure) else None
+
+
+def rows(run: Run, roofs: Sequence[Roof], headline: Headline = "cold") -> tuple[Row, ...]:
+    """A row for each result, in plan order. `verdict` is None for the baseline and where either time is missing."""
+    ordered = in_plan_order(run)
+    baselines = {r.problem.key: r for r in ordered if r.variant == run.plan.baseline}
+    return tuple(_row(r, baselines.get(r.problem.key), roofs, headline) for r in ordered)
+
+
+def in_plan_order(run: Run) -> tuple[Result, ...]:
+    """The newest result of each case, problem by problem in the order of the plan; cases outside the plan come last."""
+    newest = {r.case.key: r for r in run.results}
+    ordered = [newest.pop(case.key) for case in run.plan.cases() if case.key in newest]
+    return (*ordered, *newest.values())
+
+
+def _row(result: Result, base: Result | None, roofs: Sequence[Roof], headline: Headline) -> Row:
+    figure = figure_of(result.timing, headline)
+    failed = result.outcome if isinstance(result.outcome, Failure) else None
+    is_baseline = base is not None and result.variant == base.variant
+    judged = None if is_baseline else compared(result, base, headline)
+    cost = result.cost
+    return Row(
+        result=result,
+        figure=figure,
+        wrong_figure=figure_of(failed.timing, headline) if failed else None,
+        bandwidth_bytes_per_s=roofline.bandwidth_bytes_per_s(cost, figure.estimate) if figure and cost else None,
+        rate_flop_per_s=roofline.rate_flop_per_s(cost, figure.estimate) if figure and cost else None,
+        efficiency=roofline.efficiency(result, roofs, figure) if figure else None,
+        verdict=judged,
+        speed_up=_speed_up(figure, base, judged, is_baseline, headline),
+        is_baseline=is_baseline,
+    )
+
+
+def compared(result: Result, base: Result | None, headline: Headline = "cold") -> Verdict | None:
+    """The verdict of a result against the baseline's result of the same problem; None where either has no time."""
+    time, base_time = figure_of(result.timing, headline), figure_of(base.timing if base else None, headline)
+    if time is None or base is None or base_time is None:
+        return None
+    # The A/A series is one of cold times, so it says nothing about the noise of warm ones.
+    again = base.timing.again_s if base.timing and headline == "cold" else None
+    return _verdict(time, base_time, again)
+
+
+# A page asks again at each redraw, and a bootstrap over some dozen rounds takes milliseconds a case.
+_verdict = lru_cache(maxsize=4096)(verdict)
+
+
+def _speed_up(
+    figure: Figure | None, base: Result | None, judged: Verdict | None, is_baseline: bool, headline: Headline
+) -> float | None:
+    if figure is None:
+        return None
+    if is_baseline:
+        return 1.0
+    if judged is not None and judged.speed_up is not None:
+        return judged.speed_up
+    base_time = figure_of(base.timing if base else None, headline)
+    return None if base_time is None else base_time.estimate / figure.estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The four answers above the charts, all about one variant: the fastest correct one.
+
+    `wins` of `problems`: at how many sizes it is the fastest. `efficiency` is its mean share of the measured roof over
+    `efficiencies` sizes, None when not calibrated. `worst` is the size with its lowest share (or, not calibrated, its
+    lowest speed-up). `excluded` are variants with a wrong or impossible result somewhere: they cannot be fastest.
+    """
+
+    fastest: str
+    wins: int
+    problems: int
+    covered: int
+    speed_up: float | None
+    speed_ups: int
+    efficiency: float | None
+    efficiencies: int
+    worst: Problem | None
+    worst_efficiency: float | None
+    worst_speed_up: float | None
+    excluded: tuple[str, ...]
+
+
+def summary(table: Sequence[Row]) -> Summary | None:
+    """The answers, or None while there is no correct time.
+
+    Fastest is the variant with the lowest geometric mean time among those that cover the most sizes, so that a variant
+    that failed at the large sizes cannot win by its small ones.
+    """
+    excluded = tuple(
+        dict.fromkeys(r.result.variant for r in table if r.failure and r.failure.stage in ("wrong", "impossible"))
+    )
+    timed = [r for r in table if r.figure is not None and r.result.variant not in excluded]
+    if not timed:
+        return None
+    by_variant: dict[str, list[Row]] = {}
+    for row in timed:
+        by_variant.setdefault(row.result.variant, []).append(row)
+    most = max(len(group) for group in by_variant.values())
+    fastest = min(
+        (name for name, group in by_variant.items() if len(group) == most), key=lambda n: _mean_time_s(by_variant[n])
+    )
+    own = by_variant[fastest]
+    best_s: dict[str, float] = {}
+    for row in timed:
+        best_s[row.result.problem.key] = min(_time_s(row), best_s.get(row.result.problem.key, _time_s(row)))
+    ratios = [r.speed_up for r in own if r.speed_up is not None]
+    shares = [r.efficiency for r in own if r.efficiency is not None]
+    worst = _worst(own)
+    return Summary(
+        fastest=fastest,
+        wins=sum(1 for r in own if _time_s(r) <= best_s[r.result.problem.key]),
+        problems=len(best_s),
+        covered=len(own),
+        speed_up=geometric_mean(ratios),
+        speed_ups=len(ratios),
+        efficiency=sum(shares) / len(shares) if shares else None,
+        efficiencies=len(shares),
+        worst=worst.result.problem if worst else None,
+        worst_efficiency=worst.efficiency if worst else None,
+        worst_speed_up=worst.speed_up if worst else None,
+        excluded=excluded,
+    )
+
+
+def _time_s(row: Row) -> float:
+    return row.figure.estimate if row.figure else float("inf")
+
+
+def _mean_time_s(group: Sequence[Row]) -> float:
+    return geometric_mean([_time_s(r) for r in group]) or float("inf")
+
+
+def _worst(own: Sequence[Row]) -> Row | None:
+    for measure in ("efficiency", "speed_up"):
+        known = [r for r in own if getattr(r, measure) is not None]
+        if known:
+            return min(known, key=lambda r: float(getattr(r, measure)))
+    return None
+
+
+def verdict_words(found: Verdict | None) -> str:
+    """A verdict in words, with its sign and its interval; empty for None.
+
+    >>> from kernelviz.metrics.statistics import Interval
+    >>> verdict_words(Verdict("faster", Interval(0.5, 0.49, 0.51), 0.005, 30, ""))
+    '▲ 2.00× faster (1.96–2.04)'
+    >>> verdict_words(Verdict("slower", Interval(2.0, 1.96, 2.04), 0.005, 30, ""))
+    '▼ 2.00× slower (1.96–2.04)'
+    >>> verdict_words(Verdict("unclear", None, None, 0, "no round measured both"))
+    '? unclear: no round measured both'
+    """
+    if found is None:
+        return ""
+    ratio = found.ratio
+    match found.word:
+        case "faster" if ratio and ratio.low and ratio.high:
+            return f"▲ {1 / ratio.estimate:.2f}× faster ({1 / ratio.high:.2f}–{1 / ratio.low:.2f})"
+        case "slower" if ratio and ratio.low and ratio.high:
+            return f"▼ {ratio.estimate:.2f}× slower ({ratio.low:.2f}–{ratio.high:.2f})"
+        case "same" if found.floor is not None:
+            return f"= same (within {units.percent(found.floor)})"
+        case _:
+            return f"? unclear: {found.reason}"
+
+
+def time_words(figure: Figure | None) -> str:
+    """A time with its interval's half-width.
+
+    >>> time_words(Figure(estimate=44.6e-6, low=44.5e-6, high=44.7e-6)), time_words(None)
+    ('44.60 µs ± 0.2 %', 'unknown')
+    """
+    if figure is None:
+        return "unknown"
+    width = figure.half_width
+    return units.seconds(figure.estimate) + ("" if width is None else f" ± {units.percent(width)}")
+
+
+def trust_words(result: Result, figure: Figure | None) -> str:
+    """What stands behind a time: samples, blocks, clock, timer and launch mode, and whatever was noticed beside it.
+
+    >>> one = Problem(op="add", sizes={"n": 1}, dtype="fp32")
+    >>> trust_words(Result(problem=one, variant="v", outcome=Timing()), None)
+    'not timed'
+    """
+    if figure is None:
+        return "not timed"
+    said: list[str] = []
+    if figure.samples is None:
+        said.append("samples unknown")
+    else:
+        said.append(f"{len(figure.samples):,} samples")
+        if figure.blocks:
+            said.append(f"{len(figure.blocks)} blocks")
+    clocks = [b.clock_hz for b in figure.blocks or () if b.clock_hz is not None]
+    seen = result.conditions
+    if clocks:
+        said.append(units.clock(sum(clocks) / len(clocks)))
+    elif seen is not None and seen.sm_clock_hz is not None:
+        said.append(units.clock(seen.sm_clock_hz))
+    said.append(f"{figure.timer or 'timer unknown'}, {figure.launch or 'launch unknown'}")
+    if figure.low is None:
+        said.append("too few blocks for an interval")
+    if seen is not None:
+        if seen.retried_blocks:
+            said.append(f"{seen.retried_blocks} blocks repeated")
+        said += [*seen.event_reasons, *seen.notes]
+    return " · ".join(said)
+
+
+STAGE_WORDS: dict[str, str] = {
+    "unavailable": "not available here",
+    "compile": "does not compile",
+    "out_of_memory": "out of memory",
+    "wrong": "wrong result",
+    "impossible": "impossibly fast",
+    "crash": "crashed",
+    "timeout": "took too long",
+    "cancelled": "cancelled",
+    "error": "error",
+}
+"""A failure's stage as people say it."""
+
+
+def correctness_words(result: Result) -> str:
+    """Right, wrong or not checked, with the worst error as a share of what is allowed.
+
+    >>> from kernelviz.core.result import Accuracy
+    >>> ok = Accuracy(passed=True, relative_l2=1e-7, max_abs=1e-6, worst_of_bound=0.25, seeds=3)
+    >>> one = Problem(op="add", sizes={"n": 1}, dtype="fp32")
+    >>> correctness_words(Result(problem=one, variant="v", outcome=Timing(), accuracy=ok))
+    '✓ 25 % of the bound, 3 seeds'
+    """
+    checked = result.accuracy
+    if checked is None:
+        return "✕ failed before the check" if isinstance(result.outcome, Failure) else "not checked"
+    seeds = f", {checked.seeds} seeds" if checked.seeds else ""
+    if checked.worst_of_bound is None:
+        return ("✓ correct" if checked.passed else f"✕ wrong: {checked.message or 'error unknown'}") + seeds
+    if checked.passed:
+        return f"✓ {checked.worst_of_bound * 100:.0f} % of the bound{seeds}"
+    return f"✕ wrong: {checked.worst_of_bound:.3g} × the bound{seeds}"

@@ -1,0 +1,103 @@
+"""The order in a set of problems: which axis was swept, what stayed the same, where the caches end."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernelviz.core.problem import Problem
+from kernelviz.core.units import power_of_two
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A size on the swept axis and the minimal bytes that its problem moves."""
+
+    size: int
+    moved_bytes: int
+
+
+def varying_axes(problems: Sequence[Problem]) -> tuple[str, ...]:
+    """Axes with more than one size, in the op's order.
+
+    >>> p = [Problem(op="rmsnorm", sizes={"m": 8, "n": n}, dtype="fp32") for n in (64, 128)]
+    >>> varying_axes(p)
+    ('n',)
+    """
+    axes = problems[0].sizes if problems else {}
+    return tuple(a for a in axes if len({p.sizes[a] for p in problems if a in p.sizes}) > 1)
+
+
+def swept_axis(problems: Sequence[Problem]) -> str | None:
+    """The axis to draw against: most distinct sizes, then the one that grows in the order of the plan; None of none.
+
+    >>> swept_axis([Problem(op="rmsnorm", sizes={"m": 2**20 // n, "n": n}, dtype="fp32") for n in (64, 128)])
+    'n'
+    """
+    if not problems:
+        return None
+    axes = list(problems[0].sizes)
+
+    def rank(axis: str) -> tuple[int, bool, int]:
+        sizes = [p.sizes[axis] for p in problems if axis in p.sizes]
+        return len(set(sizes)), sizes == sorted(sizes), -axes.index(axis)
+
+    if not varying_axes(problems):
+        return axes[-1]
+    return max(axes, key=rank)
+
+
+def tied_axes(problems: Sequence[Problem], axis: str) -> tuple[str, ...]:
+    """The axes that have the same size as `axis` in every problem, itself included (square matrices: m, n and k).
+
+    >>> tied_axes([Problem(op="matmul", sizes={"m": s, "n": s, "k": 8}, dtype="fp32") for s in (64, 128)], "m")
+    ('m', 'n')
+    """
+    axes = problems[0].sizes if problems else {}
+    return tuple(a for a in axes if all(p.sizes.get(a) == p.sizes.get(axis) for p in problems))
+
+
+def others(problem: Problem, problems: Sequence[Problem], axis: str) -> tuple[tuple[str, int], ...]:
+    """The sizes that tell the lines of a chart apart: varying axes that `axis` does not decide.
+
+    >>> grid = [Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="fp32") for m in (1, 2) for n in (64, 128)]
+    >>> others(grid[0], grid, "n")
+    (('m', 1),)
+    >>> others(grid[0], grid[:2], "n")
+    ()
+    """
+    free = [a for a in varying_axes(problems) if a != axis and not _decides(problems, axis, a)]
+    return tuple((a, problem.sizes[a]) for a in free)
+
+
+def _decides(problems: Sequence[Problem], axis: str, other: str) -> bool:
+    seen: dict[int, int] = {}
+    return all(seen.setdefault(p.sizes[axis], p.sizes[other]) == p.sizes[other] for p in problems)
+
+
+def size_words(problem: Problem, axes: Sequence[str] | None = None) -> str:
+    """The sizes as one reads them, all axes or the given ones.
+
+    >>> size_words(Problem(op="rmsnorm", sizes={"m": 4096, "n": 1000}, dtype="fp32"))
+    'm = 2^12, n = 1,000'
+    """
+    chosen = problem.sizes if axes is None else {a: problem.sizes[a] for a in axes if a in problem.sizes}
+    return ", ".join(f"{axis} = {power_of_two(size)}" for axis, size in chosen.items())
+
+
+def cache_boundary(points: Sequence[Point], cache_bytes: int | None) -> float | None:
+    """The size at which the moved bytes fill the cache, interpolated in logarithms; None when no size is on each side.
+
+    >>> cache_boundary([Point(1024, 1024), Point(4096, 4096)], 2048)
+    2048.0
+    """
+    if not cache_bytes:
+        return None
+    ordered = sorted(set(points), key=lambda p: p.size)
+    for low, high in itertools.pairwise(ordered):
+        if low.moved_bytes < cache_bytes <= high.moved_bytes:
+            share = math.log(cache_bytes / low.moved_bytes) / math.log(high.moved_bytes / low.moved_bytes)
+            return round(math.exp(math.log(low.size) + share * math.log(high.size / low.size)), 6)
+    return None
