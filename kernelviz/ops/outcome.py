@@ -1,0 +1,23 @@
+"""A result for a case that was never measured: what is known without a device, and why there is no time."""
+
+from __future__ import annotations
+
+import datetime
+
+from kernelviz.core.problem import Problem
+from kernelviz.core.result import Failure, Result
+from kernelviz.ops.op import Op
+
+
+def failed(op: Op | None, problem: Problem, variant: str, failure: Failure) -> Result:
+    """The result of a case that failed before or beside its measurement. `op` is None for one that only a plug-in knows."""
+    known = next((v for v in op.variants if v.name == variant), None) if op else None
+    return Result(
+        problem=problem,
+        variant=variant,
+        outcome=failure,
+        cost=op.cost_of(problem) if op else None,
+        backend=known.backend if known else None,
+        source_digest=known.source_digest() if known else None,
+        measured_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    )

@@ -1,0 +1,71 @@
+"""How long a worker may be silent, and how long a case may take, before it counts as hung."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelviz.core.events import Step
+
+SLOW_STEPS: frozenset[Step] = frozenset({"binding", "compiling"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """Seconds. The step's limit starts anew with every event; the case's with every result.
+
+    `start_s`: until a new worker is ready (it imports torch). `compile_s`: one binding or compiling step, which tunes
+    too. `check_s`: the gate, whose float64 reference of a large problem is slow on a processor. `step_s`: any other step,
+    plus the case's budget. `case_s`: what one case may take outside of binding and compiling, plus its budget.
+    `cancel_s`: how long a cancelled task may go on, which is its current block. `end_s`: until killed processes are gone.
+    """
+
+    start_s: float = 300.0
+    compile_s: float = 300.0
+    check_s: float = 120.0
+    step_s: float = 30.0
+    case_s: float = 120.0
+    cancel_s: float = 5.0
+    end_s: float = 10.0
+
+
+class Deadlines:
+    """The two deadlines of a task, fed with its events and the time (seconds, monotonic)."""
+
+    def __init__(self, limits: Limits, budget_s: float, now_s: float) -> None:
+        self._limits = limits
+        self._budget_s = budget_s
+        self._step: Step | None = None
+        self._at_s = now_s
+        self._used_s = 0.0
+
+    def event(self, step: Step | None, now_s: float) -> None:
+        """Something was heard: a case is in `step` now, or (None) it has its result."""
+        if step is None:
+            self._used_s = 0.0
+        elif self._step not in SLOW_STEPS:
+            self._used_s += now_s - self._at_s
+        self._step = step
+        self._at_s = now_s
+
+    def left_s(self, now_s: float) -> float:
+        """Seconds until the nearer deadline; at most 0 when one has passed."""
+        silent_s = now_s - self._at_s
+        step_left_s = self._step_limit_s() - silent_s
+        if self._step in SLOW_STEPS:
+            return step_left_s
+        return min(step_left_s, self._limits.case_s + self._budget_s - self._used_s - silent_s)
+
+    def message(self, now_s: float) -> str:
+        """Which deadline has passed, for people."""
+        if now_s - self._at_s >= self._step_limit_s():
+            return f"nothing was heard for {self._step_limit_s():.3g} s while {self._step or 'starting'}"
+        return f"no result after {self._limits.case_s + self._budget_s:.3g} s"
+
+    def _step_limit_s(self) -> float:
+        match self._step:
+            case "binding" | "compiling":
+                return self._limits.compile_s
+            case "checking":
+                return self._limits.check_s
+            case "measuring" | None:
+                return self._limits.step_s + self._budget_s

@@ -1,0 +1,204 @@
+"""One worker process with its guard, as the server holds it: start, talk, end, and what became of it."""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Iterable
+from pathlib import Path
+from typing import BinaryIO
+
+import kernelviz
+from kernelviz.worker import guard
+from kernelviz.worker.protocol import Lines, ProtocolError, Reply, Request, decode_reply, encode
+
+TAIL_BYTES = 1500
+"""How much of the worker's log goes into the message of a failure."""
+_LONGEST_LOG_BYTES = 8 * 2**20
+_SEND_S = 10.0
+
+
+class WorkerDied(Exception):
+    """The worker is gone (or speaks nonsense); `fate()` says how it ended."""
+
+
+class WorkerProcess:
+    """A worker that is running. Not thread-safe, but for `wake`."""
+
+    def __init__(self, *, held_fds: Iterable[int] = ()) -> None:
+        """Start guard and worker. `held_fds`: descriptors that stay open until everything the worker started is gone."""
+        self._socket, theirs = socket.socketpair()
+        self._wake_read, self._wake_write = os.pipe()
+        os.set_blocking(self._wake_write, False)
+        pipe_read, self._pipe_write = os.pipe()
+        # Appending: after a truncation the worker's next line goes to the start, not behind a hole.
+        self._log: BinaryIO = tempfile.TemporaryFile("ab+", prefix="kernelviz-worker-", buffering=0)
+        self._lines = Lines()
+        self._replies: deque[Reply] = deque()
+        self._ended = False
+        self.protocol_error = ""
+        command = [sys.executable, "-P", "-m", "kernelviz.worker", str(theirs.fileno())]
+        try:
+            self._guard = subprocess.Popen(
+                [sys.executable, "-I", "-S", guard.__file__, str(pipe_read), str(theirs.fileno()), *command],
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                pass_fds=(pipe_read, theirs.fileno(), *held_fds),
+                start_new_session=True,
+                env=_environment(),
+            )
+        except BaseException:
+            self._close()
+            os.close(self._pipe_write)
+            raise
+        finally:
+            theirs.close()
+            os.close(pipe_read)
+
+    @property
+    def guard_pid(self) -> int:
+        return self._guard.pid
+
+    def alive(self) -> bool:
+        return not self._ended and self._guard.poll() is None
+
+    def send(self, message: Request) -> None:
+        """Raises WorkerDied."""
+        data = memoryview(encode(message))
+        until = time.monotonic() + _SEND_S
+        while data:
+            _, writable, _ = select.select([], [self._socket], [], max(0.0, until - time.monotonic()))
+            if not writable:
+                raise WorkerDied
+            try:
+                sent = self._socket.send(data, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                continue
+            except OSError:
+                raise WorkerDied from None
+            data = data[sent:]
+
+    def receive(self, timeout_s: float) -> Reply | None:
+        """The next message; None when `timeout_s` has passed or `wake` was called. Raises WorkerDied."""
+        if self._replies:
+            return self._replies.popleft()
+        until = time.monotonic() + timeout_s
+        while True:
+            left = max(0.0, until - time.monotonic())
+            ready, _, _ = select.select([self._socket, self._wake_read], [], [], left)
+            if self._socket in ready:
+                self._read()
+                if self._replies:
+                    return self._replies.popleft()
+            if self._wake_read in ready:
+                os.read(self._wake_read, 512)
+                return None
+            if not ready:
+                return None
+
+    def wake(self) -> None:
+        """Make a `receive` of another thread return."""
+        try:
+            os.write(self._wake_write, b"w")
+        except OSError:
+            pass  # full: it wakes anyway; closed: nobody waits
+
+    def _read(self) -> None:
+        try:
+            data = self._socket.recv(1 << 18)
+        except OSError:
+            data = b""
+        if not data:
+            raise WorkerDied
+        try:
+            self._replies += [decode_reply(line) for line in self._lines.feed(data)]
+        except ProtocolError as error:
+            self.protocol_error = str(error)
+            raise WorkerDied from None
+
+    def end(self, wait_s: float = 0.0) -> None:
+        """Have the guard kill everything; wait up to `wait_s` until nothing is left."""
+        if self._ended:
+            return
+        self._ended = True
+        os.close(self._pipe_write)
+        try:
+            self._guard.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            _ending.append(self._guard)
+        self._close()
+        _ending[:] = [g for g in _ending if g.poll() is None]
+
+    def fate(self) -> str:
+        """After WorkerDied: how the worker ended, for people, with the tail of its log. Ends what is left of it."""
+        if self.protocol_error:
+            said = f"the worker sent what is no message ({self.protocol_error})"
+        else:
+            try:
+                # The guard ends as the worker ended, once every descendant is dead.
+                said = f"the worker process {_words(self._guard.wait(10.0))}"
+            except subprocess.TimeoutExpired:
+                said = "the worker process closed its connection"
+        tail = self.log_tail()
+        self.end()
+        return f"{said}\n{tail}" if tail else said
+
+    def log_tail(self, limit: int = TAIL_BYTES) -> str:
+        """The last lines that the worker wrote to stdout and stderr."""
+        size = os.fstat(self._log.fileno()).st_size
+        text = os.pread(self._log.fileno(), limit, max(0, size - limit)).decode(errors="replace")
+        if size > limit:
+            text = text.partition("\n")[2] or text
+        return text.strip()
+
+    def trim_log(self) -> None:
+        """Between tasks: a worker that talks for weeks does not fill the disk."""
+        if os.fstat(self._log.fileno()).st_size > _LONGEST_LOG_BYTES:
+            os.ftruncate(self._log.fileno(), 0)
+
+    def _close(self) -> None:
+        self._socket.close()
+        os.close(self._wake_read)
+        wake, self._wake_write = self._wake_write, -1
+        os.close(wake)
+        self._log.close()
+
+
+_ending: list[subprocess.Popen[bytes]] = []
+"""Guards that are still cleaning up; kept so that they are collected."""
+
+
+def _readable(descriptors: tuple[int, ...], timeout_s: float) -> set[int]:
+    """Descriptors that can be read, closed ones among them (poll, since a busy server has more than 1,024 open)."""
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN | select.POLLHUP)
+    return {descriptor for descriptor, _ in poll.poll(timeout_s * 1000)}
+
+
+def _environment() -> dict[str, str]:
+    """Ours, with this very kernelviz first on the path, whatever the worker's folder is."""
+    root = str(Path(kernelviz.__file__).parents[1])
+    path = os.environ.get("PYTHONPATH")
+    return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root, "PYTHONUNBUFFERED": "1"}
+
+
+def _words(returncode: int) -> str:
+    """
+    >>> _words(-6), _words(3)
+    ('was ended by SIGABRT', 'left with exit code 3')
+    """
+    if returncode >= 0:
+        return f"left with exit code {returncode}"
+    try:
+        return f"was ended by {signal.Signals(-returncode).name}"
+    except ValueError:
+        return f"was ended by signal {-returncode}"
