@@ -1,0 +1,15 @@
+"""Where GPU checks put the figures they measured: KERNELVIZ_GPU_FIGURES names a folder, a JSON file a check."""
+
+import json
+import os
+from pathlib import Path
+
+
+def record(name: str, figures: object) -> None:
+    """Keep the figures of a check; without the variable they are only printed."""
+    folder = os.environ.get("KERNELVIZ_GPU_FIGURES")
+    text = json.dumps(figures, indent=1, default=str)
+    print(f"{name}: {text}")  # noqa: T201
+    if folder:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        (Path(folder) / f"{name}.json").write_text(text)
