@@ -71,7 +71,8 @@ class Rounds:
     method: Method
     stop: Stop
     seed: int = 0
-    number: int = 0
+    # Unlike any other task's, also in another process, so that blocks of different tasks are never paired.
+    number: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 
     def take(
         self, series: Sequence[Series], baseline: Series | None, again: Series | None, progress: Callable[[float], None]

@@ -55,6 +55,8 @@ def compiled(function: Callable[..., Tensor], *inputs: Tensor) -> Launch:
 def _copy(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function with a code object of its own: dynamo keeps compiled graphs and their limits by code object."""
     code = function.__code__.replace()
-    copied = types.FunctionType(code, function.__globals__, function.__name__, function.__defaults__, function.__closure__)
+    copied = types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, function.__closure__
+    )
     copied.__kwdefaults__ = function.__kwdefaults__
     return copied

@@ -51,7 +51,7 @@ def compile_cubin(source: Path, arch: str, defines: Mapping[str, str] | None = N
         arch=arch,
         std=_STANDARD,
         include_path=[str(p) for p in include_paths()],
-        define_macro=[(k, v) for k, v in macros.items()] or None,
+        define_macro=list(macros.items()) or None,
     )
     cubin = bytes(Program(code, "c++", options).compile("cubin").code)
     _keep(cached, cubin)

@@ -1,0 +1,125 @@
+"""Matrix product: compute-bound when all three sizes are large, memory-bound when one of them is small."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.core.dtypes import TF32_UNIT_ROUNDOFF
+from kernelviz.core.dtypes import dtype as dtype_named
+from kernelviz.core.problem import Cost, Problem
+from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+FP32_ROUNDOFF = 2.0**-24
+
+
+def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
+    """A product and an addition for each of MNK terms; both factors read once, the product written once.
+
+    >>> cost({"m": 2, "n": 3, "k": 4}, 2)
+    Cost(work_flop=48, read_bytes=40, written_bytes=12)
+    """
+    m, n, k = sizes["m"], sizes["n"], sizes["k"]
+    return Cost(
+        work_flop=2 * m * n * k, read_bytes=(m * k + k * n) * itemsize_bytes, written_bytes=m * n * itemsize_bytes
+    )
+
+
+def reference(a_MK: Tensor, b_KN: Tensor) -> Tensors:
+    """The product, in the dtype of the inputs (float64 in the gate)."""
+    return (a_MK @ b_KN,)
+
+
+def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
+    """1.01 u |c| + √K 2^-24 Σ|a||b|: one rounding of the output, products added up in fp32.
+
+    With tf32 also 2^-9 |c| + 3·2^-10 √Σa²b². A tensor core cuts the inputs off after 10 fraction bits, which may move
+    each of them by 2^-10: as a whole that shrinks c by at most 2^-9, and what differs between the terms adds up like
+    independent errors (one standard deviation is 0.3·2^-10 √Σa²b²; for up to two terms the sum is the worst case).
+    The worst case of K terms, 2^-9 Σ|a||b|, would let bf16 inputs pass for tf32.
+    """
+    a_MK, b_KN = inputs
+    c_MN = outputs[0]
+    k = problem.sizes["k"]
+    u = dtype_named(problem.dtype).unit_roundoff
+    # Half a step below the smallest normal number; fp32 and bf16 may also be flushed to zero there.
+    smallest = 2.0**-25 if problem.dtype == "fp16" else 2.0**-126
+    allowed = c_MN.abs() * (1.01 * u) + (a_MK.abs() @ b_KN.abs()) * (k**0.5 * FP32_ROUNDOFF) + smallest
+    if problem.compute == "tf32":
+        cut = 2 * TF32_UNIT_ROUNDOFF
+        allowed += c_MN.abs() * (2 * cut) + (a_MK.square() @ b_KN.square()).sqrt() * (3 * cut)
+    return (allowed,)
+
+
+@variant(backend="torch", sources=("vendor.py",))
+def torch_eager(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
+    """torch.mm into a buffer that is there already: cuBLAS on a GPU, oneDNN or MKL on a CPU."""
+    from kernelviz.ops.matmul.vendor import bind_mm
+
+    return bind_mm(a_MK, b_KN, compute)
+
+
+@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+def triton_grouped(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
+    """Triton, one tile of the product a program; tiles in groups of eight rows, so that L2 serves both factors."""
+    from kernelviz.ops.matmul import triton as kernels
+
+    return kernels.bind_grouped(a_MK, b_KN, compute=compute)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), computes=("ieee",), sources=("cuda.cu", "cuda.py"))
+def cuda_naive(a_MK: Tensor, b_KN: Tensor) -> Launch:
+    """CUDA C++, one thread an element of the product; neighbouring threads read neighbouring elements."""
+    from kernelviz.ops.matmul import cuda as kernels
+
+    return kernels.bind_naive(a_MK, b_KN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), computes=("ieee",), sources=("cuda.cu", "cuda.py"))
+def cuda_tiled(a_MK: Tensor, b_KN: Tensor) -> Launch:
+    """CUDA C++, tiles of 32×32 in shared memory: each element is read from memory 32 times less often."""
+    from kernelviz.ops.matmul import cuda as kernels
+
+    return kernels.bind_tiled(a_MK, b_KN)
+
+
+def _preset(name: str, caption: str, n: int, k: int) -> Preset:
+    return Preset(name=name, caption=caption, sizes={"m": "1,16,64,512,4096,8192", "n": str(n), "k": str(k)})
+
+
+OPS = (
+    Op(
+        name="matmul",
+        family="matrix product",
+        summary="Product of two matrices",
+        formula="C = A · B",
+        axes=(
+            Axis(name="m", caption="rows of A and C", default="2^9..2^13", cpu_default="2^6..2^9"),
+            Axis(name="n", caption="columns of B and C", default="m", cpu_default="m"),
+            Axis(name="k", caption="columns of A, rows of B", default="m", cpu_default="m"),
+        ),
+        dtypes=("fp32", "fp16", "bf16"),
+        computes={"fp32": ("ieee", "tf32")},
+        inputs=(TensorSpec(name="a_MK", axes=("m", "k")), TensorSpec(name="b_KN", axes=("k", "n"))),
+        outputs=(TensorSpec(name="c_MN", axes=("m", "n")),),
+        cost=cost,
+        reference=reference,
+        bound=bound,
+        rule=(
+            "|error| ≤ 1.01 u |c| + √K 2⁻²⁴ Σ|a||b|: added up in fp32, rounded once; "
+            "with tf32 also 2⁻⁹ |c| + 3·2⁻¹⁰ √Σa²b²"
+        ),
+        baseline="torch_eager",
+        first=("torch_eager", "triton_grouped", "cuda_naive", "cuda_tiled"),
+        variants=(torch_eager, triton_grouped, cuda_naive, cuda_tiled),
+        presets=(
+            _preset("llama-3-8b", "Llama 3 8B, gate or up projection", 14336, 4096),
+            _preset("llama-3-70b", "Llama 3 70B, gate or up projection", 28672, 8192),
+            _preset("qwen2.5-7b", "Qwen2.5 7B, gate or up projection", 18944, 3584),
+            _preset("deepseek-v3", "DeepSeek-V3, first projection of attention", 2112, 7168),
+        ),
+        slab="m",
+    ),
+)

@@ -1,0 +1,48 @@
+"""CUDA C++ kernels of `matmul`, bound to tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.core.errors import BadField
+from kernelviz.ops import nvrtc
+from kernelviz.ops.op import Launch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "cuda.cu"
+COLUMNS = 32
+LARGEST_GRID_Y = 65535
+"""CUDA's limit on blocks in y, which here is a limit on the columns of B."""
+
+
+def bind_naive(a_MK: Tensor, b_KN: Tensor) -> Launch:
+    """One thread an element of the product. Raises BadField for more columns than a grid has."""
+    return _bind("matmul_naive", a_MK, b_KN, rows=8)
+
+
+def bind_tiled(a_MK: Tensor, b_KN: Tensor) -> Launch:
+    """Tiles of 32×32 through shared memory. Raises BadField for more columns than a grid has."""
+    return _bind("matmul_tiled", a_MK, b_KN, rows=32)
+
+
+def _bind(name: str, a_MK: Tensor, b_KN: Tensor, *, rows: int) -> Launch:
+    import torch
+
+    (m, k), n = a_MK.shape, b_KN.shape[1]
+    blocks = (-(-m // rows), -(-n // COLUMNS))
+    if blocks[1] > LARGEST_GRID_Y:
+        raise BadField("size n", n, f"this kernel takes at most {LARGEST_GRID_Y * COLUMNS} columns")
+    c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
+    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(a_MK.dtype)})
+    pointers = (a_MK.data_ptr(), b_KN.data_ptr(), c_MN.data_ptr())
+    sizes = (ctypes.c_longlong(m), ctypes.c_longlong(n), ctypes.c_longlong(k))
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, (COLUMNS, rows), *pointers, *sizes)
+        return c_MN
+
+    return launch

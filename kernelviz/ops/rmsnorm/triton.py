@@ -1,0 +1,131 @@
+"""Triton kernels of `rmsnorm`: a row in registers where it fits, in chunks where it does not."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernelviz.ops.op import Launch
+
+IN_REGISTERS = 16384
+"""Longest row (padded to a power of two) that one program keeps in registers: 32 elements a thread at 16 warps."""
+CHUNK = 8192
+CHUNK_WARPS = 16
+THREADS_PER_SM = 1024
+"""Threads of the persistent kernel on each SM: with a row, the next row and the weight each needs some 64 registers."""
+
+
+@triton.jit
+def row_kernel(x_ptr, w_ptr, out_ptr, n, eps, BLOCK: tl.constexpr):
+    # 64-bit offsets: m * n passes 2^31 on a GPU with 140 GB.
+    start = tl.program_id(0).to(tl.int64) * n
+    columns = tl.arange(0, BLOCK)
+    mask = columns < n
+    # Asked for before the row is reduced, so that both loads are in flight together.
+    w = tl.load(w_ptr + columns, mask=mask, other=0.0)
+    x = tl.load(x_ptr + start + columns, mask=mask, other=0.0).to(tl.float32)
+    scale = tl.rsqrt(tl.sum(x * x, axis=0) / n + eps)
+    tl.store(out_ptr + start + columns, (x * scale * w.to(tl.float32)).to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def _normalise_in_chunks(x_ptr, w_ptr, out_ptr, start, n, eps, CHUNK: tl.constexpr):
+    columns = tl.arange(0, CHUNK)
+    squares = tl.zeros((CHUNK,), tl.float32)
+    chunks = tl.cdiv(n, CHUNK)
+    for i in range(0, chunks):
+        at = i * CHUNK + columns
+        x = tl.load(x_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_last").to(tl.float32)
+        squares += x * x
+    scale = tl.rsqrt(tl.sum(squares, axis=0) / n + eps)
+    # Backwards: the chunks read last are the likeliest to be in L1 and L2 still.
+    for i in range(0, chunks):
+        at = (chunks - 1 - i) * CHUNK + columns
+        x = tl.load(x_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_first").to(tl.float32)
+        w = tl.load(w_ptr + at, mask=at < n, other=0.0, eviction_policy="evict_last").to(tl.float32)
+        tl.store(out_ptr + start + at, (x * scale * w).to(out_ptr.dtype.element_ty), mask=at < n)
+
+
+@triton.jit
+def chunked_row_kernel(x_ptr, w_ptr, out_ptr, n, eps, CHUNK: tl.constexpr):
+    _normalise_in_chunks(x_ptr, w_ptr, out_ptr, tl.program_id(0).to(tl.int64) * n, n, eps, CHUNK)
+
+
+@triton.jit
+def persistent_kernel(x_ptr, w_ptr, out_ptr, m, n, eps, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)
+    mask = columns < n
+    w = tl.load(w_ptr + columns, mask=mask, other=0.0)
+    first = tl.program_id(0)
+    step = tl.num_programs(0)
+    ahead = tl.load(x_ptr + first.to(tl.int64) * n + columns, mask=mask & (first < m), other=0.0)
+    for row in range(first, m, step):
+        x = ahead.to(tl.float32)
+        # The next row is on its way while this one is reduced.
+        following = row + step
+        ahead = tl.load(x_ptr + following.to(tl.int64) * n + columns, mask=mask & (following < m), other=0.0)
+        scale = tl.rsqrt(tl.sum(x * x, axis=0) / n + eps)
+        y = (x * scale * w.to(tl.float32)).to(out_ptr.dtype.element_ty)
+        tl.store(out_ptr + row.to(tl.int64) * n + columns, y, mask=mask)
+
+
+@triton.jit
+def chunked_persistent_kernel(x_ptr, w_ptr, out_ptr, m, n, eps, CHUNK: tl.constexpr):
+    for row in range(tl.program_id(0), m, tl.num_programs(0)):
+        _normalise_in_chunks(x_ptr, w_ptr, out_ptr, row.to(tl.int64) * n, n, eps, CHUNK)
+
+
+def warps_for(block: int) -> int:
+    """Warps for a row in registers: 16 elements a thread (two 16-byte loads in half precision), 1 to 16 warps.
+
+    >>> [warps_for(b) for b in (16, 1024, 4096, 16384)]
+    [1, 2, 8, 16]
+    """
+    return max(1, min(16, block // 512))
+
+
+def programs_per_sm(warps: int) -> int:
+    """Persistent programs that share an SM.
+
+    >>> programs_per_sm(2), programs_per_sm(16)
+    (16, 2)
+    """
+    return max(1, min(32, THREADS_PER_SM // (32 * warps)))
+
+
+def bind_block_per_row(x_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> Launch:
+    """One program a row of a contiguous matrix (M, N) with a weight (N)."""
+    out_MN = torch.empty_like(x_MN)
+    m, n = x_MN.shape
+    block = triton.next_power_of_2(n)
+
+    def in_registers() -> torch.Tensor:
+        row_kernel[(m,)](x_MN, w_N, out_MN, n, eps, BLOCK=block, num_warps=warps_for(block))
+        return out_MN
+
+    def in_chunks() -> torch.Tensor:
+        chunked_row_kernel[(m,)](x_MN, w_N, out_MN, n, eps, CHUNK=CHUNK, num_warps=CHUNK_WARPS)
+        return out_MN
+
+    return in_registers if block <= IN_REGISTERS else in_chunks
+
+
+def bind_persistent(x_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> Launch:
+    """As many programs as the GPU holds at once, each walking rows of a contiguous matrix (M, N) with a weight (N)."""
+    out_MN = torch.empty_like(x_MN)
+    m, n = x_MN.shape
+    block = triton.next_power_of_2(n)
+    warps = warps_for(block) if block <= IN_REGISTERS else CHUNK_WARPS
+    processors = torch.cuda.get_device_properties(x_MN.device).multi_processor_count
+    grid = (min(m, processors * programs_per_sm(warps)),)
+
+    def in_registers() -> torch.Tensor:
+        persistent_kernel[grid](x_MN, w_N, out_MN, m, n, eps, BLOCK=block, num_warps=warps)
+        return out_MN
+
+    def in_chunks() -> torch.Tensor:
+        chunked_persistent_kernel[grid](x_MN, w_N, out_MN, m, n, eps, CHUNK=CHUNK, num_warps=warps)
+        return out_MN
+
+    return in_registers if block <= IN_REGISTERS else in_chunks
