@@ -1,124 +1,142 @@
-"""One problem on one worker: follow it to its end, and know whose fault it was when the worker dies or hangs."""
+"""One try at some variants of a problem in one worker: who has a result, and who is to blame when it breaks."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import assert_never
 
-from kernelviz.core.events import CaseDone, CaseStep, Event, RoofDone, Step
-from kernelviz.core.result import Failure
-from kernelviz.worker.process import Worker, WorkerGone
-from kernelviz.worker.protocol import Cancel, Described, Hello, NoSession, Task, TaskDone, TaskFailed
+import msgspec
+
+from kernelviz.core.events import CaseDone, CaseStep, Event, Step
+from kernelviz.core.problem import Problem
+from kernelviz.core.result import Failure, Figure, Result, Stage, Timing
+
+NO_RESULT = "the measuring session ended this problem without a result for the variant"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deadlines:
-    """Seconds of silence after which a worker is held for hung, by what it does, and the most a case may take."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ending:
+    """How a try ended. `stage` is None when the session came to the end of the task by itself.
 
-    starting_s: float = 180.0
-    binding_s: float = 120.0
-    compiling_s: float = 600.0
-    checking_s: float = 300.0
-    measuring_s: float = 120.0
-    cancelling_s: float = 10.0
-    case_s: float = 1800.0
+    `replace`: why this worker cannot be used for the next one, None when it can.
+    `started`: False when no session could be opened at all, so that no variant is to blame.
+    """
 
-    def of(self, step: Step) -> float:
-        match step:
-            case "binding":
-                return self.binding_s
-            case "compiling":
-                return self.compiling_s
-            case "checking":
-                return self.checking_s
-            case "measuring":
-                return self.measuring_s
+    stage: Stage | None = None
+    message: str = ""
+    replace: str | None = None
+    started: bool = True
 
 
 @dataclass(slots=True)
 class Attempt:
-    """What came of sending one task to one worker."""
+    """The variants of one try, and what was heard of each."""
 
+    problem: Problem
+    variants: tuple[str, ...]
+    first_round: int = 0
+    retried: bool = False
+    steps: dict[str, Step] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
-    failure: Failure | None = None
-    """Set when the worker died, hung or broke: the failure of the case that is to blame."""
-    blamed: CaseStep | None = None
-    spoilt: str | None = None
+    last: str | None = None
+    next_round: int = 0
 
-
-def follow(
-    worker: Worker, task: Task, deadlines: Deadlines, tell: Callable[[Event], None], cancelled: Callable[[], bool], wake: int
-) -> Attempt:
-    """Send the task and pass its events on until it ends, or until the worker is gone or silent for too long."""
-    found = Attempt()
-    try:
-        worker.send(task)
-        _follow(worker, deadlines, tell, cancelled, wake, found)
-    except WorkerGone as gone:
-        found.failure = Failure(stage="crash", message=f"the worker {gone.how}")
-    return found
-
-
-def _follow(
-    worker: Worker,
-    deadlines: Deadlines,
-    tell: Callable[[Event], None],
-    cancelled: Callable[[], bool],
-    wake: int,
-    found: Attempt,
-) -> None:
-    patience_s = deadlines.binding_s
-    silent_since = time.monotonic()
-    begun: dict[str, float] = {}
-    asked_to_end: float | None = None
-    while True:
-        now = time.monotonic()
-        if asked_to_end is None and cancelled():
-            asked_to_end = now
-            worker.send(Cancel())
-        left = silent_since + patience_s - now
-        if found.blamed is not None:
-            left = min(left, begun[found.blamed.case.key] + deadlines.case_s - now)
-        if asked_to_end is not None:
-            # A step that cannot be interrupted (a compiler) may go on for a while, but not as long as if it were wanted.
-            left = min(left, asked_to_end + deadlines.cancelling_s - now)
-        if left <= 0:
-            step = found.blamed.step if found.blamed else "starting the problem"
-            if asked_to_end is not None:
-                found.failure = Failure(stage="cancelled", message=f"cancelled while {step}; the worker was ended")
-            else:
-                found.failure = Failure(stage="timeout", message=f"no sign of life for {now - silent_since:.0f} s while {step}")
-            return
-        message = worker.receive(left, wake)
-        if message is None:
-            continue
-        silent_since = time.monotonic()
-        match message:
+    def heard(self, event: Event) -> Event:
+        """Take note of an event; returns it as it is to be passed on (rounds numbered from `first_round`)."""
+        match event:
             case CaseStep():
-                found.blamed = message
-                begun.setdefault(message.case.key, silent_since)
-                patience_s = deadlines.of(message.step)
-                tell(message)
+                self.steps[event.case.variant] = event.step
+                self.last = event.case.variant
+                return event
             case CaseDone():
-                found.done.add(message.result.variant)
-                if found.blamed and found.blamed.case.variant == message.result.variant:
-                    found.blamed = None
-                    patience_s = deadlines.binding_s
-                tell(message)
-            case TaskDone(spoilt=spoilt):
-                found.spoilt = spoilt
-                return
-            case TaskFailed(message=text, spoilt=spoilt):
-                found.spoilt = spoilt
-                found.failure = Failure(stage="crash", message=text)
-                return
-            case RoofDone():
-                tell(message)
-            case Described():
-                pass
-            case Hello() | NoSession():
-                raise WorkerGone("sent a greeting in the middle of a task")
+                self.done.add(event.result.variant)
+                moved = renumbered(event.result, self.first_round)
+                self.next_round = max(self.next_round, last_round(moved) + 1)
+                return event if moved is event.result else CaseDone(result=moved)
             case _:
-                assert_never(message)
+                return event
+
+    @property
+    def left(self) -> list[str]:
+        return [v for v in self.variants if v not in self.done]
+
+    def suspects(self) -> list[str]:
+        """Whose work may have broken the worker: while rounds run, everyone in them (their blocks alternate, and a CUDA
+        error shows late); before, the one whose step began last."""
+        if self.last is None:
+            return []
+        if self.steps[self.last] == "measuring":
+            return [v for v in self.left if self.steps.get(v) == "measuring"]
+        return [self.last] if self.last not in self.done else []
+
+    def conclude(self, ending: Ending) -> tuple[dict[str, Failure], list[Attempt]]:
+        """The failures that are certain, and the tries that must follow. Each try settles a case or splits the rest."""
+        left = self.left
+        if not left:
+            return {}, []
+        if not ending.started or ending.stage == "cancelled":
+            failure = Failure(stage=ending.stage or "crash", message=ending.message)
+            return dict.fromkeys(left, failure), []
+        if ending.stage is None and ending.replace is None:
+            return dict.fromkeys(left, Failure(stage="crash", message=NO_RESULT)), []
+        if ending.stage is None and self.done:
+            return {}, [self._again(left)]  # who spoilt the worker has told its own failure
+        failure = Failure(stage=ending.stage or "crash", message=ending.message or ending.replace or NO_RESULT)
+        if ending.replace is None:
+            return dict.fromkeys(left, failure), []  # the session refused the problem as a whole
+        return self._blame(left, failure)
+
+    def _blame(self, left: list[str], failure: Failure) -> tuple[dict[str, Failure], list[Attempt]]:
+        suspects = self.suspects()
+        if not suspects and not self.retried:
+            # Nobody had begun: the worker died of something else (the kernel's out-of-memory killer, an administrator).
+            again = self._again(left)
+            again.retried = True
+            return {}, [again]
+        if not suspects:
+            return dict.fromkeys(left, failure), []
+        rest = [v for v in left if v not in suspects]
+        following = [self._again(rest)] if rest else []
+        if len(suspects) == 1:
+            return {suspects[0]: failure}, following
+        return {}, [*(self._again([v]) for v in suspects), *following]
+
+    def _again(self, variants: list[str]) -> Attempt:
+        return Attempt(self.problem, tuple(variants))
+
+
+def last_round(result: Result) -> int:
+    """The highest round number in the result, -1 when it has none."""
+    return max((b.round for f in _figures(result).values() for b in f.blocks or () if b.round is not None), default=-1)
+
+
+def renumbered(result: Result, first: int) -> Result:
+    """The result with `first` added to its round numbers.
+
+    Equal numbers mean "measured in the same round". A new session counts from 0 again, so what it measured must not look
+    as if it had shared rounds with what an earlier one did.
+    """
+    if first == 0:
+        return result
+    figures = {name: _moved(figure, first) for name, figure in _figures(result).items() if figure.blocks}
+    outcome = result.outcome
+    if not isinstance(outcome, Failure):
+        return msgspec.structs.replace(result, outcome=msgspec.structs.replace(outcome, **figures))
+    if outcome.timing is None:
+        return result
+    timing = msgspec.structs.replace(outcome.timing, **figures)
+    return msgspec.structs.replace(result, outcome=msgspec.structs.replace(outcome, timing=timing))
+
+
+def _moved(figure: Figure, first: int) -> Figure:
+    blocks = tuple(
+        b if b.round is None else msgspec.structs.replace(b, round=b.round + first) for b in figure.blocks or ()
+    )
+    return msgspec.structs.replace(figure, blocks=blocks)
+
+
+def _figures(result: Result) -> dict[str, Figure]:
+    timing = result.outcome.timing if isinstance(result.outcome, Failure) else result.outcome
+    if timing is None:
+        return {}
+    named = {name: getattr(timing, name) for name in Timing.__struct_fields__}
+    return {name: value for name, value in named.items() if isinstance(value, Figure)}

@@ -12,6 +12,7 @@ Standard library only: this file starts in about 20 ms, before anything of kerne
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import select
@@ -42,14 +43,14 @@ def _start(command: list[str], socket_fd: int) -> int:
         if os.getppid() == own_pid:  # else the guard died before the line above
             for fd in _open_fds():
                 os.set_inheritable(fd, fd == socket_fd or fd <= 2)
-            os.execv(command[0], command)  # noqa: S606
+            os.execv(command[0], command)
     finally:
         os._exit(127)
 
 
 def _open_fds() -> list[int]:
     found = []
-    for name in os.listdir("/proc/self/fd") if _LINUX else map(str, range(256)):
+    for name in os.listdir("/proc/self/fd") if _LINUX else map(str, range(256)):  # noqa: PTH208 (pathlib starts slowly)
         try:
             os.fstat(int(name))
         except OSError:
@@ -61,7 +62,7 @@ def _open_fds() -> list[int]:
 def _descendants() -> Iterator[int]:
     """Every living descendant of this process, as /proc tells it now."""
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc") if _LINUX else ():
+    for name in os.listdir("/proc") if _LINUX else ():  # noqa: PTH208
         if name.isdigit():
             try:
                 with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
@@ -77,10 +78,8 @@ def _descendants() -> Iterator[int]:
 
 
 def _kill(target: int, *, group: bool = False) -> None:
-    try:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         (os.killpg if group else os.kill)(target, signal.SIGKILL)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _reap(worker: int, fate: int | None) -> tuple[int | None, bool]:

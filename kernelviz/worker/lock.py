@@ -171,9 +171,7 @@ class _LockFile:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        if self.fd() != fd:  # replaced between opening and locking
-            return False
-        return True
+        return self.fd() == fd  # False: another file has the name since it was opened
 
     def release(self) -> None:
         if self._fd >= 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
@@ -13,7 +14,6 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from pathlib import Path
-from typing import BinaryIO
 
 import kernelviz
 from kernelviz.worker import guard
@@ -39,7 +39,7 @@ class WorkerProcess:
         os.set_blocking(self._wake_write, False)
         pipe_read, self._pipe_write = os.pipe()
         # Appending: after a truncation the worker's next line goes to the start, not behind a hole.
-        self._log: BinaryIO = tempfile.TemporaryFile("ab+", prefix="kernelviz-worker-", buffering=0)
+        self._log = tempfile.TemporaryFile("ab+", prefix="kernelviz-worker-", buffering=0)  # noqa: SIM115
         self._lines = Lines()
         self._replies: deque[Reply] = deque()
         self._ended = False
@@ -93,8 +93,9 @@ class WorkerProcess:
         until = time.monotonic() + timeout_s
         while True:
             left = max(0.0, until - time.monotonic())
-            ready, _, _ = select.select([self._socket, self._wake_read], [], [], left)
-            if self._socket in ready:
+            watched: list[int] = [self._socket.fileno(), self._wake_read]
+            ready, _, _ = select.select(watched, [], [], left)
+            if self._socket.fileno() in ready:
                 self._read()
                 if self._replies:
                     return self._replies.popleft()
@@ -106,10 +107,8 @@ class WorkerProcess:
 
     def wake(self) -> None:
         """Make a `receive` of another thread return."""
-        try:
+        with contextlib.suppress(OSError):  # full: it wakes anyway; closed: nobody waits
             os.write(self._wake_write, b"w")
-        except OSError:
-            pass  # full: it wakes anyway; closed: nobody waits
 
     def _read(self) -> None:
         try:

@@ -1,104 +1,85 @@
-"""Who is next on a device: one problem at a time, round-robin between people, in order within each person's jobs."""
+"""Whose turn it is: problems of different people one by one in turn, each person's own in order."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
-
-from kernelviz.core.events import Event
-from kernelviz.core.problem import Method, Problem
+from collections.abc import Iterable
+from typing import Generic, Protocol, TypeVar
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """One problem with the variants that are to be measured on it; `problem` None means: calibrate the device."""
+class Queued(Protocol):
+    """What waits: a problem of a run (or a calibration), and who asked for it."""
 
-    problem: Problem | None
-    variants: tuple[str, ...] = ()
+    @property
+    def run_id(self) -> str: ...
 
-
-@dataclass(eq=False, slots=True)
-class Job:
-    """What one run (or one calibration) asks of a device. `tell` receives its events, `ended` is called once, both on the
-    supervisor's thread. `ended` gets a message when the job could not be done at all."""
-
-    id: str
-    owner: str
-    groups: deque[Group]
-    tell: Callable[[Event], None]
-    ended: Callable[[str], None]
-    baseline: str = ""
-    method: Method = field(default_factory=Method)
-    plugins: tuple[str, ...] = ()
-    cancelled: bool = False
+    @property
+    def owner(self) -> str: ...
 
 
-class FairQueue:
-    """Jobs of several owners. Thread-safe."""
+T = TypeVar("T", bound=Queued)
+
+
+class FairQueue(Generic[T]):
+    """Round-robin between owners, first in first out inside one. Thread-safe."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._owners: deque[str] = deque()
-        self._jobs: dict[str, deque[Job]] = {}
+        self._lines: dict[str, deque[T]] = {}  # in the order of turns; an owner without work has no line
         self._closed = False
 
-    def put(self, job: Job) -> None:
+    def put(self, items: Iterable[T]) -> bool:
+        """Add items behind those of their owner. False when the queue is closed, and nothing was added."""
         with self._changed:
-            if job.owner not in self._jobs:
-                self._jobs[job.owner] = deque()
-                self._owners.append(job.owner)
-            self._jobs[job.owner].append(job)
-            self._changed.notify_all()
-
-    def take(self) -> tuple[Job, Group | None] | None:
-        """The next group of the owner whose turn it is, who then goes to the back. None once closed.
-
-        A job leaves the queue with its last group. A group of None: it was cancelled (or empty) and has been removed.
-        """
-        with self._changed:
-            while not self._owners and not self._closed:
-                self._changed.wait()
             if self._closed:
+                return False
+            for item in items:
+                self._lines.setdefault(item.owner, deque()).append(item)
+            self._changed.notify()
+            return True
+
+    def take(self, timeout_s: float | None = None) -> T | None:
+        """The next item, waiting for one; None when closed or after `timeout_s`."""
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._lines or self._closed, timeout_s) or self._closed:
                 return None
-            owner = self._owners.popleft()
-            job = self._jobs[owner][0]
-            group = job.groups.popleft() if job.groups and not job.cancelled else None
-            if group is None or not job.groups:
-                self._jobs[owner].popleft()
-            if self._jobs[owner]:
-                self._owners.append(owner)
-            else:
-                del self._jobs[owner]
-            return job, group
+            owner, line = next(iter(self._lines.items()))
+            item = line.popleft()
+            del self._lines[owner]
+            if line:
+                self._lines[owner] = line  # to the end of the turns
+            return item
 
-    def ahead(self, job_id: str) -> int:
-        """How many groups of other jobs will be served before the next one of this job (as things stand)."""
+    def remove(self, run_id: str) -> list[T]:
+        """Take out what is queued of one run, in order."""
         with self._changed:
-            for turn, owner in enumerate(self._owners):
-                for place, job in enumerate(self._jobs[owner]):
-                    if job.id == job_id:
-                        before = sum(len(j.groups) for j in list(self._jobs[owner])[:place])
-                        others = sum(
-                            min(before + 1, sum(len(j.groups) for j in self._jobs[o]))
-                            for o in list(self._owners)[:turn]
-                        ) + sum(
-                            min(before, sum(len(j.groups) for j in self._jobs[o])) for o in list(self._owners)[turn + 1 :]
-                        )
-                        return before + others
-            return 0
+            removed = [item for line in self._lines.values() for item in line if item.run_id == run_id]
+            kept = {o: deque(i for i in line if i.run_id != run_id) for o, line in self._lines.items()}
+            self._lines = {o: line for o, line in kept.items() if line}
+            return removed
 
-    def waiting(self) -> int:
-        """Groups that wait, over all jobs."""
+    def close(self) -> list[T]:
+        """Take out everything and end every `take`."""
         with self._changed:
-            return sum(len(job.groups) for jobs in self._jobs.values() for job in jobs)
-
-    def jobs(self) -> list[Job]:
-        with self._changed:
-            return [job for jobs in self._jobs.values() for job in jobs]
-
-    def close(self) -> None:
-        with self._changed:
-            self._closed = True
+            removed = [item for line in self._lines.values() for item in line]
+            self._lines, self._closed = {}, True
             self._changed.notify_all()
+            return removed
+
+    def waiting(self) -> list[tuple[T, int]]:
+        """The first item of each run that waits, with how many items of other runs are taken before it."""
+        with self._changed:
+            turns = [list(line) for line in self._lines.values()]
+        first: dict[str, tuple[T, int]] = {}
+        before = 0
+        for depth in range(max((len(line) for line in turns), default=0)):
+            for line in turns:
+                if depth < len(line):
+                    first.setdefault(line[depth].run_id, (line[depth], before))
+                    before += 1
+        return list(first.values())
+
+    def __len__(self) -> int:
+        with self._changed:
+            return sum(len(line) for line in self._lines.values())

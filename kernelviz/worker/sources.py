@@ -1,0 +1,25 @@
+"""Have the files that a worker imported changed since?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import kernelviz.ops
+
+Stamp = frozenset[tuple[str, int, int]]
+_SUFFIXES = {".py", ".cu", ".cuh", ".cpp", ".h"}
+
+
+def stamp(plugins: Iterable[str]) -> Stamp:
+    """Path, time of change (ns) and size of every source of the catalogue and of these plug-ins."""
+    roots = [Path(p) for p in kernelviz.ops.__path__]
+    paths = [p for root in roots for p in root.rglob("*") if p.suffix in _SUFFIXES]
+    found = set()
+    for path in [*paths, *map(Path, plugins)]:
+        try:
+            status = path.stat()
+        except OSError:
+            continue
+        found.add((str(path), status.st_mtime_ns, status.st_size))
+    return frozenset(found)
