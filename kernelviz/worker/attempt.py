@@ -9,6 +9,7 @@ import msgspec
 from kernelviz.core.events import CaseDone, CaseStep, Event, Step
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Figure, Result, Stage, Timing
+from kernelviz.metrics.statistics import figure_interval
 
 NO_RESULT = "the measuring session ended this problem without a result for the variant"
 
@@ -29,29 +30,47 @@ class Ending:
 
 @dataclass(slots=True)
 class Attempt:
-    """The variants of one try, and what was heard of each."""
+    """The variants of one try, and what was heard of each.
+
+    `known`: the baseline's correct result so far. When the baseline is not among the variants, it is measured again as
+    their companion, so that they share rounds with it: that adds to its result and cannot lose it.
+    """
 
     problem: Problem
     variants: tuple[str, ...]
-    first_round: int = 0
+    baseline: str
+    known: Result | None = None
     retried: bool = False
     steps: dict[str, Step] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
     last: str | None = None
-    next_round: int = 0
 
-    def heard(self, event: Event) -> Event:
-        """Take note of an event; returns it as it is to be passed on (rounds numbered from `first_round`)."""
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The variants to be measured, the companion first."""
+        return (self.baseline, *self.variants) if self._companion else self.variants
+
+    @property
+    def _companion(self) -> bool:
+        return self.known is not None and self.baseline not in self.variants and not self.retried
+
+    def heard(self, event: Event) -> Event | None:
+        """Take note of an event; returns it as it is to be passed on, None for what concerns the companion only."""
         match event:
-            case CaseStep():
-                self.steps[event.case.variant] = event.step
-                self.last = event.case.variant
+            case CaseStep(case=case):
+                self.steps[case.variant] = event.step
+                self.last = case.variant
+                return event if case.variant in self.variants else None
+            case CaseDone(result=result) if result.variant not in self.variants:
+                if self.known is None or result.timing is None:
+                    return None
+                self.known = joined(self.known, result)
+                return CaseDone(result=self.known)
+            case CaseDone(result=result):
+                self.done.add(result.variant)
+                if result.variant == self.baseline and result.timing is not None:
+                    self.known = result
                 return event
-            case CaseDone():
-                self.done.add(event.result.variant)
-                moved = renumbered(event.result, self.first_round)
-                self.next_round = max(self.next_round, last_round(moved) + 1)
-                return event if moved is event.result else CaseDone(result=moved)
             case _:
                 return event
 
@@ -66,7 +85,7 @@ class Attempt:
             return []
         if self.steps[self.last] == "measuring":
             return [v for v in self.left if self.steps.get(v) == "measuring"]
-        return [self.last] if self.last not in self.done else []
+        return [self.last] if self.last in self.left else []
 
     def conclude(self, ending: Ending) -> tuple[dict[str, Failure], list[Attempt]]:
         """The failures that are certain, and the tries that must follow. Each try settles a case or splits the rest."""
@@ -98,45 +117,34 @@ class Attempt:
         following = [self._again(rest)] if rest else []
         if len(suspects) == 1:
             return {suspects[0]: failure}, following
-        return {}, [*(self._again([v]) for v in suspects), *following]
+        first = sorted(suspects, key=lambda v: v != self.baseline)
+        return {}, [*(self._again([v]) for v in first), *following]
 
     def _again(self, variants: list[str]) -> Attempt:
-        return Attempt(self.problem, tuple(variants))
+        return Attempt(self.problem, tuple(variants), self.baseline)
 
 
-def last_round(result: Result) -> int:
-    """The highest round number in the result, -1 when it has none."""
-    return max((b.round for f in _figures(result).values() for b in f.blocks or () if b.round is not None), default=-1)
+def joined(earlier: Result, later: Result) -> Result:
+    """One result of two measurements of the same case: the samples of both, in order, and the figures over all of them."""
+    old, new = earlier.timing, later.timing
+    if old is None or new is None:
+        return later
+    figures = {
+        name: _joined(before, after)
+        for name in ("device_cold_s", "busy_s", "again_s")
+        if (before := getattr(old, name)) is not None and (after := getattr(new, name)) is not None
+    }
+    kept = {
+        name: value for name in Timing.__struct_fields__ if (value := getattr(old, name)) and not getattr(new, name)
+    }
+    return msgspec.structs.replace(later, outcome=msgspec.structs.replace(new, **{**kept, **figures}))
 
 
-def renumbered(result: Result, first: int) -> Result:
-    """The result with `first` added to its round numbers.
-
-    Equal numbers mean "measured in the same round". A new session counts from 0 again, so what it measured must not look
-    as if it had shared rounds with what an earlier one did.
-    """
-    if first == 0:
-        return result
-    figures = {name: _moved(figure, first) for name, figure in _figures(result).items() if figure.blocks}
-    outcome = result.outcome
-    if not isinstance(outcome, Failure):
-        return msgspec.structs.replace(result, outcome=msgspec.structs.replace(outcome, **figures))
-    if outcome.timing is None:
-        return result
-    timing = msgspec.structs.replace(outcome.timing, **figures)
-    return msgspec.structs.replace(result, outcome=msgspec.structs.replace(outcome, timing=timing))
-
-
-def _moved(figure: Figure, first: int) -> Figure:
-    blocks = tuple(
-        b if b.round is None else msgspec.structs.replace(b, round=b.round + first) for b in figure.blocks or ()
+def _joined(before: Figure, after: Figure) -> Figure:
+    if not (before.samples and before.blocks and after.samples and after.blocks):
+        return after
+    samples, blocks = before.samples + after.samples, before.blocks + after.blocks
+    interval = figure_interval(samples, blocks)
+    return msgspec.structs.replace(
+        after, estimate=interval.estimate, low=interval.low, high=interval.high, samples=samples, blocks=blocks
     )
-    return msgspec.structs.replace(figure, blocks=blocks)
-
-
-def _figures(result: Result) -> dict[str, Figure]:
-    timing = result.outcome.timing if isinstance(result.outcome, Failure) else result.outcome
-    if timing is None:
-        return {}
-    named = {name: getattr(timing, name) for name in Timing.__struct_fields__}
-    return {name: value for name, value in named.items() if isinstance(value, Figure)}

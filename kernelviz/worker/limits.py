@@ -58,7 +58,7 @@ class Deadlines:
     def message(self, now_s: float) -> str:
         """Which deadline has passed, for people."""
         if now_s - self._at_s >= self._step_limit_s():
-            return f"nothing was heard for {self._step_limit_s():.3g} s while {self._step or 'starting'}"
+            return f"nothing was heard for {self._step_limit_s():.3g} s" + (f" while {self._step}" if self._step else "")
         return f"no result after {self._limits.case_s + self._budget_s:.3g} s"
 
     def _step_limit_s(self) -> float:

@@ -15,7 +15,7 @@ from typing import Literal, Protocol
 from kernelviz.core.errors import KernelvizError
 from kernelviz.core.events import CaseDone, CaseStep, DeviceBusy, Event, RunQueued, WorkerStarting
 from kernelviz.core.problem import Method, Problem
-from kernelviz.core.result import Failure, Stage
+from kernelviz.core.result import Failure, Result, Stage
 from kernelviz.core.run import Device, Environment
 from kernelviz.ops import catalogue
 from kernelviz.ops.outcome import failed
@@ -42,6 +42,8 @@ SESSION = "kernelviz.measure.session:open_session"
 START_AGAIN_S = 15.0
 """A worker that could not start is not started again for this long: a sweep of 100 problems tells one reason once."""
 
+STOPPED = "the server was stopped"
+
 _log = logging.getLogger(__name__)
 
 ItemEnd = Literal["finished", "cancelled", "interrupted"]
@@ -49,6 +51,11 @@ ItemEnd = Literal["finished", "cancelled", "interrupted"]
 
 class Sink(Protocol):
     """Who is told what becomes of an item. Called in the supervisor's thread."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Has the end of the run been asked for? True stays True."""
+        ...
 
     def begun(self, environment: Environment) -> None:
         """The worker is ready, the item is next."""
@@ -63,7 +70,9 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """What is queued: one problem of a run, a calibration (problem None), or a launch (`calls` > 0)."""
+    """What is queued: one problem of a run, a calibration (problem None), or a launch (`calls` > 0).
+
+    `known_baseline`: the baseline's result of an earlier time, when it is not among the variants (a resumed run)."""
 
     run_id: str
     owner: str
@@ -74,7 +83,7 @@ class Item:
     method: Method = field(default_factory=Method)
     plugins: tuple[str, ...] = ()
     calls: int = 0
-    first_round: int = 0
+    known_baseline: Result | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,9 +115,8 @@ class Supervisor:
         self._lock: DeviceLock | None = None
         self._queue: FairQueue[Item] = FairQueue()
         self._tasks = itertools.count(1)
-        self._guarded = threading.Lock()  # for the next four, which other threads read or set
+        self._guarded = threading.Lock()  # for the next three, which other threads read or set
         self._current: Item | None = None
-        self._cancelled = False
         self._closing = False
         self._process: WorkerProcess | None = None
         self._environment: Environment | None = None
@@ -128,17 +136,16 @@ class Supervisor:
         listed = list(items)
         if not self._queue.put(listed):
             for item in listed:
-                self._end(item, "interrupted", "the server was stopped")
+                self._end(item, "interrupted", STOPPED)
         self._tell_positions()
 
     def cancel(self, run_id: str) -> list[Item]:
-        """Take the run's items out of the queue and return them; one that is being done ends after its current block."""
+        """Take the run's items out of the queue and return them. The one that is being done, whose sink says by now that it
+        is cancelled, ends after its current block."""
         removed = self._queue.remove(run_id)
         with self._guarded:
-            if self._current is not None and self._current.run_id == run_id:
-                self._cancelled = True
-                if self._process is not None:
-                    self._process.wake()
+            if self._process is not None:
+                self._process.wake()
         return removed
 
     def state(self) -> WorkerState:
@@ -161,7 +168,7 @@ class Supervisor:
         if self._thread is not threading.current_thread():
             self._thread.join(self._limits.end_s + 5.0)
         for item in left:
-            self._end(item, "interrupted", "the server was stopped")
+            self._end(item, "interrupted", STOPPED)
 
     # In the supervisor's thread from here on.
 
@@ -169,7 +176,7 @@ class Supervisor:
         try:
             while (item := self._queue.take()) is not None:
                 with self._guarded:
-                    self._current, self._cancelled = item, False
+                    self._current = item
                 end: ItemEnd = "interrupted"
                 message = ""
                 try:
@@ -228,29 +235,33 @@ class Supervisor:
 
     def _given_up(self, item: Item) -> tuple[ItemEnd, str]:
         if self._closing:
-            return "interrupted", "the server was stopped"
+            return "interrupted", STOPPED
         self._fail(item, Failure(stage="cancelled", message="cancelled before it was measured"))
         return "cancelled", ""
+
+    @property
+    def _cancelled(self) -> bool:
+        return self._current is not None and self._current.sink.cancelled
 
     def _stopping(self) -> bool:
         return self._cancelled or self._closing
 
     def _measure(self, item: Item, problem: Problem) -> tuple[ItemEnd, str]:
         """All variants of a problem, in as many tries as crashes and hangs make necessary."""
-        tries = deque([Attempt(problem, item.variants, first_round=item.first_round)])
-        next_round = item.first_round
+        tries = deque([Attempt(problem, item.variants, item.baseline)])
+        known = item.known_baseline
         while tries:
             attempt = tries.popleft()
-            attempt.first_round = next_round
+            attempt.known = known
             if self._closing:
-                return "interrupted", "the server was stopped"
+                return "interrupted", STOPPED
             if self._cancelled:
                 ending = Ending(stage="cancelled", message="cancelled before it was measured")
             else:
                 ending = self._try(item, attempt)
-            next_round = max(next_round, attempt.next_round)
             if self._closing and attempt.left:
-                return "interrupted", "the server was stopped"
+                return "interrupted", STOPPED
+            known = attempt.known
             failures, following = attempt.conclude(ending)
             self._tell_failures(item, problem, failures)
             tries.extendleft(reversed(following))
@@ -260,7 +271,7 @@ class Supervisor:
         request = Measure(
             task=next(self._tasks),
             problem=attempt.problem,
-            variants=attempt.variants,
+            variants=attempt.asked,
             baseline=item.baseline,
             method=item.method,
         )
@@ -276,12 +287,14 @@ class Supervisor:
             request = Launch(task=next(self._tasks), problem=item.problem, variant=item.variants[0], calls=item.calls)
         ending = self._converse(item, request, self._limits.case_s, lambda event: event)
         if self._closing:
-            return "interrupted", "the server was stopped"
+            return "interrupted", STOPPED
         if self._cancelled:
             return "cancelled", ""
         return "finished", ending.message if ending.stage else ""
 
-    def _converse(self, item: Item, request: Request, budget_s: float, heard: Callable[[Event], Event]) -> Ending:
+    def _converse(
+        self, item: Item, request: Request, budget_s: float, heard: Callable[[Event], Event | None]
+    ) -> Ending:
         """Hand one task to a worker that is ready and pass on what it tells, until it ends or must be ended."""
         process, trouble = self._ready(item)
         if process is None:
@@ -303,7 +316,12 @@ class Supervisor:
         return ending
 
     def _listen(
-        self, item: Item, process: WorkerProcess, request: Request, budget_s: float, heard: Callable[[Event], Event]
+        self,
+        item: Item,
+        process: WorkerProcess,
+        request: Request,
+        budget_s: float,
+        heard: Callable[[Event], Event | None],
     ) -> Ending:
         task = getattr(request, "task", 0)
         deadlines = Deadlines(self._limits, budget_s, time.monotonic())
@@ -311,7 +329,7 @@ class Supervisor:
         while True:
             now_s = time.monotonic()
             if self._closing:
-                return Ending(stage="cancelled", message="the server was stopped", replace="closing")
+                return Ending(stage="cancelled", message=STOPPED, replace="closing")
             if self._cancelled and cancel_until_s is None:
                 process.send(Cancel(task=task))
                 cancel_until_s = now_s + self._limits.cancel_s
@@ -325,11 +343,14 @@ class Supervisor:
                 case Told(event=event) as told if told.task == task:
                     step = event.step if isinstance(event, CaseStep) else None
                     deadlines.event(step, time.monotonic())
-                    item.sink.tell(heard(event))
+                    passed_on = heard(event)
+                    if passed_on is not None:
+                        item.sink.tell(passed_on)
                 case TaskDone() as done if done.task == task:
                     # A cancelled session may leave cases untold; they are cancelled, not lost.
-                    stage = "cancelled" if cancel_until_s is not None else None
-                    return Ending(stage=stage, message="cancelled" if stage else "", replace=done.spoilt)
+                    if cancel_until_s is not None:
+                        return Ending(stage="cancelled", message="cancelled", replace=done.spoilt)
+                    return Ending(replace=done.spoilt)
                 case TaskFailed() as told_failed if told_failed.task == task:
                     replace = told_failed.spoilt or ("the last task raised" if told_failed.stage == "crash" else None)
                     return Ending(stage=told_failed.stage, message=told_failed.message, replace=replace)
@@ -431,4 +452,7 @@ class Supervisor:
                         changed.append((item, ahead))
             self._told_ahead = waiting
         for item, ahead in changed:
-            item.sink.tell(RunQueued(ahead=ahead))
+            try:
+                item.sink.tell(RunQueued(ahead=ahead))
+            except Exception:
+                _log.exception("run %s could not be told of its place", item.run_id)

@@ -1,0 +1,171 @@
+"""Measuring sessions that behave and misbehave as variants do, for the worker's child process. No torch."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from kernelviz.core.events import CaseDone, CaseStep, RoofDone, Step
+from kernelviz.core.problem import Case, Cost, Method, Problem
+from kernelviz.core.result import Block, Failure, Figure, Outcome, Result, Timing
+from kernelviz.core.run import Device, Environment, Roof
+from kernelviz.measure.contract import Emit, Stop
+
+DEVICE = Device(id="cpu", kind="cpu", name="Test processor", uuid="CPU-test")
+
+
+def figure(first: float = 1e-6) -> Figure:
+    samples = tuple(first * (1 + 0.001 * i) for i in range(10))
+    first_round = time.time_ns()
+    blocks = tuple(Block(size=5, started_s=float(i), round=first_round + i) for i in range(2))
+    return Figure(estimate=first, low=first * 0.99, high=first * 1.01, samples=samples, blocks=blocks, timer="host")
+
+
+def result(problem: Problem, variant: str, outcome: Outcome | None = None) -> Result:
+    return Result(
+        problem=problem,
+        variant=variant,
+        outcome=outcome or Timing(device_cold_s=figure()),
+        cost=Cost(work_flop=1, read_bytes=2, written_bytes=3),
+        measured_at="2026-01-01T00:00:00+00:00",
+    )
+
+
+def _abort() -> None:
+    sys.stderr.write("about to abort\n")
+    os.abort()
+
+
+def _segfault() -> None:
+    ctypes.string_at(0)
+
+
+def _hang() -> None:
+    # PyDLL keeps the interpreter lock: no Python thread of the worker can run meanwhile.
+    ctypes.PyDLL(None).sleep(60)
+
+
+def _garbage() -> None:
+    os.write(1, b'{"say": "done", "task": 1}\nno message \xff\xfe\n' * 10)
+    sys.stdout.write("printed by a variant\n")
+
+
+def _compiler() -> None:
+    """A compiler-like grandchild in a session of its own, whose parent ends at once, then one that stays a child."""
+    code = (
+        "import os, sys, time\n"
+        "if os.fork(): os._exit(0)\n"
+        "os.setsid()\n"
+        "open(sys.argv[1], 'w').write(str(os.getpid()))\n"
+        "time.sleep(60)\n"
+    )
+    folder = Path(os.environ["KERNELVIZ_TEST_PIDS"])
+    subprocess.Popen([sys.executable, "-S", "-c", code, str(folder / "orphan.part")]).wait()
+    child = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    (folder / "child.part").write_text(str(child.pid))
+    (folder / "worker.part").write_text(str(os.getpid()))
+    while not (folder / "orphan.part").exists() or not (folder / "orphan.part").read_text():
+        time.sleep(0.005)
+    for name in ("child", "orphan", "worker"):
+        (folder / f"{name}.part").rename(folder / f"{name}.pid")
+    _hang()
+
+
+def _raises() -> None:
+    raise RuntimeError("the session itself broke")
+
+
+FAULTS: dict[str, Callable[[], None]] = {
+    "abort": _abort,
+    "segfault": _segfault,
+    "hang": _hang,
+    "garbage": _garbage,
+    "compiler": _compiler,
+    "raises": _raises,
+}
+
+
+class Session:
+    """Variants are called by what they do: a name of FAULTS does it while measured, ``checking:abort`` while checked."""
+
+    def __init__(self, device: str, plugins: tuple[str, ...]) -> None:
+        self.device, self.plugins = device, plugins
+        self._spoilt: str | None = None
+
+    def environment(self) -> Environment:
+        return Environment(
+            device=DEVICE,
+            host=socket.gethostname(),
+            platform=platform.system(),
+            python=platform.python_version(),
+            kernelviz="test",
+            versions={"pid": str(os.getpid()), "plugins": ",".join(self.plugins)},
+        )
+
+    @property
+    def spoilt(self) -> str | None:
+        return self._spoilt
+
+    def measure(
+        self, problem: Problem, variants: tuple[str, ...], baseline: str, method: Method, emit: Emit, stop: Stop
+    ) -> None:
+        def step(variant: str, name: Step) -> None:
+            emit(CaseStep(case=Case(problem=problem, variant=variant), step=name))
+
+        for variant in variants:
+            step(variant, "binding")
+        for variant in variants:
+            step(variant, "checking")
+            if variant.startswith("checking:"):
+                FAULTS[variant.partition(":")[2]]()
+        for variant in variants:
+            step(variant, "measuring")
+        for variant in variants:
+            if variant in FAULTS:
+                FAULTS[variant]()
+            if variant == "until_cancelled":
+                while not stop():
+                    time.sleep(0.002)
+            if stop():
+                emit(CaseDone(result=result(problem, variant, Failure(stage="cancelled", message="cancelled"))))
+            elif variant == "out_of_memory":
+                self._spoilt = "memory stays high"
+                emit(
+                    CaseDone(result=result(problem, variant, Failure(stage="out_of_memory", message="no memory left")))
+                )
+                return
+            elif variant == "not_finite":
+                bad = Figure(estimate=float("nan"), samples=(float("nan"), 1.0))
+                emit(CaseDone(result=result(problem, variant, Timing(device_cold_s=bad, busy_s=figure()))))
+            elif variant != "forgotten":
+                emit(CaseDone(result=result(problem, variant)))
+            if variant == "twice":
+                emit(CaseDone(result=result(problem, variant, Timing(device_cold_s=figure(2e-6)))))
+
+    def calibrate(self, emit: Emit, stop: Stop) -> None:
+        for name, rate in (("read", 2e11), ("copy", 1e11)):
+            roof = Roof(name=name, bandwidth_bytes_per_s=rate, measured_at="2026-01-01T00:00:00+00:00")  # type: ignore[arg-type]
+            emit(RoofDone(roof=roof))
+
+    def launch(self, problem: Problem, variant: str, calls: int) -> None:
+        if variant in FAULTS:
+            FAULTS[variant]()
+
+
+def open_session(device: str, plugins: tuple[str, ...] = ()) -> Session:
+    return Session(device, plugins)
+
+
+def cannot_open(device: str, plugins: tuple[str, ...] = ()) -> Session:
+    raise RuntimeError("no such device here")
+
+
+def dies_at_start(device: str, plugins: tuple[str, ...] = ()) -> Session:
+    os.abort()
