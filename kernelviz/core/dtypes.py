@@ -9,50 +9,23 @@ from kernelviz.core.errors import UnknownName
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Dtype:
-    """A storage format. `unit_roundoff` is 2^-p for p significant bits (IEEE 754; bfloat16 has p = 8).
-
-    `smallest` is the smallest positive number (a subnormal), so rounding near zero errs by at most half of it.
-    """
+    """A storage format. `unit_roundoff` is 2^-p for p significant bits (IEEE 754; bfloat16 has p = 8)."""
 
     name: str
     torch_name: str
     itemsize_bytes: int
     unit_roundoff: float
     largest: float
-    smallest: float
 
 
 DTYPES: dict[str, Dtype] = {
     d.name: d
     for d in (
-        Dtype(
-            name="fp32",
-            torch_name="float32",
-            itemsize_bytes=4,
-            unit_roundoff=2**-24,
-            largest=3.4028e38,
-            smallest=2**-149,
-        ),
-        Dtype(
-            name="fp16", torch_name="float16", itemsize_bytes=2, unit_roundoff=2**-11, largest=65504.0, smallest=2**-24
-        ),
-        Dtype(
-            name="bf16",
-            torch_name="bfloat16",
-            itemsize_bytes=2,
-            unit_roundoff=2**-8,
-            largest=3.3895e38,
-            smallest=2**-133,
-        ),
-        Dtype(
-            name="fp64",
-            torch_name="float64",
-            itemsize_bytes=8,
-            unit_roundoff=2**-53,
-            largest=1.79e308,
-            smallest=2**-1074,
-        ),
-        Dtype(name="int64", torch_name="int64", itemsize_bytes=8, unit_roundoff=0.0, largest=2.0**63, smallest=1.0),
+        Dtype(name="fp32", torch_name="float32", itemsize_bytes=4, unit_roundoff=2**-24, largest=3.4028e38),
+        Dtype(name="fp16", torch_name="float16", itemsize_bytes=2, unit_roundoff=2**-11, largest=65504.0),
+        Dtype(name="bf16", torch_name="bfloat16", itemsize_bytes=2, unit_roundoff=2**-8, largest=3.3895e38),
+        Dtype(name="fp64", torch_name="float64", itemsize_bytes=8, unit_roundoff=2**-53, largest=1.79e308),
+        Dtype(name="int64", torch_name="int64", itemsize_bytes=8, unit_roundoff=0.0, largest=2.0**63),
     )
 }
 

@@ -9,14 +9,16 @@ from kernelviz.core.dtypes import dtype as dtype_named
 if TYPE_CHECKING:
     from torch import Tensor
 
-ACCUMULATION_ROUNDOFF = 2.0**-24
+FP32_ROUNDOFF = 2.0**-24
 """Sums are accumulated in fp32 whatever the storage format is: that is what a problem declares."""
 
 
-def stored(exact: Tensor, dtype: str) -> Tensor:
-    """The largest |error| of storing `exact` (float64) in a format: u |exact|, near zero half the smallest number.
+def stored(exact: Tensor, dtype: str, times: int = 1) -> Tensor:
+    """The largest |error| of storing a value in a format that many times over: u |exact| each.
 
-    The factor 1 + 2^-10 pays for the rounding to fp32 that comes first where the format is narrower (double rounding).
+    1 % more pays for the rounding to fp32 that comes first where the format is narrower, and for u². Near zero half the
+    smallest number of fp16 is added; fp32 and bf16 may be flushed to zero below their smallest normal number, 2^-126.
     """
-    kind = dtype_named(dtype)
-    return exact.abs() * (kind.unit_roundoff * (1 + 2.0**-10)) + kind.smallest / 2
+    unit = dtype_named(dtype).unit_roundoff
+    smallest = 2.0**-25 if dtype == "fp16" else 2.0**-126
+    return (exact.abs() * (1.01 * unit) + smallest) * times

@@ -28,7 +28,9 @@ def bind(variant: Variant, problem: Problem, inputs: Sequence[torch.Tensor]) -> 
     return variant.bind(*inputs, **keywords)
 
 
-def compare(op: Op, problem: Problem, inputs: Sequence[torch.Tensor], outputs: torch.Tensor | tuple[torch.Tensor, ...]) -> Accuracy:
+def compare(
+    op: Op, problem: Problem, inputs: Sequence[torch.Tensor], outputs: torch.Tensor | tuple[torch.Tensor, ...]
+) -> Accuracy:
     """Outputs, computed elsewhere, against the reference of these inputs."""
     found = Comparison()
     found.add(Reference(op, problem, inputs), as_tuple(outputs))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.op import Axis, Launch, Op, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.rounding import stored
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,9 +29,7 @@ def reference(x_N: Tensor, y_N: Tensor) -> Tensors:
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
     """One rounding of the exact sum to the output's format, in fp32 first where the format is narrower: 1.01 u |sum|."""
-    u = dtype_named(problem.dtype).unit_roundoff
-    smallest = 2.0**-25 if problem.dtype == "fp16" else 2.0**-149
-    return (outputs[0].abs() * (1.01 * u) + smallest,)
+    return (stored(outputs[0], problem.dtype),)
 
 
 @variant(backend="torch")
@@ -48,11 +46,10 @@ def torch_compile(x_N: Tensor, y_N: Tensor) -> Launch:
     """torch.compile: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
     from kernelviz.ops.inductor import compiled
 
-    return compiled(_add, x_N, y_N)
+    def plus(x_N: Tensor, y_N: Tensor) -> Tensor:
+        return x_N + y_N
 
-
-def _add(x_N: Tensor, y_N: Tensor) -> Tensor:
-    return x_N + y_N
+    return compiled(plus, x_N, y_N)
 
 
 @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
@@ -93,7 +90,7 @@ OPS = (
         family="elementwise",
         summary="Elementwise sum of two vectors",
         formula="z = x + y",
-        axes=(Axis(name="n", caption="elements", default="2^12..2^28", cpu_default="2^14..2^22"),),
+        axes=(Axis(name="n", caption="elements", default="2^12..2^28", cpu_default="2^14,2^16,2^18,2^20,2^22"),),
         dtypes=("fp32", "fp16", "bf16"),
         inputs=(TensorSpec(name="x_N", axes=("n",)), TensorSpec(name="y_N", axes=("n",))),
         outputs=(TensorSpec(name="z_N", axes=("n",)),),

@@ -6,8 +6,8 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.core.errors import BadField
 from kernelviz.ops import nvrtc
+from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
 if TYPE_CHECKING:
@@ -23,10 +23,9 @@ def bind_scalar(x_N: Tensor, y_N: Tensor) -> Launch:
 
 
 def bind_vec16(x_N: Tensor, y_N: Tensor) -> Launch:
-    """16 bytes a thread. Raises BadField for tensors that do not start on 16 bytes."""
-    for name, tensor in (("x_N", x_N), ("y_N", y_N)):
-        if tensor.data_ptr() % 16:
-            raise BadField(name, hex(tensor.data_ptr()), "16-byte loads need tensors that start on 16 bytes; clone it")
+    """16 bytes a thread; one element a thread for views that do not start on 16 bytes, where such loads would fault."""
+    if x_N.data_ptr() % 16 or y_N.data_ptr() % 16:
+        return bind_scalar(x_N, y_N)
     width = 16 // x_N.element_size()
     # At least one thread for each element of the tail, which is shorter than a vector.
     return _bind("add_vec16", x_N, y_N, max(x_N.numel() // width, width))
@@ -35,7 +34,8 @@ def bind_vec16(x_N: Tensor, y_N: Tensor) -> Launch:
 def _bind(name: str, x_N: Tensor, y_N: Tensor, threads: int) -> Launch:
     import torch
 
-    out_N = torch.empty_like(x_N)
+    require_contiguous(x_N=x_N, y_N=y_N)
+    out_N = torch.empty_like(x_N)  # torch aligns what it allocates to 512 bytes
     kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype)})
     blocks = -(-threads // THREADS)
     pointers = (x_N.data_ptr(), y_N.data_ptr(), out_N.data_ptr())

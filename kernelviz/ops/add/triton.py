@@ -6,6 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
 
@@ -31,7 +32,8 @@ def adaptive_block(n: int) -> int:
 
 
 def bind_add(x_N: torch.Tensor, y_N: torch.Tensor, *, block: int) -> Launch:
-    """Launch of `add_kernel` over contiguous vectors of one length."""
+    """Launch of `add_kernel` over contiguous vectors of one length; raises BadField for others."""
+    require_contiguous(x_N=x_N, y_N=y_N)
     out_N = torch.empty_like(x_N)
     n = x_N.numel()
     grid = (triton.cdiv(n, block),)

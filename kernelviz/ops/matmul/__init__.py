@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import TF32_UNIT_ROUNDOFF
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-FP32_ROUNDOFF = 2.0**-24
 
 
 def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
@@ -42,11 +40,8 @@ def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
     """
     a_MK, b_KN = inputs
     c_MN = outputs[0]
-    k = problem.sizes["k"]
-    u = dtype_named(problem.dtype).unit_roundoff
-    # Half a step below the smallest normal number; fp32 and bf16 may also be flushed to zero there.
-    smallest = 2.0**-25 if problem.dtype == "fp16" else 2.0**-126
-    allowed = c_MN.abs() * (1.01 * u) + (a_MK.abs() @ b_KN.abs()) * (k**0.5 * FP32_ROUNDOFF) + smallest
+    accumulated = (a_MK.abs() @ b_KN.abs()) * (problem.sizes["k"] ** 0.5 * FP32_ROUNDOFF)
+    allowed = accumulated + stored(c_MN, problem.dtype)
     if problem.compute == "tf32":
         cut = 2 * TF32_UNIT_ROUNDOFF
         allowed += c_MN.abs() * (2 * cut) + (a_MK.square() @ b_KN.square()).sqrt() * (3 * cut)
@@ -100,7 +95,7 @@ OPS = (
             Axis(name="n", caption="columns of B and C", default="m", cpu_default="m"),
             Axis(name="k", caption="columns of A, rows of B", default="m", cpu_default="m"),
         ),
-        dtypes=("fp32", "fp16", "bf16"),
+        dtypes=("bf16", "fp16", "fp32"),
         computes={"fp32": ("ieee", "tf32")},
         inputs=(TensorSpec(name="a_MK", axes=("m", "k")), TensorSpec(name="b_KN", axes=("k", "n"))),
         outputs=(TensorSpec(name="c_MN", axes=("m", "n")),),
@@ -114,11 +109,21 @@ OPS = (
         baseline="torch_eager",
         first=("torch_eager", "triton_grouped", "cuda_naive", "cuda_tiled"),
         variants=(torch_eager, triton_grouped, cuda_naive, cuda_tiled),
+        # Weights as the models' configurations give them: output features (n) by input features (k).
         presets=(
             _preset("llama-3-8b", "Llama 3 8B, gate or up projection", 14336, 4096),
+            _preset("llama-3-8b-qkv", "Llama 3 8B, query, key and value in one", 6144, 4096),
+            _preset("llama-3-8b-down", "Llama 3 8B, down projection", 4096, 14336),
             _preset("llama-3-70b", "Llama 3 70B, gate or up projection", 28672, 8192),
+            _preset("llama-3-70b-down", "Llama 3 70B, down projection", 8192, 28672),
             _preset("qwen2.5-7b", "Qwen2.5 7B, gate or up projection", 18944, 3584),
             _preset("deepseek-v3", "DeepSeek-V3, first projection of attention", 2112, 7168),
+            _preset("deepseek-v3-query", "DeepSeek-V3, query up projection", 24576, 1536),
+            _preset("deepseek-v3-output", "DeepSeek-V3, attention output", 7168, 16384),
+            _preset("deepseek-v3-expert-up", "DeepSeek-V3, gate and up of an expert", 4096, 7168),
+            _preset("deepseek-v3-expert-down", "DeepSeek-V3, down projection of an expert", 7168, 2048),
+            _preset("gpt-2", "GPT-2, query, key and value in one", 2304, 768),
+            _preset("bert-base", "BERT-base, first feed-forward layer", 3072, 768),
         ),
         slab="m",
     ),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops import nvrtc
+from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ def bind_tiled(a_MK: Tensor, b_KN: Tensor) -> Launch:
 def _bind(name: str, a_MK: Tensor, b_KN: Tensor, *, rows: int) -> Launch:
     import torch
 
+    require_contiguous(a_MK=a_MK, b_KN=b_KN)
     (m, k), n = a_MK.shape, b_KN.shape[1]
     blocks = (-(-m // rows), -(-n // COLUMNS))
     if blocks[1] > LARGEST_GRID_Y:

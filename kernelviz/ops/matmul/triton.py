@@ -8,6 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
 GROUP = 8
@@ -115,7 +116,11 @@ def tile_for(m: int, n: int, itemsize_bytes: int, precision: str) -> Tile:
 
 
 def bind_grouped(a_MK: torch.Tensor, b_KN: torch.Tensor, *, compute: str | None) -> Launch:
-    """Launch of `grouped_kernel` over contiguous matrices (M, K) and (K, N). `compute`: ``tf32``, ``ieee`` or None."""
+    """Launch of `grouped_kernel` over contiguous matrices (M, K) and (K, N). `compute`: ``tf32``, ``ieee`` or None.
+
+    Raises BadField for matrices that are not contiguous.
+    """
+    require_contiguous(a_MK=a_MK, b_KN=b_KN)
     (m, k), n = a_MK.shape, b_KN.shape[1]
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
     precision = compute or "ieee"

@@ -12,26 +12,20 @@ if TYPE_CHECKING:
 
 
 def bind_mm(a_MK: Tensor, b_KN: Tensor, compute: str | None) -> Launch:
-    """torch.mm with one process-wide setting held for the length of the call, and put back: other variants share it.
+    """torch.mm with one setting of torch held for the length of each call (1 µs) and put back: it is the process's.
 
     fp32: the precision of the arithmetic. fp16, bf16: partial sums of a split K stay in fp32, which torch by default lets
-    cuBLAS round to 16 bits. Captured graphs keep what was chosen while they were captured. Raises BadField for tf32 on a CPU.
+    cuBLAS round to 16 bits. A captured graph keeps the kernel chosen while it was captured. Raises BadField for tf32 on a CPU.
     """
     import torch
 
-    settings = torch.backends.cuda.matmul
     c_MN = torch.empty((a_MK.shape[0], b_KN.shape[1]), dtype=a_MK.dtype, device=a_MK.device)
-    name: str
-    value: str | bool
     if not a_MK.is_cuda:
         if compute == "tf32":
             raise BadField("compute", compute, "tf32 is arithmetic of NVIDIA's tensor cores; choose ieee on a CPU")
         return lambda: torch.mm(a_MK, b_KN, out=c_MN)
-    if a_MK.dtype == torch.float32:
-        name, value = "fp32_precision", compute or "ieee"
-    else:
-        short = "bf16" if a_MK.dtype == torch.bfloat16 else "fp16"
-        name, value = f"allow_{short}_reduced_precision_reduction", False
+    name, value = _setting(str(a_MK.dtype), compute)
+    settings = torch.backends.cuda.matmul
 
     def launch() -> Tensor:
         before = getattr(settings, name)
@@ -42,3 +36,19 @@ def bind_mm(a_MK: Tensor, b_KN: Tensor, compute: str | None) -> Launch:
             setattr(settings, name, before)
 
     return launch
+
+
+def _setting(dtype: str, compute: str | None) -> tuple[str, str | bool]:
+    """The attribute of torch.backends.cuda.matmul that decides, and its value (torch's newer names: the older
+    ``allow_tf32`` cannot be put back to "none").
+
+    >>> _setting("torch.float32", "tf32"), _setting("torch.bfloat16", None)
+    (('fp32_precision', 'tf32'), ('allow_bf16_reduced_precision_reduction', False))
+    """
+    match dtype:
+        case "torch.float32":
+            return "fp32_precision", compute or "ieee"
+        case "torch.float16":
+            return "allow_fp16_reduced_precision_reduction", False
+        case _:
+            return "allow_bf16_reduced_precision_reduction", False

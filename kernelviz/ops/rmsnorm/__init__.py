@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-EPS = 1e-6
-FP32_ROUNDOFF = 2.0**-24
+EPS = 1e-5
+"""Llama 3's `rms_norm_eps`."""
 
 
 def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
@@ -31,29 +31,26 @@ def reference(x_MN: Tensor, w_N: Tensor) -> Tensors:
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """|y| (3 u + (√N + 8) 2^-24), and a step of the smallest numbers.
+    """|y| (2 u + (8 + √N / 2) 2^-24): statistics in fp32, at most two roundings to the output's format.
 
-    The mean of N squares in fp32 is off by a share of √N 2^-24 (its terms are all positive, so the sum is Σ|terms|); the
-    square root, its reciprocal and the products add a few roundings (8 allowed). Half formats round the output and, where
-    the normalised row is stored before the weight is applied, round twice: 2 u and their product, with room 3 u.
+    The squares are positive, so their sum in fp32 errs by √N 2^-24 of itself, and the root halves that. 8 · 2^-24 pay for
+    the square, the mean, eps, the approximate reciprocal root (2 units) and the two products. Two roundings: many a model
+    stores the normalised row before it applies the weight.
     """
-    u = dtype_named(problem.dtype).unit_roundoff
-    # Half a step below the smallest normal number; fp32 and bf16 may also be flushed to zero there.
-    smallest = 2.0**-25 if problem.dtype == "fp16" else 2.0**-126
-    relative = 3 * u + (problem.sizes["n"] ** 0.5 + 8) * FP32_ROUNDOFF
-    return (outputs[0].abs() * relative + smallest * (1 + inputs[1].abs()),)
-
-
-def _composite(x_MN: Tensor, w_N: Tensor) -> Tensor:
-    wide_MN = x_MN.float()
-    scale_M1 = (wide_MN.pow(2).mean(-1, keepdim=True) + EPS).rsqrt()
-    return (wide_MN * scale_M1 * w_N.float()).to(x_MN.dtype)
+    statistics = (8 + problem.sizes["n"] ** 0.5 / 2) * FP32_ROUNDOFF
+    return (outputs[0].abs() * statistics + stored(outputs[0], problem.dtype, times=2),)
 
 
 @variant(backend="torch")
 def composite_eager(x_MN: Tensor, w_N: Tensor) -> Launch:
     """Single torch ops in float32, rounded at the end: every step is a kernel that reads and writes the whole matrix."""
-    return lambda: _composite(x_MN, w_N)
+
+    def launch() -> Tensor:
+        wide_MN = x_MN.float()
+        scale_M1 = (wide_MN.pow(2).mean(-1, keepdim=True) + EPS).rsqrt()
+        return (wide_MN * scale_M1 * w_N.float()).to(x_MN.dtype)
+
+    return launch
 
 
 @variant(backend="torch")
@@ -70,7 +67,12 @@ def torch_compile(x_MN: Tensor, w_N: Tensor) -> Launch:
     """torch.compile of the composite: inductor fuses its steps into one kernel."""
     from kernelviz.ops.inductor import compiled
 
-    return compiled(_composite, x_MN, w_N)
+    def composite(x_MN: Tensor, w_N: Tensor) -> Tensor:
+        wide_MN = x_MN.float()
+        scale_M1 = (wide_MN.pow(2).mean(-1, keepdim=True) + EPS).rsqrt()
+        return (wide_MN * scale_M1 * w_N.float()).to(x_MN.dtype)
+
+    return compiled(composite, x_MN, w_N)
 
 
 @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
@@ -98,18 +100,18 @@ OPS = (
         name="rmsnorm",
         family="normalisation",
         summary="Root-mean-square normalisation of each row, times a weight",
-        formula="y = x / √(mean(x²) + 10⁻⁶) · w",
+        formula="y = x / √(mean(x²) + 10⁻⁵) · w",
         axes=(
             Axis(name="m", caption="rows", default="2^27/n", cpu_default="2^20/n"),
-            Axis(name="n", caption="row length", default="2^10..2^15", cpu_default="2^8..2^12"),
+            Axis(name="n", caption="row length", default="2^10..2^17", cpu_default="2^8,2^10,2^12"),
         ),
-        dtypes=("fp32", "fp16", "bf16"),
+        dtypes=("bf16", "fp16", "fp32"),
         inputs=(TensorSpec(name="x_MN", axes=("m", "n")), TensorSpec(name="w_N", axes=("n",))),
         outputs=(TensorSpec(name="y_MN", axes=("m", "n")),),
         cost=cost,
         reference=reference,
         bound=bound,
-        rule="|error| ≤ |y| (3 u + (√N + 8) 2⁻²⁴): fp32 statistics, at most two roundings to the output's format",
+        rule="|error| ≤ |y| (2 u + (8 + √N / 2) 2⁻²⁴): statistics in fp32, at most two roundings to the output's format",
         baseline="torch_eager",
         first=("composite_eager", "torch_eager", "torch_compile"),
         variants=(composite_eager, torch_eager, torch_compile, triton_block_per_row, triton_persistent),

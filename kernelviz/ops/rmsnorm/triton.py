@@ -6,6 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
 IN_REGISTERS = 16384
@@ -23,8 +24,8 @@ def row_kernel(x_ptr, w_ptr, out_ptr, n, eps, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     mask = columns < n
     # Asked for before the row is reduced, so that both loads are in flight together.
-    w = tl.load(w_ptr + columns, mask=mask, other=0.0)
-    x = tl.load(x_ptr + start + columns, mask=mask, other=0.0).to(tl.float32)
+    w = tl.load(w_ptr + columns, mask=mask, other=0.0, eviction_policy="evict_last")
+    x = tl.load(x_ptr + start + columns, mask=mask, other=0.0, eviction_policy="evict_first").to(tl.float32)
     scale = tl.rsqrt(tl.sum(x * x, axis=0) / n + eps)
     tl.store(out_ptr + start + columns, (x * scale * w.to(tl.float32)).to(out_ptr.dtype.element_ty), mask=mask)
 
@@ -53,27 +54,35 @@ def chunked_row_kernel(x_ptr, w_ptr, out_ptr, n, eps, CHUNK: tl.constexpr):
 
 
 @triton.jit
-def persistent_kernel(x_ptr, w_ptr, out_ptr, m, n, eps, BLOCK: tl.constexpr):
-    columns = tl.arange(0, BLOCK)
-    mask = columns < n
-    w = tl.load(w_ptr + columns, mask=mask, other=0.0)
-    first = tl.program_id(0)
-    step = tl.num_programs(0)
-    ahead = tl.load(x_ptr + first.to(tl.int64) * n + columns, mask=mask & (first < m), other=0.0)
-    for row in range(first, m, step):
+def persistent_kernel(x_ptr, w_ptr, out_ptr, m, n, eps, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+    columns = tl.arange(0, BLOCK)[None, :]
+    inside = columns < n
+    here = tl.arange(0, ROWS)[:, None] * n + columns
+    w = tl.load(w_ptr + columns, mask=inside, other=0.0)
+    step = tl.num_programs(0) * ROWS
+    first = tl.program_id(0) * ROWS
+    rows = first + tl.arange(0, ROWS)[:, None]
+    start = first.to(tl.int64) * n
+    ahead = tl.load(x_ptr + start + here, mask=inside & (rows < m), other=0.0, eviction_policy="evict_first")
+    for _ in range(first, m, step):
         x = ahead.to(tl.float32)
-        # The next row is on its way while this one is reduced.
-        following = row + step
-        ahead = tl.load(x_ptr + following.to(tl.int64) * n + columns, mask=mask & (following < m), other=0.0)
-        scale = tl.rsqrt(tl.sum(x * x, axis=0) / n + eps)
+        # The next rows are on their way while these are reduced.
+        following = start + step.to(tl.int64) * n
+        mask = inside & (rows + step < m)
+        ahead = tl.load(x_ptr + following + here, mask=mask, other=0.0, eviction_policy="evict_first")
+        scale = tl.rsqrt(tl.sum(x * x, axis=1, keep_dims=True) / n + eps)
         y = (x * scale * w.to(tl.float32)).to(out_ptr.dtype.element_ty)
-        tl.store(out_ptr + row.to(tl.int64) * n + columns, y, mask=mask)
+        tl.store(out_ptr + start + here, y, mask=inside & (rows < m))
+        start = following
+        rows += step
 
 
 @triton.jit
 def chunked_persistent_kernel(x_ptr, w_ptr, out_ptr, m, n, eps, CHUNK: tl.constexpr):
-    for row in range(tl.program_id(0), m, tl.num_programs(0)):
-        _normalise_in_chunks(x_ptr, w_ptr, out_ptr, row.to(tl.int64) * n, n, eps, CHUNK)
+    start = tl.program_id(0).to(tl.int64) * n
+    for _ in range(tl.program_id(0), m, tl.num_programs(0)):
+        _normalise_in_chunks(x_ptr, w_ptr, out_ptr, start, n, eps, CHUNK)
+        start += tl.num_programs(0).to(tl.int64) * n
 
 
 def warps_for(block: int) -> int:
@@ -85,6 +94,15 @@ def warps_for(block: int) -> int:
     return max(1, min(16, block // 512))
 
 
+def rows_a_program(block: int) -> int:
+    """Rows that a persistent program takes at once: short ones together, so that its threads have 16 elements each.
+
+    >>> [rows_a_program(b) for b in (128, 1024, 4096)]
+    [16, 2, 1]
+    """
+    return max(1, 2048 // block)
+
+
 def programs_per_sm(warps: int) -> int:
     """Persistent programs that share an SM.
 
@@ -94,8 +112,14 @@ def programs_per_sm(warps: int) -> int:
     return max(1, min(32, THREADS_PER_SM // (32 * warps)))
 
 
+def multiprocessors(device: torch.device) -> int:
+    """SMs of a GPU; 1 in Triton's interpreter, which runs the programs one after the other on the CPU."""
+    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
+
+
 def bind_block_per_row(x_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> Launch:
-    """One program a row of a contiguous matrix (M, N) with a weight (N)."""
+    """One program a row of a contiguous matrix (M, N) with a weight (N); raises BadField for others."""
+    require_contiguous(x_MN=x_MN, w_N=w_N)
     out_MN = torch.empty_like(x_MN)
     m, n = x_MN.shape
     block = triton.next_power_of_2(n)
@@ -112,20 +136,28 @@ def bind_block_per_row(x_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> 
 
 
 def bind_persistent(x_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> Launch:
-    """As many programs as the GPU holds at once, each walking rows of a contiguous matrix (M, N) with a weight (N)."""
+    """As many programs as the GPU holds at once, each walking rows of a contiguous matrix (M, N) with a weight (N).
+
+    Raises BadField for tensors that are not contiguous.
+    """
+    require_contiguous(x_MN=x_MN, w_N=w_N)
     out_MN = torch.empty_like(x_MN)
     m, n = x_MN.shape
     block = triton.next_power_of_2(n)
-    warps = warps_for(block) if block <= IN_REGISTERS else CHUNK_WARPS
-    processors = torch.cuda.get_device_properties(x_MN.device).multi_processor_count
-    grid = (min(m, processors * programs_per_sm(warps)),)
+    if block > IN_REGISTERS:
+        chunked = (min(m, multiprocessors(x_MN.device) * programs_per_sm(CHUNK_WARPS)),)
+
+        def in_chunks() -> torch.Tensor:
+            chunked_persistent_kernel[chunked](x_MN, w_N, out_MN, m, n, eps, CHUNK=CHUNK, num_warps=CHUNK_WARPS)
+            return out_MN
+
+        return in_chunks
+    rows = rows_a_program(block)
+    warps = warps_for(rows * block)
+    grid = (min(triton.cdiv(m, rows), multiprocessors(x_MN.device) * programs_per_sm(warps)),)
 
     def in_registers() -> torch.Tensor:
-        persistent_kernel[grid](x_MN, w_N, out_MN, m, n, eps, BLOCK=block, num_warps=warps)
+        persistent_kernel[grid](x_MN, w_N, out_MN, m, n, eps, ROWS=rows, BLOCK=block, num_warps=warps)
         return out_MN
 
-    def in_chunks() -> torch.Tensor:
-        chunked_persistent_kernel[grid](x_MN, w_N, out_MN, m, n, eps, CHUNK=CHUNK, num_warps=warps)
-        return out_MN
-
-    return in_registers if block <= IN_REGISTERS else in_chunks
+    return in_registers

@@ -1,0 +1,64 @@
+"""Sizes that kernels get wrong: 1, primes, a block and its neighbours, rows that do not fit a register file.
+
+Imports no torch, so that tests can be collected without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernelviz.core.problem import Problem
+from kernelviz.ops import Op, Variant, catalogue
+
+ODD: dict[str, tuple[dict[str, int], ...]] = {
+    "add": tuple({"n": n} for n in (1, 7, 255, 1021, 1023, 1024, 1025, 4099)),
+    "rmsnorm": tuple(
+        {"m": m, "n": n} for m, n in ((1, 1), (3, 7), (1, 127), (5, 128), (2, 129), (67, 33), (3, 1031), (2, 16387))
+    ),
+    "matmul": tuple(
+        {"m": m, "n": n, "k": k}
+        for m, n, k in ((1, 1, 1), (7, 13, 5), (31, 67, 129), (33, 65, 63), (64, 64, 64), (129, 127, 31), (37, 53, 131))
+    ),
+}
+"""By op. An op without an entry is tested at sizes 1, 7 and 131 along every axis."""
+
+LARGE: dict[str, tuple[dict[str, int], ...]] = {
+    "add": ({"n": 2**26 + 3}, {"n": 2**20}),
+    "rmsnorm": (
+        {"m": 4096, "n": 8192},
+        {"m": 8191, "n": 4096},
+        {"m": 1021, "n": 32768},
+        {"m": 65537, "n": 128},
+        {"m": 67, "n": 262144},
+        {"m": 131, "n": 65537},
+    ),
+    "matmul": ({"m": 2048, "n": 2048, "k": 4096}, {"m": 1025, "n": 1537, "k": 2049}, {"m": 16, "n": 4096, "k": 4096}),
+}
+"""Further sizes, for a GPU only."""
+
+
+def odd_sizes(op: Op) -> tuple[dict[str, int], ...]:
+    return ODD.get(op.name) or tuple(dict.fromkeys(op.axis_names, size) for size in (1, 7, 131))
+
+
+def variants(*backends: str) -> list[tuple[Op, Variant]]:
+    """Every variant of the catalogue, or those of the given backends."""
+    return [(op, v) for op in catalogue().values() for v in op.variants if not backends or v.backend in backends]
+
+
+def precisions(op: Op, variant: Variant) -> Iterator[tuple[str, str | None]]:
+    """Every dtype and compute precision that the variant solves."""
+    sizes = odd_sizes(op)[0]
+    for dtype in op.dtypes:
+        for compute in op.computes.get(dtype, (None,)):
+            problem = op.problem(sizes, dtype, compute=compute)
+            if variant.refuses(problem) is None:
+                yield dtype, problem.compute
+
+
+def problems(op: Op, variant: Variant, dtypes: tuple[str, ...] | None = None) -> Iterator[Problem]:
+    """Every odd problem that the variant solves."""
+    for dtype, compute in precisions(op, variant):
+        if dtypes is None or dtype in dtypes:
+            for sizes in odd_sizes(op):
+                yield op.problem(sizes, dtype, compute=compute)

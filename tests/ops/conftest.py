@@ -1,0 +1,1 @@
+"""Makes this folder importable: its tests share `cases`, `checking` and `gpu_report`."""

@@ -1,0 +1,59 @@
+"""docs/gpu-report.json: what passed on a GPU, with a digest of the source that passed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+SCHEMA = "kernelviz-gpu-report/1"
+REMEDY = "run `python -m pytest -m gpu tests/gpu/test_kernels.py` on a machine with an NVIDIA GPU and commit docs/gpu-report.json"
+
+
+def path() -> Path:
+    """The committed report, or the file that KERNELVIZ_GPU_REPORT names."""
+    return Path(os.environ.get("KERNELVIZ_GPU_REPORT") or Path(__file__).parents[2] / "docs" / "gpu-report.json")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entry:
+    """One variant in one precision. `worst_of_bound`: the largest |error| / allowed |error| over all its cases."""
+
+    op: str
+    variant: str
+    dtype: str
+    compute: str | None
+    passed: bool
+    worst_of_bound: float | None
+    cases: int
+    source_digest: str
+    device: str
+    failures: list[str] = field(default_factory=list)
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return (self.op, self.variant, self.dtype, self.compute or "")
+
+
+def read(file: Path) -> dict[tuple[str, str, str, str], Entry]:
+    """Entries by op, variant, dtype and compute precision; none where there is no file."""
+    if not file.is_file():
+        return {}
+    return {entry.key: entry for entry in (Entry(**e) for e in json.loads(file.read_text())["kernels"])}
+
+
+def write(file: Path, entries: Iterable[Entry], environment: dict[str, Any]) -> None:
+    """Put the entries into the file, in place of older ones of the same key; others stay with their own device and digest."""
+    merged = read(file) | {e.key: e for e in entries}
+    document = {
+        "schema": SCHEMA,
+        "written_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        **environment,
+        "kernels": [asdict(merged[key]) for key in sorted(merged)],
+    }
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
