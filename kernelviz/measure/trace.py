@@ -18,6 +18,7 @@ import torch
 FLUSH = "kernelviz_flush_l2"
 MARKER = "kernelviz_end_marker"
 POISON = "kernelviz_poison"
+MEMCPY, MEMSET = "memcpy", "memset"
 EARLY_NS = 5_000
 """A call stamped as started this much before its flush ended did not wait for it."""
 MAX_RECORDS = 5_000_000
@@ -107,7 +108,9 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
             if not calls:
                 raise TraceError("a call that launched nothing between its flush and its marker")
             if calls[0].start_ns < opened.end_ns - EARLY_NS:
-                raise TraceError(f"work of the call starts {opened.end_ns - calls[0].start_ns} ns before its flush ends")
+                raise TraceError(
+                    f"work of the call starts {opened.end_ns - calls[0].start_ns} ns before its flush ends"
+                )
             if any(c.end_ns > record.end_ns for c in calls):
                 raise TraceError("work of the call ends behind its end marker")
             found.append(Iteration(opened.end_ns, record.end_ns, tuple(calls)))
@@ -152,7 +155,7 @@ class CuptiTracer:
         raw = b"".join(ctypes.string_at(a.ptr, layout.itemsize) for a in kernels)
         self._records += _kernel_records(np.frombuffer(raw, dtype=layout))
         if len(kernels) < len(activities):
-            kinds = {int(self._cupti.ActivityKind.MEMCPY): "memcpy", int(self._cupti.ActivityKind.MEMSET): "memset"}
+            kinds = {int(self._cupti.ActivityKind.MEMCPY): MEMCPY, int(self._cupti.ActivityKind.MEMSET): MEMSET}
             others = (a for a in activities if type(a) is not self._cupti.ActivityKernel10)
             self._records += [Record(kinds[a.kind], a.start, a.end) for a in others if a.kind in kinds]
 
@@ -176,11 +179,18 @@ class CuptiTracer:
 
 def _kernel_records(rows: np.ndarray[Any, Any]) -> list[Record]:
     """Records of kernel activities. CUPTI shares one name string among all records of a kernel: each is read once."""
-    names = {int(p): ctypes.string_at(int(p)).decode(errors="replace") if p else "unnamed" for p in np.unique(rows["name"])}
+    names = {
+        int(p): ctypes.string_at(int(p)).decode(errors="replace") if p else "unnamed" for p in np.unique(rows["name"])
+    }
     grids = zip(rows["grid_x"].tolist(), rows["grid_y"].tolist(), rows["grid_z"].tolist(), strict=True)
     blocks = zip(rows["block_x"].tolist(), rows["block_y"].tolist(), rows["block_z"].tolist(), strict=True)
     shared = (rows["static_shared_memory"] + rows["dynamic_shared_memory"]).tolist()
-    columns = (rows["name"].tolist(), rows["start"].tolist(), rows["end"].tolist(), rows["registers_per_thread"].tolist())
+    columns = (
+        rows["name"].tolist(),
+        rows["start"].tolist(),
+        rows["end"].tolist(),
+        rows["registers_per_thread"].tolist(),
+    )
     return [
         Record(names[name], start, end, grid, block, registers, memory)
         for name, start, end, registers, grid, block, memory in zip(*columns, grids, blocks, shared, strict=True)
@@ -205,12 +215,18 @@ class KinetoTracer:
             torch.cuda.synchronize()
         events = profiler.profiler.kineto_results.events()
         records = [
-            Record(e.name(), e.start_ns(), e.start_ns() + e.duration_ns())
+            Record(_plain_name(e.name()), e.start_ns(), e.start_ns() + e.duration_ns())
             for e in events
             if e.device_type().name == "CUDA"
         ]
         self.records_seen += len(records)
         return records
+
+
+def _plain_name(name: str) -> str:
+    """Kineto's "Memcpy DtoD (Device -> Device)" and "Memset (Device)" by CUPTI's kinds; kernels as they are."""
+    lower = name.lower()
+    return MEMCPY if lower.startswith("memcpy") else MEMSET if lower.startswith("memset") else name
 
 
 def _one_kernel() -> None:

@@ -74,7 +74,9 @@ def test_a_true_difference_of_two_percent_is_found_under_drift() -> None:
 def test_the_same_call_twice_is_the_same() -> None:
     timer = KnownTimer(noise=0.002)
     found = measured(timer, {"base": 1e-5, "twin": 1e-5}, Method(budget_s=0.2))
-    assert verdict(found["twin"].figure(timer), found["base"].figure(timer), found["again"].figure(timer)).word == "same"
+    assert (
+        verdict(found["twin"].figure(timer), found["base"].figure(timer), found["again"].figure(timer)).word == "same"
+    )
 
 
 def test_every_round_holds_every_series_once() -> None:

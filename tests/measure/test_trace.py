@@ -24,7 +24,12 @@ def test_span_and_busy_of_a_call_with_two_kernels() -> None:
 
 
 def test_a_graph_node_stamped_before_its_flush_has_ended_begins_where_the_flush_ends() -> None:
-    records = [Record(FLUSH, 1000, 31000), Record("a", 30168, 32248), Record("b", 32200, 32300), Record(MARKER, 32290, 32400)]
+    records = [
+        Record(FLUSH, 1000, 31000),
+        Record("a", 30168, 32248),
+        Record("b", 32200, 32300),
+        Record(MARKER, 32290, 32400),
+    ]
     found = iterations(records, 1)[0]
     assert found.span_s == pytest.approx(1300e-9)
     assert found.busy_s == pytest.approx(1300e-9)
