@@ -19,7 +19,7 @@ from kernelviz.measure.faults import sticky
 from kernelviz.measure.instruments import Instruments
 from kernelviz.measure.tensors import as_tuple
 from kernelviz.measure.timer import Taken, Timed
-from kernelviz.measure.trace import MEMCPY, Iteration, TraceError, Tracer, iterations
+from kernelviz.measure.trace import MAX_RECORDS, MEMCPY, Iteration, TraceError, Tracer, iterations
 from kernelviz.ops import Launch
 
 BLOCK_S = 0.5e-3
@@ -143,6 +143,11 @@ class CudaTimer:
         tracer = {"cupti": "CUPTI kernel stamps", "kineto": "torch.profiler kernel stamps"}[self.tracer.name]
         where = "in one graph" if timed.launch_mode == "graph" else "launched into the stream"
         return f"{tracer}, L2 flushed by reading before each of {timed.samples} calls {where}"
+
+    @property
+    def worn(self) -> str | None:
+        seen = self.tracer.records_seen
+        return f"the tracer has seen {seen} records" if seen > MAX_RECORDS else None
 
     def flush(self) -> None:
         self.instruments.flush()

@@ -7,7 +7,7 @@ import torch
 from kernelviz.core.errors import DeviceError, DoesNotFit, KernelvizError
 from kernelviz.core.result import Failure
 from kernelviz.measure.binding import WrongOutput
-from kernelviz.measure.trace import TraceError
+from kernelviz.measure.trace import TraceError, WrongWork
 
 _STICKY = (
     "illegal memory access",
@@ -50,8 +50,10 @@ def failure(error: Exception, *, calling: bool) -> Failure:
         return Failure(stage="wrong", message=str(error))
     if isinstance(error, ImportError | DeviceError):
         return Failure(stage="unavailable", message=one_line(error))
+    if isinstance(error, WrongWork):
+        return Failure(stage="wrong", message=str(error))
     if isinstance(error, TraceError):
-        return Failure(stage="wrong", message=f"what was traced cannot be its calls: {error}")
+        return Failure(stage="crash", message=f"the tracer lost its records: {error}")
     if sticky(error):
         return Failure(stage="crash", message=f"CUDA error: {one_line(error)}")
     names = {type(e).__name__ for e in _chain(error)}

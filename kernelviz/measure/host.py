@@ -56,6 +56,10 @@ class HostTimer:
         self.cache_bytes = cache_bytes or DEFAULT_CACHE_BYTES
         self._lines = torch.randint(0, 2**30, (2 * self.cache_bytes // 8,), dtype=torch.int64)
 
+    @property
+    def worn(self) -> str | None:
+        return None
+
     def flush(self) -> None:
         """Read twice the last-level cache; reading leaves clean lines."""
         torch.sum(self._lines)

@@ -23,6 +23,7 @@ from kernelviz.measure.environment import device_of, environment_of
 from kernelviz.measure.roofs import calibrate
 from kernelviz.measure.rounds import Rounds, Series
 from kernelviz.measure.timer import DeviceTimer
+from kernelviz.measure.trace import TraceError, WrongWork
 from kernelviz.metrics.statistics import MIN_BLOCKS
 from kernelviz.ops import Op, Variant, op_named, with_plugins
 
@@ -46,7 +47,7 @@ class DeviceSession:
 
     @property
     def spoilt(self) -> str | None:
-        return self._spoilt
+        return self._spoilt or self.timer.worn
 
     def measure(
         self, problem: Problem, variants: tuple[str, ...], baseline: str, method: Method, emit: Emit, stop: Stop
@@ -69,7 +70,7 @@ class DeviceSession:
         late = [v for v in chosen if v not in prompt]
         task.measure_together(bound, prompt)
         for variant in late:
-            if self._spoilt is None:
+            if self.spoilt is None:
                 task.measure_together(bound, [variant])
         self._trim()
 
@@ -135,7 +136,9 @@ class DeviceSession:
 
     def _note(self, error: Exception) -> None:
         """After an error: is this process still good for the next problem?"""
-        if faults.sticky(error):
+        if isinstance(error, TraceError) and not isinstance(error, WrongWork):
+            self._spoilt = f"the tracer lost its records: {error}"
+        elif faults.sticky(error):
             self._spoilt = f"CUDA error: {faults.one_line(error, 200)}"
         elif faults.out_of_memory(error):
             self._kept.clear()
@@ -227,6 +230,8 @@ class Task:
             return bound.prepare(variant, self.session.timer, self.method.seeds, checking)
         except Exception as error:
             self.session._note(error)
+            if isinstance(error, TraceError) and not isinstance(error, WrongWork):
+                raise  # no fault of the variant: it is measured again by a fresh process
             self.emit(CaseDone(result=self.result(variant, faults.failure(error, calling=calling))))
             return None
 

@@ -55,6 +55,11 @@ class DeviceTimer(Protocol):
         """Empty the caches of the problem's data, as before every timed call."""
         ...
 
+    @property
+    def worn(self) -> str | None:
+        """Why this process should no longer be used for timing, or None."""
+        ...
+
     def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
         """One block of every call, round by round, in the order given. Raises when the device fails."""
         ...

@@ -78,6 +78,10 @@ class TraceError(Exception):
     """The records cannot be those of the calls that were made; the block is repeated."""
 
 
+class WrongWork(TraceError):
+    """The records are sound and show that the call does not do its work between its flush and its marker."""
+
+
 class Tracer(Protocol):
     """Traces what the device does while `work` runs and is synchronised."""
 
@@ -106,13 +110,11 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
             if opened is None:
                 raise TraceError("an end marker without a flush before it")
             if not calls:
-                raise TraceError("a call that launched nothing between its flush and its marker")
+                raise WrongWork("a call that launched nothing between its flush and its marker")
             if calls[0].start_ns < opened.end_ns - EARLY_NS:
-                raise TraceError(
-                    f"work of the call starts {opened.end_ns - calls[0].start_ns} ns before its flush ends"
-                )
+                raise WrongWork(f"work of the call starts {opened.end_ns - calls[0].start_ns} ns before its flush ends")
             if any(c.end_ns > record.end_ns for c in calls):
-                raise TraceError("work of the call ends behind its end marker")
+                raise WrongWork("work of the call ends behind its end marker")
             found.append(Iteration(opened.end_ns, record.end_ns, tuple(calls)))
             opened, previous_end = None, record.end_ns
         elif opened is not None:

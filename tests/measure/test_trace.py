@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelviz.measure.trace import FLUSH, MARKER, POISON, Record, TraceError, iterations
+from kernelviz.measure.trace import FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
 
 
 def pattern(at: int, *calls: tuple[str, int, int]) -> list[Record]:
@@ -46,7 +46,7 @@ def test_nanoseconds_survive_stamps_of_today() -> None:
 
 
 def test_what_lies_between_marker_and_flush_is_no_part_of_a_call() -> None:
-    records = pattern(1000, ("a", 1, 10)) + [Record("memcpy", 1400, 1405)] + pattern(2000, ("a", 1, 12))
+    records = [*pattern(1000, ("a", 1, 10)), Record("memcpy", 1400, 1405), *pattern(2000, ("a", 1, 12))]
     assert [i.names for i in iterations(records, 2)] == [("a",), ("a",)]
 
 
@@ -67,3 +67,11 @@ def test_what_lies_between_marker_and_flush_is_no_part_of_a_call() -> None:
 def test_records_that_cannot_be_the_calls_are_refused(records: list[Record], expected: int, message: str) -> None:
     with pytest.raises(TraceError, match=message):
         iterations(records, expected)
+
+
+def test_a_fault_of_the_call_is_told_from_a_fault_of_the_tracer() -> None:
+    with pytest.raises(WrongWork):
+        iterations(pattern(1000), 1)
+    with pytest.raises(TraceError) as lost:
+        iterations(pattern(1000, ("a", 1, 10)), 2)
+    assert not isinstance(lost.value, WrongWork)
