@@ -36,7 +36,9 @@ def session():
     return open_session("cuda:0")
 
 
-def measure(session, problem: Problem, variants: tuple[str, ...] = ("torch_eager",), budget_s: float = 1.0) -> dict[str, Result]:
+def measure(
+    session, problem: Problem, variants: tuple[str, ...] = ("torch_eager",), budget_s: float = 1.0
+) -> dict[str, Result]:
     events: list[Event] = []
     session.measure(problem, variants, variants[0], Method(budget_s=budget_s), events.append, lambda: False)
     return {e.result.variant: e.result for e in events if isinstance(e, CaseDone)}

@@ -1,0 +1,171 @@
+"""The whole product on a GPU: Bench, queue, supervisor and worker, with variants that misbehave, and the page itself."""
+
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from figures import record
+from kernelviz.bench import Bench, current
+from kernelviz.core.events import CaseDone, RunEnded
+from kernelviz.core.problem import Method, Plan
+from kernelviz.core.result import Failure, Timing
+from kernelviz.core.run import Run
+
+pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
+
+TESTS = Path(__file__).parents[1]
+PLANTED = str(TESTS / "planted.py")
+PLANTED_CUDA = str(TESTS / "planted_cuda.py")
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    import os
+
+    os.environ["KERNELVIZ_HOME"] = str(tmp_path_factory.mktemp("home"))
+    made = current()
+    yield made
+    made.close()
+
+
+def finished(bench: Bench, plan: Plan, method: Method | None = None) -> tuple[Run, dict[str, float]]:
+    """The run when it has ended, and when (seconds since its start) each variant's result arrived."""
+    begun = time.monotonic()
+    run_id = bench.run(plan, method or Method(budget_s=0.2), owner="test")
+    arrived: dict[str, float] = {}
+    for _, event in bench.follow(run_id, timeout_s=300):
+        if isinstance(event, CaseDone):
+            arrived[event.result.variant] = time.monotonic() - begun
+        if isinstance(event, RunEnded):
+            break
+    return bench.load(run_id), arrived
+
+
+def outcomes(run: Run) -> dict[str, Timing | Failure]:
+    return {r.variant: r.outcome for r in run.results}
+
+
+@pytest.mark.parametrize(
+    ("name", "plugin", "stage"),
+    [
+        ("aborts", PLANTED, "crash"),
+        ("illegal_address", PLANTED_CUDA, "crash"),
+        ("runs_out_of_memory", PLANTED, "out_of_memory"),
+        ("writes_nothing", PLANTED, "wrong"),
+        ("remembers", PLANTED, "wrong"),
+        ("is_wrong", PLANTED, "wrong"),
+        ("changes_its_input", PLANTED, "wrong"),
+    ],
+)
+def test_a_planted_variant_costs_only_its_own_case(bench: Bench, name: str, plugin: str, stage: str) -> None:
+    plan = bench.plan(
+        "add",
+        sizes={"n": "2^20"},
+        dtype="fp32",
+        variants=("torch_eager", name, "triton_block"),
+        device="cuda:0",
+        plugins=(plugin,),
+    )
+    run, arrived = finished(bench, plan)
+    found = outcomes(run)
+    failure = found[name]
+    assert isinstance(failure, Failure), failure
+    assert failure.stage == stage, failure
+    assert isinstance(found["torch_eager"], Timing), found["torch_eager"]
+    assert isinstance(found["triton_block"], Timing), found["triton_block"]
+    record(f"planted_{name}", {"message": failure.message, "arrived_s": arrived})
+    if stage == "crash":
+        assert min(arrived["torch_eager"], arrived["triton_block"]) - arrived[name] <= 5.0
+
+
+def test_a_hang_in_c_is_ended_and_the_next_case_measured(bench: Bench) -> None:
+    from kernelviz.hardware.discovery import discover
+    from kernelviz.worker.limits import Limits
+
+    device = next(d for d in discover() if d.id == "cuda:0")
+    own = Bench.for_tests(device, limits=Limits(step_s=3.0, check_s=3.0, compile_s=3.0)) if hasattr(Bench, "for_tests") else None
+    if own is None:
+        pytest.skip("needs a Bench with shorter limits")
+    plan = own.plan("add", sizes={"n": "2^20"}, variants=("torch_eager", "hangs"), device="cuda:0", plugins=(PLANTED,))
+    found = outcomes(finished(own, plan)[0])
+    own.close()
+    assert isinstance(found["hangs"], Failure)
+    assert found["hangs"].stage == "timeout"
+    assert isinstance(found["torch_eager"], Timing)
+
+
+def test_the_soak_through_the_worker(bench: Bench) -> None:
+    """1,000 points with idle gaps: every bad block noticed and repeated, memory steady."""
+    import psutil
+
+    plan = bench.plan("add", sizes={"n": "2^20"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
+    estimates: list[float] = []
+    memory: list[int] = []
+    seconds: list[float] = []
+    for point in range(1000):
+        begun = time.perf_counter()
+        run, _ = finished(bench, plan, Method(budget_s=0.001))
+        seconds.append(time.perf_counter() - begun)
+        outcome = run.results[0].outcome
+        assert isinstance(outcome, Timing), outcome
+        assert outcome.device_cold_s is not None
+        estimates.append(outcome.device_cold_s.estimate)
+        if point % 50 == 0:
+            processes = psutil.Process().children(recursive=True)
+            memory.append(max((p.memory_info().rss for p in processes if p.is_running()), default=0))
+            time.sleep((point // 50) % 3 * 0.5)
+    ordered = sorted(estimates)
+    record(
+        "soak",
+        {
+            "points": len(estimates),
+            "estimate_s": {"min": ordered[0], "p1": ordered[10], "median": statistics.median(ordered), "p99": ordered[989]}
+            | {"max": ordered[-1]},
+            "point_s": {"median": statistics.median(seconds), "p99": sorted(seconds)[989]},
+            "worker_resident_bytes": memory,
+            "retried_blocks": sum(r.conditions.retried_blocks for r in run.results if r.conditions),
+        },
+    )
+    assert (ordered[989] - ordered[10]) / 2 / statistics.median(ordered) < 0.02
+    assert memory[-1] - memory[4] < 200 * 2**20
+
+
+PAGE = """
+import json, os, sys
+from streamlit.testing.v1 import AppTest
+import kernelviz
+from pathlib import Path
+app = AppTest.from_file(str(Path(kernelviz.__file__).parent / "ui" / "main.py"), default_timeout=300)
+"""
+
+
+def test_a_calibration_measures_every_roof(bench: Bench) -> None:
+    begun = time.monotonic()
+    job = bench.calibrate("cuda:0", owner="test")
+    for _, event in bench.follow(job, timeout_s=120):
+        if isinstance(event, RunEnded):
+            break
+    taken = time.monotonic() - begun
+    roofs = bench.roofs("cuda:0")
+    record(
+        "roofs",
+        {"seconds": taken}
+        | {f"{r.name} {r.precision or ''}".strip(): r.bandwidth_bytes_per_s or r.rate_flop_per_s for r in roofs},
+    )
+    assert {r.name for r in roofs} == {"read", "copy", "write", "read2_write1", "read1_write2", "matmul"}
+    assert taken < 30
+
+
+def test_the_command_line_gives_one_document(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "kernelviz", "run", "rmsnorm", "--size", "m=4096", "--sweep", "n=2^10..2^13"]
+    done = subprocess.run([*command, "--dtype", "bf16", "--json"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    document = json.loads(done.stdout)
+    assert document["environment"]["device"]["kind"] == "cuda"
+    assert len(document["results"]) == 4 * 5
