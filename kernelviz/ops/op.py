@@ -28,6 +28,10 @@ Need = Literal["cuda", "triton", "nvrtc", "cxx", "inductor"]
 (triton and a C compiler on a GPU, a C++ compiler on a CPU)."""
 
 
+TARGETS = ("sm_80", "sm_90", "sm_100")
+"""Architectures that a kernel compiles for unless its variant says otherwise: A100, H100 and H200, B200."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Axis:
     """A named dimension. `default` is the sweep that a page offers first, `cpu_default` the one for a machine without a GPU."""
@@ -77,6 +81,7 @@ class Variant:
     compiling belong into the bind or the first call; the launch itself must be the op and nothing else.
     `late`: preparing it takes seconds, so it joins after the others have been measured.
     `mutates`: names of inputs that the call changes; they are restored before each call.
+    `targets`: GPU architectures that its own kernels compile for; empty where it has no kernels of its own.
     """
 
     name: str
@@ -91,6 +96,7 @@ class Variant:
     mutates: tuple[str, ...] = ()
     late: bool = False
     sources: tuple[Path, ...] = ()
+    targets: tuple[str, ...] = ()
 
     def source_digest(self) -> str:
         """SHA-256 (16 hex digits) over the bind function and the kernel files that it names."""
@@ -125,11 +131,12 @@ def variant(
     mutates: tuple[str, ...] = (),
     late: bool = False,
     sources: tuple[str, ...] = (),
+    targets: tuple[str, ...] | None = None,
 ) -> Callable[[Callable[..., Launch]], Variant]:
     """Make a Variant of a bind function. Its name is the function's, its caption the docstring's first line.
 
-    `sources` are kernel files beside the function's own file, part of the source digest. Errors: ValueError when the
-    function has no docstring.
+    `sources` are kernel files beside the function's own file, part of the source digest. `targets`: architectures that they
+    compile for, by default Ampere, Hopper and Blackwell. Errors: ValueError when the function has no docstring.
     """
 
     def made(bind: Callable[..., Launch]) -> Variant:
@@ -150,6 +157,7 @@ def variant(
             mutates=mutates,
             late=late,
             sources=tuple(folder / s for s in sources),
+            targets=targets if targets is not None else TARGETS if backend in ("triton", "cuda") else (),
         )
 
     return made

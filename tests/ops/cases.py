@@ -62,3 +62,32 @@ def problems(op: Op, variant: Variant, dtypes: tuple[str, ...] | None = None) ->
         if dtypes is None or dtype in dtypes:
             for sizes in odd_sizes(op):
                 yield op.problem(sizes, dtype, compute=compute)
+
+
+# One size for each kernel and configuration that a variant chooses between, both with sizes that are multiples of
+# everything (other code: vector loads, no masks) and without.
+COMPILED: dict[str, tuple[dict[str, int], ...]] = {
+    "add": ({"n": 4096}, {"n": 2**20}, {"n": 2**22 + 1}),
+    "rmsnorm": (
+        {"m": 64, "n": 128},
+        {"m": 16, "n": 8192},
+        {"m": 5, "n": 7168},
+        {"m": 3, "n": 32771},
+        {"m": 2, "n": 65536},
+    ),
+    "matmul": (
+        {"m": 16, "n": 128, "k": 256},
+        {"m": 64, "n": 256, "k": 128},
+        {"m": 512, "n": 2304, "k": 128},
+        {"m": 1408, "n": 2048, "k": 64},
+        {"m": 2048, "n": 4096, "k": 64},
+        {"m": 37, "n": 53, "k": 131},
+    ),
+}
+
+
+def compile_problems(op: Op, variant: Variant) -> Iterator[Problem]:
+    """Problems that between them compile every kernel and configuration of the variant, in every precision."""
+    for dtype, compute in precisions(op, variant):
+        for sizes in COMPILED.get(op.name) or odd_sizes(op)[-1:]:
+            yield op.problem(sizes, dtype, compute=compute)

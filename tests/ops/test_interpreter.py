@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("interpreter")
 @pytest.fixture(scope="module")
 def interpreted() -> dict[str, dict[str, object]]:
     pytest.importorskip("triton")
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, HERE / "interpreted.py"], env=environment, capture_output=True, text=True, check=False
     )
