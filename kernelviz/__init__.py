@@ -1,1 +1,47 @@
+"""Run kernel variants live, see time, bandwidth and roofline, with proof that each variant is right.
+
+    import kernelviz as kv
+    report = kv.run("rmsnorm", sizes={"m": 4096, "n": "2^10..2^14"}, dtype="bf16")
+    report.to_frame()
+    kv.plots.latency_by_size(report)
+
+Names are loaded when they are first used: the measuring process imports this package too, and needs none of them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kernelviz import plots as plots
+    from kernelviz.api import Report as Report
+    from kernelviz.api import load as load
+    from kernelviz.api import run as run
+
 __version__ = "0.1.0"
+
+_HOMES = {
+    "Report": "kernelviz.api",
+    "load": "kernelviz.api",
+    "run": "kernelviz.api",
+    "plots": "",
+}
+
+__all__ = ["Report", "load", "plots", "run"]
+
+
+def __getattr__(name: str) -> object:
+    """The public name, imported now (PEP 562)."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kernelviz' has no attribute {name!r}")
+    home = _HOMES[name]
+    found: object = (
+        getattr(importlib.import_module(home), name) if home else importlib.import_module(f"kernelviz.{name}")
+    )
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

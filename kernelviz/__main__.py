@@ -1,0 +1,3 @@
+from kernelviz.cli import main
+
+raise SystemExit(main())

@@ -1,0 +1,12 @@
+"""The use cases of `kernelviz.bench` in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code: 0 all measured, 1 some failed, 2 bad usage or nothing could be measured."""
+    from kernelviz.cli.commands import invoke
+
+    return invoke(arguments)

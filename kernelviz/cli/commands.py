@@ -1,0 +1,184 @@
+"""The commands and their options, and what each kind of error looks like in a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import kernelviz
+from kernelviz import bench as use_cases
+from kernelviz.cli import console, devices, launching, listing, running, serving
+from kernelviz.core.errors import KernelvizError
+
+app = typer.Typer(
+    name="kernelviz",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Run kernel variants live, see time, bandwidth and roofline, with proof that each variant is right.",
+)
+
+OpName = Annotated[str, typer.Argument(metavar="OP", help="what to compute; `kernelviz ops` lists them")]
+Json = Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")]
+SizeTexts = Annotated[
+    list[str] | None, typer.Option("--size", metavar="AXIS=VALUE", help="size of an axis, as m=4096 or m=2^12; repeat")
+]
+Dtype = Annotated[str | None, typer.Option(help="fp32, fp16 or bf16; default: the op's first")]
+Compute = Annotated[
+    str | None, typer.Option(metavar="tf32|ieee", help="arithmetic of fp32 matrix products; default: ieee")
+]
+Data = Annotated[
+    str, typer.Option(metavar="KIND", help="input data: normal, uniform, zeros, small_integers, one_value")
+]
+DeviceId = Annotated[
+    str | None, typer.Option("--device", metavar="cuda:0|cpu", help="default: the first usable GPU, else the CPU")
+]
+Plugins = Annotated[
+    list[Path] | None, typer.Option("--with", metavar="FILE.py", help="a file with variants of your own; repeat")
+]
+
+
+@app.command()
+def ops(as_json: Json = False, device: DeviceId = None) -> None:
+    """List ops and variants, and what is available here."""
+    listing.ops(use_cases.current(), device, as_json=as_json)
+
+
+@app.command()
+def run(
+    op: OpName,
+    variants: Annotated[str | None, typer.Option(metavar="A,B", help="default: those available here")] = None,
+    size: SizeTexts = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="AXIS=SIZES", help="n=2^10..2^28, n=128..1024:128, n=64,128 or n=2^27/m; repeat"),
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="sizes of a model, as llama-3-8b")] = None,
+    dtype: Dtype = None,
+    compute: Compute = None,
+    plugins: Plugins = None,
+    direction: Annotated[str, typer.Option(metavar="forward|backward")] = "forward",
+    l2: Annotated[str, typer.Option(metavar="cold|warm", help="which time is the headline")] = "cold",
+    clock: Annotated[str, typer.Option(metavar="burst|sustained", help="short bursts, or under steady load")] = "burst",
+    data: Data = "normal",
+    baseline: Annotated[
+        str | None, typer.Option(metavar="VARIANT", help="what speed-ups divide by; default: the op's own")
+    ] = None,
+    budget_s: Annotated[float, typer.Option(min=0.01, max=600.0, help="most device time for a case, in seconds")] = 1.0,
+    device: DeviceId = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="also write the document (JSON) to a file")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure variants of an op; progress goes to stderr, the table or the document to stdout. Ctrl-C keeps results."""
+    running.must_be_measured(l2, clock)
+    bench = use_cases.current()
+    try:
+        plan = bench.plan(
+            op,
+            sizes=running.sizes(size or (), sweep or ()) or None,
+            preset=preset,
+            variants=running.names(variants),
+            dtype=dtype,
+            compute=compute,
+            direction=direction,
+            data=data,
+            baseline=baseline,
+            device=device,
+            plugins=tuple(str(p.resolve()) for p in plugins or ()),
+        )
+        code = running.run(bench, plan, budget_s=budget_s, save=save, as_json=as_json)
+    finally:
+        bench.close()
+    raise typer.Exit(code)
+
+
+@app.command()
+def launch(
+    op: OpName,
+    variants: Annotated[str, typer.Option(metavar="VARIANT", help="the one variant to call")],
+    calls: Annotated[int, typer.Option("-n", min=1, metavar="N", help="how many calls")] = 1,
+    size: SizeTexts = None,
+    preset: Annotated[str | None, typer.Option(help="sizes of a model")] = None,
+    dtype: Dtype = None,
+    compute: Compute = None,
+    data: Data = "normal",
+    device: DeviceId = None,
+    plugins: Plugins = None,
+) -> None:
+    """Bind a variant, then flush the cache and call it N times with no tracer: to point a profiler (ncu, nsys) at."""
+    bench = use_cases.current()
+    try:
+        plan = bench.plan(
+            op,
+            sizes=running.sizes(size or (), ()) or None,
+            preset=preset,
+            variants=running.names(variants),
+            dtype=dtype,
+            compute=compute,
+            data=data,
+            device=device,
+            plugins=tuple(str(p.resolve()) for p in plugins or ()),
+        )
+        chosen, offers = bench.device(plan.device), bench.offers(plan.op, plan.device)
+    finally:
+        bench.close()
+    launching.launch(plan, chosen, offers, calls)
+
+
+@app.command()
+def device(
+    calibrate: Annotated[bool, typer.Option("--calibrate", help="measure the roofs first (some seconds)")] = False,
+    device_id: DeviceId = None,
+    as_json: Json = False,
+) -> None:
+    """Show devices, their roofs, and where the database lives."""
+    bench = use_cases.current()
+    try:
+        devices.show(bench, device_id, calibrate=calibrate, as_json=as_json)
+    finally:
+        bench.close()
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="address to listen on; others can reach 0.0.0.0")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8501,
+) -> None:
+    """Serve the app in a browser."""
+    serving.serve(host, port)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    shown: Annotated[bool, typer.Option("--version", help="print the version", is_eager=True)] = False,
+) -> None:
+    if shown:
+        console.out().print(f"kernelviz {kernelviz.__version__}")
+        raise typer.Exit
+
+
+def invoke(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code. Bad input is one line on stderr, never a traceback."""
+    try:
+        code = app(args=None if arguments is None else list(arguments), prog_name="kernelviz", standalone_mode=False)
+        sys.stdout.flush()
+        return int(code or 0)
+    except KernelvizError as error:
+        return console.fail(f"{error}")
+    except typer.Abort:
+        return console.fail("aborted")
+    except KeyboardInterrupt:
+        return 130  # as a shell counts a process that SIGINT ended
+    except BrokenPipeError:
+        # The reader of our output has left (`| head`); leave without a second error at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except typer.TyperException as error:
+        # Without a command, the help has been printed and there is nothing to add.
+        return console.fail(error.format_message()) if error.format_message() else 2

@@ -1,0 +1,122 @@
+"""`kernelviz device`: the devices of this machine, their measured roofs, their data sheets, and the database."""
+
+from __future__ import annotations
+
+import os
+
+import msgspec
+from rich.table import Table
+from sqlalchemy.engine import make_url
+
+from kernelviz.bench import Bench
+from kernelviz.cli import console
+from kernelviz.cli.progress import Reporter, roof_words
+from kernelviz.core import units
+from kernelviz.core.run import Device
+from kernelviz.hardware.datasheet import DataSheet, datasheet
+from kernelviz.hardware.discovery import gpu_problem
+from kernelviz.store import Store
+
+
+def show(bench: Bench, device_id: str | None, *, calibrate: bool, as_json: bool) -> None:
+    """Print one device or all. Errors: UnknownName; a calibration that fails raises what the bench raises."""
+    if calibrate:
+        chosen = bench.device(device_id or bench.default_device())
+        _calibrate(bench, chosen)
+    shown = (bench.device(device_id),) if device_id else bench.devices()
+    if as_json:
+        console.print_json(
+            {
+                "database": database(),
+                "default_device": bench.default_device(),
+                "gpu_problem": gpu_problem(),
+                "devices": [_described(bench, d) for d in shown],
+            }
+        )
+        return
+    out = console.out()
+    for found in shown:
+        out.print(f"{found.id}: {found.name}", style="bold")
+        console.show(_facts(bench, found))
+    if not any(d.kind == "cuda" for d in bench.devices()):
+        out.print(f"No GPU: {gpu_problem()}.")
+    out.print(f"Runs and roofs are kept in {database()}")
+
+
+def database() -> str:
+    """Where runs and roofs are kept: a path, or an address without its password. Errors: StoreError."""
+    opened = Store.open()
+    try:
+        url = make_url(opened.url)
+    finally:
+        opened.close()
+    return str(url.database) if url.drivername.startswith("sqlite") else url.render_as_string(hide_password=True)
+
+
+def _calibrate(bench: Bench, device: Device) -> None:
+    followed = bench.calibrate(device.id, owner=f"terminal {os.getpid()}")
+    with Reporter(None) as reporter:
+        reporter.say(f"measuring the roofs of {device.name}")
+        for _, event in bench.follow(followed):
+            reporter.show(event)
+
+
+def _facts(bench: Bench, device: Device) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in _lines(bench, device):
+        table.add_row(f"  {name}", value)
+    return table
+
+
+def _lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
+    now = bench.conditions(device.id)
+    lines = [
+        ("identity", device.uuid),
+        ("memory", units.size_bytes(device.memory_bytes)),
+        ("last-level cache", units.size_bytes(device.last_level_cache_bytes)),
+    ]
+    if device.kind == "cuda":
+        capability = ".".join(str(n) for n in device.compute_capability or ()) or "unknown"
+        lines += [
+            ("multiprocessors", str(device.multiprocessors or "unknown")),
+            ("compute capability", capability),
+            ("driver", f"{device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})"),
+        ]
+    else:
+        lines.append(("threads", str(device.threads or "unknown")))
+    if not device.usable:
+        lines.append(("cannot be used", device.reason))
+    if now.sm_clock_hz is not None:
+        lines.append(("clock now", units.clock(now.sm_clock_hz)))
+    if now.power_w is not None:
+        lines.append(("power now", f"{now.power_w:.0f} W"))
+    if now.other_processes is not None:
+        lines.append(("other processes on it", str(now.other_processes)))
+    roofs = bench.roofs(device.id)
+    lines += [("measured roof", f"{roof_words(r)} ({r.measured_at[:10]})") for r in roofs]
+    if not roofs:
+        lines.append(("measured roofs", "not calibrated; `kernelviz device --calibrate` measures them"))
+    sheet = datasheet(device.name)
+    if sheet is not None:
+        lines.append(("data sheet", f"{units.rate(sheet.bandwidth_bytes_per_s, 'B/s')} ({sheet.source})"))
+    return lines
+
+
+def _described(bench: Bench, device: Device) -> dict[str, object]:
+    described: dict[str, object] = msgspec.to_builtins(device)
+    sheet = datasheet(device.name)
+    return described | {
+        "roofs": msgspec.to_builtins(bench.roofs(device.id)),
+        "conditions": msgspec.to_builtins(bench.conditions(device.id)),
+        "data_sheet": None if sheet is None else _sheet(sheet),
+    }
+
+
+def _sheet(sheet: DataSheet) -> dict[str, object]:
+    return {
+        "bandwidth_bytes_per_s": sheet.bandwidth_bytes_per_s,
+        "rate_flop_per_s": {precision: peak.rate_flop_per_s for precision, peak in sheet.peaks.items()},
+        "source": sheet.source,
+    }

@@ -1,0 +1,53 @@
+"""`kernelviz ops`: what can be measured, and what of it here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from kernelviz.bench import Bench, Offer
+from kernelviz.cli import console
+from kernelviz.ops import Op
+
+
+def ops(bench: Bench, device: str | None, *, as_json: bool) -> None:
+    """Print the catalogue with what is available on the device (default: the bench's)."""
+    device_id = bench.device(device or bench.default_device()).id
+    offers = {name: bench.offers(name, device_id) for name in bench.ops()}
+    if as_json:
+        console.print_json([described(op, offers[name]) for name, op in bench.ops().items()])
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("op", "variant", "backend", f"on {device_id}", "what it does"):
+        table.add_column(heading, overflow="fold")
+    for name, op in bench.ops().items():
+        sizes = ", ".join(op.axis_names)
+        table.add_row(name, "", "", "", f"{op.summary} ({sizes}; {', '.join(op.dtypes)})", style="bold")
+        for offer in offers[name]:
+            table.add_row("", offer.variant.name, offer.variant.backend, _here(offer), offer.variant.summary)
+    console.show(table)
+
+
+def described(op: Op, offers: Sequence[Offer]) -> dict[str, object]:
+    """An op as JSON; the fields are a promise to other programs."""
+    return {
+        "name": op.name,
+        "family": op.family,
+        "axes": list(op.axis_names),
+        "dtypes": list(op.dtypes),
+        "variants": [
+            {
+                "name": offer.variant.name,
+                "backend": offer.variant.backend,
+                "summary": offer.variant.summary,
+                "available": offer.available,
+                "reason": offer.reason,
+            }
+            for offer in offers
+        ],
+    }
+
+
+def _here(offer: Offer) -> str:
+    return "✓" if offer.available else f"✕ {offer.reason}"

@@ -1,0 +1,141 @@
+"""A run as it happens, on stderr: live lines in a terminal, one line a case elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+
+from kernelviz.cli import console
+from kernelviz.core import units
+from kernelviz.core.events import (
+    CaseDone,
+    CaseStep,
+    DeviceBusy,
+    Event,
+    RoofDone,
+    RunEnded,
+    RunQueued,
+    WorkerStarting,
+)
+from kernelviz.core.problem import Case, Plan
+from kernelviz.core.result import Failure, Result, Timing
+from kernelviz.core.run import Roof
+from kernelviz.metrics.summary import STAGE_WORDS, figure_of, time_words
+from kernelviz.metrics.sweep import size_words
+
+
+class Reporter:
+    """Shows events of one run (or, without a plan, of a calibration)."""
+
+    def __init__(self, plan: Plan | None) -> None:
+        self._console = console.err()
+        self._live = self._console.is_terminal
+        self._done: set[str] = set()
+        self._total = len(plan.cases()) if plan is not None else 0
+        self._bars = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn() if plan is not None else TextColumn(""),
+            TimeElapsedColumn(),
+            console=self._console,
+            disable=not self._live,
+            transient=True,
+        )
+        self._whole = self._bars.add_task("starting", total=self._total or None)
+        self._steps: dict[str, TaskID] = {}
+
+    def __enter__(self) -> Self:
+        self._bars.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._bars.stop()
+
+    def say(self, words: str) -> None:
+        """A line that stays."""
+        self._console.print(words)
+
+    def show(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case RunQueued(ahead=ahead) if ahead:
+                self._state(f"waiting behind {ahead} problem{'s' if ahead > 1 else ''} of other runs", keep=True)
+            case RunQueued():
+                self._state("queued")
+            case DeviceBusy(holder=holder):
+                self._state(f"waiting for the device: {holder} holds it", keep=True)
+            case WorkerStarting(reason=reason):
+                self._state(f"starting the measuring process ({reason})", keep=True)
+            case CaseStep():
+                self._step(event)
+            case CaseDone(result=result):
+                self._finished(result)
+            case RoofDone(roof=roof):
+                self.say(roof_words(roof))
+            case RunEnded(status=status, message=message):
+                if message or status not in ("finished",):
+                    self.say(f"{status}: {message}" if message else status)
+
+    def _state(self, words: str, *, keep: bool = False) -> None:
+        self._bars.update(self._whole, description=words)
+        if keep and not self._live:
+            self.say(words)
+
+    def _step(self, event: CaseStep) -> None:
+        self._state("measuring")
+        words = f"  {event.step} {case_words(event.case)}"
+        known = self._steps.get(event.case.key)
+        if known is None:
+            known = self._steps[event.case.key] = self._bars.add_task(words, total=1.0)
+        self._bars.update(known, description=words, completed=event.fraction or 0.0)
+
+    def _finished(self, result: Result) -> None:
+        key = result.case.key
+        bar = self._steps.pop(key, None)
+        if bar is not None:
+            self._bars.remove_task(bar)
+        first = key not in self._done
+        self._done.add(key)
+        self._bars.update(self._whole, completed=len(self._done))
+        # In a terminal the bar moves and the table follows: only what went wrong gets a line.
+        if isinstance(result.outcome, Failure) or (first and not self._live):
+            self.say(f"{len(self._done):>4}/{self._total} {case_words(result.case)}: {outcome_words(result)}")
+
+
+def case_words(case: Case) -> str:
+    """A case on one line.
+
+    >>> from kernelviz.core.problem import Problem
+    >>> case_words(Case(problem=Problem(op="add", sizes={"n": 1024}, dtype="fp32"), variant="torch_eager"))
+    'add fp32 n = 2^10, torch_eager'
+    """
+    problem = case.problem
+    return f"{problem.op} {problem.precision} {size_words(problem)}, {case.variant}"
+
+
+def outcome_words(result: Result) -> str:
+    """What came of a case: its time, or why it has none."""
+    match result.outcome:
+        case Timing():
+            return time_words(figure_of(result.outcome, "cold"))
+        case Failure(stage=stage, message=message):
+            return f"✕ {STAGE_WORDS[stage]}: {message}" if message else f"✕ {STAGE_WORDS[stage]}"
+
+
+def roof_words(roof: Roof) -> str:
+    """A roof on one line.
+
+    >>> roof_words(Roof(name="copy", bandwidth_bytes_per_s=4.28e12))
+    'copy: 4280 GB/s'
+    >>> roof_words(Roof(name="matmul", precision="bf16", rate_flop_per_s=798e12))
+    'matmul bf16: 798.0 TFLOP/s'
+    """
+    name = f"{roof.name.replace('_', ' ')} {roof.precision or ''}".strip()
+    if roof.rate_flop_per_s is not None:
+        return f"{name}: {units.rate(roof.rate_flop_per_s, 'FLOP/s')}"
+    return f"{name}: {units.gigabytes_per_s(roof.bandwidth_bytes_per_s)}"

@@ -1,0 +1,124 @@
+"""`kernelviz run`: ask for a plan, follow it, print what came back, and say by the exit code how it went."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernelviz.bench import Bench
+from kernelviz.cli import console, tables
+from kernelviz.cli.progress import Reporter
+from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.problem import Method, Plan
+from kernelviz.core.result import Failure, Timing
+from kernelviz.core.run import Run
+from kernelviz.formats import document
+
+# Stages in which nothing was tried: the case cannot run on this machine, or does not fit its memory.
+_NOT_TRIED = ("unavailable", "out_of_memory")
+
+
+def sizes(given: Sequence[str], sweeps: Sequence[str]) -> dict[str, str]:
+    """Axis to text, from ``m=4096`` and ``n=2^10..2^28``. Errors: BadField for a text without "=" or a doubled axis.
+
+    >>> sizes(["m=4096"], ["n=2^10..2^28"])
+    {'m': '4096', 'n': '2^10..2^28'}
+    """
+    found: dict[str, str] = {}
+    for option, texts in (("--size", given), ("--sweep", sweeps)):
+        for text in texts:
+            axis, equals, value = text.partition("=")
+            axis = axis.strip()
+            if not (equals and axis and value.strip()):
+                raise BadField(option, text, "write an axis and its sizes, as m=4096 or n=2^10..2^20")
+            if axis in found:
+                raise BadField(option, text, f"axis {axis!r} is given twice; write several sizes as {axis}=64,128")
+            found[axis] = value.strip()
+    return found
+
+
+def names(text: str | None) -> tuple[str, ...] | None:
+    """Variants from ``a,b``, without repeats; None when the option was not given. Errors: BadField when it is empty.
+
+    >>> names("torch_eager, triton_block,torch_eager")
+    ('torch_eager', 'triton_block')
+    """
+    if text is None:
+        return None
+    found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if not found:
+        raise BadField("--variants", text, "name at least one variant; `kernelviz ops` lists them")
+    return found
+
+
+def must_be_measured(l2: str, clock: str) -> None:
+    """Refuse what this version does not measure yet, rather than answer another question.
+
+    Errors: UnknownName for a word that means nothing, BadField for one whose times are still to come.
+    """
+    for option, word, now, later in (("--l2", l2, "cold", "warm"), ("--clock", clock, "burst", "sustained")):
+        if word not in (now, later):
+            raise UnknownName(option, word, (now, later))
+        if word == later:
+            raise BadField(option, word, f"only {now} times are measured so far; use {option} {now}")
+
+
+def run(bench: Bench, plan: Plan, *, budget_s: float, save: Path | None, as_json: bool) -> int:
+    """Measure, print, save; returns the exit code. Ctrl-C ends the run after its current block and keeps its results.
+
+    Errors: BadField when `save` cannot be written (found out before anything is measured).
+    """
+    if save is not None:
+        _must_be_writable(save)
+    run_id = bench.run(plan, Method(budget_s=budget_s), owner=f"terminal {os.getpid()}")
+    with Reporter(plan) as reporter:
+        _follow(bench, run_id, reporter)
+    found = bench.load(run_id)
+    if save is not None:
+        save.write_bytes(document.encode(found))
+    if as_json:
+        sys.stdout.write(document.encode(found).decode().rstrip("\n") + "\n")
+    else:
+        console.show(tables.report(found, found.environment.roofs or bench.roofs(plan.device)))
+    return exit_code(found)
+
+
+def exit_code(found: Run) -> int:
+    """0: every case has a time. 2: no case could even be tried here. 1: anything between.
+
+    A wrong or impossible result counts as failed: its time is no measurement of the op.
+    """
+    outcomes = [r.outcome for r in found.results]
+    measured = sum(isinstance(o, Timing) for o in outcomes)
+    if measured == len(outcomes) and measured >= len(found.plan.cases()):
+        return 0
+    not_tried = sum(isinstance(o, Failure) and o.stage in _NOT_TRIED for o in outcomes)
+    return 2 if outcomes and not_tried == len(outcomes) else 1
+
+
+def _follow(bench: Bench, run_id: str, reporter: Reporter) -> None:
+    """Show events until the run ends; the first Ctrl-C cancels, the second leaves at once."""
+    seen = 0
+    cancelled = False
+    while True:
+        try:
+            for sequence, event in bench.follow(run_id, seen):
+                seen = sequence
+                reporter.show(event)
+            return
+        except KeyboardInterrupt:
+            if cancelled:
+                raise
+            cancelled = True
+            reporter.say("cancelling after the current block; results so far are kept (Ctrl-C again leaves at once)")
+            bench.cancel(run_id)
+
+
+def _must_be_writable(path: Path) -> None:
+    try:
+        with path.open("ab"):
+            pass
+    except OSError as error:
+        raise BadField("--save", path, f"it cannot be written ({error.strerror})") from None

@@ -1,0 +1,119 @@
+"""Results as a table for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kernelviz.core import units
+from kernelviz.core.problem import Problem
+from kernelviz.core.run import Roof, Run
+from kernelviz.metrics import roofline
+from kernelviz.metrics.summary import (
+    STAGE_WORDS,
+    Row,
+    Summary,
+    correctness_words,
+    rows,
+    summary,
+    time_words,
+    verdict_words,
+)
+from kernelviz.metrics.sweep import size_words, varying_axes
+
+COMPUTE_BOUND_FLOP_PER_BYTE = 16.0
+"""Above this intensity a rate in FLOP/s says more than a bandwidth (the same line as in metrics.roofline)."""
+
+
+def report(run: Run, roofs: Sequence[Roof]) -> RenderableType:
+    """The whole answer: what was measured, a row a case, the reasons of failures, and the winner."""
+    found = rows(run, roofs)
+    parts: list[RenderableType] = [Text(heading(run)), results(found, run)]
+    parts += [Text(line) for line in failures(found)]
+    parts.append(Text(conclusion(summary(found), run, roofs)))
+    parts.append(Text(f"run {run.id}", style="dim"))
+    return Group(*parts)
+
+
+def heading(run: Run) -> str:
+    """Op, dtype, sizes that stayed the same, and the device."""
+    problem = run.plan.problems[0]
+    varying = varying_axes(run.plan.problems)
+    fixed = size_words(problem, [a for a in problem.sizes if a not in varying])
+    words = [problem.op, problem.precision, problem.direction, f"{problem.data} data", fixed]
+    return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}, cold L2"
+
+
+def results(found: Sequence[Row], run: Run) -> Table:
+    """One row a case, in the order of the plan."""
+    varying = varying_axes(run.plan.problems)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for axis in varying:
+        table.add_column(axis, justify="right")
+    table.add_column("variant", overflow="fold")
+    for title in ("time", "rate", "of roof"):
+        table.add_column(title, justify="right")
+    table.add_column(f"against {run.plan.baseline}")
+    table.add_column("correct")
+    before: Problem | None = None
+    for row in found:
+        problem = row.result.problem
+        # A size is written once, above its variants; a piped table keeps it in the same column.
+        sizes = [units.power_of_two(problem.sizes[a]) if a in problem.sizes else "" for a in varying]
+        if before is not None and before.key != problem.key and varying:
+            table.add_section()
+        before = problem
+        table.add_row(*sizes, row.result.variant, *cells(row), style="" if row.failure is None else "red")
+    return table
+
+
+def cells(row: Row) -> tuple[str, str, str, str, str]:
+    """Time, rate, share of the roof, verdict, correctness of one case."""
+    if row.failure is not None and row.wrong_figure is None:
+        return f"✕ {STAGE_WORDS[row.failure.stage]}", "", "", "", ""
+    time = time_words(row.figure or row.wrong_figure)
+    if row.failure is not None:
+        return time, "", "", f"✕ {STAGE_WORDS[row.failure.stage]}", correctness_words(row.result)
+    verdict = "baseline" if row.is_baseline else verdict_words(row.verdict)
+    share = "–" if row.efficiency is None else units.percent(row.efficiency)
+    return time, rate_words(row), share, verdict, correctness_words(row.result)
+
+
+def rate_words(row: Row) -> str:
+    """FLOP/s where the problem does much arithmetic on each byte, else GB/s of the minimal bytes."""
+    cost = row.result.cost
+    if cost is None:
+        return ""
+    if (roofline.arithmetic_intensity(cost) or 0.0) > COMPUTE_BOUND_FLOP_PER_BYTE:
+        return units.rate(row.rate_flop_per_s, "FLOP/s")
+    return units.gigabytes_per_s(row.bandwidth_bytes_per_s)
+
+
+def failures(found: Sequence[Row]) -> list[str]:
+    """Each reason once, with the variant and how many of its cases it explains."""
+    reasons: dict[tuple[str, str], list[Row]] = {}
+    for row in found:
+        if row.failure is not None:
+            words = " ".join(f"{STAGE_WORDS[row.failure.stage]}: {row.failure.message}".split())
+            reasons.setdefault((row.result.variant, words), []).append(row)
+    return [
+        f"✕ {variant} {words}" + (f" ({len(group)} sizes)" if len(group) > 1 else "")
+        for (variant, words), group in reasons.items()
+    ]
+
+
+def conclusion(found: Summary | None, run: Run, roofs: Sequence[Roof]) -> str:
+    """The winner in one sentence, and what is missing for a share of the roof."""
+    if found is None:
+        return "No case has a correct time."
+    words = [f"Fastest: {found.fastest}"]
+    if found.speed_up is not None and found.fastest != run.plan.baseline:
+        over = f" (geometric mean of {found.speed_ups} sizes)" if found.speed_ups > 1 else ""
+        words.append(f"{found.speed_up:.2f}× {run.plan.baseline}{over}")
+    if found.efficiency is not None:
+        words.append(f"{units.percent(found.efficiency)} of the measured roof")
+    text = ", ".join(words) + "."
+    return text if roofs else f"{text} Roofs are not calibrated: `kernelviz device --calibrate` measures them."
