@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
@@ -19,11 +20,10 @@ from kernelviz.core.events import (
     RunQueued,
     WorkerStarting,
 )
-from kernelviz.core.problem import Case, Plan
+from kernelviz.core.problem import Case, Plan, Problem
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.run import Roof
 from kernelviz.metrics.summary import STAGE_WORDS, figure_of, time_words
-from kernelviz.metrics.sweep import size_words
 
 
 class Reporter:
@@ -112,10 +112,28 @@ def case_words(case: Case) -> str:
 
     >>> from kernelviz.core.problem import Problem
     >>> case_words(Case(problem=Problem(op="add", sizes={"n": 1024}, dtype="fp32"), variant="torch_eager"))
-    'add fp32 n = 2^10, torch_eager'
+    'add fp32 n=2^10, torch_eager'
     """
     problem = case.problem
-    return f"{problem.op} {problem.precision} {size_words(problem)}, {case.variant}"
+    return f"{problem.op} {problem.precision} {typed_sizes(problem)}, {case.variant}"
+
+
+def typed_sizes(problem: Problem, axes: Sequence[str] | None = None) -> str:
+    """The sizes (of some axes) as one types them.
+
+    >>> typed_sizes(Problem(op="rmsnorm", sizes={"m": 4096, "n": 1000}, dtype="fp32"))
+    'm=2^12 n=1000'
+    """
+    return " ".join(f"{a}={typed_size(problem.sizes[a])}" for a in (problem.sizes if axes is None else axes))
+
+
+def typed_size(size: int) -> str:
+    """A size as one types it: never with a comma, which separates sizes.
+
+    >>> typed_size(2**20), typed_size(1_000_000)
+    ('2^20', '1000000')
+    """
+    return units.power_of_two(size).replace(",", "")
 
 
 def outcome_words(result: Result) -> str:

@@ -8,6 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kernelviz.cli.progress import typed_size, typed_sizes
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
@@ -22,7 +23,7 @@ from kernelviz.metrics.summary import (
     time_words,
     verdict_words,
 )
-from kernelviz.metrics.sweep import size_words, varying_axes
+from kernelviz.metrics.sweep import varying_axes
 
 COMPUTE_BOUND_FLOP_PER_BYTE = 16.0
 """Above this intensity a rate in FLOP/s says more than a bandwidth (the same line as in metrics.roofline)."""
@@ -42,7 +43,7 @@ def heading(run: Run) -> str:
     """Op, dtype, sizes that stayed the same, and the device."""
     problem = run.plan.problems[0]
     varying = varying_axes(run.plan.problems)
-    fixed = size_words(problem, [a for a in problem.sizes if a not in varying])
+    fixed = typed_sizes(problem, [a for a in problem.sizes if a not in varying])
     words = [problem.op, problem.precision, problem.direction, f"{problem.data} data", fixed]
     return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}, cold L2"
 
@@ -62,7 +63,7 @@ def results(found: Sequence[Row], run: Run) -> Table:
     for row in found:
         problem = row.result.problem
         # A size is written once, above its variants; a piped table keeps it in the same column.
-        sizes = [units.power_of_two(problem.sizes[a]) if a in problem.sizes else "" for a in varying]
+        sizes = [typed_size(problem.sizes[a]) if a in problem.sizes else "" for a in varying]
         if before is not None and before.key != problem.key and varying:
             table.add_section()
         before = problem
