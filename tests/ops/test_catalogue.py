@@ -1,0 +1,106 @@
+"""What holds for every op and variant of the catalogue."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cases import precisions, variants
+
+from kernelviz.core.errors import UnknownName
+from kernelviz.core.sizes import expand
+from kernelviz.ops import Op, Variant, catalogue, op_named, variant
+
+ROOT = Path(__file__).parents[2]
+OPS = list(catalogue().values())
+
+
+def test_importing_the_catalogue_loads_neither_torch_nor_triton() -> None:
+    code = (
+        "import json, sys; from kernelviz.ops import catalogue; found = list(catalogue());"
+        "[v.source_digest() for op in catalogue().values() for v in op.variants];"
+        "print(json.dumps([found, [m for m in sys.modules if m.split('.')[0] in ('torch', 'triton', 'cuda')]]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    found, loaded = json.loads(done.stdout)
+    assert {"add", "rmsnorm", "matmul"} <= set(found)
+    assert loaded == []
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_default_sizes_and_presets_expand(op: Op) -> None:
+    for texts in (
+        {a.name: a.default for a in op.axes},
+        {a.name: a.cpu_default for a in op.axes},
+        *(p.sizes for p in op.presets),
+    ):
+        found = expand(op.axis_names, texts)
+        assert 1 <= len(found) <= 32
+        for sizes in found:
+            op.problem(sizes, op.dtypes[0])
+    assert len({p.name for p in op.presets}) == len(op.presets)
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_names_inside_an_op_agree(op: Op) -> None:
+    names = [v.name for v in op.variants]
+    assert len(set(names)) == len(names)
+    assert op.baseline in names
+    assert set(op.first) <= set(names)
+    assert {a for t in (*op.inputs, *op.outputs) for a in t.axes} == set(op.axis_names)
+    if op.slab:
+        assert all(op.slab not in t.axes[1:] for t in (*op.inputs, *op.outputs))
+        assert all(t.axes[0] == op.slab for t in op.outputs)
+
+
+@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+def test_cost_counts_each_input_and_output_once(op: Op) -> None:
+    sizes = {axis: 3 + 2 * i for i, axis in enumerate(op.axis_names)}
+    for dtype in op.dtypes:
+        cost = op.cost_of(op.problem(sizes, dtype))
+        assert cost.read_bytes == sum(t.size_bytes(sizes, dtype) for t in op.inputs)
+        assert cost.written_bytes == sum(t.size_bytes(sizes, dtype) for t in op.outputs)
+        assert cost.work_flop > 0
+
+
+@pytest.mark.parametrize(("op", "chosen"), variants(), ids=lambda x: x.name)
+def test_a_variant_describes_itself(op: Op, chosen: Variant) -> None:
+    assert chosen.summary.endswith(".")
+    assert len(chosen.summary) <= 130
+    assert list(precisions(op, chosen))
+    assert all(s.is_file() for s in chosen.sources)
+    if chosen.backend in ("triton", "cuda"):
+        assert chosen.sources
+        assert chosen.targets
+        assert "cuda" in chosen.needs
+    else:
+        assert chosen.targets == ()
+
+
+def test_digest_covers_the_bind_and_its_kernel_files_and_nothing_else(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.cu"
+    kernel.write_text("a")
+    chosen = replace(op_named("add").variant_named("cuda_scalar"), sources=(kernel,))
+    before = chosen.source_digest()
+    (tmp_path / "other.cu").write_text("b")
+    assert replace(chosen, summary="another caption", late=True).source_digest() == before
+    kernel.write_text("c")
+    assert chosen.source_digest() != before
+    other = replace(op_named("add").variant_named("cuda_vec16"), sources=(kernel,))
+    assert other.source_digest() != chosen.source_digest()
+
+
+def test_a_variant_without_a_caption_is_refused() -> None:
+    def silent() -> None: ...
+
+    with pytest.raises(ValueError, match="'silent' needs a docstring"):
+        variant(backend="torch")(silent)  # type: ignore[arg-type]
+
+
+def test_unknown_names_are_answered_with_the_nearest() -> None:
+    with pytest.raises(UnknownName, match="did you mean 'rmsnorm'"):
+        op_named("rmsnrom")
+    with pytest.raises(UnknownName, match="did you mean 'triton_block'"):
+        op_named("add").variant_named("triton_blok")

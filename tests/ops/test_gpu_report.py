@@ -1,0 +1,49 @@
+"""No kernel may change without having passed on a GPU again: docs/gpu-report.json against the sources."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from cases import precisions, variants
+from gpu_report import REMEDY, Entry, path, read, write
+
+from kernelviz.ops import Op, Variant
+
+
+@pytest.mark.parametrize(("op", "variant"), variants(), ids=lambda x: x.name)
+def test_passed_on_a_gpu_as_it_is_now(op: Op, variant: Variant) -> None:
+    file = path()
+    assert file.is_file(), f"{file} is missing: {REMEDY}"
+    report = read(file)
+    for dtype, compute in precisions(op, variant):
+        entry = report.get((op.name, variant.name, dtype, compute or ""))
+        what = " ".join(filter(None, (op.name, variant.name, dtype, compute)))
+        assert entry is not None, f"{what} was never checked on a GPU: {REMEDY}"
+        assert entry.passed, f"{what} failed on {entry.device}: {entry.failures}"
+        now = variant.source_digest()
+        assert entry.source_digest == now, (
+            f"{what} has changed since it passed on {entry.device} ({entry.source_digest}, now {now}): {REMEDY}"
+        )
+
+
+ENTRY = Entry(
+    op="add",
+    variant="v",
+    dtype="fp32",
+    compute=None,
+    passed=True,
+    worst_of_bound=0.5,
+    cases=3,
+    source_digest="a",
+    device="d",
+)
+
+
+def test_a_report_is_read_as_written_and_keeps_what_was_not_run_again(tmp_path: Path) -> None:
+    file = tmp_path / "docs" / "report.json"
+    other = replace(ENTRY, dtype="bf16", passed=False, worst_of_bound=None, failures=["add bf16 n=1 (graph): …"])
+    write(file, [ENTRY, other], {"device": "x"})
+    again = replace(ENTRY, source_digest="b")
+    write(file, [again], {"device": "x"})
+    assert read(file) == {again.key: again, other.key: other}
+    assert read(tmp_path / "none.json") == {}

@@ -1,0 +1,50 @@
+"""torch.compile is really torch.compile: one graph for each problem, also beyond dynamo's limits, and never a second one."""
+
+import pytest
+import torch
+
+from kernelviz.ops.inductor import NotCompiled, compiled
+
+pytestmark = pytest.mark.xdist_group("inductor")
+
+
+def doubled(x_N: torch.Tensor) -> torch.Tensor:
+    return x_N * 2
+
+
+def test_twenty_sizes_are_compiled_each() -> None:
+    """Dynamo's limit of eight shapes a function would make the others run eagerly, without a word."""
+    before = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    for n in range(1, 21):
+        x_N = torch.randn(n)
+        torch.testing.assert_close(compiled(doubled, x_N)(), x_N * 2)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] - before == 20
+
+
+def test_a_bound_call_is_not_compiled_again() -> None:
+    launch = compiled(doubled, torch.randn(16))
+    graphs = torch._dynamo.utils.counters["stats"]["unique_graphs"]
+    for _ in range(3):
+        launch()
+    with torch.enable_grad():  # a guard of dynamo's: the launch sets its own mode
+        launch()
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == graphs
+
+
+def test_what_would_be_compiled_inside_a_timed_region_is_an_error() -> None:
+    x_N = torch.randn(16)
+    launch = compiled(doubled, x_N)
+    x_N.resize_(17)
+    with pytest.raises(Exception, match="compile a bound call again") as caught:
+        launch()
+    names = {type(e).__name__ for e in (caught.value, caught.value.__cause__, caught.value.__context__) if e}
+    assert names & {NotCompiled.__name__, "BackendCompilerFailed"}
+
+
+def test_a_graph_break_is_an_error() -> None:
+    def breaks(x_N: torch.Tensor) -> torch.Tensor:
+        torch._dynamo.graph_break()
+        return x_N + 1
+
+    with pytest.raises(Exception, match="graph_break"):
+        compiled(breaks, torch.randn(4))
