@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from kernelviz.core.errors import BadField, UnknownName
 
@@ -144,3 +145,44 @@ def _checked(axis: str, text: str, value: int) -> int:
     if not 1 <= value <= _LARGEST:
         raise BadField(f"size {axis}", text.strip(), f"a size is at least 1 and at most 2^48, this gives {value}")
     return value
+
+
+def written(axes: tuple[str, ...], problems: Sequence[Mapping[str, int]]) -> dict[str, str] | None:
+    """The texts that `expand` turns into exactly these sizes, or None when there are no such texts.
+
+    >>> written(("m", "n"), expand(("m", "n"), {"m": "2^20/n", "n": "2^8..2^12"}))
+    {'m': '2^20/n', 'n': '2^8..2^12'}
+    >>> written(("m", "n"), [{"m": 3, "n": 64}, {"m": 3, "n": 100}])
+    {'m': '3', 'n': '64,100'}
+    """
+    wanted = [{a: p[a] for a in axes} for p in problems]
+    listed = {a: _listed(list(dict.fromkeys(p[a] for p in wanted))) for a in axes}
+    candidates = [listed]
+    for axis in axes:
+        for other in axes:
+            if other == axis:
+                continue
+            if all(p[axis] == p[other] for p in wanted):
+                candidates.append({**listed, axis: other})
+            product = wanted[0][axis] * wanted[0][other] if wanted else 0
+            if all(p[axis] * p[other] == product for p in wanted):
+                candidates.append({**listed, axis: f"{_number(product)}/{other}"})
+        tied = [a for a in axes if all(p[a] == p[axis] for p in wanted)]
+        candidates.append({**listed, **{a: axis for a in tied if a != axis}})
+    return next((texts for texts in candidates if _means(axes, texts, wanted)), None)
+
+
+def _means(axes: tuple[str, ...], texts: Mapping[str, str], wanted: Sequence[Mapping[str, int]]) -> bool:
+    try:
+        return expand(axes, texts) == list(wanted)
+    except (BadField, UnknownName):
+        return False
+
+
+def _number(value: int) -> str:
+    return f"2^{value.bit_length() - 1}" if value >= 256 and value & (value - 1) == 0 else str(value)
+
+
+def _listed(found: Sequence[int]) -> str:
+    doubling = len(found) > 2 and all(b == 2 * a for a, b in itertools.pairwise(found))
+    return f"{_number(found[0])}..{_number(found[-1])}" if doubling else ",".join(map(str, found))

@@ -191,6 +191,16 @@ def _worst(own: Sequence[Row]) -> Row | None:
     return None
 
 
+INTENSE_FLOP_PER_BYTE = 16.0
+"""From this arithmetic intensity on, a problem is better judged by its arithmetic rate than by its bandwidth."""
+
+
+def by_rate(table: Sequence[Row]) -> bool:
+    """Whether FLOP/s says more of these cases than bytes/s: most of them do much arithmetic a byte."""
+    intensities = [roofline.arithmetic_intensity(r.result.cost) or 0.0 for r in table if r.result.cost]
+    return sum(i > INTENSE_FLOP_PER_BYTE for i in intensities) * 2 > len(intensities)
+
+
 def verdict_words(found: Verdict | None) -> str:
     """A verdict in words, with its sign and its interval; empty for None.
 

@@ -77,14 +77,27 @@ def _decides(problems: Sequence[Problem], axis: str, other: str) -> bool:
     return all(seen.setdefault(p.sizes[axis], p.sizes[other]) == p.sizes[other] for p in problems)
 
 
+_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def size_text(size: int) -> str:
+    """One size as one reads it.
+
+    >>> size_text(4096), size_text(1000)
+    ('2¹²', '1,000')
+    """
+    base, _, exponent = power_of_two(size).partition("^")
+    return base + exponent.translate(_RAISED)
+
+
 def size_words(problem: Problem, axes: Sequence[str] | None = None) -> str:
     """The sizes as one reads them, all axes or the given ones.
 
     >>> size_words(Problem(op="rmsnorm", sizes={"m": 4096, "n": 1000}, dtype="fp32"))
-    'm = 2^12, n = 1,000'
+    'm = 2¹², n = 1,000'
     """
     chosen = problem.sizes if axes is None else {a: problem.sizes[a] for a in axes if a in problem.sizes}
-    return ", ".join(f"{axis} = {power_of_two(size)}" for axis, size in chosen.items())
+    return ", ".join(f"{axis} = {size_text(size)}" for axis, size in chosen.items())
 
 
 def cache_boundary(points: Sequence[Point], cache_bytes: int | None) -> float | None:

@@ -1,0 +1,10 @@
+"""The server: Streamlit's pages, kernelviz's health and event routes, and the bench's life. Run `streamlit run app.py`."""
+
+from pathlib import Path
+
+import streamlit as st
+
+import kernelviz
+from kernelviz.ui.routes import lifespan, routes
+
+app = st.App(Path(kernelviz.__file__).parent / "ui" / "main.py", lifespan=lifespan, routes=routes())

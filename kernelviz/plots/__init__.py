@@ -1,0 +1,23 @@
+"""Results in, figure out: one pure function a chart, named ``<y>_by_<x>``. No Streamlit, no torch, no I/O.
+
+Every chart takes one run or several, draws a variant in its own colour and marker, shows failures where they happened,
+and draws an empty frame with a sentence when there is nothing to show.
+"""
+
+from __future__ import annotations
+
+from kernelviz.plots.bars import time_by_variant
+from kernelviz.plots.by_size import bandwidth_by_size, latency_by_size, rate_by_size
+from kernelviz.plots.roofline import rate_by_intensity
+from kernelviz.plots.styles import Style, style_of, variant_words
+
+__all__ = [
+    "Style",
+    "bandwidth_by_size",
+    "latency_by_size",
+    "rate_by_intensity",
+    "rate_by_size",
+    "style_of",
+    "time_by_variant",
+    "variant_words",
+]

@@ -1,0 +1,130 @@
+"""Time of each variant at one size: what a colleague asks first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from kernelviz.core import units
+from kernelviz.core.problem import Problem
+from kernelviz.core.run import Roof, Run
+from kernelviz.metrics.roofline import SpeedOfLight, speed_of_light
+from kernelviz.metrics.summary import STAGE_WORDS, Row
+from kernelviz.plots.frame import (
+    Runs,
+    framed,
+    hover,
+    listed,
+    neutral_line,
+    nothing,
+    problems_of,
+    roofs_of,
+    table_of,
+    trace_name,
+)
+from kernelviz.plots.styles import style_of
+
+_ROW_PX = 27
+_FRAME_PX = 84
+_INSIDE_FROM = 0.6
+"""Bars longer than this share of the longest hold their words inside: on a phone there is no room behind them."""
+
+
+def time_by_variant(runs: Runs, problem: Problem | None = None, *, roofs: Sequence[Roof] | None = None) -> go.Figure:
+    """A bar a variant at `problem` (None: the last one with results); dashed: the speed of light.
+
+    Behind each bar its time and its share of the measured roof. A wrong result's bar is hatched and says so; a case without time is a line of words where its bar would start.
+    """
+    shown = listed(runs)
+    known = problems_of(shown)
+    chosen = problem or (known[-1] if known else None)
+    at_size = [(run, r) for run in shown for r in table_of(run, roofs) if r.result.problem == chosen]
+    if chosen is None or not at_size:
+        return nothing("No result at this size yet.", height=_FRAME_PX + 2 * _ROW_PX)
+    times = [_time_s(row) for _, row in at_size]
+    light = _speed_of_light(at_size, roofs)
+    scale, unit = _unit(max(times))
+    figure = go.Figure()
+    for run, row in at_size:
+        figure.add_trace(_bar(run, row, shown, (scale, max(times), light.time_s if light else 0.0)))
+    if light is not None:
+        _mark(figure, light, max(times), scale, unit)
+    framed(figure, height=_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
+    # The words stand right of the bars, so the axis goes on beyond the longest.
+    figure.update_xaxes(range=[0, (max(times) or scale) / scale * 1.3], showgrid=True)
+    figure.update_yaxes(autorange="reversed", showgrid=False, title_text="", automargin=True)
+    figure.update_layout(showlegend=False, margin={"l": 8, "r": 12, "t": 24, "b": 8})
+    return figure
+
+
+def _time_s(row: Row) -> float:
+    figure = row.figure or row.wrong_figure
+    return figure.estimate if figure else 0.0
+
+
+def _unit(largest_s: float) -> tuple[float, str]:
+    return next(((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if largest_s >= s), (1e-9, "ns"))
+
+
+def _bar(run: Run, row: Row, shown: Sequence[Run], measures: tuple[float, float, float]) -> go.Bar:
+    scale, longest_s, light_s = measures
+    style = style_of(row.result.problem.op, row.result.variant)
+    figure = row.figure or row.wrong_figure
+    inside = row.figure is not None and row.figure.estimate > _INSIDE_FROM * longest_s
+    half = (figure.high - figure.low) / 2 if figure and figure.high is not None and figure.low is not None else 0.0
+    return go.Bar(
+        x=[_time_s(row) / scale],
+        # Words without a bar begin behind the line of the speed of light.
+        base=0 if figure else light_s / scale,
+        y=[trace_name(run, row.result.variant, shown)],
+        name=trace_name(run, row.result.variant, shown),
+        orientation="h",
+        width=0.62,
+        marker={
+            "color": style.colour,
+            "opacity": 1.0 if row.figure else 0.45,
+            "pattern": {"shape": "" if row.figure else "x", "size": 6},
+        },
+        error_x={"type": "data", "array": [half / scale], "thickness": 1.5, "width": 4, "color": style.colour},
+        text=[_words(row)],
+        textposition="inside" if inside else "outside",
+        insidetextanchor="end",
+        textangle=0,
+        cliponaxis=False,
+        customdata=[row.result.problem.key],
+        hovertext=[hover(run, row)],
+        hoverinfo="text",
+    )
+
+
+def _words(row: Row) -> str:
+    if row.figure is not None:
+        share = "" if row.efficiency is None else f" · {units.percent(row.efficiency, 0)}"
+        return f" {units.seconds(row.figure.estimate)}{share}"
+    stage = STAGE_WORDS[row.failure.stage] if row.failure else "no cold time"
+    time = f" · {units.seconds(row.wrong_figure.estimate)}" if row.wrong_figure else ""
+    return escape(f" ✕ {stage}{time}")
+
+
+def _speed_of_light(at_size: Sequence[tuple[Run, Row]], roofs: Sequence[Roof] | None) -> SpeedOfLight | None:
+    run, row = at_size[0]
+    cost = next((r.result.cost for _, r in at_size if r.result.cost), None)
+    return speed_of_light(row.result.problem, cost, roofs_of(run, roofs)) if cost else None
+
+
+def _mark(figure: go.Figure, light: SpeedOfLight, longest_s: float, scale: float, unit: str) -> None:
+    """A dashed line at the speed of light; its name stands above the frame, where it crosses neither line nor bar."""
+    x = light.time_s / scale
+    figure.add_vline(x=x, line=neutral_line())
+    figure.add_annotation(
+        x=x,
+        y=1,
+        yref="paper",
+        yanchor="bottom",
+        xanchor="left" if light.time_s < longest_s / 2 else "center",
+        showarrow=False,
+        text=f"speed of light {units.significant(x)} {unit} ({light.bound}-bound)",
+        font={"size": 11},
+    )

@@ -1,0 +1,324 @@
+"""Time, bandwidth or arithmetic rate against the swept size, with the roof and the end of the cache."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import plotly.graph_objects as go
+
+from kernelviz.core import units
+from kernelviz.core.problem import Cost
+from kernelviz.core.result import Figure
+from kernelviz.core.run import Roof, Run
+from kernelviz.metrics.roofline import bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
+from kernelviz.metrics.summary import Row
+from kernelviz.metrics.sweep import Point, cache_boundary, others, size_words, swept_axis, tied_axes
+from kernelviz.ops import catalogue
+from kernelviz.plots.frame import (
+    MOST_SVG_POINTS,
+    Runs,
+    decade_ticks,
+    framed,
+    hover,
+    listed,
+    neutral_line,
+    nothing,
+    problems_of,
+    roofs_of,
+    size_ticks,
+    table_of,
+    trace_name,
+)
+from kernelviz.plots.styles import BAD, NEUTRAL, style_of
+
+HEIGHT = 350
+DASHES = ("solid", "dot", "dash", "dashdot")
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """What is drawn upwards: its value from cost and time, its name, and the units it may be shown in."""
+
+    name: str
+    of: Callable[[Cost | None, float], float | None]
+    prefixes: tuple[tuple[float, str], ...]
+    logarithmic: bool
+    empty: str
+
+
+TIME = Quantity(
+    "time",
+    lambda _cost, time_s: time_s,
+    ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
+    True,
+    "No time yet. Press Run.",
+)
+BANDWIDTH = Quantity(
+    "bandwidth",
+    lambda cost, time_s: bandwidth_bytes_per_s(cost, time_s) if cost and cost.moved_bytes else None,
+    ((1e9, "GB/s"), (1e6, "MB/s")),
+    False,
+    "No bandwidth yet. Press Run.",
+)
+RATE = Quantity(
+    "arithmetic rate",
+    lambda cost, time_s: rate_flop_per_s(cost, time_s) if cost and cost.work_flop else None,
+    ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")),
+    False,
+    "No arithmetic rate yet. Press Run.",
+)
+
+
+def latency_by_size(runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None) -> go.Figure:
+    """Time by size, both logarithmic; dashed: the speed of light, the least time that the measured roofs allow."""
+    return _by_size(runs, TIME, roofs, axis)
+
+
+def bandwidth_by_size(runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None) -> go.Figure:
+    """Minimal bytes over time by size; dashed: what the measured roofs allow."""
+    return _by_size(runs, BANDWIDTH, roofs, axis)
+
+
+def rate_by_size(runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None) -> go.Figure:
+    """Flop over time by size; dashed: what the measured roofs allow."""
+    return _by_size(runs, RATE, roofs, axis)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """A row at its place: size, value with interval, and its words."""
+
+    row: Row
+    x: int
+    y: float | None
+    low: float | None
+    high: float | None
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Chart:
+    """What every part of one chart must know."""
+
+    runs: tuple[Run, ...]
+    quantity: Quantity
+    axis: str
+    scale: float
+    unit: str
+
+
+def _by_size(runs: Runs, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str | None) -> go.Figure:
+    shown = listed(runs)
+    problems = problems_of(shown)
+    chosen = axis or swept_axis(problems)
+    if chosen is None:
+        return nothing(quantity.empty, height=HEIGHT)
+    placed = [_placed(run, quantity, roofs, chosen) for run in shown]
+    everything = [d for group in placed for d in group]
+    scale, unit = _unit(quantity, max((d.y for d in everything if d.y is not None), default=None))
+    chart = _Chart(shown, quantity, chosen, scale, unit)
+    figure = go.Figure()
+    for number, (run, group) in enumerate(zip(shown, placed, strict=True)):
+        _add_variants(figure, chart, run, group, DASHES[number % len(DASHES)])
+    for run in shown:
+        _add_roof(figure, chart, run, roofs_of(run, roofs))
+    _add_failures(figure, [d for d in everything if d.y is None and d.row.failure is not None])
+    _finish(figure, chart, everything)
+    return figure
+
+
+def _unit(quantity: Quantity, largest: float | None) -> tuple[float, str]:
+    return next((p for p in quantity.prefixes if largest is not None and largest >= p[0]), quantity.prefixes[-1])
+
+
+def _placed(run: Run, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str) -> list[_Drawn]:
+    found: list[_Drawn] = []
+    for row in table_of(run, roofs):
+        size = row.result.problem.sizes.get(axis)
+        if size is None:
+            continue
+        figure = row.figure or row.wrong_figure
+        y, low, high = _interval(quantity, row.result.cost, figure)
+        found.append(_Drawn(row, size, y, low, high, hover(run, row)))
+    return found
+
+
+def _interval(
+    quantity: Quantity, cost: Cost | None, figure: Figure | None
+) -> tuple[float | None, float | None, float | None]:
+    if figure is None:
+        return None, None, None
+    y = quantity.of(cost, figure.estimate)
+    if figure.low is None or figure.high is None:
+        return y, None, None
+    ends = [v for v in (quantity.of(cost, figure.low), quantity.of(cost, figure.high)) if v is not None]
+    return (y, min(ends), max(ends)) if ends else (y, None, None)
+
+
+def _add_variants(figure: go.Figure, chart: _Chart, run: Run, placed: Sequence[_Drawn], dash: str) -> None:
+    """A line a variant (and one for each size of an axis beside the swept one); wrong results are crosses without a line."""
+    problems = problems_of([run])
+    for variant in dict.fromkeys(d.row.result.variant for d in placed):
+        lines: dict[tuple[bool, tuple[tuple[str, int], ...]], list[_Drawn]] = {}
+        for drawn in placed:
+            if drawn.row.result.variant == variant and drawn.y is not None:
+                beside = others(drawn.row.result.problem, problems, chart.axis)
+                wrong = drawn.row.figure is None
+                lines.setdefault((wrong, () if wrong else beside), []).append(drawn)
+        named: set[bool] = set()
+        for (wrong, _), line in lines.items():
+            trace = _line(line, chart.scale, dash, wrong=wrong)
+            trace.update(
+                name=trace_name(run, variant, chart.runs) + (" ✕ wrong" if wrong else ""),
+                legendgroup=f"{run.id} {variant} {wrong}",
+                showlegend=wrong not in named,
+            )
+            named.add(wrong)
+            figure.add_trace(trace)
+
+
+def _line(line: Sequence[_Drawn], scale: float, dash: str, *, wrong: bool) -> go.Scatter | go.Scattergl:
+    ordered = sorted(line, key=lambda d: d.x)
+    style = style_of(ordered[0].row.result.problem.op, ordered[0].row.result.variant)
+    kind = go.Scattergl if len(ordered) > MOST_SVG_POINTS else go.Scatter
+    return kind(
+        x=[d.x for d in ordered],
+        y=[d.y / scale if d.y is not None else None for d in ordered],
+        mode="markers" if wrong else "lines+markers",
+        line={"color": style.colour, "width": 2, "dash": dash},
+        marker={
+            "color": style.colour,
+            "size": 8,
+            "symbol": "x-open" if wrong else style.marker,
+            "line": {"width": 2 if wrong else 0, "color": style.colour},
+        },
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [_width(d.high, d.y, scale) for d in ordered],
+            "arrayminus": [_width(d.y, d.low, scale) for d in ordered],
+            "thickness": 1.5,
+            "width": 4,
+            "color": style.colour,
+        },
+        customdata=[d.row.result.problem.key for d in ordered],
+        hovertext=[d.words for d in ordered],
+        hoverinfo="text",
+    )
+
+
+def _width(upper: float | None, lower: float | None, scale: float) -> float:
+    return 0.0 if upper is None or lower is None else max(upper - lower, 0.0) / scale
+
+
+def _add_roof(figure: go.Figure, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> None:
+    """The best value that the measured roofs allow at each size. Its name stands in the legend, so it crosses no line."""
+    best: dict[int, float] = {}
+    for result in run.results:
+        light = speed_of_light(result.problem, result.cost, roofs) if result.cost else None
+        value = chart.quantity.of(result.cost, light.time_s) if light else None
+        if value is not None and chart.axis in result.problem.sizes:
+            best[result.problem.sizes[chart.axis]] = value / chart.scale
+    if not best:
+        return
+    xs: list[float] = sorted(best)
+    ys = [best[x] for x in sorted(best)]
+    if len(xs) == 1:  # A single size still gets a line that one can see.
+        xs, ys = [xs[0] / 1.25, xs[0] * 1.25], ys * 2
+    label = "speed of light" if chart.quantity is TIME else "measured roof"
+    value_words = f" {units.significant(ys[0])} {chart.unit}" if max(ys) <= min(ys) * 1.001 else ""
+    which = f" · {escape(run.environment.device.name)}" if len(chart.runs) > 1 else ""
+    figure.add_trace(
+        go.Scatter(
+            x=xs,
+            y=ys,
+            name=label + value_words + which,
+            mode="lines",
+            line=neutral_line(),
+            hovertext=[f"{label}: {units.significant(y)} {chart.unit}" for y in ys],
+            hoverinfo="text",
+        )
+    )
+
+
+def _add_failures(figure: go.Figure, failed: Sequence[_Drawn]) -> None:
+    """A row of crosses along the bottom, at the sizes that failed, in the colours of their variants."""
+    if not failed:
+        return
+    levels = {v: i for i, v in enumerate(dict.fromkeys(d.row.result.variant for d in failed))}
+    figure.add_trace(
+        go.Scatter(
+            x=[d.x for d in failed],
+            y=[0.03 + 0.045 * levels[d.row.result.variant] for d in failed],
+            yaxis="y2",
+            name="✕ failed",
+            mode="markers",
+            marker={
+                "symbol": "x",
+                "size": 9,
+                "color": [style_of(d.row.result.problem.op, d.row.result.variant).colour for d in failed],
+                "line": {"width": 1, "color": BAD},
+            },
+            customdata=[d.row.result.problem.key for d in failed],
+            hovertext=[d.words for d in failed],
+            hoverinfo="text",
+        )
+    )
+
+
+def _finish(figure: go.Figure, chart: _Chart, everything: Sequence[_Drawn]) -> None:
+    framed(figure, height=HEIGHT, x_title=_axis_title(chart), y_title=f"{chart.quantity.name}, {chart.unit}")
+    ticks, names = size_ticks([p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes])
+    figure.update_xaxes(type="log", tickvals=ticks, ticktext=names, showgrid=False)
+    drawn = [y for trace in figure.data if trace.yaxis != "y2" for y in trace.y if y]
+    failed = any(d.y is None and d.row.failure is not None for d in everything)
+    if not chart.quantity.logarithmic or not drawn:
+        figure.update_yaxes(rangemode="tozero")
+    else:
+        # Room below the lines for the row of crosses.
+        low, high = min(drawn) / (1.8 if failed else 1.25), max(drawn) * 1.25
+        levels, words = decade_ticks(low, high, 1.0)
+        figure.update_yaxes(type="log", range=[math.log10(low), math.log10(high)], tickvals=levels, ticktext=words)
+    figure.update_layout(
+        yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True, "type": "linear"}
+    )
+    _mark_cache(figure, chart)
+
+
+def _axis_title(chart: _Chart) -> str:
+    problems = problems_of(chart.runs)
+    op = catalogue().get(problems[0].op)
+    caption = next((a.caption for a in op.axes if a.name == chart.axis), "") if op else ""
+    tied = tied_axes(problems, chart.axis)
+    fixed = [a for a in problems[0].sizes if a not in tied and len({p.sizes.get(a) for p in problems}) == 1]
+    name = " = ".join(tied) + (f" ({caption})" if caption and len(tied) == 1 else "")
+    return escape(f"{name} · {size_words(problems[0], fixed)}" if fixed else name)
+
+
+def _mark_cache(figure: go.Figure, chart: _Chart) -> None:
+    """A dotted line where the problem's bytes fill the last cache; its name stands above the frame, on no line."""
+    run = chart.runs[0]
+    device = run.environment.device
+    points = [
+        Point(r.problem.sizes[chart.axis], r.cost.moved_bytes)
+        for r in run.results
+        if r.cost and chart.axis in r.problem.sizes
+    ]
+    boundary = cache_boundary(points, device.last_level_cache_bytes)
+    if boundary is None:
+        return
+    name = "L2" if device.kind == "cuda" else "last-level cache"
+    figure.add_vline(x=boundary, line={"color": NEUTRAL, "dash": "dot", "width": 1})
+    figure.add_annotation(
+        x=math.log10(boundary),  # On a log axis an annotation is placed by the exponent, a shape by the value.
+        y=1,
+        xref="x",
+        yref="paper",
+        yanchor="bottom",
+        showarrow=False,
+        text=f"{name} full, {units.size_bytes(device.last_level_cache_bytes)}",
+        font={"size": 11},
+    )

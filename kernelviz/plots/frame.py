@@ -1,0 +1,142 @@
+"""What all charts share: the frame, the axes, the words on hover, and the picture of nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from kernelviz.core import units
+from kernelviz.core.problem import Problem
+from kernelviz.core.run import Roof, Run
+from kernelviz.metrics.summary import STAGE_WORDS, Row, rows, time_words, trust_words, verdict_words
+from kernelviz.metrics.sweep import size_text, size_words
+from kernelviz.plots.styles import NEUTRAL, variant_words
+
+GRID = "rgba(124,135,132,0.22)"
+Runs = Run | Sequence[Run]
+MOST_SVG_POINTS = 1000
+"""Above this many points a trace, drawing by WebGL is faster than by SVG."""
+
+
+def listed(runs: Runs) -> tuple[Run, ...]:
+    return (runs,) if isinstance(runs, Run) else tuple(runs)
+
+
+def roofs_of(run: Run, roofs: Sequence[Roof] | None) -> tuple[Roof, ...]:
+    """The roofs given, else those that the run's machine had measured when the run was made."""
+    return tuple(run.environment.roofs if roofs is None else roofs)
+
+
+def table_of(run: Run, roofs: Sequence[Roof] | None) -> tuple[Row, ...]:
+    return rows(run, roofs_of(run, roofs))
+
+
+def framed(figure: go.Figure, *, height: int, x_title: str = "", y_title: str = "") -> go.Figure:
+    """Give a figure the common frame. Text takes the page's colour, so nothing here names one for it."""
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 12, "t": 24, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        hovermode="closest",
+        hoverlabel={"align": "left"},
+        legend={"orientation": "h", "x": 0, "y": -0.22, "yanchor": "top", "xanchor": "left", "title": {"text": ""}},
+        bargap=0.3,
+        dragmode=False,
+        uirevision="kept",
+    )
+    axis = {"gridcolor": GRID, "zeroline": False, "showline": False, "automargin": True, "title": {"standoff": 8}}
+    figure.update_xaxes(**axis)
+    figure.update_yaxes(**axis)
+    figure.update_xaxes(title_text=x_title)
+    figure.update_yaxes(title_text=y_title)
+    return figure
+
+
+def nothing(sentence: str, *, height: int) -> go.Figure:
+    """An empty frame with a sentence: what is missing and what to do."""
+    figure = framed(go.Figure(), height=height)
+    figure.update_xaxes(visible=False)
+    figure.update_yaxes(visible=False)
+    figure.add_annotation(text=escape(sentence), x=0.5, y=0.5, xref="paper", yref="paper", showarrow=False)
+    return figure
+
+
+def size_ticks(sizes: Sequence[int]) -> tuple[list[int], list[str]]:
+    """At most nine of the sizes as ticks, with their names; evenly chosen and always the last.
+
+    >>> size_ticks([1024, 4096])
+    ([1024, 4096], ['2¹⁰', '2¹²'])
+    """
+    ordered = sorted(set(sizes))
+    step = math.ceil(len(ordered) / 9)
+    kept = ordered[::-1][::step][::-1]
+    return kept, [size_text(s) for s in kept]
+
+
+def hover(run: Run, row: Row) -> str:
+    """The words over a point: what it is, its time, what that means, and why to trust it. Names are escaped."""
+    result = row.result
+    lines = [
+        f"<b>{escape(variant_words(result.variant))}</b>",
+        escape(f"{size_words(result.problem)} · {result.problem.dtype} · {run.environment.device.name}"),
+    ]
+    if row.failure is not None:
+        lines.append(f"✕ {escape(failure_words(row))}")
+    figure = row.figure or row.wrong_figure
+    if figure is not None:
+        lines.append(time_words(figure) + (" (of a wrong result)" if row.figure is None else ""))
+    if row.bandwidth_bytes_per_s is not None:
+        share = "" if row.efficiency is None else f" · {units.percent(row.efficiency)} of the measured roof"
+        rate = units.rate(row.rate_flop_per_s, "FLOP/s") if row.rate_flop_per_s else ""
+        lines.append(f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s)}{' · ' + rate if rate else ''}{share}")
+    if row.verdict is not None:
+        lines.append(f"{escape(verdict_words(row.verdict))}")
+    if figure is not None:
+        lines.append(escape(trust_words(result, figure)))
+    return "<br>".join(lines)
+
+
+def failure_words(row: Row, length: int = 90) -> str:
+    """A failure's stage and the beginning of its message, on one line."""
+    if row.failure is None:
+        return ""
+    message = " ".join(row.failure.message.split())
+    short = message if len(message) <= length else message[: length - 1] + "…"
+    return f"{STAGE_WORDS[row.failure.stage]}: {short}" if short else STAGE_WORDS[row.failure.stage]
+
+
+def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
+    """The variant, and with several runs also which run: by device where that tells them apart, else by title."""
+    name = escape(variant_words(variant))
+    if len(runs) < 2:
+        return name
+    devices = [r.environment.device.name for r in runs]
+    which = run.environment.device.name if len(set(devices)) == len(devices) else (run.title or run.id)
+    return f"{name} · {escape(which)}"
+
+
+def problems_of(runs: Sequence[Run]) -> list[Problem]:
+    """Every problem that has a result, once, in the order of the plans."""
+    found = {r.problem.key: r.problem for run in runs for r in run.results}
+    planned = [p for run in runs for p in run.plan.problems if p.key in found]
+    return list({p.key: p for p in (*planned, *found.values())}.values())
+
+
+def neutral_line(dash: str = "dash", width: float = 1.5) -> dict[str, object]:
+    return {"color": NEUTRAL, "dash": dash, "width": width}
+
+
+def decade_ticks(low: float, high: float, scale: float) -> tuple[list[float], list[str]]:
+    """Ticks at 1, 2 and 5 of each decade between two values (1 alone over more than three decades), in units of `scale`.
+
+    >>> decade_ticks(0.4e12, 6e12, 1e12)
+    ([500000000000.0, 1000000000000.0, 2000000000000.0, 5000000000000.0], ['0.5', '1', '2', '5'])
+    """
+    steps = (1, 2, 5) if high / low < 1e3 else (1,)
+    exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = [step * 10.0**e for e in exponents for step in steps if low <= step * 10.0**e <= high]
+    return found, [f"{value / scale:g}" for value in found]

@@ -1,0 +1,83 @@
+"""One colour and one marker for each variant, the same in every chart, on every page, on every machine.
+
+A variant that the catalogue knows is drawn by its place on the op's ladder. Any other (a plug-in's, another tool's) gets
+a place by its name, among those that the ladder leaves free, so that adding one never repaints the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from kernelviz.ops import catalogue
+
+# Ten colours with a contrast of at least 3:1 to white and to #0F1413 (WCAG 2.2, 1.4.11), so that one figure serves the
+# light and the dark page. Neighbours differ in hue and in lightness.
+COLOURS = (
+    "#4C78A8",
+    "#D9730D",
+    "#3D9A5B",
+    "#B0589E",
+    "#DC4A4A",
+    "#2697A3",
+    "#96704F",
+    "#8E8A1E",
+    "#8A6FD1",
+    "#7C8784",
+)
+MARKERS = (
+    "circle",
+    "square",
+    "diamond",
+    "triangle-up",
+    "star",
+    "pentagon",
+    "triangle-down",
+    "hexagram",
+    "hourglass",
+    "bowtie",
+    "cross",
+    "star-square",
+)
+NEUTRAL = "#7C8784"
+"""Roofs, boundaries and frames: readable on both backgrounds, and no variant's attention-seeker."""
+BAD = "#DC4A4A"
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a variant is drawn."""
+
+    colour: str
+    marker: str
+
+
+@lru_cache(maxsize=1)
+def _ladders() -> dict[str, tuple[str, ...]]:
+    return {op.name: tuple(v.name for v in op.variants) for op in catalogue().values()}
+
+
+def style_of(op: str, variant: str) -> Style:
+    """The variant's colour and marker.
+
+    >>> style_of("add", "torch_eager") == style_of("add", "torch_eager"), style_of("no_such_op", "mine").marker in MARKERS
+    (True, True)
+    """
+    ladder = _ladders().get(op, ())
+    if variant in ladder:
+        place = ladder.index(variant)
+        return Style(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)])
+    number = int.from_bytes(hashlib.sha256(variant.encode()).digest()[:8], "big")
+    colours = COLOURS[len(ladder) :] or COLOURS
+    markers = MARKERS[len(ladder) :] or MARKERS
+    return Style(colours[number % len(colours)], markers[(number // len(colours)) % len(markers)])
+
+
+def variant_words(variant: str) -> str:
+    """The name as people read it.
+
+    >>> variant_words("triton_block")
+    'triton block'
+    """
+    return variant.replace("_", " ").strip() or variant

@@ -1,0 +1,194 @@
+"""The plan as the page's widgets hold it: text and names, always complete, checked against what this machine offers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from kernelviz.bench import Bench
+from kernelviz.core.errors import UsageError
+from kernelviz.core.problem import Method, Plan, Problem
+from kernelviz.core.run import Run
+from kernelviz.core.sizes import expand, written
+from kernelviz.ops import Op, Variant
+
+SizesFrom = Literal["values", "preset", "sweep"]
+DATA = ("normal", "uniform", "zeros", "small_integers", "one_value")
+BUDGET_S = (0.05, 60.0)
+FIRST = "rmsnorm"
+"""The op that a first visit shows: memory-bound, on every CPU, and fusing it visibly pays."""
+MOST_VISIBLE = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Form:
+    """A plan as text. `sizes` has every axis; with a preset they are the preset's."""
+
+    device: str
+    op: str
+    variants: tuple[str, ...]
+    dtype: str
+    compute: str | None
+    sizes_from: SizesFrom
+    preset: str | None
+    sizes: Mapping[str, str]
+    budget_s: float
+    data: str
+    baseline: str
+
+    def plan(self, bench: Bench) -> Plan:
+        """The checked plan. Errors: UsageError, with the field and what instead."""
+        return bench.plan(
+            self.op,
+            sizes=dict(self.sizes),
+            variants=self.variants,
+            dtype=self.dtype,
+            compute=self.compute,
+            data=self.data,
+            baseline=self.baseline,
+            device=self.device,
+        )
+
+    @property
+    def method(self) -> Method:
+        return Method(budget_s=self.budget_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A variant on the form: can it be picked, and if not, why."""
+
+    variant: Variant
+    reason: str
+
+    @property
+    def usable(self) -> bool:
+        return not self.reason
+
+
+def choices(bench: Bench, op: Op, device_id: str, dtype: str, compute: str | None) -> tuple[Choice, ...]:
+    """Every variant in ladder order; one that this machine or its own limits exclude comes with the reason."""
+    sample = Problem(op=op.name, sizes=dict.fromkeys(op.axis_names, 1), dtype=dtype, compute=compute)
+    return tuple(
+        Choice(o.variant, o.variant.refuses(sample) or ("" if o.available else o.reason or "not available here"))
+        for o in bench.offers(op.name, device_id)
+    )
+
+
+def default_sizes(bench: Bench, op: Op, device_id: str) -> dict[str, str]:
+    """The sweep that the op offers first on that device."""
+    on_cpu = bench.device(device_id).kind == "cpu"
+    return {a.name: a.cpu_default if on_cpu else a.default for a in op.axes}
+
+
+def default_form(bench: Bench, op_name: str | None = None, device_id: str | None = None) -> Form:
+    """Everything that a first visit would choose, for the op and device given."""
+    ops = bench.ops()
+    op = ops[op_name or (FIRST if FIRST in ops else next(iter(ops)))]
+    device = device_id or bench.default_device()
+    dtype = op.dtypes[0]
+    compute = next(iter(op.computes.get(dtype, ())), None)
+    variants = default_variants(choices(bench, op, device, dtype, compute), op)
+    return Form(
+        device=device,
+        op=op.name,
+        variants=variants,
+        dtype=dtype,
+        compute=compute,
+        sizes_from="sweep",
+        preset=None,
+        sizes=default_sizes(bench, op, device),
+        budget_s=Method().budget_s,
+        data="normal",
+        baseline=default_baseline(op, variants),
+    )
+
+
+def default_variants(offered: Sequence[Choice], op: Op) -> tuple[str, ...]:
+    """The op's first choice where usable; else the first usable ones."""
+    usable = [c.variant.name for c in offered if c.usable]
+    return tuple(n for n in op.first if n in usable) or tuple(usable[:MOST_VISIBLE])
+
+
+def default_baseline(op: Op, variants: Sequence[str]) -> str:
+    return op.baseline if op.baseline in variants or not variants else variants[0]
+
+
+def reconciled(form: Form, before: Form, bench: Bench) -> Form:
+    """`form` after one widget changed from `before`: what no longer fits is replaced by a default, the rest is kept."""
+    op = bench.ops()[form.op]
+    if form.op != before.op:
+        kept = form.dtype if form.dtype in op.dtypes else op.dtypes[0]
+        form = replace(default_form(bench, form.op, form.device), dtype=kept, budget_s=form.budget_s, data=form.data)
+    elif form.device != before.device and dict(form.sizes) == default_sizes(bench, op, before.device):
+        form = replace(form, sizes=default_sizes(bench, op, form.device))
+    computes = op.computes.get(form.dtype, ())
+    if form.compute not in computes:
+        form = replace(form, compute=computes[0] if computes else None)
+    form = _with_sizes(form, before, op, bench)
+    offered = choices(bench, op, form.device, form.dtype, form.compute)
+    usable = {c.variant.name for c in offered if c.usable}
+    kept_variants = tuple(v for v in form.variants if v in usable)
+    if not kept_variants and form.variants:
+        kept_variants = default_variants(offered, op)
+    baseline = form.baseline if form.baseline in kept_variants else default_baseline(op, kept_variants)
+    return replace(form, variants=kept_variants, baseline=baseline)
+
+
+def _with_sizes(form: Form, before: Form, op: Op, bench: Bench) -> Form:
+    presets = {p.name: p for p in op.presets}
+    if form.sizes_from == "preset" and presets:
+        chosen = presets.get(form.preset or "", op.presets[0])
+        return replace(form, preset=chosen.name, sizes={a: chosen.sizes[a] for a in op.axis_names})
+    if form.sizes_from == before.sizes_from or form.op != before.op:
+        mode: SizesFrom = "sweep" if form.sizes_from == "preset" else form.sizes_from
+        return replace(form, preset=None, sizes_from=mode)
+    if form.sizes_from == "sweep":
+        return replace(form, preset=None, sizes=default_sizes(bench, op, form.device))
+    return replace(form, preset=None, sizes=_largest(op, before.sizes))
+
+
+def _largest(op: Op, sizes: Mapping[str, str]) -> dict[str, str]:
+    """The last problem of a sweep, as plain values."""
+    try:
+        last = expand(op.axis_names, sizes)[-1]
+    except UsageError:
+        return dict(sizes)
+    return {a: str(last[a]) for a in op.axis_names}
+
+
+def sizes_from(sizes: Mapping[str, str]) -> SizesFrom:
+    """Values when every axis is a list of numbers, else a sweep.
+
+    >>> sizes_from({"n": "64, 128"}), sizes_from({"n": "2^10..2^12"})
+    ('values', 'sweep')
+    """
+    return "values" if all(t.replace(",", "").replace(" ", "").isdigit() for t in sizes.values()) else "sweep"
+
+
+def form_of(run: Run, bench: Bench) -> Form | None:
+    """The form that asks for a stored run again; None when this installation does not have its op.
+
+    A device that is not here becomes the default one; variants that are not here are left out.
+    """
+    op = bench.ops().get(run.plan.op)
+    if op is None or not run.plan.problems:
+        return None
+    device = run.plan.device if run.plan.device in {d.id for d in bench.devices()} else bench.default_device()
+    first = run.plan.problems[0]
+    texts = written(op.axis_names, [p.sizes for p in run.plan.problems]) or default_sizes(bench, op, device)
+    form = Form(
+        device=device,
+        op=op.name,
+        variants=run.plan.variants,
+        dtype=first.dtype if first.dtype in op.dtypes else op.dtypes[0],
+        compute=first.compute,
+        sizes_from=sizes_from(texts),
+        preset=None,
+        sizes=texts,
+        budget_s=run.method.budget_s,
+        data=first.data,
+        baseline=run.plan.baseline,
+    )
+    return reconciled(form, form, bench)

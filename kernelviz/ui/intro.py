@@ -1,0 +1,62 @@
+"""What a page says when there is nothing to show yet, or when what was asked for is not here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from kernelviz.bench import RunSummary
+from kernelviz.plots.styles import variant_words
+from kernelviz.ui.form import Form
+from kernelviz.ui.text import plain, when
+
+
+def first_visit(form: Form, recent: Sequence[RunSummary]) -> bool:
+    """Three lines and one button; True when it was pressed."""
+    with st.container(border=True, key="first_visit"):
+        st.markdown(
+            "**kernelviz measures kernel variants on this machine, live, and checks that each is right.**  \n"
+            f"Ready to run: {plain(form.op)} in {plain(form.dtype)} by "
+            f"{', '.join(plain(variant_words(v)) for v in form.variants)}; change it on the left.  \n"
+            "You will see time, bandwidth and distance to the roof, each with its interval. Compiled variants arrive later."
+        )
+        pressed = st.button(
+            "Run", key="first_run", type="primary", icon=":material/play_arrow:", disabled=not form.variants
+        )
+    recent_runs(recent)
+    return pressed
+
+
+def unknown_run(run_id: str, recent: Sequence[RunSummary]) -> None:
+    """Says where runs live, and offers those that are here."""
+    st.subheader("This run is not here")
+    st.text(f"Run {run_id!r} is not in the database of this machine.")
+    st.markdown(
+        "Runs live in the database of the machine that measured them; `kernelviz device` prints its path. "
+        "Ask the owner of the link for the address of their server, or for the document: "
+        "`kernelviz run … --save FILE` writes it, `kernelviz import FILE` brings it here."
+    )
+    if st.button("Measure it here instead", key="forget_run", icon=":material/arrow_back:"):
+        st.query_params.clear()
+        st.rerun()
+    recent_runs(recent)
+
+
+def recent_runs(recent: Sequence[RunSummary]) -> None:
+    """Links to the newest runs of this server."""
+    if not recent:
+        return
+    st.markdown("##### Latest runs here")
+    with st.container(gap="xxsmall", key="recent"):
+        for run in recent:
+            if st.button(plain(_line(run)), key=f"open_{run.id}", type="tertiary", icon=":material/monitoring:"):
+                st.query_params.from_dict({"run": run.id})
+                st.rerun()
+
+
+def _line(run: RunSummary) -> str:
+    failed = f", {run.failed} failed" if run.failed else ""
+    cases = f"{run.done} of {run.cases} cases{failed}"
+    named = f"{run.title} · " if run.title else ""
+    return f"{named}{run.op} · {run.device} · {cases} · {run.status} · {when(run.created_at)}"

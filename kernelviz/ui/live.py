@@ -1,0 +1,173 @@
+"""A run as it goes: a bar and a line for each case in hand, fed by server-sent events, without rerunning the page.
+
+The page reruns once a while when cases are done, to redraw its figures. Where EventSource does not get through (some
+proxies), a fragment that asks each second takes over.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from kernelviz.bench import Bench, Progress
+from kernelviz.core.errors import UnknownRun
+from kernelviz.ui import session
+from kernelviz.ui.routes import events_path
+from kernelviz.ui.text import plain
+
+ENDED = ("finished", "cancelled", "interrupted")
+
+_HTML = """
+<div class="live" role="status" aria-live="polite">
+  <div class="head"><progress max="1" value="0" aria-label="cases done"></progress><span class="count"></span></div>
+  <div class="note"></div>
+  <ul class="cases"></ul>
+</div>
+"""
+
+_CSS = """
+.live { font-family: var(--st-font); color: var(--st-text-color); font-size: 0.92rem; }
+.head { display: flex; align-items: center; gap: 0.8rem; }
+progress { flex: 1; height: 0.5rem; accent-color: var(--st-primary-color); min-width: 4rem; }
+.count { white-space: nowrap; font-variant-numeric: tabular-nums; }
+.note { opacity: 0.75; min-height: 1.2em; overflow-wrap: anywhere; }
+ul { list-style: none; margin: 0.1rem 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.3rem 0.5rem; }
+li { border: 1px solid var(--st-border-color); border-radius: 0.4rem; padding: 0.1rem 0.5rem;
+     font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+li.compiling { border-style: dashed; }
+li b { font-weight: 600; }
+"""
+
+# Words from events are set as textContent only. One EventSource lives as long as its run is shown, across reruns.
+_JS = """
+const shown = new WeakMap();
+const REDRAW_MS = 800;
+
+function follow(root, data, setTriggerValue) {
+  const bar = root.querySelector("progress"), count = root.querySelector(".count");
+  const note = root.querySelector(".note"), list = root.querySelector(".cases");
+  const cases = new Map();
+  let last = 0, timer = null, errors = 0;
+
+  function enter(key, step) {
+    const had = cases.get(key);
+    if (had && had.step === step) return;
+    const item = had ? had.item : list.appendChild(document.createElement("li"));
+    item.className = step;
+    cases.set(key, { item, step, since: performance.now() });
+    tick();
+  }
+  function leave(key) {
+    const had = cases.get(key);
+    if (had) { had.item.remove(); cases.delete(key); }
+  }
+  function tick() {
+    for (const [key, c] of cases) {
+      const seconds = (performance.now() - c.since) / 1000;
+      const name = document.createElement("b");
+      name.textContent = c.step;
+      c.item.replaceChildren(name, " " + key.replace(" | ", " \\u00b7 ") +
+        (seconds >= 0.5 ? " \\u00b7 " + seconds.toFixed(1) + " s" : ""));
+    }
+  }
+  function counts(m) {
+    bar.max = Math.max(m.total, 1); bar.value = m.done;
+    const failed = m.failed ? ", " + m.failed + " failed" : "";
+    count.textContent = m.total ? m.done + " of " + m.total + " cases done" + failed : m.status;
+    if (m.status === "queued") {
+      note.textContent = m.ahead ? "Queued, " + m.ahead + (m.ahead === 1 ? " problem" : " problems") + " before yours" :
+        "Queued, next in line";
+    }
+  }
+  function redraw(at_once) {
+    if (timer) { if (!at_once) return; clearTimeout(timer); timer = null; }
+    const wait = at_once ? 0 : Math.max(0, REDRAW_MS - (performance.now() - last));
+    timer = setTimeout(() => { timer = null; last = performance.now(); setTriggerValue("redraw", Date.now()); }, wait);
+  }
+
+  counts(data);
+  if (data.message) note.textContent = data.message;
+  for (const s of data.steps) enter(s.key, s.step);
+  const clock = setInterval(tick, 100);
+  const source = new EventSource(data.url);
+  source.onopen = () => { errors = 0; };
+  source.onmessage = (e) => {
+    const m = JSON.parse(e.data);
+    counts(m);
+    if (m.kind === "step") { enter(m.case, m.step); note.textContent = ""; }
+    if (m.kind === "done") {
+      leave(m.case);
+      note.textContent = m.case.replace(" | ", " \\u00b7 ") + ": " + m.words;
+      redraw(false);
+    }
+    if (m.kind === "busy" || m.kind === "starting" || m.kind === "roof") note.textContent = m.words;
+    if (m.kind === "ended") { stop(); redraw(true); }
+  };
+  source.onerror = () => {
+    errors += 1;
+    if (source.readyState === EventSource.CLOSED || errors > 5) { stop(); setTriggerValue("lost", Date.now()); }
+  };
+  function stop() { source.close(); clearInterval(clock); }
+  return { run: data.run, stop };
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  const before = shown.get(parentElement);
+  if (before && before.run === data.run) return before.stop;
+  if (before) before.stop();
+  const now = follow(parentElement, data, setTriggerValue);
+  shown.set(parentElement, now);
+  return now.stop;
+}
+"""
+
+_progress = st.components.v2.component("kernelviz_live", html=_HTML, css=_CSS, js=_JS)
+
+
+def following(run_id: str, progress: Progress, key: str) -> None:
+    """Draw the run's progress and keep it up to date; the page reruns when something is done."""
+    if st.session_state.get("polling"):
+        _asking(run_id, key)
+        return
+    _progress(
+        key=key,
+        data={
+            "run": run_id,
+            "url": f"{events_path(run_id)}?after={progress.sequence}",
+            "status": progress.status,
+            "done": progress.done,
+            "failed": progress.failed,
+            "total": progress.total,
+            "ahead": progress.ahead,
+            "message": progress.message,
+            "steps": [{"key": case, "step": step.step} for case, step in progress.steps.items()],
+        },
+        on_redraw_change=lambda: None,
+        on_lost_change=_ask_instead,
+    )
+
+
+def _ask_instead() -> None:
+    st.session_state["polling"] = True
+
+
+def _asking(run_id: str, key: str) -> None:
+    @st.fragment(run_every="1s", key=f"{key}_asking")
+    def asking() -> None:
+        progress: Progress = session.bench().progress(run_id)
+        words = " · ".join(f"{s.step} {plain(c)}" for c, s in progress.steps.items()) or plain(progress.message)
+        share = progress.done / progress.total if progress.total else 0.0
+        st.progress(min(share, 1.0), text=f"{progress.done} of {progress.total} cases done · {words}")
+        if progress.sequence != st.session_state.get("asked_sequence"):
+            st.session_state["asked_sequence"] = progress.sequence
+            st.rerun()
+
+    asking()
+
+
+def state(bench: Bench, run_id: str) -> Progress | None:
+    """Where the run stands; None when this server does not have it."""
+    try:
+        return bench.progress(run_id)
+    except UnknownRun:
+        return None

@@ -1,0 +1,60 @@
+"""The entry script: page config, the gate, and navigation. Every page runs through here, so nothing is guarded twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+import kernelviz
+from kernelviz.core.errors import KernelvizError
+from kernelviz.ui import session
+from kernelviz.ui.text import plain
+
+_PACKAGE = Path(kernelviz.__file__).parent
+# A file of our own: Streamlit fetches the picture of a named icon from the internet.
+_ICON = Path(__file__).with_name("icon.svg")
+_CSS = """
+<style>
+.st-key-tiles [data-testid="stMetricValue"] > div { white-space: normal; overflow-wrap: anywhere; line-height: 1.2; }
+.st-key-tiles [data-testid="stMetricDelta"] :is(div, p) { white-space: normal; overflow-wrap: anywhere; }
+.st-key-strip p { font-size: 0.9rem; }
+.st-key-tiles [data-testid="stMetricLabel"] :is(div, p) { white-space: normal; }
+.st-key-sidebar_title { margin: -3.2rem 0 -1rem; }
+.st-key-excluded { opacity: 0.75; }
+/* Tiles two by two on a phone; columns would stand one below the other. */
+@media (max-width: 640px) {
+  .st-key-tiles [data-testid="stHorizontalBlock"] { flex-wrap: wrap; gap: 0.5rem; }
+  .st-key-tiles [data-testid="stColumn"] { min-width: calc(50% - 0.5rem); flex: 1 1 calc(50% - 0.5rem); }
+  .st-key-tiles [data-testid="stMetricValue"] { font-size: 1.2rem; }
+}
+</style>
+"""
+
+
+def pages_folder() -> Path:
+    """Where the pages are: beside the package in a checkout, inside it in a wheel."""
+    installed = _PACKAGE / "_site" / "pages"
+    return installed if installed.is_dir() else _PACKAGE.parent / "pages"
+
+
+def main() -> None:
+    st.set_page_config(page_title="kernelviz", page_icon=_ICON, layout="wide")
+    st.html(_CSS)
+    page = st.navigation(
+        [st.Page(pages_folder() / "bench.py", title="Bench", default=True)],
+        position="hidden",
+    )
+    try:
+        session.bench()
+    except KernelvizError as error:
+        st.error("kernelviz cannot start here.", icon=":material/error:")
+        st.text(str(error))
+        st.stop()
+    try:
+        page.run()
+    except KernelvizError as error:
+        st.error(plain(error), icon=":material/error:")
+
+
+main()

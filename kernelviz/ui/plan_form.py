@@ -1,0 +1,250 @@
+"""The sidebar: what to measure. Its widgets hold a `Form`, which a link can seed and which the page's address repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import cast
+
+import streamlit as st
+
+from kernelviz.bench import Bench
+from kernelviz.core.errors import UsageError
+from kernelviz.core.problem import Plan
+from kernelviz.ops import Op
+from kernelviz.plots.styles import variant_words
+from kernelviz.ui import link
+from kernelviz.ui.form import BUDGET_S, DATA, Choice, Form, SizesFrom, choices, form_of, reconciled
+from kernelviz.ui.text import plain
+
+_SIZE_HELP = (
+    "A number (4096, 2^20), a list (64,128), a sweep that doubles (2^10..2^24) or steps (128..1024:128), "
+    "or an expression of other axes (2^27/n)."
+)
+_FORM, _WRITTEN, _RUN, _COMPLAINTS = "form", "written", "run_id", "complaints"
+
+
+def opened(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
+    """Take the address into the session before any widget exists; returns the run that it names and what was wrong with it.
+
+    The address counts when it is not the one that this page wrote itself: a link, a typed change, or the browser's Back.
+    """
+    params = {k: v for k, v in st.query_params.to_dict().items() if k not in link.VIEW}
+    if _FORM not in st.session_state or params != st.session_state.get(_WRITTEN):
+        asked = link.read(params, bench)
+        form = asked.form
+        if asked.run_id is not None and set(params) == {"run"}:
+            form = _form_of_run(bench, asked.run_id) or form
+        st.session_state[_FORM] = form
+        st.session_state[_RUN] = asked.run_id
+        st.session_state[_COMPLAINTS] = asked.complaints
+        _seed(form)
+    else:
+        before: Form = st.session_state[_FORM]
+        form = reconciled(_from_widgets(before, bench), before, bench)
+        if form != before:
+            st.session_state[_COMPLAINTS] = ()
+        st.session_state[_FORM] = form
+        _seed(form)
+    remember(st.session_state[_RUN])
+    return st.session_state[_RUN], st.session_state[_COMPLAINTS]
+
+
+def current() -> Form:
+    """The form as it stands."""
+    form: Form = st.session_state[_FORM]
+    return form
+
+
+def remember(run_id: str | None) -> None:
+    """Write form and run into the address."""
+    st.session_state[_RUN] = run_id
+    params = link.write(st.session_state[_FORM], run_id)
+    st.session_state[_WRITTEN] = params
+    present = st.query_params.to_dict()
+    for name in present.keys() - params.keys() - set(link.VIEW):
+        del st.query_params[name]
+    changed = {n: v for n, v in params.items() if present.get(n) != v}
+    if changed:
+        st.query_params.update(changed)
+
+
+def _form_of_run(bench: Bench, run_id: str) -> Form | None:
+    try:
+        return form_of(bench.load(run_id), bench)
+    except Exception:  # The page itself says what is wrong with the run; the form then shows the defaults.
+        return None
+
+
+def _seed(form: Form) -> None:
+    values: dict[str, object] = {
+        "op": form.op,
+        "variants": list(form.variants),
+        "dtype": form.dtype,
+        "sizes_from": form.sizes_from,
+        "budget": form.budget_s,
+        "device": form.device,
+        "data": form.data,
+        "baseline": form.baseline,
+        **{_size_key(form.op, axis): text for axis, text in form.sizes.items()},
+    }
+    if form.compute is not None:
+        values["compute"] = form.compute
+    if form.preset is not None:
+        values["preset"] = form.preset
+    for key, value in values.items():
+        if st.session_state.get(key) != value:
+            st.session_state[key] = value
+
+
+def _size_key(op: str, axis: str) -> str:
+    return f"size_{op}_{axis}"
+
+
+def _from_widgets(before: Form, bench: Bench) -> Form:
+    """The form as the widgets have it now; what a widget does not hold stays as it was."""
+    held = st.session_state
+    op: str = held.get("op") or before.op
+    sizes: Mapping[str, str] = before.sizes
+    if op == before.op:
+        sizes = {a: str(held.get(_size_key(op, a), t)) for a, t in before.sizes.items()}
+    return replace(
+        before,
+        device=held.get("device") or before.device,
+        op=op,
+        variants=_in_ladder_order(bench.ops()[op], held.get("variants", before.variants)),
+        dtype=held.get("dtype") or before.dtype,
+        compute=held.get("compute", before.compute),
+        sizes_from=cast(SizesFrom, held.get("sizes_from") or before.sizes_from),
+        preset=held.get("preset", before.preset),
+        sizes=sizes,
+        budget_s=float(held.get("budget") or before.budget_s),
+        data=held.get("data") or before.data,
+        baseline=held.get("baseline") or before.baseline,
+    )
+
+
+def _in_ladder_order(op: Op, names: object) -> tuple[str, ...]:
+    picked = set(cast("list[str]", names or []))
+    return tuple(v.name for v in op.variants if v.name in picked)
+
+
+def sidebar(bench: Bench) -> tuple[Plan, Form] | None:
+    """Draw the form; the plan and its form when Run was pressed."""
+    form = current()
+    ops = bench.ops()
+    op = ops[form.op]
+    with st.sidebar:
+        with st.container(key="sidebar_title"):
+            st.markdown("##### kernelviz · what to measure")
+        st.selectbox("Op", list(ops), key="op", format_func=lambda n: f"{n} · {ops[n].family}", help=plain(op.summary))
+        st.caption(plain(op.formula))
+        offered = choices(bench, op, form.device, form.dtype, form.compute)
+        _variants(offered, form)
+        _precision(op, form)
+        _sizes(op, form)
+        _method(bench, form)
+        return _run(bench, form)
+
+
+def _variants(offered: tuple[Choice, ...], form: Form) -> None:
+    usable = {c.variant.name: c.variant for c in offered if c.usable}
+    st.pills(
+        "Variants", list(usable), selection_mode="multi", key="variants", format_func=lambda n: plain(variant_words(n))
+    )
+    excluded: dict[str, list[str]] = {}
+    for choice in offered:
+        if not choice.usable:
+            excluded.setdefault(choice.reason, []).append(choice.variant.name)
+    if excluded:
+        with st.container(horizontal=True, gap="xsmall", key="excluded"):
+            for reason, names in excluded.items():
+                for name in names:
+                    st.badge(plain(variant_words(name)), color="gray", icon=":material/block:", help=plain(reason))
+        for reason, names in excluded.items():
+            listed = ", ".join(plain(variant_words(n)) for n in names)
+            st.caption(f"Not here: {listed} – {plain(reason)}")
+
+
+def _precision(op: Op, form: Form) -> None:
+    computes = op.computes.get(form.dtype, ())
+    left, right = st.columns(2)
+    left.selectbox("dtype", op.dtypes, key="dtype")
+    if computes:
+        right.selectbox(
+            "Compute",
+            computes,
+            key="compute",
+            help="Precision of the arithmetic: ieee keeps fp32, tf32 rounds the inputs.",
+        )
+    else:
+        right.selectbox("Input data", DATA, key="data", format_func=lambda n: n.replace("_", " "))
+
+
+def _sizes(op: Op, form: Form) -> None:
+    modes = ["values", "preset", "sweep"] if op.presets else ["values", "sweep"]
+    st.segmented_control("Sizes", modes, key="sizes_from", required=True)
+    if form.sizes_from == "preset":
+        presets = {p.name: p for p in op.presets}
+        st.selectbox(
+            "Model", list(presets), key="preset", format_func=lambda n: presets[n].caption, label_visibility="collapsed"
+        )
+        st.caption(plain(" · ".join(f"{a} = {t}" for a, t in form.sizes.items())))
+        return
+    for axis in op.axes:
+        st.text_input(plain(f"{axis.name} ({axis.caption})"), key=_size_key(op.name, axis.name), help=_SIZE_HELP)
+
+
+def _method(bench: Bench, form: Form) -> None:
+    with st.expander("Method", key="method_expander"):
+        low, high = BUDGET_S
+        st.number_input(
+            "Budget a case, s", min_value=low, max_value=high, step=0.25, key="budget",
+            help="The most measuring time that a case may take; it ends sooner when its interval is narrow enough.",
+        )  # fmt: skip
+        if form.variants:
+            st.selectbox(
+                "Baseline",
+                form.variants,
+                key="baseline",
+                format_func=variant_words,
+                help="Speed-ups divide by its time.",
+            )
+        if bench.ops()[form.op].computes.get(form.dtype):
+            st.selectbox("Input data", DATA, key="data", format_func=lambda n: n.replace("_", " "))
+        devices = {d.id: d for d in bench.devices()}
+        st.selectbox("Device", list(devices), key="device", format_func=lambda n: f"{n} · {devices[n].name}")
+
+
+def _run(bench: Bench, form: Form) -> tuple[Plan, Form] | None:
+    plan, wrong = None, ""
+    try:
+        plan = form.plan(bench) if form.variants else None
+        wrong = "" if plan else "Choose at least one variant."
+    except UsageError as error:
+        wrong = str(error)
+    pressed = st.button(
+        "Run", key="run", type="primary", width="stretch", disabled=plan is None, icon=":material/play_arrow:"
+    )
+    if plan is None:
+        st.error(plain(wrong), icon=":material/edit:")
+        return None
+    st.caption(estimate_words(plan, form, waiting(bench, form.device)))
+    return (plan, form) if pressed else None
+
+
+def estimate_words(plan: Plan, form: Form, ahead: int | None) -> str:
+    """How much work the plan is: cases, the most measuring time, and who is before."""
+    cases = len(plan.cases())
+    most_s = cases * form.budget_s
+    time = f"{most_s:.0f} s" if most_s < 90 else f"{most_s / 60:.0f} min"
+    queue = {None: "", 0: " · nothing queued before you"}.get(ahead, f" · {ahead} queued before you")
+    return f"{cases} case{'s' if cases != 1 else ''} · at most {time} of measuring, compiling apart{queue}"
+
+
+def waiting(bench: Bench, device_id: str) -> int | None:
+    """Problems that wait for the device or are on it, None when the bench does not say."""
+    devices = bench.health().get("devices")
+    state = devices.get(device_id) if isinstance(devices, dict) else None
+    queued = state.get("queued") if isinstance(state, dict) else None
+    return queued if isinstance(queued, int) else None

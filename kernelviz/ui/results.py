@@ -1,0 +1,164 @@
+"""A run on the page: its state while it goes, four tiles, linked charts, and the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from kernelviz import plots
+from kernelviz.bench import Bench, Progress
+from kernelviz.core.problem import Problem
+from kernelviz.core.run import Roof, Run
+from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows, summary
+from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
+from kernelviz.plots.styles import variant_words
+from kernelviz.ui import live, table, tiles
+from kernelviz.ui.text import plain, when
+
+_SHOW = {"bandwidth": plots.bandwidth_by_size, "rate": plots.rate_by_size, "time": plots.latency_by_size}
+_CHART = {"displayModeBar": False, "scrollZoom": False}
+
+
+def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof]) -> None:
+    """Everything about a run, in the order in which one asks."""
+    _heading(run, progress)
+    if progress is not None and progress.status not in live.ENDED:
+        _going(bench, run, progress)
+    found = rows(run, roofs)
+    tiles.show(summary(found), run.plan)
+    if not found:
+        st.caption("Figures appear here as soon as the first case is done; compiled variants arrive later.")
+        return
+    problem, against = _charts(run, found, roofs)
+    _at_one_size(run, problem, roofs)
+    _tables(run, found, against)
+
+
+def _heading(run: Run, progress: Progress | None) -> None:
+    first = run.plan.problems[0]
+    parts = [run.plan.op, first.dtype, *([first.compute] if first.compute else []), first.direction]
+    status = progress.status if progress is not None else run.status
+    said = f"{when(run.created_at)} · baseline {variant_words(run.plan.baseline)}"
+    if first.data != "normal":
+        said += f" · {first.data.replace('_', ' ')} data"
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heading"):
+        st.markdown(f"#### {plain(', '.join(parts))}", width="content")
+        st.caption(plain(f"{run.title + ' · ' if run.title else ''}{said}"), width="content")
+        if status in ("cancelled", "interrupted"):
+            st.badge(status, color="orange", icon=":material/pause_circle:")
+
+
+def _going(bench: Bench, run: Run, progress: Progress) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="top", key="going"):
+        with st.container(key="going_bar"):
+            live.following(run.id, progress, key="live_run")
+        if st.button("Cancel", key="cancel", icon=":material/stop_circle:", help="Ends after the block in hand."):
+            bench.cancel(run.id)
+
+
+def _charts(run: Run, found: Sequence[Row], roofs: Sequence[Roof]) -> tuple[Problem, str | None]:
+    problems = list({r.result.problem.key: r.result.problem for r in found}.values())
+    axis = swept_axis(problems)
+    left, right = st.columns([1.15, 1], gap="medium")
+    with left:
+        with st.container(horizontal=True, gap="small", key="view"):
+            chosen = st.segmented_control(
+                "Draw",
+                list(_SHOW),
+                default="rate" if by_rate(found) else "bandwidth",
+                key="show",
+                required=True,
+                label_visibility="collapsed",
+                bind="query-params",
+            )
+            axis = _against(problems, axis)
+        figure = _SHOW[chosen or "time"](run, roofs=roofs, axis=axis)
+        event = st.plotly_chart(
+            figure, key="by_size", on_select="rerun", selection_mode="points", config=_CHART,
+            alt=f"{chosen} of each variant by size, with 95 % intervals; the same figures are in the table below",
+        )  # fmt: skip
+    with right:
+        problem = _size_choice(problems, axis, event)
+        st.plotly_chart(
+            plots.rate_by_intensity(run, problem, roofs=roofs), key="roofline", config=_CHART,
+            alt=f"Roofline at {size_words(problem)}: each variant's share of the measured roof",
+        )  # fmt: skip
+    return problem, axis
+
+
+def _against(problems: Sequence[Problem], axis: str | None) -> str | None:
+    if axis is None or not others(problems[0], problems, axis):
+        return axis  # The other axes follow from this one: drawing against them would show the same again.
+    free = [a for a in varying_axes(problems) if a == axis or a not in tied_axes(problems, axis)]
+    return st.selectbox(
+        "Against",
+        free,
+        index=free.index(axis) if axis in free else 0,
+        key="against",
+        label_visibility="collapsed",
+        format_func=lambda a: f"by {a}",
+        bind="query-params",
+        width=110,
+    )
+
+
+def _size_choice(problems: Sequence[Problem], axis: str | None, event: Any) -> Problem:
+    """The size of the roofline and the bars: chosen in the box, or by a click on a point of the chart."""
+    names = {_size_name(p): p for p in problems}
+    keys = {p.key: name for name, p in names.items()}
+    points = event.selection.points if event is not None else []
+    clicked = keys.get(str(points[-1].get("customdata"))) if points else None
+    if clicked is not None and st.session_state.get("clicked") != clicked:
+        st.session_state["at"] = clicked
+    st.session_state["clicked"] = clicked
+    if st.session_state.get("at") not in names:
+        st.session_state.pop("at", None)
+    name = st.selectbox(
+        "At size", list(names), index=len(names) - 1, key="at", label_visibility="collapsed",
+        format_func=lambda n: f"at {size_words(names[n])}", bind="query-params",
+    )  # fmt: skip
+    return names.get(name or "", problems[-1])
+
+
+def _size_name(problem: Problem) -> str:
+    return "x".join(str(s) for s in problem.sizes.values())
+
+
+def _at_one_size(run: Run, problem: Problem, roofs: Sequence[Roof]) -> None:
+    st.markdown(f"**Time and share of the measured roof at {plain(size_words(problem))}**")
+    st.plotly_chart(
+        plots.time_by_variant(run, problem, roofs=roofs), key="bars", config=_CHART,
+        alt=f"Time of each variant at {size_words(problem)}, with 95 % intervals and the speed of light",
+    )  # fmt: skip
+
+
+def _tables(run: Run, found: Sequence[Row], axis: str | None) -> None:
+    failed = table.failures(found)
+    kernels = table.kernels_frame(found)
+    names = ["Table", f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures", "Kernels"]
+    first, second, third = st.tabs(names, key="tables")
+    with first:
+        frame, columns = table.frame(found, run.plan.baseline)
+        st.dataframe(
+            frame, column_config=columns, hide_index=True, placeholder="–", key="table", alt="Every case of the run"
+        )
+    with second:
+        if not failed:
+            st.caption("No case failed.")
+        for (variant, stage, message), group in failed.items():
+            sizes = ", ".join(size_words(r.result.problem, varying_axes(run.plan.problems)) for r in group)
+            st.markdown(f"✕ **{plain(variant_words(variant))}** · {STAGE_WORDS[stage]} · {plain(sizes)}")
+            st.code(message or "no message", language=None, wrap_lines=True)
+    with third:
+        if kernels.empty:
+            st.caption("No kernels were recorded: a CPU run launches none, and a failed case has none.")
+        else:
+            st.dataframe(
+                kernels,
+                hide_index=True,
+                placeholder="–",
+                key="kernels",
+                alt="Kernels that a call of each case launches",
+            )

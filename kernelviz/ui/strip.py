@@ -1,0 +1,104 @@
+"""The trust strip: on what the figures were measured, in which state it is, and against which roofs they are held."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from kernelviz.bench import Bench
+from kernelviz.core import units
+from kernelviz.core.errors import KernelvizError
+from kernelviz.core.result import Conditions
+from kernelviz.core.run import Device, Roof, Run
+from kernelviz.ui import live, session
+from kernelviz.ui.text import plain, when
+
+_CALIBRATION = "calibration"
+
+
+def roofs_for(bench: Bench, device: Device, run: Run | None) -> tuple[Roof, ...]:
+    """The roofs to hold a run against: those of its own time, else (same device, calibrated since) those known now."""
+    if run is not None and run.environment.roofs:
+        return run.environment.roofs
+    local = next((d for d in bench.devices() if d.uuid == device.uuid), None)
+    return bench.roofs(local.id) if local is not None else ()
+
+
+def strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof]) -> None:
+    """One line: device, clocks, temperature, power, driver, other processes, roofs; a button where roofs are missing."""
+    local = next((d for d in bench.devices() if d.uuid == device.uuid), None)
+    facts = [f"**{plain(device.name)}**", *device_facts(device)]
+    if local is not None:
+        facts += condition_facts(bench.conditions(local.id), device)
+    elif run is not None:
+        facts.append(f"measured on {plain(run.environment.host)} {when(run.created_at)}, not on this machine")
+    facts.append("cold caches")
+    facts.append(roof_words(roofs))
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
+        st.markdown(" · ".join(facts), width="stretch")
+        can = local is not None and local.usable and not roofs and _calibrating(bench) is None
+        if can and local is not None:
+            _calibrate_button(bench, local)
+    if local is not None and not local.usable:
+        st.warning(plain(local.reason), icon=":material/warning:")
+    _calibration(bench)
+
+
+def _calibrate_button(bench: Bench, device: Device) -> None:
+    if st.button("Calibrate", key="calibrate", icon=":material/straighten:", help="Measure this device's roofs."):
+        st.session_state[_CALIBRATION] = bench.calibrate(device.id, owner=session.owner())
+        st.rerun()
+
+
+def device_facts(device: Device) -> list[str]:
+    """What the driver says of the device."""
+    if device.kind == "cpu":
+        threads = f"{device.threads} threads" if device.threads else "threads unknown"
+        return [threads, f"last-level cache {units.size_bytes(device.last_level_cache_bytes)}"]
+    return [f"driver {plain(device.driver or 'unknown')}", f"L2 {units.size_bytes(device.last_level_cache_bytes)}"]
+
+
+def condition_facts(now: Conditions, device: Device) -> list[str]:
+    """Its state now; on a GPU every fact is named, also when it is unknown."""
+    others = "other processes unknown"
+    if now.other_processes is not None:
+        others = f"{now.other_processes} other process{'es' if now.other_processes != 1 else ''}"
+    temperature = None if now.temperature_c is None else f"{now.temperature_c:.0f} °C"
+    power = None if now.power_w is None else f"{now.power_w:.0f} W"
+    clock = (
+        None if now.sm_clock_hz is None else f"{'SM ' if device.kind == 'cuda' else ''}{units.clock(now.sm_clock_hz)}"
+    )
+    if device.kind == "cpu":
+        known = [clock, temperature, power, others if now.other_processes is not None else None]
+        return [f for f in known if f] + [plain(r) for r in now.event_reasons]
+    facts = [clock or "SM clock unknown", temperature or "temperature unknown", power or "power unknown", others]
+    return facts + [f"**{plain(r)}**" for r in now.event_reasons]
+
+
+def roof_words(roofs: Sequence[Roof]) -> str:
+    """When the roofs were measured, or that they were not."""
+    stamps = [r.measured_at for r in roofs if r.measured_at]
+    if not roofs:
+        return "roofs **not calibrated**"
+    return f"roofs measured {when(max(stamps, default=None))}"
+
+
+def _calibrating(bench: Bench) -> str | None:
+    run_id = st.session_state.get(_CALIBRATION)
+    progress = live.state(bench, run_id) if run_id else None
+    return run_id if progress is not None and progress.status not in live.ENDED else None
+
+
+def _calibration(bench: Bench) -> None:
+    run_id = _calibrating(bench)
+    if run_id is None:
+        return
+    with st.container(border=True, key="calibrating"):
+        st.caption("Measuring the roofs of this device: streams of bytes and matrix products.")
+        live.following(run_id, bench.progress(run_id), key="live_calibration")
+        if st.button("Cancel", key="cancel_calibration"):
+            try:
+                bench.cancel(run_id)
+            except KernelvizError as error:
+                st.warning(plain(error))

@@ -1,0 +1,141 @@
+"""Results as a table that one can sort and search: numbers in named units, verdicts in words, failures with reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from kernelviz.core import units
+from kernelviz.core.result import Preparation
+from kernelviz.metrics.summary import (
+    STAGE_WORDS,
+    Row,
+    by_rate,
+    correctness_words,
+    trust_words,
+    verdict_words,
+)
+from kernelviz.metrics.sweep import varying_axes
+from kernelviz.plots.styles import variant_words
+
+_TIME_UNITS = ((1e-3, "ms"), (1e-6, "µs"))
+
+
+def time_unit(times_s: Sequence[float]) -> tuple[float, str]:
+    """One unit for a whole column: the largest in which the smallest time still shows three digits.
+
+    >>> time_unit([2e-6, 180e-6]), time_unit([0.02, 0.4]), time_unit([])
+    ((1e-06, 'µs'), (0.001, 'ms'), (1e-06, 'µs'))
+    """
+    smallest = min(times_s, default=0.0)
+    return next((u for u in _TIME_UNITS if smallest >= u[0]), _TIME_UNITS[-1])
+
+
+def frame(table: Sequence[Row], baseline: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table and how its columns are shown. Unknown numbers are empty, never zero."""
+    scale, unit = time_unit([r.figure.estimate for r in table if r.figure])
+    axes = varying_axes([r.result.problem for r in table]) or tuple(table[0].result.problem.sizes)
+    computes = by_rate(table)
+    against = f"against {variant_words(baseline)}"
+    time, width, rate = f"cold time, {unit}", "±, %", "TFLOP/s" if computes else "GB/s"
+    lines = [
+        {
+            "variant": variant_words(row.result.variant),
+            **{axis: row.result.problem.sizes[axis] for axis in axes},
+            time: row.figure.estimate / scale if row.figure else None,
+            width: _percent(row.figure.half_width if row.figure else None),
+            rate: _rate(row, computes),
+            "of roof, %": _percent(row.efficiency),
+            against: _verdict(row),
+            "result": outcome_words(row),
+            "first call, s": first_call_s(row.result.preparation),
+            "trust": trust_words(row.result, row.figure),
+        }
+        for row in table
+    ]
+    number = st.column_config.NumberColumn
+    shown: dict[str, Any] = {
+        "variant": st.column_config.TextColumn(pinned=True),
+        **{axis: number(format="localized", help="Size of this axis.") for axis in axes},
+        time: number(format="%.2f", help="Median of trimmed block means, caches flushed before each call."),
+        width: number(format="%.2f", help="Half the 95 % interval, bootstrapped over blocks."),
+        rate: number(format="%.4g" if computes else "%.1f", help="Of the minimal bytes or flop of the problem."),
+        "of roof, %": st.column_config.ProgressColumn(
+            format="%.1f", min_value=0, max_value=100, help="Speed of light by the measured roofs, over time."
+        ),
+        against: st.column_config.TextColumn(help="By shared rounds; must clear the noise floor.", width="medium"),
+        "result": st.column_config.TextColumn(help="The check against the float64 reference, or why there is no time."),
+        "first call, s": number(
+            format="%.3f", help="Binding (allocation, compiling) and the first call; in no sample."
+        ),
+        "trust": st.column_config.TextColumn(help="Samples, blocks, measured clock, timer and launch.", width="large"),
+    }
+    return pd.DataFrame(lines), shown
+
+
+def _rate(row: Row, computes: bool) -> float | None:
+    rate = row.rate_flop_per_s if computes else row.bandwidth_bytes_per_s
+    return None if rate is None else rate / (1e12 if computes else 1e9)
+
+
+def _percent(fraction: float | None) -> float | None:
+    return None if fraction is None else fraction * 100
+
+
+def _verdict(row: Row) -> str:
+    if row.is_baseline:
+        return "baseline"
+    return verdict_words(row.verdict) or ("not compared" if row.failure else "the baseline has no time")
+
+
+def outcome_words(row: Row) -> str:
+    """Correctness of a timed case; of a failed one the stage and the reason."""
+    if row.failure is None:
+        return correctness_words(row.result)
+    message = " ".join(row.failure.message.split())
+    took = f" (took {units.seconds(row.wrong_figure.estimate)})" if row.wrong_figure else ""
+    return f"✕ {STAGE_WORDS[row.failure.stage]}{took}: {message}" if message else f"✕ {STAGE_WORDS[row.failure.stage]}"
+
+
+def first_call_s(preparation: Preparation | None) -> float | None:
+    """Binding and first call together; None when neither is known."""
+    if preparation is None:
+        return None
+    known = [s for s in (preparation.bind_s, preparation.first_call_s) if s is not None]
+    return sum(known) if known else None
+
+
+def kernels_frame(table: Sequence[Row]) -> pd.DataFrame:
+    """A line for each kernel that a call of each case launches."""
+    return pd.DataFrame(
+        [
+            {
+                "variant": variant_words(row.result.variant),
+                "sizes": " ".join(f"{a}={s}" for a, s in row.result.problem.sizes.items()),
+                "kernel": kernel.name,
+                "duration, µs": None if kernel.duration_s is None else kernel.duration_s * 1e6,
+                "grid": _dimensions(kernel.grid),
+                "block": _dimensions(kernel.block),
+                "registers a thread": kernel.registers_per_thread,
+                "shared memory, B": kernel.shared_memory_bytes,
+            }
+            for row in table
+            for kernel in row.result.kernels
+        ]
+    )
+
+
+def _dimensions(of: tuple[int, int, int] | None) -> str:
+    return "unknown" if of is None else " × ".join(str(n) for n in of)
+
+
+def failures(table: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
+    """Failed cases by variant, stage and message, so that one reason is told once for all its sizes."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in table:
+        if row.failure is not None:
+            found.setdefault((row.result.variant, row.failure.stage, row.failure.message), []).append(row)
+    return found

@@ -1,0 +1,47 @@
+"""Bench: pick an op and variants, run them live on this machine, see time, bandwidth and the roof."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from kernelviz.core.errors import UnknownRun
+from kernelviz.core.problem import Plan
+from kernelviz.core.run import Run
+from kernelviz.ui import intro, live, plan_form, results, session, strip
+from kernelviz.ui.form import Form
+from kernelviz.ui.text import plain
+
+bench = session.bench()
+run_id, complaints = plan_form.opened(bench)
+asked = plan_form.sidebar(bench)
+
+
+def start(plan: Plan, form: Form) -> None:
+    plan_form.remember(bench.run(plan, form.method, owner=session.owner()))
+    st.rerun()
+
+
+def stored(wanted: str) -> Run | None:
+    try:
+        return bench.load(wanted)
+    except UnknownRun:
+        return None
+
+
+if asked is not None:
+    start(*asked)
+if complaints:
+    listed = "".join(f"\n- {plain(c.message)}" for c in complaints)
+    st.warning(f"**Some of this link could not be used:**{listed}", icon=":material/link_off:")
+
+form = plan_form.current()
+run = stored(run_id) if run_id is not None else None
+device = run.environment.device if run is not None else bench.device(form.device)
+roofs = strip.roofs_for(bench, device, run)
+strip.strip(bench, device, run, roofs)
+if run is not None:
+    results.show(bench, run, live.state(bench, run.id), roofs)
+elif run_id is not None:
+    intro.unknown_run(run_id, bench.runs(8))
+elif intro.first_visit(form, bench.runs(8)):
+    start(form.plan(bench), form)

@@ -1,0 +1,39 @@
+"""The product's pages and routes over a rehearsed bench, for what no CPU can show at will: an H200, each failure, a long compile.
+
+`REHEARSAL` names the stage; the product itself knows nothing of it.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+import rehearsed_bench  # noqa: E402
+import sample_runs  # noqa: E402
+
+import kernelviz  # noqa: E402
+import kernelviz.bench  # noqa: E402
+from kernelviz.ui.routes import lifespan, routes  # noqa: E402
+
+_STAGES = {
+    "gpu": lambda: rehearsed_bench.RehearsedBench(
+        (sample_runs.H200, sample_runs.CPU),
+        case_s=0.05,
+        compile_s=1.0,
+        roofs=sample_runs.H200_ROOFS,
+        stored=(sample_runs.run(title="every rung"), sample_runs.mixed()),
+    ),
+    "cpu": lambda: rehearsed_bench.RehearsedBench(case_s=0.05, compile_s=0.4),
+    "slow": lambda: rehearsed_bench.RehearsedBench(case_s=0.05, compile_s=120.0),
+    "faults": lambda: rehearsed_bench.RehearsedBench(
+        case_s=0.02, compile_s=0.1, faults={"torch_compile": ("crash", "the worker died: signal 11 <b>SIGSEGV</b>")}
+    ),
+}
+_bench = _STAGES[os.environ.get("REHEARSAL", "cpu")]()
+kernelviz.bench.current = lambda: _bench
+
+app = st.App(Path(kernelviz.__file__).parent / "ui" / "main.py", lifespan=lifespan, routes=routes())

@@ -1,0 +1,254 @@
+"""A bench that plays results instead of measuring them, at a pace that a test sets: for pages, without device or store."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+import sample_runs as samples
+
+from kernelviz.bench import Bench, Offer, Progress, RunSummary
+from kernelviz.core.errors import BadField, UnknownName, UnknownRun
+from kernelviz.core.events import CaseDone, CaseStep, Event, RoofDone, RunEnded, RunQueued, WorkerStarting
+from kernelviz.core.problem import Case, Method, Plan
+from kernelviz.core.result import Conditions, Failure, Stage
+from kernelviz.core.run import Device, Roof, Run, Status
+from kernelviz.core.sizes import expand
+from kernelviz.ops import Op, catalogue, op_named
+
+
+class _Entry:
+    """A run being played: its document, its events so far, and a bell for each new one."""
+
+    def __init__(self, document: Run) -> None:
+        self.document = document
+        self.events: list[Event] = []
+        self.steps: dict[str, CaseStep] = {}
+        self.bell = threading.Condition()
+        self.cancelled = threading.Event()
+
+    def tell(self, event: Event) -> None:
+        with self.bell:
+            match event:
+                case CaseStep():
+                    self.steps[event.case.key] = event
+                case CaseDone():
+                    self.steps.pop(event.result.case.key, None)
+                    self.document = msgspec.structs.replace(
+                        self.document, results=(*self.document.results, event.result)
+                    )
+                case RunEnded():
+                    self.document = msgspec.structs.replace(self.document, status=event.status)
+            self.events.append(event)
+            self.bell.notify_all()
+
+
+class RehearsedBench(Bench):
+    """Plays each case: quick variants after `case_s`, late ones after `compile_s` of compiling; `faults` fail instead."""
+
+    def __init__(
+        self,
+        devices: tuple[Device, ...] = (samples.CPU,),
+        *,
+        case_s: float = 0.0,
+        compile_s: float = 0.0,
+        faults: Mapping[str, tuple[Stage, str]] | None = None,
+        stored: tuple[Run, ...] = (),
+        roofs: tuple[Roof, ...] = (),
+    ) -> None:
+        self._devices = devices
+        self._pace = (case_s, compile_s)
+        self._faults = dict(faults or {})
+        self._roofs = roofs
+        self._entries: dict[str, _Entry] = {}
+        for document in stored:
+            self._entries[document.id] = _Entry(document)
+            self._entries[document.id].tell(RunEnded(status=document.status))
+
+    def devices(self) -> tuple[Device, ...]:
+        return self._devices
+
+    def device(self, device_id: str) -> Device:
+        for found in self._devices:
+            if found.id == device_id:
+                return found
+        raise UnknownName("device", device_id, [d.id for d in self._devices])
+
+    def default_device(self) -> str:
+        return self._devices[0].id
+
+    def ops(self) -> Mapping[str, Op]:
+        return catalogue()
+
+    def offers(self, op: str, device_id: str) -> tuple[Offer, ...]:
+        kind = self.device(device_id).kind
+        lacks = "needs an NVIDIA GPU; this machine has none"
+        return tuple(
+            Offer(v, available=kind == "cuda" or "cuda" not in v.needs, reason=lacks if "cuda" in v.needs else "")
+            for v in op_named(op).variants
+        )
+
+    def plan(
+        self,
+        op: str,
+        *,
+        sizes: Mapping[str, str] | None = None,
+        preset: str | None = None,
+        variants: tuple[str, ...] | None = None,
+        dtype: str | None = None,
+        compute: str | None = None,
+        direction: str = "forward",
+        data: str = "normal",
+        baseline: str | None = None,
+        device: str | None = None,
+        plugins: tuple[str, ...] = (),
+    ) -> Plan:
+        found = op_named(op)
+        chosen = self.device(device or self.default_device())
+        if preset is not None:
+            sizes = next(p.sizes for p in found.presets if p.name == preset)
+        texts = sizes or {a.name: a.default if chosen.kind == "cuda" else a.cpu_default for a in found.axes}
+        names = variants if variants is not None else tuple(o.variant.name for o in self.offers(op, chosen.id))
+        if not names:
+            raise BadField("variants", "", "choose at least one")
+        for name in names:
+            found.variant_named(name)
+        made = tuple(
+            found.problem(s, dtype or found.dtypes[0], compute=compute, data=data)
+            for s in expand(found.axis_names, texts)
+        )
+        base = baseline or (found.baseline if found.baseline in names else names[0])
+        return Plan(problems=made, variants=names, baseline=base, device=chosen.id)
+
+    def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:
+        run_id = uuid.uuid4().hex[:10]
+        device = self.device(plan.device)
+        document = samples.run([], id=run_id, device=device, roofs=self._roofs, status="queued", title=title)
+        document = msgspec.structs.replace(document, plan=plan, method=method or Method())
+        entry = self._entries[run_id] = _Entry(document)
+        entry.tell(RunQueued(ahead=0))
+        threading.Thread(target=self._play, args=(entry, device), daemon=True).start()
+        return run_id
+
+    def _play(self, entry: _Entry, device: Device) -> None:
+        plan = entry.document.plan
+        entry.tell(WorkerStarting(reason="first run"))
+        entry.document = msgspec.structs.replace(entry.document, status="running")
+        late = {v.name for v in op_named(plan.op).variants if v.late}
+        status: Status = "finished"
+        for case in sorted(plan.cases(), key=lambda c: c.variant in late):
+            if not self._play_case(entry, case, device, compiling=case.variant in late):
+                status = "cancelled"
+                break
+        entry.tell(RunEnded(status=status))
+
+    def _play_case(self, entry: _Entry, case: Case, device: Device, *, compiling: bool) -> bool:
+        case_s, compile_s = self._pace
+        entry.tell(CaseStep(case=case, step="compiling" if compiling else "binding"))
+        if entry.cancelled.wait(compile_s if compiling else case_s):
+            entry.tell(CaseDone(result=samples.failed(case.problem, case.variant, "cancelled", "cancelled by its owner")))
+            return False
+        entry.tell(CaseStep(case=case, step="measuring"))
+        if case.variant in self._faults:
+            stage, message = self._faults[case.variant]
+            entry.tell(CaseDone(result=samples.failed(case.problem, case.variant, stage, message)))
+        else:
+            again = case.variant == entry.document.plan.baseline
+            share = samples.LADDER.get(case.variant, 0.7)
+            entry.tell(
+                CaseDone(result=samples.timed(case.problem, case.variant, share, device=device, again=again))
+            )
+        return True
+
+    def _entry(self, run_id: str) -> _Entry:
+        try:
+            return self._entries[run_id]
+        except KeyError:
+            raise UnknownRun(run_id) from None
+
+    def cancel(self, run_id: str) -> None:
+        self._entry(run_id).cancelled.set()
+
+    def resume(self, run_id: str, *, owner: str = "") -> None:
+        raise NotImplementedError
+
+    def follow(self, run_id: str, after: int = 0, timeout_s: float | None = None) -> Iterator[tuple[int, Event]]:
+        entry = self._entry(run_id)
+        sequence = after
+        while True:
+            with entry.bell:
+                while len(entry.events) <= sequence:
+                    if not entry.bell.wait(timeout_s):
+                        return
+                event = entry.events[sequence]
+            sequence += 1
+            yield sequence, event
+            if isinstance(event, RunEnded):
+                return
+
+    def progress(self, run_id: str) -> Progress:
+        entry = self._entry(run_id)
+        with entry.bell:
+            results = entry.document.results
+            return Progress(
+                status=entry.document.status,
+                done=len(results),
+                failed=sum(isinstance(r.outcome, Failure) for r in results),
+                total=len(entry.document.plan.cases()),
+                ahead=0,
+                message="",
+                steps=dict(entry.steps),
+                sequence=len(entry.events),
+            )
+
+    def load(self, run_id: str) -> Run:
+        return self._entry(run_id).document
+
+    def runs(self, limit: int = 50) -> tuple[RunSummary, ...]:
+        documents = [e.document for e in self._entries.values() if e.document.id != "calibration"]
+        return tuple(
+            RunSummary(
+                id=d.id,
+                title=d.title,
+                op=d.plan.op,
+                device=d.environment.device.name,
+                created_at=d.created_at,
+                status=d.status,
+                cases=len(d.plan.cases()),
+                done=len(d.results),
+                failed=sum(isinstance(r.outcome, Failure) for r in d.results),
+            )
+            for d in reversed(documents)
+        )[:limit]
+
+    def roofs(self, device_id: str) -> tuple[Roof, ...]:
+        return self._roofs
+
+    def calibrate(self, device_id: str, *, owner: str = "") -> str:
+        document = samples.run([], id="calibration", device=self.device(device_id), roofs=(), status="running")
+        entry = self._entries["calibration"] = _Entry(document)
+        self._roofs = (
+            Roof(name="copy", bandwidth_bytes_per_s=2.2e10, measured_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00")),
+        )
+        entry.tell(RoofDone(roof=self._roofs[0]))
+        entry.tell(RunEnded(status="finished"))
+        return "calibration"
+
+    def conditions(self, device_id: str) -> Conditions:
+        if self.device(device_id).kind == "cpu":
+            return Conditions(threads=2)
+        return Conditions(sm_clock_hz=1.98e9, power_w=131.0, temperature_c=37.0, other_processes=0)
+
+    def health(self) -> dict[str, object]:
+        return {"status": "ok", "devices": {d.id: {"state": "idle"} for d in self._devices}}
+
+    def close(self) -> None:
+        for entry in self._entries.values():
+            entry.cancelled.set()
+
+
+ROOT = Path(__file__).parents[1]
