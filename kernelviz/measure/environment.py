@@ -69,7 +69,7 @@ def environment_of(device: Device, tracer: str | None) -> Environment:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    versions["torch"] = torch.__version__
+    versions["torch"] = str(torch.__version__)  # a subclass of str, which JSON does not know
     if torch.version.cuda:
         versions["cuda (torch)"] = torch.version.cuda
     return Environment(

@@ -1,0 +1,53 @@
+"""Runs that this process does not measure: another one does, or they ended before it began. Told from the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from kernelviz.bench.words import Progress
+from kernelviz.core.events import CaseDone, Event, RunEnded
+from kernelviz.store import Store
+
+POLL_S = 0.3
+_LIVING = ("queued", "running")
+
+
+def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> Iterator[tuple[int, Event]]:
+    """Results as they are stored, then RunEnded; just RunEnded for a run that has ended. Raises UnknownRun."""
+    status = store.row(run_id).status
+    if status not in _LIVING:
+        yield after + 1, RunEnded(status=status)
+        return
+    seen = after
+    heard_s = time.monotonic()
+    while True:
+        # The status first: what was stored before the end is then told before it.
+        status = store.row(run_id).status
+        for revision, result in store.results_after(run_id, seen):
+            seen, heard_s = revision, time.monotonic()
+            yield revision, CaseDone(result=result)
+        if status not in _LIVING:
+            yield seen + 1, RunEnded(status=status)
+            return
+        if timeout_s is not None and time.monotonic() - heard_s >= timeout_s:
+            return
+        time.sleep(POLL_S if timeout_s is None else min(POLL_S, timeout_s))
+
+
+def progress(store: Store, run_id: str) -> Progress:
+    """Raises UnknownRun."""
+    row = store.row(run_id)
+    message = ""
+    if row.status in _LIVING:
+        message = f"measured by process {row.presence.pid} on {row.presence.host}"
+    return Progress(
+        status=row.status,
+        done=row.done,
+        failed=row.failed,
+        total=row.cases,
+        ahead=0,
+        message=message,
+        steps={},
+        sequence=row.done,
+    )

@@ -1,0 +1,430 @@
+"""The use cases. `Bench` owns the store and one supervisor (worker, queue, device lock) a device."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import logging
+import os
+import platform
+import secrets
+import socket
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+import kernelviz
+from kernelviz.bench import afar, planning
+from kernelviz.bench.catalogue import Choice
+from kernelviz.bench.eventlog import EventLog
+from kernelviz.bench.live import LiveCalibration, LiveRun
+from kernelviz.bench.words import Offer, Progress, RunSummary
+from kernelviz.core.errors import BadField, UnknownName, UnknownRun
+from kernelviz.core.events import Event
+from kernelviz.core.problem import Method, Plan, Problem
+from kernelviz.core.result import Conditions, Failure, Result
+from kernelviz.core.run import Device, Environment, Roof, Run
+from kernelviz.hardware.discovery import discover
+from kernelviz.hardware.telemetry import conditions
+from kernelviz.ops import Op, op_named
+from kernelviz.ops.outcome import failed
+from kernelviz.store import Store
+from kernelviz.worker.limits import Limits
+from kernelviz.worker.supervisor import SESSION, Item, Supervisor
+
+_log = logging.getLogger(__name__)
+
+_KEPT_LOGS = 32
+"""Ended runs whose events stay in memory, for a follower that comes late; older ones are told from the store."""
+_CONDITIONS_S = 0.5
+
+
+class Bench:
+    """Every method may be called from any thread; a run goes on whoever looks at it."""
+
+    def __init__(
+        self,
+        store: Store,
+        devices: tuple[Device, ...],
+        *,
+        choice: Choice | None = None,
+        session: str = SESSION,
+        limits: Limits | None = None,
+        lock_directory: Path | None = None,
+    ) -> None:
+        """`session`, `limits` and `lock_directory` are for tests: see worker.supervisor."""
+        self._store, self._devices, self._choice = store, devices, choice or Choice()
+        self._session, self._limits, self._lock_directory = session, limits, lock_directory
+        self._lock = threading.RLock()
+        self._supervisors: dict[str, Supervisor] = {}
+        self._logs: OrderedDict[str, EventLog] = OrderedDict()
+        self._live: dict[str, LiveRun | LiveCalibration] = {}
+        self._conditions: dict[str, tuple[float, Conditions]] = {}
+        self.closed = False
+
+    @classmethod
+    def open(cls) -> Bench:
+        """The bench that the environment describes (see `current`), with the runs of dead processes marked interrupted."""
+        given = os.environ.get("KERNELVIZ_PLUGINS", "")
+        plugins = [str(Path(p).expanduser().resolve()) for p in given.split(os.pathsep) if p]
+        bench = cls(Store.open(), discover(), choice=Choice(tuple(plugins)))
+        bench.recover()
+        return bench
+
+    # What there is
+
+    def devices(self) -> tuple[Device, ...]:
+        """Devices of this machine, GPUs first; ``cpu`` is always there."""
+        return self._devices
+
+    def device(self, device_id: str) -> Device:
+        """One device; raises UnknownName."""
+        for device in self._devices:
+            if device.id == device_id:
+                return device
+        raise UnknownName("device", device_id, [d.id for d in self._devices])
+
+    def default_device(self) -> str:
+        """``cuda:0`` where a usable GPU is, else ``cpu``."""
+        usable = [d for d in self._devices if d.kind == "cuda" and d.usable]
+        return usable[0].id if usable else "cpu"
+
+    def ops(self) -> Mapping[str, Op]:
+        """The catalogue, with the variants of the server's plug-ins (metadata as the worker reported it)."""
+        return self._choice.ops(self._choice.plugins)
+
+    def offers(self, op: str, device_id: str) -> tuple[Offer, ...]:
+        """The op's variants in ladder order, each with whether it can run on that device. Raises UnknownName."""
+        return self._choice.offers(op_named(op, self.ops()), self.device(device_id))
+
+    # Measuring
+
+    def plan(
+        self,
+        op: str,
+        *,
+        sizes: Mapping[str, str] | None = None,
+        preset: str | None = None,
+        variants: tuple[str, ...] | None = None,
+        dtype: str | None = None,
+        compute: str | None = None,
+        direction: str = "forward",
+        data: str = "normal",
+        baseline: str | None = None,
+        device: str | None = None,
+        plugins: tuple[str, ...] = (),
+    ) -> Plan:
+        """A checked plan; None takes the op's default (sizes: the axes' default for the device; variants: those
+        available). Raises UnknownName and BadField, which name the field and the nearest valid value."""
+        files = tuple(dict.fromkeys((*self._choice.plugins, *planning.plugin_paths(plugins))))
+        found = op_named(op, self._choice.ops(files))
+        where = self.device(device or self.default_device())
+        problems = planning.problems(
+            found,
+            where,
+            sizes=sizes,
+            preset=preset,
+            dtype=dtype,
+            compute=compute,
+            direction=direction,
+            data=data,
+        )
+        offers = self._choice.offers(found, where)
+        chosen, base = planning.chosen_variants(found, offers, problems[0], variants, baseline)
+        return Plan(problems=problems, variants=chosen, baseline=base, device=where.id, plugins=files)
+
+    def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:
+        """Store the plan, queue it, return the run's id at once. `owner` is who waits, for fair turns.
+
+        Errors: UnknownName, BadField for a plan or method that cannot be followed; StoreError.
+        """
+        method = planning.checked_method(method or Method())
+        device, op = self._checked(plan)
+        now = datetime.datetime.now(datetime.UTC)
+        run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+        run = Run(
+            id=run_id,
+            title=title or planning.title_of(plan, device),
+            created_at=now.isoformat(timespec="milliseconds"),
+            status="queued",
+            environment=self._environment(device),
+            method=method,
+            plan=plan,
+        )
+        self._store.create(run, owner=owner)
+        self._submit(run, op, device, owner, EventLog(len(plan.cases())))
+        return run_id
+
+    def cancel(self, run_id: str) -> None:
+        """End the run after its current block; cases without result get Failure(cancelled). No-op when it has ended.
+
+        Errors: UnknownRun; BadField for a run that another process measures.
+        """
+        live = self._live_one(run_id)
+        if live is not None:
+            live.cancel()
+            return
+        row = self._store.row(run_id)
+        if row.status in ("queued", "running"):
+            where = f"process {row.presence.pid} on {row.presence.host} measures it"
+            raise BadField("run", run_id, f"{where}; cancel it there")
+
+    def resume(self, run_id: str, *, owner: str = "") -> None:
+        """Queue the cases of an interrupted or cancelled run that have no result (or were cancelled). No-op while it runs.
+
+        Errors: UnknownRun; UnknownName when its op or device is not here; BadField when it was measured on another device.
+        """
+        if self._live_one(run_id) is not None:
+            return
+        run = self._store.run(run_id)
+        device, op = self._checked(run.plan)
+        if device.uuid != run.environment.device.uuid:
+            raise BadField(
+                "run",
+                run_id,
+                f"it was measured on {run.environment.device.name} ({run.environment.device.uuid}), {device.id} is "
+                f"{device.name} here; start a new run of the same plan",
+            )
+        if not self._store.claim(run_id):
+            raise BadField("run", run_id, "another process measures it; wait for its end")
+        void = {r.case.key for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage == "cancelled"}
+        self._store.drop_results(run_id, void)
+        kept = {r.case.key: isinstance(r.outcome, Failure) for r in run.results if r.case.key not in void}
+        with self._lock:
+            log = self._logs.get(run_id) or EventLog(len(run.plan.cases()), kept)
+        log.reopen(void)
+        self._submit(run, op, device, owner, log, [r for r in run.results if r.case.key in kept])
+
+    def calibrate(self, device_id: str, *, owner: str = "") -> str:
+        """Queue a calibration; returns an id for follow() and progress() (events RoofDone, then RunEnded)."""
+        device = self.device(device_id)
+        name = f"calibration-{secrets.token_hex(4)}"
+        live = LiveCalibration(self._store, device.uuid, EventLog(0))
+        supervisor = self._supervisor(device)
+        live.abandon = lambda: supervisor.cancel(name)
+        self._register(name, live)
+        supervisor.submit([Item(run_id=name, owner=owner, sink=live, plugins=self._choice.plugins)])
+        return name
+
+    # Following
+
+    def follow(self, run_id: str, after: int = 0, timeout_s: float | None = None) -> Iterator[tuple[int, Event]]:
+        """Events with their sequence number from `after` on, blocking for new ones; ends behind RunEnded, or when
+        nothing came for `timeout_s`. For a run that ended before this process started: just RunEnded. Raises UnknownRun.
+
+        A step or result that a newer one of the same case has replaced is not told to who comes late. Of a run that
+        another process measures, results are told as they are stored."""
+        log = self._log_of(run_id)
+        if log is not None:
+            return log.follow(after, timeout_s)
+        self._store.row(run_id)  # raised here, not at the first event
+        return afar.follow(self._store, run_id, after, timeout_s)
+
+    def progress(self, run_id: str) -> Progress:
+        """A snapshot of where the run stands (cheap: called at each redraw). Raises UnknownRun."""
+        log = self._log_of(run_id)
+        return log.progress() if log is not None else afar.progress(self._store, run_id)
+
+    # What there was
+
+    def load(self, run_id: str) -> Run:
+        """The run with all results so far. Raises UnknownRun."""
+        return self._store.run(run_id)
+
+    def runs(self, limit: int = 50) -> tuple[RunSummary, ...]:
+        """The newest runs first."""
+        return tuple(
+            RunSummary(
+                id=row.id,
+                title=row.title,
+                op=row.op,
+                device=row.device,
+                created_at=row.created_at,
+                status=row.status,
+                cases=row.cases,
+                done=row.done,
+                failed=row.failed,
+            )
+            for row in self._store.rows(limit)
+        )
+
+    def add(self, run: Run) -> str:
+        """Keep a run that was measured elsewhere (an imported document) under its id; the one that has it already stays.
+
+        What was queued or running there counts as interrupted here.
+        """
+        try:
+            self._store.row(run.id)
+        except UnknownRun:
+            ended = run.status in ("finished", "cancelled", "interrupted")
+            kept = run if ended else msgspec.structs.replace(run, status="interrupted")
+            self._store.create(kept)
+        return run.id
+
+    def roofs(self, device_id: str) -> tuple[Roof, ...]:
+        """The roofs measured on that device, newest of each; empty when not calibrated."""
+        return self._store.roofs(self.device(device_id).uuid)
+
+    # The machine
+
+    def conditions(self, device_id: str) -> Conditions:
+        """Clocks, power, temperature, other processes now (NVML; psutil on CPU). Never while reading would disturb: while
+        the device measures for us, the last reading."""
+        device = self.device(device_id)
+        supervisor = self._supervisors.get(device_id)
+        working = supervisor is not None and supervisor.state().state == "working"
+        known = self._conditions.get(device_id)
+        now_s = time.monotonic()
+        if known is None or (not working and now_s - known[0] > _CONDITIONS_S):
+            known = self._conditions[device_id] = (now_s, conditions(device))
+        return known[1]
+
+    def health(self) -> dict[str, object]:
+        """State of each device's worker, for the health route."""
+        with self._lock:
+            supervisors = dict(self._supervisors)
+        found: dict[str, object] = {}
+        for device in self._devices:
+            state = supervisors[device.id].state() if device.id in supervisors else None
+            found[device.id] = {
+                "name": device.name,
+                "usable": device.usable,
+                "state": state.state if state else "none",
+                "run": state.run_id if state else None,
+                "queued": state.queued if state else 0,
+                "workers_started": state.workers_started if state else 0,
+                "last_trouble": state.last_trouble if state else "",
+            }
+        status = "closed" if self.closed else "ok"
+        return {"status": status, "devices": found, "plugins": list(self._choice.problems) or "ok"}
+
+    def recover(self) -> list[str]:
+        """Mark runs whose process is gone as interrupted; their ids."""
+        return self._store.interrupt_dead()
+
+    def close(self) -> None:
+        """Stop the workers; running cases become interrupted."""
+        with self._lock:
+            if self.closed:
+                return
+            self.closed = True
+            supervisors = list(self._supervisors.values())
+        for supervisor in supervisors:
+            supervisor.close()
+        self._store.close()
+
+    # Inside
+
+    def _checked(self, plan: Plan) -> tuple[Device, Op]:
+        """The device and the op of a plan that may come from a file. Raises UnknownName, BadField."""
+        if not plan.problems or not plan.variants:
+            raise BadField("plan", "", "it has no problem or no variant")
+        device = self.device(plan.device)
+        op = op_named(plan.op, self._choice.ops(plan.plugins))
+        for name in (*plan.variants, plan.baseline):
+            op.variant_named(name)
+        return device, op
+
+    def _submit(
+        self, run: Run, op: Op, device: Device, owner: str, log: EventLog, kept: list[Result] | None = None
+    ) -> None:
+        """Queue what has no result yet; what cannot run here fails at once, without a worker."""
+        live = LiveRun(run.id, run.plan, op, self._store, log, run.environment)
+        results = {r.case.key: r for r in kept or ()}
+        unavailable: list[Result] = []
+        items: list[Item] = []
+        for problem in run.plan.problems:
+            able: list[str] = []
+            for name in run.plan.variants:
+                reason = self._refusal(op, name, problem, device)
+                if _key(problem, name) in results:
+                    continue
+                if reason is None:
+                    able.append(name)
+                else:
+                    unavailable.append(failed(op, problem, name, Failure(stage="unavailable", message=reason)))
+            if able:
+                base = results.get(_key(problem, run.plan.baseline))
+                items.append(
+                    Item(
+                        run_id=run.id,
+                        owner=owner,
+                        sink=live,
+                        problem=problem,
+                        variants=tuple(able),
+                        baseline=run.plan.baseline,
+                        method=run.method,
+                        plugins=run.plan.plugins,
+                        known_baseline=base if base is not None and base.timing is not None else None,
+                    )
+                )
+        supervisor = self._supervisor(device)
+        live.abandon = lambda: supervisor.cancel(run.id)
+        self._register(run.id, live)
+        live.put(unavailable)
+        live.expect(len(items))
+        supervisor.submit(items)
+
+    def _refusal(self, op: Op, name: str, problem: Problem, device: Device) -> str | None:
+        variant = op.variant_named(name)
+        return self._choice.lack(variant, device) or variant.refuses(problem)
+
+    def _environment(self, device: Device) -> Environment:
+        """What is known without torch; the worker completes it."""
+        versions = {}
+        for package in ("torch", "triton"):
+            try:
+                versions[package] = importlib.metadata.version(package)
+            except importlib.metadata.PackageNotFoundError:
+                continue
+        return Environment(
+            device=device,
+            host=socket.gethostname(),
+            platform=platform.platform(),
+            python=platform.python_version(),
+            kernelviz=kernelviz.__version__,
+            versions=versions,
+            roofs=self._store.roofs(device.uuid),
+            threads=device.threads,
+        )
+
+    def _supervisor(self, device: Device) -> Supervisor:
+        with self._lock:
+            if self.closed:
+                raise BadField("bench", "closed", "the server is stopping; start it again")
+            if device.id not in self._supervisors:
+                self._supervisors[device.id] = Supervisor(
+                    device, session=self._session, limits=self._limits, lock_directory=self._lock_directory
+                )
+            return self._supervisors[device.id]
+
+    def _register(self, name: str, live: LiveRun | LiveCalibration) -> None:
+        with self._lock:
+            self._live[name] = live
+            self._logs[name] = live.log
+            self._logs.move_to_end(name)
+            ended = [n for n, log in self._logs.items() if log.ended and n != name]
+            for old in ended[: max(0, len(ended) - _KEPT_LOGS)]:
+                del self._logs[old]
+            self._live = {n: one for n, one in self._live.items() if n in self._logs}
+
+    def _live_one(self, run_id: str) -> LiveRun | LiveCalibration | None:
+        with self._lock:
+            live = self._live.get(run_id)
+        return None if live is None or live.log.ended else live
+
+    def _log_of(self, run_id: str) -> EventLog | None:
+        """The log of a run that this process measures or measured last; None when another process resumed it since."""
+        with self._lock:
+            log = self._logs.get(run_id)
+        if log is None or not log.ended or not isinstance(self._live.get(run_id), LiveRun):
+            return log
+        return None if self._store.row(run_id).status in ("queued", "running") and log.ended else log
+
+
+def _key(problem: Problem, variant: str) -> str:
+    return f"{problem.key} | {variant}"

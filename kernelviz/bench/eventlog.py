@@ -1,0 +1,141 @@
+"""The events of one run in memory, for any number of followers at their own pace."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+from kernelviz.bench.words import Progress
+from kernelviz.core.events import (
+    CaseDone,
+    CaseStep,
+    DeviceBusy,
+    Event,
+    RoofDone,
+    RunEnded,
+    RunQueued,
+    WorkerStarting,
+)
+from kernelviz.core.result import Failure
+from kernelviz.core.run import Status
+
+
+class EventLog:
+    """Numbered events from 1 on. What a newer event replaces (an earlier step or result of the same case) is forgotten, so
+    a log holds at most two events a case, however long the run."""
+
+    def __init__(self, total: int, failed: dict[str, bool] | None = None) -> None:
+        """`failed`: the cases that have a result already, by key, and whether it is a failure."""
+        self._changed = threading.Condition()
+        self._kept: dict[str, tuple[int, Event]] = {}  # by what replaces what, oldest first
+        self._sequence = 0
+        self._total = total
+        self._failed = dict(failed or {})
+        self._steps: dict[str, CaseStep] = {}
+        self._status: Status = "queued"
+        self._ahead = 0
+        self._message = ""
+
+    def append(self, event: Event) -> None:
+        with self._changed:
+            self._sequence += 1
+            key = self._take_note(event)
+            self._kept.pop(key, None)
+            self._kept[key] = (self._sequence, event)
+            self._changed.notify_all()
+
+    def _take_note(self, event: Event) -> str:
+        """Update the snapshot; what the event is kept under."""
+        match event:
+            case RunQueued(ahead=ahead):
+                self._ahead = ahead
+                return "queued"
+            case DeviceBusy(holder=holder):
+                self._message = f"waiting for {holder}"
+                return "busy"
+            case WorkerStarting(reason=reason):
+                self._status, self._ahead, self._message = "running", 0, f"starting a worker: {reason}"
+                return "starting"
+            case CaseStep(case=case):
+                self._status, self._ahead, self._message = "running", 0, ""
+                if case.key not in self._failed:
+                    self._steps[case.key] = event
+                return f"step {case.key}"
+            case CaseDone(result=result):
+                key = result.case.key
+                self._failed[key] = isinstance(result.outcome, Failure)
+                self._steps.pop(key, None)
+                self._kept.pop(f"step {key}", None)
+                return f"done {key}"
+            case RoofDone(roof=roof):
+                self._status, self._message = "running", ""
+                self._failed[f"{roof.name} {roof.precision}"] = False
+                return f"roof {roof.name} {roof.precision}"
+            case RunEnded(status=status, message=message):
+                self._status, self._ahead, self._message = status, 0, message
+                self._steps.clear()
+                return "ended"
+
+    def reopen(self, dropped: set[str]) -> None:
+        """The run goes on: it is queued again, and the results of these cases are void."""
+        with self._changed:
+            self._kept.pop("ended", None)
+            for key in dropped:
+                self._failed.pop(key, None)
+                self._kept.pop(f"done {key}", None)
+            self._status, self._message = "queued", ""
+
+    @property
+    def ended(self) -> bool:
+        with self._changed:
+            return "ended" in self._kept
+
+    def progress(self) -> Progress:
+        with self._changed:
+            return Progress(
+                status=self._status,
+                done=len(self._failed),
+                failed=sum(self._failed.values()),
+                total=self._total,
+                ahead=self._ahead,
+                message=self._message,
+                steps=dict(self._steps),
+                sequence=self._sequence,
+            )
+
+    def follow(self, after: int, timeout_s: float | None) -> Iterator[tuple[int, Event]]:
+        """Events behind number `after`, blocking for new ones, until RunEnded or until nothing came for `timeout_s`.
+
+        A number beyond the last is one of an earlier process: everything is told again.
+        """
+        with self._changed:
+            seen = after if after <= self._sequence else 0
+            if "ended" in self._kept:
+                # Who has seen it all still learns that nothing more will come.
+                seen = min(seen, self._kept["ended"][0] - 1)
+        while True:
+            fresh = self._wait(seen, timeout_s)
+            if fresh is None:
+                return
+            for sequence, event in fresh:
+                seen = sequence
+                yield sequence, event
+                if isinstance(event, RunEnded):
+                    return
+
+    def _wait(self, seen: int, timeout_s: float | None) -> list[tuple[int, Event]] | None:
+        """Events behind number `seen`, waiting for one; None when none came."""
+        with self._changed:
+            return self._after(seen) if self._changed.wait_for(lambda: self._newest() > seen, timeout_s) else None
+
+    def _newest(self) -> int:
+        """The number of the newest event that is kept (a run that was reopened has lost its end)."""
+        return next(reversed(self._kept.values()))[0] if self._kept else 0
+
+    def _after(self, seen: int) -> list[tuple[int, Event]]:
+        fresh = []
+        for sequence, event in reversed(self._kept.values()):
+            if sequence <= seen:
+                break
+            fresh.append((sequence, event))
+        return fresh[::-1]

@@ -1,0 +1,137 @@
+"""A run while it is measured: what the worker tells is stored first, then told to the followers."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from kernelviz.bench.eventlog import EventLog
+from kernelviz.core.events import CaseDone, Event, RoofDone, RunEnded
+from kernelviz.core.problem import Plan
+from kernelviz.core.result import Failure, Result
+from kernelviz.core.run import Environment, Status
+from kernelviz.ops import Op
+from kernelviz.ops.outcome import failed
+from kernelviz.store import Store
+from kernelviz.worker.supervisor import Item, ItemEnd
+
+_log = logging.getLogger(__name__)
+
+
+class LiveRun:
+    """The sink of all items of one run. Thread-safe."""
+
+    def __init__(self, run_id: str, plan: Plan, op: Op, store: Store, log: EventLog, known: Environment) -> None:
+        self.run_id, self.plan, self.log = run_id, plan, log
+        self._op, self._store, self._environment = op, store, known
+        self._positions = {case.key: i for i, case in enumerate(plan.cases())}
+        self._lock = threading.Lock()
+        self._left = 0
+        self._begun = False
+        self._cancelled = False
+        self._interrupted = ""
+        self.abandon: Callable[[], Iterable[Item]] = tuple
+        """Takes what is still queued of this run out of its queue; set by who queued it."""
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def expect(self, items: int) -> None:
+        """So many items will end; call it before they are queued."""
+        with self._lock:
+            self._left = items
+        if items == 0:
+            self._close("finished", "")
+
+    def begun(self, environment: Environment) -> None:
+        complete = msgspec.structs.replace(environment, roofs=self._store.roofs(environment.device.uuid))
+        if not self._begun:
+            self._begun = True
+            self._store.set_status(self.run_id, "running")
+        if complete != self._environment:
+            self._store.set_environment(self.run_id, complete)
+            self._environment = complete
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, CaseDone):
+            self.put([event.result])
+        else:
+            self.log.append(event)
+
+    def put(self, results: list[Result]) -> None:
+        """Store, then tell. A result of a case that has one already replaces it."""
+        if results:
+            self._store.put_results(self.run_id, [(self._positions[r.case.key], r) for r in results])
+        for result in results:
+            self.log.append(CaseDone(result=result))
+
+    def ended(self, end: ItemEnd, message: str) -> None:
+        if end == "interrupted" and not self._interrupted:
+            self._interrupted = message or "interrupted"
+            self._count(len(list(self.abandon())))
+        self._count(1)
+
+    def cancel(self) -> None:
+        """What is queued is cancelled now, what is being measured after its current block."""
+        self._cancelled = True
+        removed = list(self.abandon())
+        failure = Failure(stage="cancelled", message="cancelled before it was measured")
+        try:
+            self.put(
+                [failed(self._op, item.problem, v, failure) for item in removed if item.problem for v in item.variants]
+            )
+        finally:
+            self._count(len(removed))
+
+    def _count(self, ended: int) -> None:
+        with self._lock:
+            self._left -= ended
+            last = ended > 0 and self._left == 0
+        if last and self._interrupted and not self._cancelled:
+            self._close("interrupted", self._interrupted)
+        elif last:
+            self._close("cancelled" if self._cancelled else "finished", "")
+
+    def _close(self, status: Status, message: str) -> None:
+        try:
+            self._store.set_status(self.run_id, status)
+        except Exception as error:  # the followers must learn of the end, whatever became of the disk
+            _log.exception("the end of run %s could not be stored", self.run_id)
+            status, message = "interrupted", message or str(error)
+        self.log.append(RunEnded(status=status, message=message))
+
+
+class LiveCalibration:
+    """The sink of a calibration: roofs go to the store."""
+
+    def __init__(self, store: Store, device_uuid: str, log: EventLog) -> None:
+        self.log = log
+        self._store, self._device_uuid = store, device_uuid
+        self.abandon: Callable[[], Iterable[Item]] = tuple
+        self._cancelled = False
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    def begun(self, environment: Environment) -> None:
+        self._device_uuid = environment.device.uuid
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, RoofDone):
+            self._store.put_roof(self._device_uuid, event.roof)
+        self.log.append(event)
+
+    def ended(self, end: ItemEnd, message: str) -> None:
+        # A calibration that failed has no case to carry the reason: it counts as interrupted, and says why.
+        status: Status = "interrupted" if end == "finished" and message else end
+        self.log.append(RunEnded(status=status, message=message))
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if list(self.abandon()):
+            self.log.append(RunEnded(status="cancelled"))

@@ -1,0 +1,117 @@
+"""From words to a checked plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import get_args
+
+from kernelviz.bench.words import Offer
+from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.problem import Clock, Direction, Method, Plan, Problem
+from kernelviz.core.run import Device
+from kernelviz.core.sizes import MAX_PROBLEMS, expand
+from kernelviz.ops import Op
+
+
+def problems(
+    op: Op,
+    device: Device,
+    *,
+    sizes: Mapping[str, str] | None,
+    preset: str | None,
+    dtype: str | None,
+    compute: str | None,
+    direction: str,
+    data: str,
+) -> tuple[Problem, ...]:
+    """The problems that these words mean; None takes the op's default. Raises UnknownName, BadField."""
+    if direction not in get_args(Direction):
+        raise UnknownName("direction", direction, get_args(Direction))
+    texts = {a.name: a.default if device.kind == "cuda" else a.cpu_default for a in op.axes}
+    if preset is not None:
+        texts.update(_preset(op, preset))
+    texts.update(sizes or {})
+    found = [
+        op.problem(
+            combined,
+            dtype or op.dtypes[0],
+            compute=compute,
+            direction="backward" if direction == "backward" else "forward",
+            data=data,
+        )
+        for combined in expand(op.axis_names, texts)
+    ]
+    distinct = {p.key: p for p in found}
+    if len(distinct) > MAX_PROBLEMS:
+        raise BadField("sizes", f"{len(distinct)} problems", f"a plan holds at most {MAX_PROBLEMS}; sweep fewer sizes")
+    return tuple(distinct.values())
+
+
+def _preset(op: Op, name: str) -> Mapping[str, str]:
+    for preset in op.presets:
+        if preset.name == name:
+            return preset.sizes
+    raise UnknownName("preset", name, [p.name for p in op.presets], of=f"op {op.name!r}")
+
+
+def chosen_variants(
+    op: Op, offers: tuple[Offer, ...], problem: Problem, names: tuple[str, ...] | None, baseline: str | None
+) -> tuple[tuple[str, ...], str]:
+    """The variants and the baseline among them. Raises UnknownName, BadField.
+
+    None takes every variant that can run here and solves such a problem; a baseline that was asked for is measured too.
+    """
+    if names is None:
+        able = [o.variant.name for o in offers if o.available and o.variant.refuses(problem) is None]
+        names = tuple(able) or tuple(o.variant.name for o in offers)
+    if not names:
+        raise BadField("variants", "", f"name at least one of {', '.join(v.name for v in op.variants)}")
+    for name in names:
+        op.variant_named(name)
+    if baseline is not None:
+        op.variant_named(baseline)
+        names = names if baseline in names else (baseline, *names)
+    elif op.baseline in names:
+        baseline = op.baseline
+    return tuple(dict.fromkeys(names)), baseline or names[0]
+
+
+def plugin_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Absolute paths, since the worker lives in another folder. Raises BadField for a file that is not there."""
+    found = []
+    for given in paths:
+        path = Path(given).expanduser().resolve()
+        if not path.is_file():
+            raise BadField("plug-in", given, "there is no such file")
+        found.append(str(path))
+    return tuple(dict.fromkeys(found))
+
+
+def checked_method(method: Method) -> Method:
+    """The method if it can be followed. Raises BadField, UnknownName."""
+    if method.clock not in get_args(Clock):
+        raise UnknownName("clock", method.clock, get_args(Clock))
+    for name, least, most in (("budget_s", 0.001, 3600.0), ("half_width", 1e-6, 1.0), ("ratio_half_width", 1e-6, 1.0)):
+        value = getattr(method, name)
+        if not (math.isfinite(value) and least <= value <= most):
+            raise BadField(name, value, f"give a number from {least:g} to {most:g}")
+    if not 1 <= method.seeds <= 100:
+        raise BadField("seeds", method.seeds, "give a whole number from 1 to 100")
+    return method
+
+
+def title_of(plan: Plan, device: Device) -> str:
+    """What a run is called unless somebody names it.
+
+    >>> from kernelviz.core.problem import Problem
+    >>> cpu = Device(id="cpu", kind="cpu", name="EPYC", uuid="u")
+    >>> made = tuple(Problem(op="add", sizes={"n": n}, dtype="fp32") for n in (4, 8))
+    >>> title_of(Plan(problems=made, variants=("a",), baseline="a", device="cpu"), cpu)
+    'add fp32, 2 sizes, EPYC'
+    """
+    first = plan.problems[0]
+    one = " ".join(f"{axis}={size}" for axis, size in first.sizes.items())
+    sizes = one if len(plan.problems) == 1 else f"{len(plan.problems)} sizes"
+    return f"{plan.op} {first.precision}, {sizes}, {device.name}"

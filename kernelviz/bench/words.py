@@ -1,0 +1,51 @@
+"""What the use cases answer with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernelviz.core.events import CaseStep
+from kernelviz.core.run import Status
+from kernelviz.ops import Variant
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A variant as it is on one device: usable here, or not and why (with the remedy)."""
+
+    variant: Variant
+    available: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A line of the list of runs."""
+
+    id: str
+    title: str
+    op: str
+    device: str
+    created_at: str
+    status: Status
+    cases: int
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Where a run stands. `steps` by case key, for cases that have begun and have no result yet.
+
+    `sequence` grows with each event. A calibration counts roofs; its `total` is 0, since how many there are is known at its end.
+    """
+
+    status: Status
+    done: int
+    failed: int
+    total: int
+    ahead: int
+    message: str
+    steps: Mapping[str, CaseStep]
+    sequence: int

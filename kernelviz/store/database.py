@@ -1,0 +1,123 @@
+"""Connections to the database: SQLite in write-ahead mode unless KERNELVIZ_DATABASE_URL says otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, update
+from sqlalchemy.exc import DatabaseError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from kernelviz.core.errors import KernelvizError
+from kernelviz.store import tables
+
+VERSION = 1
+"""Of the tables. A change of them adds a step to MIGRATIONS and raises this."""
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType({})
+"""From which version: what makes it the next one. Runs inside one transaction with the change of the version."""
+
+_BUSY_MS = 30_000
+
+
+class StoreError(KernelvizError):
+    """The database cannot be read or written; the message says where it is and what to do."""
+
+
+class Database:
+    """An engine whose writing transactions take SQLite's write lock at their start."""
+
+    def __init__(self, url: str) -> None:
+        """Opens the database, making or migrating its tables. Raises StoreError."""
+        self.url = url
+        with self._errors():
+            self._engine = create_engine(url)
+            if self._engine.dialect.name == "sqlite":
+                _prepare_sqlite(self._engine)
+            self._make_tables()
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        with self._errors(), self._engine.connect() as connection:
+            yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """One transaction: everything in it is stored, or nothing."""
+        with self._errors(), self._engine.connect() as connection:
+            writing = connection.execution_options(kernelviz_write=True)
+            with writing.begin():
+                yield writing
+
+    def close(self) -> None:
+        self._engine.dispose()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except SQLAlchemyError as error:
+            raise StoreError(_explained(self.url, error)) from error
+
+    def _make_tables(self) -> None:
+        with self.read() as connection:
+            known = inspect(connection).has_table(tables.meta.name)
+            found = _version(connection) if known else None
+        if found == VERSION:
+            return
+        if found is not None and found > VERSION:
+            raise StoreError(
+                f"the database {self.url} was written by a newer kernelviz (its version is {found}, this one reads up to "
+                f"{VERSION}); update kernelviz, or set KERNELVIZ_HOME to another folder"
+            )
+        with self.write() as connection:
+            # Asked again: another process may have been here between reading and the write lock.
+            tables.metadata.create_all(connection)
+            found = _version(connection)
+            if found is None:
+                connection.execute(insert(tables.meta).values(key="version", value=str(VERSION)))
+                return
+            while found < VERSION:
+                MIGRATIONS[found](connection)
+                found += 1
+            connection.execute(update(tables.meta).where(tables.meta.c.key == "version").values(value=str(VERSION)))
+
+
+def _version(connection: Connection) -> int | None:
+    text = connection.scalar(select(tables.meta.c.value).where(tables.meta.c.key == "version"))
+    return None if text is None else int(text)
+
+
+def _prepare_sqlite(engine: Engine) -> None:
+    @event.listens_for(engine, "connect")
+    def connected(connection: Any, record: ConnectionPoolEntry) -> None:
+        connection.isolation_level = None  # transactions begin where the next listener says
+        cursor = connection.cursor()
+        cursor.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
+        cursor.execute("PRAGMA journal_mode=WAL")
+        cursor.execute("PRAGMA synchronous=NORMAL")
+        cursor.close()
+
+    @event.listens_for(engine, "begin")
+    def begun(connection: Connection) -> None:
+        # A reader that turns writer fails at once with "database is locked", whatever the timeout; a transaction that
+        # writes therefore takes the write lock first, and waits for it.
+        writing = connection.get_execution_options().get("kernelviz_write", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _explained(url: str, error: SQLAlchemyError) -> str:
+    text = str(error.orig) if isinstance(error, DatabaseError) and error.orig else str(error)
+    remedies = {
+        "readonly": "the folder or the file is read-only for this user; give it write permission or set KERNELVIZ_HOME",
+        "full": "the disk is full; free some space, then resume the run",
+        "unable to open": "its folder cannot be written; set KERNELVIZ_HOME to a folder that can",
+        "not a database": "the file is something else; move it away or set KERNELVIZ_HOME",
+        "malformed": "the file is damaged; move it away (and keep it), kernelviz then starts a new one",
+        "locked": "another program has kept it locked for 30 s; close that program",
+    }
+    remedy = next((r for word, r in remedies.items() if word in text.lower()), "see the log for details")
+    return f"the database {url} cannot be used ({text}): {remedy}"

@@ -1,0 +1,293 @@
+"""Runs, results and roofs, kept and found again. Every method may be called from any thread."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import platformdirs
+from sqlalchemy import Row, case, delete, func, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+
+from kernelviz.core.errors import UnknownRun
+from kernelviz.core.finite import finite_result
+from kernelviz.core.problem import Method, Plan, Struct
+from kernelviz.core.result import Failure, Result
+from kernelviz.core.run import SCHEMA, Environment, Roof, Run, Status
+from kernelviz.store.database import Database, StoreError
+from kernelviz.store.presence import Presence
+from kernelviz.store.tables import results, roofs, runs
+
+_LIVING = ("queued", "running")
+
+
+class _Header(Struct, frozen=True, kw_only=True):
+    schema: str = SCHEMA
+    environment: Environment
+    method: Method
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run without its results. `status` is ``interrupted`` when the process that measured it is gone."""
+
+    id: str
+    title: str
+    op: str
+    device: str
+    created_at: str
+    status: Status
+    owner: str
+    cases: int
+    done: int
+    failed: int
+    presence: Presence
+
+
+def home() -> Path:
+    """KERNELVIZ_HOME, else the user's data folder."""
+    given = os.environ.get("KERNELVIZ_HOME")
+    return Path(given).expanduser() if given else Path(platformdirs.user_data_dir("kernelviz"))
+
+
+class Store:
+    """The database of one installation."""
+
+    def __init__(self, url: str) -> None:
+        """Raises StoreError."""
+        self._database = Database(url)
+        self.url = url
+        self._own = Presence.own()
+
+    @classmethod
+    def open(cls, folder: Path | None = None) -> Store:
+        """The database in `folder`, by default KERNELVIZ_DATABASE_URL or the one in `home()`. Raises StoreError."""
+        url = os.environ.get("KERNELVIZ_DATABASE_URL") if folder is None else None
+        if url:
+            return cls(url)
+        where = folder or home()
+        try:
+            where.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"the folder {where} cannot be made ({error.strerror}); set KERNELVIZ_HOME to one that can be written"
+            ) from error
+        return cls(f"sqlite:///{where / 'kernelviz.db'}")
+
+    def close(self) -> None:
+        self._database.close()
+
+    # Writing
+
+    def create(self, run: Run, *, owner: str = "") -> None:
+        """Store a run, with the results that it has, as one of this process."""
+        header = _Header(environment=run.environment, method=run.method, plan=run.plan)
+        with self._database.write() as connection:
+            connection.execute(
+                insert(runs).values(
+                    id=run.id,
+                    header=msgspec.json.encode(header),
+                    title=run.title,
+                    note=run.note,
+                    created_at=run.created_at,
+                    status=run.status,
+                    owner=owner,
+                    op=run.plan.op,
+                    device=run.environment.device.name,
+                    device_uuid=run.environment.device.uuid,
+                    cases=len(run.plan.cases()),
+                    **self._presence(),
+                )
+            )
+            self._put(connection, run.id, list(enumerate(run.results)), run.environment.device.uuid)
+
+    def put_results(self, run_id: str, placed: Sequence[tuple[int, Result]]) -> None:
+        """Store results at their positions in the plan; a case that has one already gets the new one."""
+        with self._database.write() as connection:
+            uuid = connection.scalar(select(runs.c.device_uuid).where(runs.c.id == run_id))
+            if uuid is None:
+                raise UnknownRun(run_id)
+            self._put(connection, run_id, placed, uuid)
+
+    def drop_results(self, run_id: str, case_keys: Iterable[str]) -> None:
+        with self._database.write() as connection:
+            for key in case_keys:
+                connection.execute(delete(results).where(results.c.run_id == run_id, results.c.case_key == key))
+
+    def set_status(self, run_id: str, status: Status) -> None:
+        with self._database.write() as connection:
+            connection.execute(update(runs).where(runs.c.id == run_id).values(status=status))
+
+    def set_environment(self, run_id: str, environment: Environment) -> None:
+        """Complete the header with what the worker knows of the machine."""
+        with self._database.write() as connection:
+            body = connection.scalar(select(runs.c.header).where(runs.c.id == run_id))
+            if body is None:
+                raise UnknownRun(run_id)
+            header = msgspec.structs.replace(msgspec.json.decode(body, type=_Header), environment=environment)
+            device = environment.device
+            values = {"header": msgspec.json.encode(header), "device": device.name, "device_uuid": device.uuid}
+            connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+
+    def set_words(self, run_id: str, *, title: str | None = None, note: str | None = None) -> None:
+        """Change title or note, which are no part of the document's digest. Raises UnknownRun."""
+        values = {key: value for key, value in (("title", title), ("note", note)) if value is not None}
+        with self._database.write() as connection:
+            if values and not connection.execute(update(runs).where(runs.c.id == run_id).values(**values)).rowcount:
+                raise UnknownRun(run_id)
+
+    def claim(self, run_id: str) -> bool:
+        """Make an ended run one of this process again, queued. False when it is being measured (by whomever)."""
+        with self._database.write() as connection:
+            row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
+            if row is None:
+                raise UnknownRun(run_id)
+            if _status(row) in _LIVING:
+                return False
+            connection.execute(update(runs).where(runs.c.id == run_id).values(status="queued", **self._presence()))
+            return True
+
+    def interrupt_dead(self) -> list[str]:
+        """Mark the runs whose process is gone as interrupted; their ids."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(runs).where(runs.c.status.in_(_LIVING))).all()
+        dead = [row for row in rows if _status(row) == "interrupted"]
+        with self._database.write() as connection:
+            for row in dead:
+                # Only if nobody has claimed it meanwhile.
+                unchanged = (runs.c.id == row.id, runs.c.pid == row.pid, runs.c.pid_started_s == row.pid_started_s)
+                connection.execute(update(runs).where(*unchanged).values(status="interrupted"))
+        return [row.id for row in dead]
+
+    def put_roof(self, device_uuid: str, roof: Roof) -> None:
+        with self._database.write() as connection:
+            connection.execute(
+                insert(roofs).values(
+                    device_uuid=device_uuid,
+                    name=roof.name,
+                    precision=roof.precision or "",
+                    measured_at=roof.measured_at,
+                    body=msgspec.json.encode(roof),
+                )
+            )
+
+    # Reading
+
+    def run(self, run_id: str) -> Run:
+        """The run with the results so far, in the order of the plan. Raises UnknownRun."""
+        with self._database.read() as connection:
+            row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
+            if row is None:
+                raise UnknownRun(run_id)
+            ordered = select(results.c.body).where(results.c.run_id == run_id).order_by(results.c.position)
+            bodies = connection.scalars(ordered).all()
+        header = msgspec.json.decode(row.header, type=_Header)
+        return Run(
+            id=row.id,
+            title=row.title,
+            note=row.note,
+            created_at=row.created_at,
+            status=_status(row),
+            environment=header.environment,
+            method=header.method,
+            plan=header.plan,
+            results=tuple(msgspec.json.decode(body, type=Result) for body in bodies),
+        )
+
+    def row(self, run_id: str) -> RunRow:
+        """The run's line and counts. Raises UnknownRun."""
+        found = self._rows(select(runs).where(runs.c.id == run_id))
+        if not found:
+            raise UnknownRun(run_id)
+        return found[0]
+
+    def rows(self, limit: int) -> list[RunRow]:
+        """The newest runs first."""
+        return self._rows(select(runs).order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(limit))
+
+    def results_after(self, run_id: str, revision: int) -> list[tuple[int, Result]]:
+        """What was written after that revision, with its revision, in the order of writing."""
+        newer = select(results.c.revision, results.c.body).where(
+            results.c.run_id == run_id, results.c.revision > revision
+        )
+        with self._database.read() as connection:
+            found = connection.execute(newer.order_by(results.c.revision)).all()
+        return [(row.revision, msgspec.json.decode(row.body, type=Result)) for row in found]
+
+    def roofs(self, device_uuid: str) -> tuple[Roof, ...]:
+        """The newest roof of each name and precision, in the order in which they were first measured."""
+        with self._database.read() as connection:
+            bodies = connection.scalars(
+                select(roofs.c.body).where(roofs.c.device_uuid == device_uuid).order_by(roofs.c.id)
+            ).all()
+        decoded = (msgspec.json.decode(body, type=Roof) for body in bodies)
+        newest = {(roof.name, roof.precision): roof for roof in decoded}
+        return tuple(newest.values())
+
+    # Inside
+
+    def _presence(self) -> dict[str, Any]:
+        own = self._own
+        return {"host": own.host, "boot_id": own.boot_id, "pid": own.pid, "pid_started_s": own.started_s}
+
+    def _put(self, connection: Any, run_id: str, placed: Sequence[tuple[int, Result]], device_uuid: str) -> None:
+        last = connection.scalar(select(func.max(results.c.revision)).where(results.c.run_id == run_id)) or 0
+        make = insert_postgresql if connection.dialect.name == "postgresql" else insert_sqlite
+        for revision, (position, given) in enumerate(placed, last + 1):
+            result = finite_result(given)
+            values = {
+                "position": position,
+                "revision": revision,
+                "op": result.problem.op,
+                "variant": result.variant,
+                "dtype": result.problem.dtype,
+                "device_uuid": device_uuid,
+                "stage": result.outcome.stage if isinstance(result.outcome, Failure) else "",
+                "body": msgspec.json.encode(result),
+            }
+            added = make(results).values(run_id=run_id, case_key=result.case.key, **values)
+            connection.execute(added.on_conflict_do_update(index_elements=["run_id", "case_key"], set_=values))
+
+    def _rows(self, chosen: Any) -> list[RunRow]:
+        counts = select(
+            results.c.run_id,
+            func.count().label("done"),
+            func.sum(case((results.c.stage != "", 1), else_=0)).label("failed"),
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(chosen).all()
+            ids = [row.id for row in rows]
+            counted = connection.execute(counts.where(results.c.run_id.in_(ids)).group_by(results.c.run_id)).all()
+        by_run = {row.run_id: (row.done, row.failed) for row in counted}
+        return [_run_row(row, *by_run.get(row.id, (0, 0))) for row in rows]
+
+
+def _presence_of(row: Row[Any]) -> Presence:
+    return Presence(host=row.host, boot_id=row.boot_id, pid=row.pid, started_s=row.pid_started_s)
+
+
+def _status(row: Row[Any]) -> Status:
+    stored: Status = row.status
+    return "interrupted" if stored in _LIVING and not _presence_of(row).alive() else stored
+
+
+def _run_row(row: Row[Any], done: int, failed: int) -> RunRow:
+    return RunRow(
+        id=row.id,
+        title=row.title,
+        op=row.op,
+        device=row.device,
+        created_at=row.created_at,
+        status=_status(row),
+        owner=row.owner,
+        cases=row.cases,
+        done=done,
+        failed=failed,
+        presence=_presence_of(row),
+    )

@@ -1,0 +1,61 @@
+"""Tables. The JSON columns are the truth; the columns beside them are an index that can be rebuilt from it."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Float, Index, Integer, LargeBinary, MetaData, PrimaryKeyConstraint, String, Table
+
+metadata = MetaData()
+
+meta = Table("meta", metadata, Column("key", String, primary_key=True), Column("value", String, nullable=False))
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("header", LargeBinary, nullable=False),  # the document without title, note, status and results
+    Column("title", String, nullable=False),
+    Column("note", String, nullable=False, default=""),
+    Column("created_at", String, nullable=False),
+    Column("status", String, nullable=False),
+    Column("owner", String, nullable=False, default=""),
+    Column("op", String, nullable=False),
+    Column("device", String, nullable=False),
+    Column("device_uuid", String, nullable=False),
+    Column("cases", Integer, nullable=False),
+    Column("host", String, nullable=False),
+    Column("boot_id", String, nullable=False),
+    Column("pid", Integer, nullable=False),
+    Column("pid_started_s", Float, nullable=False),
+    Index("runs_by_time", "created_at"),
+    Index("runs_by_status", "status"),
+)
+
+results = Table(
+    "results",
+    metadata,
+    Column("run_id", String, nullable=False),
+    Column("case_key", String, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("revision", Integer, nullable=False),  # grows with each write in its run: "what is new since …"
+    Column("op", String, nullable=False),
+    Column("variant", String, nullable=False),
+    Column("dtype", String, nullable=False),
+    Column("device_uuid", String, nullable=False),
+    Column("stage", String, nullable=False),  # empty for a timing
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("run_id", "case_key"),
+    Index("results_by_run", "run_id", "revision"),
+    Index("results_by_op", "op", "variant", "dtype", "device_uuid"),
+)
+
+roofs = Table(
+    "roofs",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=True),
+    Column("device_uuid", String, nullable=False),
+    Column("name", String, nullable=False),
+    Column("precision", String, nullable=False),  # empty for a bandwidth
+    Column("measured_at", String, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index("roofs_by_device", "device_uuid", "name", "precision", "id"),
+)
