@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import triton
@@ -12,8 +13,7 @@ from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
 GROUP = 8
-SMS = 132
-"""Tiles that fill an H100 or H200 once: a larger tile is taken only where its grid is at least that large."""
+"""Rows of tiles that neighbouring programs share."""
 
 
 @triton.jit
@@ -72,7 +72,11 @@ class Tile:
     stages: int
 
     def grid(self, m: int, n: int) -> int:
-        return triton.cdiv(m, self.bm) * triton.cdiv(n, self.bn)
+        return -(-m // self.bm) * -(-n // self.bn)
+
+    def shared_bytes(self, itemsize_bytes: int) -> int:
+        """Shared memory of the pipeline: a buffer for either factor in each stage."""
+        return (self.bm + self.bn) * self.bk * itemsize_bytes * self.stages
 
 
 # Largest first. The last of each is for fewer than 33 rows, where reading B is all the work.
@@ -97,12 +101,19 @@ IEEE = (
 IEEE_SKINNY = Tile(bm=16, bn=64, bk=32, warps=4, stages=3)
 
 
-def tile_for(m: int, n: int, itemsize_bytes: int, precision: str) -> Tile:
-    """The largest tile that still fills the GPU, else the smallest; a flat one for few rows.
+def tile_for(
+    m: int, n: int, itemsize_bytes: int, precision: str, processors: int = 132, shared_bytes: int = 232_448
+) -> Tile:
+    """The largest tile that fits shared memory and still gives every SM one, else the smallest; a flat one for few rows.
+
+    The defaults are an H200's. Smaller GPUs have 99 KiB of shared memory for a program.
 
     >>> tile_for(8192, 8192, 2, "ieee").bn, tile_for(512, 512, 2, "ieee").bn, tile_for(1, 14336, 2, "ieee").bm
     (256, 64, 16)
+    >>> tile_for(8192, 8192, 2, "ieee", processors=128, shared_bytes=101_376).bn
+    128
     """
+    tiles: tuple[Tile, ...]
     if itemsize_bytes == 2:
         tiles, skinny = HALF, HALF_SKINNY
     elif precision == "tf32":
@@ -111,8 +122,16 @@ def tile_for(m: int, n: int, itemsize_bytes: int, precision: str) -> Tile:
         tiles, skinny = IEEE, IEEE_SKINNY
     if m <= 32:
         return skinny
-    fitting = [t for t in tiles if t.bm <= max(64, m)]
-    return next((t for t in fitting if t.grid(m, n) >= SMS), fitting[-1])
+    fitting = [t for t in tiles if t.bm <= max(64, m) and t.shared_bytes(itemsize_bytes) <= shared_bytes]
+    return next((t for t in fitting if t.grid(m, n) >= processors), fitting[-1])
+
+
+def _limits(device: torch.device) -> tuple[int, int]:
+    """SMs, and bytes of shared memory that one program may have; an H200's for Triton's interpreter, which has neither."""
+    if device.type != "cuda":
+        return 132, 232_448
+    properties: Any = torch.cuda.get_device_properties(device)  # torch's own stub lacks one of the two
+    return int(properties.multi_processor_count), int(properties.shared_memory_per_block_optin)
 
 
 def bind_grouped(a_MK: torch.Tensor, b_KN: torch.Tensor, *, compute: str | None) -> Launch:
@@ -124,7 +143,7 @@ def bind_grouped(a_MK: torch.Tensor, b_KN: torch.Tensor, *, compute: str | None)
     (m, k), n = a_MK.shape, b_KN.shape[1]
     c_MN = torch.empty((m, n), dtype=a_MK.dtype, device=a_MK.device)
     precision = compute or "ieee"
-    tile = tile_for(m, n, a_MK.element_size(), precision)
+    tile = tile_for(m, n, a_MK.element_size(), precision, *_limits(a_MK.device))
     grid = (tile.grid(m, n),)
     even = {"EVEN_M": m % tile.bm == 0, "EVEN_N": n % tile.bn == 0, "EVEN_K": k % tile.bk == 0}
 
