@@ -103,7 +103,7 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
         if record.name.startswith(FLUSH):
             if opened is not None:
                 raise TraceError("two flushes without an end marker between them")
-            if record.start_ns < previous_end:
+            if record.start_ns < previous_end - EARLY_NS:
                 raise TraceError("a flush starts before the marker of the call before it has ended")
             opened, calls = record, []
         elif record.name.startswith(MARKER):

@@ -138,6 +138,8 @@ def test_a_call_lands_in_the_current_stream_of_torch(op: Op, variant: Variant) -
     launch = bind(variant, problem, inputs_of(op, problem, 0, "cuda"))
     (output,) = as_tuple(launch())
     output.fill_(float("nan"))
+    # Used once before it counts: loading a kernel's module waits for the whole device, so for the sleep below, too.
+    assert output.isnan().all().item()
     torch.cuda.synchronize()
     side, onlooker = torch.cuda.Stream(), torch.cuda.Stream()
     with torch.cuda.stream(side):
