@@ -13,7 +13,7 @@ from kernelviz.ops import Op, Variant, catalogue
 ODD: dict[str, tuple[dict[str, int], ...]] = {
     "add": tuple({"n": n} for n in (1, 7, 255, 1021, 1023, 1024, 1025, 4099)),
     "rmsnorm": tuple(
-        {"m": m, "n": n} for m, n in ((1, 1), (3, 7), (1, 127), (5, 128), (2, 129), (67, 33), (3, 1031), (2, 16387))
+        {"m": m, "n": n} for m, n in ((1, 1), (3, 7), (1, 127), (5, 128), (2, 129), (67, 33), (3, 1031), (2, 32771))
     ),
     "matmul": tuple(
         {"m": m, "n": n, "k": k}

@@ -77,7 +77,7 @@ def torch_compile(x_MN: Tensor, w_N: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
 def triton_block_per_row(x_MN: Tensor, w_N: Tensor) -> Launch:
-    """Triton, one program a row; a row of up to 16384 elements is read once and kept in registers."""
+    """Triton, one program a row; a row of up to 64 KiB is read once and kept in registers."""
     from kernelviz.ops.rmsnorm import triton as kernels
 
     return kernels.bind_block_per_row(x_MN, w_N, eps=EPS)

@@ -9,12 +9,15 @@ import triton.language as tl
 from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
-IN_REGISTERS = 16384
-"""Longest row (padded to a power of two) that one program keeps in registers: 32 elements a thread at 16 warps."""
-CHUNK = 8192
-CHUNK_WARPS = 16
-THREADS_PER_SM = 1024
-"""Threads of the persistent kernel on each SM: with a row, the next row and the weight each needs some 64 registers."""
+BYTES_PER_THREAD = 32
+"""Of a row: two 16-byte loads a thread are under way at once, and 1024 threads an SM still have 64 registers each."""
+LONGEST_ROW_BYTES = 64 * 1024
+"""The longest row (padded to a power of two) that one program of 1024 threads keeps in registers."""
+LONGEST_PREFETCHED_BYTES = 32 * 1024
+"""The same where the registers also hold the next row and the weight."""
+CHUNK_BYTES = 32 * 1024
+"""Of longer rows, by programs of 1024 threads: one an SM, so that the rows under way (33 MB for rows of 256 KB on an H200)
+stay in L2 for their second reading."""
 
 
 @triton.jit
@@ -35,7 +38,8 @@ def _normalise_in_chunks(x_ptr, w_ptr, out_ptr, start, n, eps, CHUNK: tl.constex
     columns = tl.arange(0, CHUNK)
     squares = tl.zeros((CHUNK,), tl.float32)
     chunks = tl.cdiv(n, CHUNK)
-    for i in range(0, chunks):
+    # Several chunks are under way at once: with one, each would wait for the memory's full latency.
+    for i in tl.range(0, chunks, num_stages=3):
         at = i * CHUNK + columns
         x = tl.load(x_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_last").to(tl.float32)
         squares += x * x
@@ -85,31 +89,22 @@ def chunked_persistent_kernel(x_ptr, w_ptr, out_ptr, m, n, eps, CHUNK: tl.conste
         start += tl.num_programs(0).to(tl.int64) * n
 
 
-def warps_for(block: int) -> int:
-    """Warps for a row in registers: 16 elements a thread (two 16-byte loads in half precision), 1 to 16 warps.
+def warps_for(tile_bytes: int) -> int:
+    """Warps of a program, 32 bytes a thread, at most 32 warps.
 
-    >>> [warps_for(b) for b in (16, 1024, 4096, 16384)]
-    [1, 2, 8, 16]
+    >>> [warps_for(b) for b in (16, 2048, 16384, 65536)]
+    [1, 2, 16, 32]
     """
-    return max(1, min(16, block // 512))
+    return max(1, min(32, tile_bytes // (32 * BYTES_PER_THREAD)))
 
 
-def rows_a_program(block: int) -> int:
-    """Rows that a persistent program takes at once: short ones together, so that its threads have 16 elements each.
+def rows_a_program(row_bytes: int) -> int:
+    """Rows that a persistent program takes at once: short ones together, so that 128 threads have 32 bytes each.
 
-    >>> [rows_a_program(b) for b in (128, 1024, 4096)]
+    >>> [rows_a_program(b) for b in (256, 2048, 8192)]
     [16, 2, 1]
     """
-    return max(1, 2048 // block)
-
-
-def programs_per_sm(warps: int) -> int:
-    """Persistent programs that share an SM.
-
-    >>> programs_per_sm(2), programs_per_sm(16)
-    (16, 2)
-    """
-    return max(1, min(32, THREADS_PER_SM // (32 * warps)))
+    return max(1, 128 * BYTES_PER_THREAD // row_bytes)
 
 
 def multiprocessors(device: torch.device) -> int:
@@ -123,16 +118,19 @@ def bind_block_per_row(x_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> 
     out_MN = torch.empty_like(x_MN)
     m, n = x_MN.shape
     block = triton.next_power_of_2(n)
+    row_bytes = block * x_MN.element_size()
+    warps = warps_for(row_bytes)
+    chunk = CHUNK_BYTES // x_MN.element_size()
 
     def in_registers() -> torch.Tensor:
-        row_kernel[(m,)](x_MN, w_N, out_MN, n, eps, BLOCK=block, num_warps=warps_for(block))
+        row_kernel[(m,)](x_MN, w_N, out_MN, n, eps, BLOCK=block, num_warps=warps)
         return out_MN
 
     def in_chunks() -> torch.Tensor:
-        chunked_row_kernel[(m,)](x_MN, w_N, out_MN, n, eps, CHUNK=CHUNK, num_warps=CHUNK_WARPS)
+        chunked_row_kernel[(m,)](x_MN, w_N, out_MN, n, eps, CHUNK=chunk, num_warps=32)
         return out_MN
 
-    return in_registers if block <= IN_REGISTERS else in_chunks
+    return in_registers if row_bytes <= LONGEST_ROW_BYTES else in_chunks
 
 
 def bind_persistent(x_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> Launch:
@@ -144,20 +142,19 @@ def bind_persistent(x_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> Lau
     out_MN = torch.empty_like(x_MN)
     m, n = x_MN.shape
     block = triton.next_power_of_2(n)
-    if block > IN_REGISTERS:
-        chunked = (min(m, multiprocessors(x_MN.device) * programs_per_sm(CHUNK_WARPS)),)
-
-        def in_chunks() -> torch.Tensor:
-            chunked_persistent_kernel[chunked](x_MN, w_N, out_MN, m, n, eps, CHUNK=CHUNK, num_warps=CHUNK_WARPS)
-            return out_MN
-
-        return in_chunks
-    rows = rows_a_program(block)
-    warps = warps_for(rows * block)
-    grid = (min(triton.cdiv(m, rows), multiprocessors(x_MN.device) * programs_per_sm(warps)),)
+    row_bytes = block * x_MN.element_size()
+    rows = rows_a_program(row_bytes)
+    warps = warps_for(rows * row_bytes)
+    processors = multiprocessors(x_MN.device)
+    programs = min(triton.cdiv(m, rows), processors * (32 // warps))
+    chunk = CHUNK_BYTES // x_MN.element_size()
 
     def in_registers() -> torch.Tensor:
-        persistent_kernel[grid](x_MN, w_N, out_MN, m, n, eps, ROWS=rows, BLOCK=block, num_warps=warps)
+        persistent_kernel[(programs,)](x_MN, w_N, out_MN, m, n, eps, ROWS=rows, BLOCK=block, num_warps=warps)
         return out_MN
 
-    return in_registers
+    def in_chunks() -> torch.Tensor:
+        chunked_persistent_kernel[(min(m, processors),)](x_MN, w_N, out_MN, m, n, eps, CHUNK=chunk, num_warps=32)
+        return out_MN
+
+    return in_registers if row_bytes <= LONGEST_PREFETCHED_BYTES else in_chunks
