@@ -43,5 +43,5 @@ if run is not None:
     results.show(bench, run, live.state(bench, run.id), roofs)
 elif run_id is not None:
     intro.unknown_run(run_id, bench.runs(8))
-elif intro.first_visit(form, bench.runs(8)):
+elif intro.first_visit(bench.ops()[form.op], form, bench.runs(8)):
     start(form.plan(bench), form)

@@ -24,18 +24,19 @@ from kernelviz.plots.frame import (
     table_of,
     trace_name,
 )
-from kernelviz.plots.styles import style_of
+from kernelviz.plots.styles import NEUTRAL, style_of
 
 _ROW_PX = 27
 _FRAME_PX = 84
-_INSIDE_FROM = 0.6
-"""Bars longer than this share of the longest hold their words inside: on a phone there is no room behind them."""
+_WORDS_FROM = 0.62
+"""Where the column of words begins, as a share of the plot: on a phone it still holds a time and a share."""
 
 
 def time_by_variant(runs: Runs, problem: Problem | None = None, *, roofs: Sequence[Roof] | None = None) -> go.Figure:
     """A bar a variant at `problem` (None: the last one with results); dashed: the speed of light.
 
-    Behind each bar its time and its share of the measured roof. A wrong result's bar is hatched and says so; a case without time is a line of words where its bar would start.
+    Right of each bar stand its time and its share of the measured roof. A wrong result's bar is hatched and says so; a
+    failed case has words only.
     """
     shown = listed(runs)
     known = problems_of(shown)
@@ -48,14 +49,15 @@ def time_by_variant(runs: Runs, problem: Problem | None = None, *, roofs: Sequen
     scale, unit = _unit(max(times))
     figure = go.Figure()
     for run, row in at_size:
-        figure.add_trace(_bar(run, row, shown, (scale, max(times), light.time_s if light else 0.0)))
+        figure.add_trace(_bar(run, row, shown, scale))
+        _add_words(figure, run, row, shown)
     if light is not None:
         _mark(figure, light, max(times), scale, unit)
     framed(figure, height=_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
-    # The words stand right of the bars, so the axis goes on beyond the longest.
-    figure.update_xaxes(range=[0, (max(times) or scale) / scale * 1.3], showgrid=True)
-    figure.update_yaxes(autorange="reversed", showgrid=False, title_text="", automargin=True)
-    figure.update_layout(showlegend=False, margin={"l": 8, "r": 12, "t": 24, "b": 8})
+    # By the estimates: a wide interval of one noisy variant may leave the frame, not flatten it.
+    figure.update_xaxes(range=[0, (max(times) or scale) / scale * 1.1], domain=[0, _WORDS_FROM - 0.02])
+    figure.update_yaxes(autorange="reversed", showgrid=False, title_text="")
+    figure.update_layout(showlegend=False)
     return figure
 
 
@@ -68,16 +70,13 @@ def _unit(largest_s: float) -> tuple[float, str]:
     return next(((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if largest_s >= s), (1e-9, "ns"))
 
 
-def _bar(run: Run, row: Row, shown: Sequence[Run], measures: tuple[float, float, float]) -> go.Bar:
-    scale, longest_s, light_s = measures
+def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float) -> go.Bar:
     style = style_of(row.result.problem.op, row.result.variant)
     figure = row.figure or row.wrong_figure
-    inside = row.figure is not None and row.figure.estimate > _INSIDE_FROM * longest_s
-    half = (figure.high - figure.low) / 2 if figure and figure.high is not None and figure.low is not None else 0.0
+    low, high = (figure.low, figure.high) if figure else (None, None)
+    time_s = _time_s(row)
     return go.Bar(
-        x=[_time_s(row) / scale],
-        # Words without a bar begin behind the line of the speed of light.
-        base=0 if figure else light_s / scale,
+        x=[time_s / scale],
         y=[trace_name(run, row.result.variant, shown)],
         name=trace_name(run, row.result.variant, shown),
         orientation="h",
@@ -87,25 +86,42 @@ def _bar(run: Run, row: Row, shown: Sequence[Run], measures: tuple[float, float,
             "opacity": 1.0 if row.figure else 0.45,
             "pattern": {"shape": "" if row.figure else "x", "size": 6},
         },
-        error_x={"type": "data", "array": [half / scale], "thickness": 1.5, "width": 4, "color": style.colour},
-        text=[_words(row)],
-        textposition="inside" if inside else "outside",
-        insidetextanchor="end",
-        textangle=0,
-        cliponaxis=False,
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "array": [0.0 if high is None else (high - time_s) / scale],
+            "arrayminus": [0.0 if low is None else (time_s - low) / scale],
+            "thickness": 1.5,
+            "width": 4,
+            "color": NEUTRAL,
+        },
         customdata=[row.result.problem.key],
         hovertext=[hover(run, row)],
         hoverinfo="text",
     )
 
 
+def _add_words(figure: go.Figure, run: Run, row: Row, shown: Sequence[Run]) -> None:
+    """The time and the share of the roof in a column of their own, where no bar or interval runs through them."""
+    figure.add_annotation(
+        x=_WORDS_FROM,
+        xref="paper",
+        xanchor="left",
+        y=trace_name(run, row.result.variant, shown),
+        yref="y",
+        text=_words(row),
+        showarrow=False,
+        font={"size": 12},
+    )
+
+
 def _words(row: Row) -> str:
     if row.figure is not None:
         share = "" if row.efficiency is None else f" · {units.percent(row.efficiency, 0)}"
-        return f" {units.seconds(row.figure.estimate)}{share}"
+        return f"{units.seconds(row.figure.estimate)}{share}"
     stage = STAGE_WORDS[row.failure.stage] if row.failure else "no cold time"
     time = f" · {units.seconds(row.wrong_figure.estimate)}" if row.wrong_figure else ""
-    return escape(f" ✕ {stage}{time}")
+    return escape(f"✕ {stage}{time}")
 
 
 def _speed_of_light(at_size: Sequence[tuple[Run, Row]], roofs: Sequence[Roof] | None) -> SpeedOfLight | None:

@@ -275,8 +275,11 @@ def _finish(figure: go.Figure, chart: _Chart, everything: Sequence[_Drawn]) -> N
     figure.update_xaxes(type="log", tickvals=ticks, ticktext=names, showgrid=False)
     drawn = [y for trace in figure.data if trace.yaxis != "y2" for y in trace.y if y]
     failed = any(d.y is None and d.row.failure is not None for d in everything)
-    if not chart.quantity.logarithmic or not drawn:
+    if not drawn:
         figure.update_yaxes(rangemode="tozero")
+    elif not chart.quantity.logarithmic:
+        # By the estimates and the roof: a wide interval of one noisy point may leave the frame, not flatten it.
+        figure.update_yaxes(range=[0, max(drawn) * 1.12])
     else:
         # Room below the lines for the row of crosses.
         low, high = min(drawn) / (1.8 if failed else 1.25), max(drawn) * 1.25

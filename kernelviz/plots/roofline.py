@@ -76,7 +76,18 @@ def rate_by_intensity(runs: Runs, problem: Problem | None = None, *, roofs: Sequ
     for update, ends, of in ((figure.update_xaxes, x_range, 1.0), (figure.update_yaxes, y_range, scale)):
         ticks, names = decade_ticks(10 ** ends[0], 10 ** ends[1], of)
         update(type="log", range=ends, tickvals=ticks, ticktext=names)
-    figure.update_layout(showlegend=any(t.showlegend for t in figure.data))
+    figure.update_layout(showlegend=True)
+    if not any(roofs_of(run, roofs) for run in shown):
+        figure.add_annotation(
+            text="roofs not measured yet",
+            x=0,
+            y=1,
+            xref="paper",
+            yref="paper",
+            xanchor="left",
+            yanchor="top",
+            showarrow=False,
+        )
     _add_labels(figure, near, y_range)
     _add_distance(figure, near)
     return figure

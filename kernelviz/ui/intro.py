@@ -7,13 +7,14 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import RunSummary
+from kernelviz.ops import Op
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui.form import Form
 from kernelviz.ui.text import plain, when
 
 
-def first_visit(form: Form, recent: Sequence[RunSummary]) -> bool:
-    """Three lines and one button; True when it was pressed."""
+def first_visit(op: Op, form: Form, recent: Sequence[RunSummary]) -> bool:
+    """Three lines and one button, and what the chosen variants do; True when it was pressed."""
     with st.container(border=True, key="first_visit"):
         st.markdown(
             "**kernelviz measures kernel variants on this machine, live, and checks that each is right.**  \n"
@@ -24,8 +25,22 @@ def first_visit(form: Form, recent: Sequence[RunSummary]) -> bool:
         pressed = st.button(
             "Run", key="first_run", type="primary", icon=":material/play_arrow:", disabled=not form.variants
         )
+    ladder(op, form.variants)
     recent_runs(recent)
     return pressed
+
+
+def ladder(op: Op | None, variants: Sequence[str]) -> None:
+    """What each variant does, in the order of the op's ladder."""
+    if op is None:
+        st.caption("This installation does not have the op, so it cannot say what its variants do.")
+        return
+    lines = [
+        f"- **{plain(variant_words(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
+        for v in op.variants
+        if v.name in variants
+    ]
+    st.markdown("\n".join(lines))
 
 
 def unknown_run(run_id: str, recent: Sequence[RunSummary]) -> None:

@@ -20,7 +20,8 @@ _CSS = """
 .st-key-tiles [data-testid="stMetricDelta"] :is(div, p) { white-space: normal; overflow-wrap: anywhere; }
 .st-key-strip p { font-size: 0.9rem; }
 .st-key-tiles [data-testid="stMetricLabel"] :is(div, p) { white-space: normal; }
-.st-key-sidebar_title { margin: -3.2rem 0 -1rem; }
+.st-key-sidebar_title { margin: -3.2rem 0 -0.6rem; }
+[data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.65rem; }
 .st-key-excluded { opacity: 0.75; }
 /* Tiles two by two on a phone; columns would stand one below the other. */
 @media (max-width: 640px) {

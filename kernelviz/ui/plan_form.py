@@ -162,8 +162,8 @@ def _variants(offered: tuple[Choice, ...], form: Form) -> None:
                 for name in names:
                     st.badge(plain(variant_words(name)), color="gray", icon=":material/block:", help=plain(reason))
         for reason, names in excluded.items():
-            listed = ", ".join(plain(variant_words(n)) for n in names)
-            st.caption(f"Not here: {listed} – {plain(reason)}")
+            which = "" if len(excluded) == 1 else f"{', '.join(plain(variant_words(n)) for n in names)}: "
+            st.caption(f"{which}{plain(reason)}")
 
 
 def _precision(op: Op, form: Form) -> None:

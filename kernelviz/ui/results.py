@@ -11,10 +11,10 @@ from kernelviz import plots
 from kernelviz.bench import Bench, Progress
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows, summary
+from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows, summary, time_words
 from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import live, table, tiles
+from kernelviz.ui import intro, live, table, tiles, view
 from kernelviz.ui.text import plain, when
 
 _SHOW = {"bandwidth": plots.bandwidth_by_size, "rate": plots.rate_by_size, "time": plots.latency_by_size}
@@ -32,8 +32,8 @@ def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof
         st.caption("Figures appear here as soon as the first case is done; compiled variants arrive later.")
         return
     problem, against = _charts(run, found, roofs)
-    _at_one_size(run, problem, roofs)
-    _tables(run, found, against)
+    _at_one_size(run, found, problem, roofs)
+    _tables(bench, run, found, against)
 
 
 def _heading(run: Run, progress: Progress | None) -> None:
@@ -64,15 +64,10 @@ def _charts(run: Run, found: Sequence[Row], roofs: Sequence[Roof]) -> tuple[Prob
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
         with st.container(horizontal=True, gap="small", key="view"):
-            chosen = st.segmented_control(
-                "Draw",
-                list(_SHOW),
-                default="rate" if by_rate(found) else "bandwidth",
-                key="show",
-                required=True,
-                label_visibility="collapsed",
-                bind="query-params",
-            )
+            usual = "rate" if by_rate(found) else "bandwidth"
+            view.seed("show", list(_SHOW), usual)
+            chosen = st.segmented_control("Draw", list(_SHOW), key="show", required=True, label_visibility="collapsed")
+            view.keep("show", chosen, usual)
             axis = _against(problems, axis)
         figure = _SHOW[chosen or "time"](run, roofs=roofs, axis=axis)
         event = st.plotly_chart(
@@ -92,16 +87,10 @@ def _against(problems: Sequence[Problem], axis: str | None) -> str | None:
     if axis is None or not others(problems[0], problems, axis):
         return axis  # The other axes follow from this one: drawing against them would show the same again.
     free = [a for a in varying_axes(problems) if a == axis or a not in tied_axes(problems, axis)]
-    return st.selectbox(
-        "Against",
-        free,
-        index=free.index(axis) if axis in free else 0,
-        key="against",
-        label_visibility="collapsed",
-        format_func=lambda a: f"by {a}",
-        bind="query-params",
-        width=110,
-    )
+    view.seed("against", free, axis)
+    chosen: str = st.selectbox("Against", free, key="against", label_visibility="collapsed", width=110)
+    view.keep("against", chosen, axis)
+    return chosen
 
 
 def _size_choice(problems: Sequence[Problem], axis: str | None, event: Any) -> Problem:
@@ -113,32 +102,53 @@ def _size_choice(problems: Sequence[Problem], axis: str | None, event: Any) -> P
     if clicked is not None and st.session_state.get("clicked") != clicked:
         st.session_state["at"] = clicked
     st.session_state["clicked"] = clicked
-    if st.session_state.get("at") not in names:
+    newest = list(names)[-1]
+    # Until somebody chooses a size, the newest is shown: while a run goes, that is another one each time.
+    if st.session_state.get("at") == st.session_state.get("newest") != newest:
         st.session_state.pop("at", None)
+    view.seed("at", list(names), newest)
+    st.session_state["newest"] = newest
     name = st.selectbox(
-        "At size", list(names), index=len(names) - 1, key="at", label_visibility="collapsed",
-        format_func=lambda n: f"at {size_words(names[n])}", bind="query-params",
-    )  # fmt: skip
-    return names.get(name or "", problems[-1])
+        "At size",
+        list(names),
+        key="at",
+        label_visibility="collapsed",
+        format_func=lambda n: f"at {size_words(names[n])}",
+    )
+    view.keep("at", name, newest)
+    return names[name]
 
 
 def _size_name(problem: Problem) -> str:
     return "x".join(str(s) for s in problem.sizes.values())
 
 
-def _at_one_size(run: Run, problem: Problem, roofs: Sequence[Roof]) -> None:
-    st.markdown(f"**Time and share of the measured roof at {plain(size_words(problem))}**")
-    st.plotly_chart(
-        plots.time_by_variant(run, problem, roofs=roofs), key="bars", config=_CHART,
-        alt=f"Time of each variant at {size_words(problem)}, with 95 % intervals and the speed of light",
-    )  # fmt: skip
+def _at_one_size(run: Run, found: Sequence[Row], problem: Problem, roofs: Sequence[Roof]) -> None:
+    left, right = st.columns([1.15, 1], gap="medium")
+    with left:
+        st.markdown(f"**Time and share of the roof at {plain(size_words(problem))}**")
+        st.plotly_chart(
+            plots.time_by_variant(run, problem, roofs=roofs), key="bars", config=_CHART,
+            alt=f"Time of each variant at {size_words(problem)}, with 95 % intervals and the speed of light",
+        )  # fmt: skip
+    with right:
+        st.markdown(f"**Against {plain(variant_words(run.plan.baseline))} at this size**")
+        lines = [_in_words(row) for row in found if row.result.problem == problem]
+        st.markdown("\n".join(f"- {line}" for line in lines))
 
 
-def _tables(run: Run, found: Sequence[Row], axis: str | None) -> None:
+def _in_words(row: Row) -> str:
+    name = f"**{plain(variant_words(row.result.variant))}**"
+    if row.failure is not None:
+        return f"{name} :red[✕] {plain(table.outcome_words(row))[1:].strip()}"
+    return f"{name} {plain(time_words(row.figure))} · {plain(table.against_words(row))}"
+
+
+def _tables(bench: Bench, run: Run, found: Sequence[Row], axis: str | None) -> None:
     failed = table.failures(found)
     kernels = table.kernels_frame(found)
     names = ["Table", f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures", "Kernels"]
-    first, second, third = st.tabs(names, key="tables")
+    first, second, third, fourth = st.tabs([*names, "Variants"], key="tables")
     with first:
         frame, columns = table.frame(found, run.plan.baseline)
         st.dataframe(
@@ -162,3 +172,5 @@ def _tables(run: Run, found: Sequence[Row], axis: str | None) -> None:
                 key="kernels",
                 alt="Kernels that a call of each case launches",
             )
+    with fourth:
+        intro.ladder(bench.ops().get(run.plan.op), run.plan.variants)

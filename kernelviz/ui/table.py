@@ -49,7 +49,7 @@ def frame(table: Sequence[Row], baseline: str) -> tuple[pd.DataFrame, dict[str, 
             width: _percent(row.figure.half_width if row.figure else None),
             rate: _rate(row, computes),
             "of roof, %": _percent(row.efficiency),
-            against: _verdict(row),
+            against: against_words(row),
             "result": outcome_words(row),
             "first call, s": first_call_s(row.result.preparation),
             "trust": trust_words(row.result, row.figure),
@@ -85,7 +85,8 @@ def _percent(fraction: float | None) -> float | None:
     return None if fraction is None else fraction * 100
 
 
-def _verdict(row: Row) -> str:
+def against_words(row: Row) -> str:
+    """The verdict against the baseline, or why there is none."""
     if row.is_baseline:
         return "baseline"
     return verdict_words(row.verdict) or ("not compared" if row.failure else "the baseline has no time")

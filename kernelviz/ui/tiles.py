@@ -75,14 +75,15 @@ def _worst(found: Summary, plan: Plan) -> Tile:
     how = (
         "Where the fastest variant is farthest from the roof, or, not calibrated, where it gains least on the baseline."
     )
-    if found.worst is None:
+    if found.worst is None or (found.worst_efficiency is None and found.fastest == plan.baseline):
         return Tile("Worst size", "unknown", "nothing to compare with", how)
+    base = variant_words(plan.baseline)
     axes = varying_axes(plan.problems) or tuple(found.worst.sizes)
     # Sizes of a sweep at constant work all follow from one axis: the last says it.
     words = size_words(found.worst, axes if len(axes) == 1 else axes[-1:])
     if found.worst_efficiency is not None:
         return Tile("Worst size", words, f"{units.percent(found.worst_efficiency, 0)} of the roof", how)
-    gain = "unknown" if found.worst_speed_up is None else f"{found.worst_speed_up:.2f}× {variant_words(plan.baseline)}"
+    gain = "unknown" if found.worst_speed_up is None else f"{found.worst_speed_up:.2f}× the speed of {base}"
     return Tile("Worst size", words, gain, how)
 
 
