@@ -8,8 +8,8 @@ import sys
 import time
 
 import pytest
-
 from figures import record
+
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Result, Timing

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from figures import record
+
 from kernelviz.bench import Bench, current
 from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Method, Plan
@@ -84,14 +84,13 @@ def test_a_planted_variant_costs_only_its_own_case(bench: Bench, name: str, plug
         assert min(arrived["torch_eager"], arrived["triton_block"]) - arrived[name] <= 5.0
 
 
-def test_a_hang_in_c_is_ended_and_the_next_case_measured(bench: Bench) -> None:
+def test_a_hang_in_c_is_ended_and_the_next_case_measured(bench: Bench, tmp_path: Path) -> None:
     from kernelviz.hardware.discovery import discover
+    from kernelviz.store import Store
     from kernelviz.worker.limits import Limits
 
-    device = next(d for d in discover() if d.id == "cuda:0")
-    own = Bench.for_tests(device, limits=Limits(step_s=3.0, check_s=3.0, compile_s=3.0)) if hasattr(Bench, "for_tests") else None
-    if own is None:
-        pytest.skip("needs a Bench with shorter limits")
+    limits = Limits(step_s=3.0, check_s=3.0, compile_s=20.0)
+    own = Bench(Store(f"sqlite:///{tmp_path}/runs.sqlite"), discover(), limits=limits)
     plan = own.plan("add", sizes={"n": "2^20"}, variants=("torch_eager", "hangs"), device="cuda:0", plugins=(PLANTED,))
     found = outcomes(finished(own, plan)[0])
     own.close()
@@ -125,7 +124,12 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
         "soak",
         {
             "points": len(estimates),
-            "estimate_s": {"min": ordered[0], "p1": ordered[10], "median": statistics.median(ordered), "p99": ordered[989]}
+            "estimate_s": {
+                "min": ordered[0],
+                "p1": ordered[10],
+                "median": statistics.median(ordered),
+                "p99": ordered[989],
+            }
             | {"max": ordered[-1]},
             "point_s": {"median": statistics.median(seconds), "p99": sorted(seconds)[989]},
             "worker_resident_bytes": memory,
@@ -136,13 +140,58 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
     assert memory[-1] - memory[4] < 200 * 2**20
 
 
-PAGE = """
-import json, os, sys
-from streamlit.testing.v1 import AppTest
-import kernelviz
-from pathlib import Path
-app = AppTest.from_file(str(Path(kernelviz.__file__).parent / "ui" / "main.py"), default_timeout=300)
-"""
+SIX = "torch_eager,torch_compile,triton_block,triton_adaptive,cuda_scalar,cuda_vec16"
+
+
+def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: Bench) -> None:
+    from streamlit.testing.v1 import AppTest
+
+    import kernelviz.ui
+
+    app = AppTest.from_file(str(Path(kernelviz.ui.__file__).parent / "main.py"), default_timeout=60)
+    asked = {"op": "add", "variants": SIX, "dtype": "fp32", "n": "2^12..2^24", "device": "cuda:0", "budget": "0.25"}
+    for name, value in asked.items():
+        app.query_params[name] = value
+    app.run()
+    assert not app.exception
+    begun = time.monotonic()
+    app.button(key="run").click().run()
+    assert not app.exception
+    value = app.query_params["run"]
+    run_id = value if isinstance(value, str) else value[0]
+    for _, event in bench.follow(run_id, timeout_s=300):
+        if isinstance(event, RunEnded):
+            break
+    taken = time.monotonic() - begun
+    app.run()
+    assert not app.exception
+    run = bench.load(run_id)
+    shown = next(d.value for d in app.dataframe if "variant" in d.value.columns and "trust" in d.value.columns)
+    assert len(run.results) == len(shown) == 13 * 6
+    times = next(c for c in shown.columns if c.startswith("cold time"))
+    scale = {"ms": 1e-3, "µs": 1e-6}[times.split(", ")[1]]
+    page = {(str(r["variant"]).replace(" ", "_"), int(r["n"])): float(r[times]) * scale for _, r in shown.iterrows()}
+    stored = {}
+    for result in run.results:
+        assert isinstance(result.outcome, Timing), result
+        assert result.outcome.device_cold_s is not None
+        stored[result.variant, result.problem.sizes["n"]] = result.outcome.device_cold_s.estimate
+    assert page == pytest.approx(stored)
+    compiled = [r for r in run.results if r.variant == "torch_compile"]
+    assert all(r.kernels[0].name.startswith("triton_") for r in compiled)
+    record("page_sweep", {"seconds": taken, "results": len(run.results)})
+    save(run, "add-h200.json")
+
+
+def save(run: Run, name: str) -> None:
+    """Keep a document where the figures go, to be looked at on a machine without a GPU."""
+    import os
+
+    from kernelviz.formats import document
+
+    folder = os.environ.get("KERNELVIZ_GPU_FIGURES")
+    if folder:
+        (Path(folder) / name).write_bytes(document.encode(run))
 
 
 def test_a_calibration_measures_every_roof(bench: Bench) -> None:
