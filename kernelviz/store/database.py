@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -97,7 +99,7 @@ def _prepare_sqlite(engine: Engine) -> None:
         connection.isolation_level = None  # transactions begin where the next listener says
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
-        cursor.execute("PRAGMA journal_mode=WAL")
+        _write_ahead(cursor)
         cursor.execute("PRAGMA synchronous=NORMAL")
         cursor.close()
 
@@ -107,6 +109,18 @@ def _prepare_sqlite(engine: Engine) -> None:
         # writes therefore takes the write lock first, and waits for it.
         writing = connection.get_execution_options().get("kernelviz_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+
+def _write_ahead(cursor: Any) -> None:
+    """Switch to write-ahead mode, once for the file. The switch does not wait for other connections by itself."""
+    until_s = time.monotonic() + _BUSY_MS / 1000
+    while cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
+        try:
+            cursor.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until_s:
+                raise
+            time.sleep(0.01)
 
 
 def _explained(url: str, error: SQLAlchemyError) -> str:

@@ -1,0 +1,234 @@
+"""The native document: what goes in comes out, and whatever the bytes are, the answer is a run or a DocumentError."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import msgspec
+import pytest
+import sample_runs as samples
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelviz.core.errors import DocumentError
+from kernelviz.core.problem import Cost, Method, Plan, Problem
+from kernelviz.core.result import Accuracy, Block, Conditions, Failure, Figure, Kernel, Result, Timing
+from kernelviz.core.run import Environment, Roof, Run
+from kernelviz.formats import MAX_BYTES, decode, digest, encode
+
+text = st.text(max_size=12)
+finite = st.floats(allow_nan=False, allow_infinity=False)
+number = st.none() | finite
+count = st.integers(0, 2**53)
+sizes = st.dictionaries(st.sampled_from("mnk"), st.integers(1, 2**48), min_size=1)
+blocks = st.builds(Block, size=count, started_s=finite, clock_hz=number, round=st.none() | count)
+figures = st.builds(
+    Figure,
+    estimate=finite,
+    low=number,
+    high=number,
+    samples=st.none() | st.lists(finite, max_size=4).map(tuple),
+    blocks=st.none() | st.lists(blocks, max_size=2).map(tuple),
+    timer=st.sampled_from([None, "cupti", "host"]),
+    launch=st.sampled_from([None, "graph", "call"]),
+    method=st.none() | text,
+)
+timings = st.builds(
+    Timing,
+    device_cold_s=st.none() | figures,
+    again_s=st.none() | figures,
+    other_times=st.dictionaries(text, figures, max_size=2),
+)
+failures = st.builds(
+    Failure,
+    stage=st.sampled_from(["unavailable", "crash", "wrong", "cancelled"]),
+    message=text,
+    timing=st.none() | timings,
+)
+problems = st.builds(
+    Problem,
+    op=text,
+    sizes=sizes,
+    dtype=text,
+    compute=st.none() | text,
+    direction=st.sampled_from(["forward", "backward"]),
+    data=st.sampled_from(["normal", "zeros"]),
+)
+results = st.builds(
+    Result,
+    problem=problems,
+    variant=text,
+    outcome=timings | failures,
+    accuracy=st.none()
+    | st.builds(Accuracy, passed=st.booleans(), relative_l2=number, max_abs=number, worst_of_bound=number),
+    cost=st.none() | st.builds(Cost, work_flop=count, read_bytes=count, written_bytes=count),
+    conditions=st.none() | st.builds(Conditions, power_w=number, notes=st.lists(text, max_size=2).map(tuple)),
+    kernels=st.lists(st.builds(Kernel, name=text, grid=st.none() | st.tuples(count, count, count)), max_size=2).map(
+        tuple
+    ),
+)
+environments = st.builds(
+    Environment,
+    device=st.just(samples.CPU),
+    host=text,
+    platform=text,
+    python=text,
+    kernelviz=text,
+    versions=st.dictionaries(text, text, max_size=2),
+    roofs=st.lists(st.builds(Roof, name=st.just("copy"), bandwidth_bytes_per_s=number), max_size=2).map(tuple),
+)
+runs = st.builds(
+    Run,
+    id=text,
+    title=text,
+    note=text,
+    created_at=text,
+    status=st.sampled_from(["finished", "interrupted"]),
+    environment=environments,
+    method=st.builds(Method, budget_s=finite, seeds=count),
+    plan=st.builds(
+        Plan,
+        problems=st.lists(problems, min_size=1, max_size=2).map(tuple),
+        variants=st.lists(text, min_size=1, max_size=2).map(tuple),
+        baseline=text,
+        device=text,
+    ),
+    results=st.lists(results, max_size=3).map(tuple),
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(runs)
+def test_round_trip(run: Run) -> None:
+    assert decode(encode(run)) == run
+    assert digest(decode(encode(run))) == digest(run)
+
+
+SAMPLE = samples.run([samples.timed(samples.run([]).plan.problems[0], "torch_eager", 0.5)])
+PLAIN = json.loads(encode(SAMPLE))
+
+
+def paths(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [at, *(p for key, inner in items for p in paths(inner, (*at, key)))]
+
+
+def read(data: bytes | str) -> Run | DocumentError:
+    """The run or the error; any other exception is the test's failure."""
+    try:
+        return decode(data)
+    except DocumentError as error:
+        return error
+
+
+junk = st.recursive(
+    st.none() | st.booleans() | st.integers() | finite | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=5,
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.sampled_from(paths(PLAIN)), junk)
+def test_a_changed_field_is_named_or_read(where: tuple[Any, ...], value: Any) -> None:
+    document = json.loads(json.dumps(PLAIN))
+    if not where:
+        document = value
+    else:
+        inner = document
+        for key in where[:-1]:
+            inner = inner[key]
+        inner[where[-1]] = value
+    found = read(json.dumps(document).encode())
+    if isinstance(found, Run):
+        assert decode(encode(found)) == found
+    else:
+        assert found.path.startswith("$")
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.binary(max_size=200) | st.text(max_size=50), st.integers(0, 3000), st.booleans())
+def test_no_bytes_raise_anything_else(data: bytes | str, at: int, inside: bool) -> None:
+    whole = encode(SAMPLE)
+    if inside:
+        raw = data if isinstance(data, bytes) else data.encode()
+        data = whole[:at] + raw + whole[at + len(raw) :]
+    assert isinstance(read(data), Run | DocumentError)
+
+
+def test_unknown_fields_are_ignored() -> None:
+    document = json.loads(encode(SAMPLE))
+    document["future"] = {"nested": [1, 2]}
+    document["results"][0]["outcome"]["new_s"] = None
+    assert decode(json.dumps(document)) == SAMPLE
+
+
+@pytest.mark.parametrize(
+    ("change", "path", "words"),
+    [
+        ({"schema": "kernelviz/2"}, "$.schema", "newer kernelviz"),
+        ({"schema": "something/1"}, "$.schema", "no schema of kernelviz"),
+        ({"schema": 1}, "$.schema", "no kernelviz document"),
+        ({"results": [{"problem": 1}]}, "$.results[0].problem", "Expected `object`"),
+        ({"plan": {**PLAIN["plan"], "problems": []}}, "$.plan.problems", "at least one problem"),
+        ({"plan": {**PLAIN["plan"], "variants": []}}, "$.plan.variants", "at least one variant"),
+    ],
+)
+def test_faults_name_their_field(change: dict[str, Any], path: str, words: str) -> None:
+    with pytest.raises(DocumentError) as caught:
+        decode(json.dumps({**PLAIN, **change}))
+    assert caught.value.path == path
+    assert words in str(caught.value)
+
+
+def test_sizes_are_sizes() -> None:
+    document = json.loads(encode(SAMPLE))
+    axis = next(iter(document["plan"]["problems"][0]["sizes"]))
+    document["plan"]["problems"][0]["sizes"][axis] = -4
+    with pytest.raises(DocumentError, match="no size") as caught:
+        decode(json.dumps(document))
+    assert caught.value.path == f"$.plan.problems[0].sizes.{axis}"
+
+
+def test_large_and_deep_documents_are_refused() -> None:
+    with pytest.raises(DocumentError, match="MB"):
+        decode(b" " * (MAX_BYTES + 1))
+    with pytest.raises(DocumentError):
+        decode(b'{"schema": "kernelviz/1", "x": ' + b"[" * 100_000)
+
+
+def test_what_is_not_finite_becomes_null_and_is_counted() -> None:
+    bad = Figure(estimate=1.0, low=-math.inf, samples=(1.0, math.nan, math.inf), blocks=(Block(size=3, started_s=0.0),))
+    timing = Timing(device_cold_s=bad, device_warm_s=Figure(estimate=math.nan), other_times={"x": bad})
+    accuracy = Accuracy(passed=False, relative_l2=math.inf, max_abs=math.nan, worst_of_bound=1.0, not_finite=7)
+    outcome = Failure(stage="wrong", message="", timing=timing)
+    result = msgspec.structs.replace(SAMPLE.results[0], outcome=outcome, accuracy=accuracy)
+    raw = encode(msgspec.structs.replace(SAMPLE, results=(result,)))
+    assert b"NaN" not in raw
+    assert b"Infinity" not in raw
+    found = decode(raw).results[0]
+    assert isinstance(found.outcome, Failure)
+    kept = Figure(estimate=1.0, method="2 of 3 samples not finite")
+    assert found.outcome.timing == Timing(device_cold_s=kept, other_times={"x": kept})
+    assert found.accuracy == Accuracy(passed=False, relative_l2=None, max_abs=None, worst_of_bound=1.0, not_finite=7)
+
+
+def test_a_method_that_is_not_finite_cannot_be_written() -> None:
+    with pytest.raises(DocumentError) as caught:
+        encode(msgspec.structs.replace(SAMPLE, method=Method(budget_s=math.inf)))
+    assert caught.value.path == "$.method.budget_s"
+
+
+def test_the_digest_is_of_the_facts() -> None:
+    words = msgspec.structs.replace(SAMPLE, title="another", note="why", status="interrupted")
+    assert digest(words) == digest(SAMPLE)
+    assert len(digest(SAMPLE)) == 64
+    for changed in (
+        {"results": ()},
+        {"method": Method(budget_s=2.0)},
+        {"environment": msgspec.structs.replace(SAMPLE.environment, host="other")},
+        {"plan": msgspec.structs.replace(SAMPLE.plan, baseline="other")},
+    ):
+        assert digest(msgspec.structs.replace(SAMPLE, **changed)) != digest(SAMPLE)

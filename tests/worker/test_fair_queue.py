@@ -1,0 +1,56 @@
+"""Turns between people."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelviz.worker.queue import FairQueue
+
+
+@dataclass(frozen=True)
+class Work:
+    run_id: str
+    owner: str
+    number: int = 0
+
+
+def queue_of(*items: Work) -> FairQueue[Work]:
+    made: FairQueue[Work] = FairQueue()
+    assert made.put(items)
+    return made
+
+
+def drained(queue: FairQueue[Work]) -> list[tuple[str, int]]:
+    found = []
+    while (item := queue.take(timeout_s=0)) is not None:
+        found.append((item.run_id, item.number))
+    return found
+
+
+SWEEP = [Work("sweep", "ann", i) for i in range(3)]
+
+
+def test_a_long_sweep_does_not_block_a_single_point() -> None:
+    queue = queue_of(*SWEEP, Work("point", "bob"))
+    assert drained(queue) == [("sweep", 0), ("point", 0), ("sweep", 1), ("sweep", 2)]
+
+
+def test_one_person_is_served_in_order() -> None:
+    assert drained(queue_of(*SWEEP, Work("later", "ann"))) == [*(("sweep", i) for i in range(3)), ("later", 0)]
+
+
+def test_what_comes_first_is_said_as_it_will_be() -> None:
+    queue = queue_of(*SWEEP, Work("later", "ann"), Work("point", "bob"), Work("other", "cy"))
+    said = {item.run_id: ahead for item, ahead in queue.waiting()}
+    served = [run for run, _ in drained(queue)]
+    assert said == {run: served.index(run) for run in said} == {"sweep": 0, "point": 1, "other": 2, "later": 5}
+
+
+def test_remove_takes_one_run_out_and_close_the_rest() -> None:
+    queue = queue_of(*SWEEP, Work("later", "ann"), Work("point", "bob"))
+    assert queue.remove("sweep") == SWEEP
+    assert queue.remove("sweep") == []
+    assert len(queue) == 2
+    assert [w.run_id for w in queue.close()] == ["later", "point"]
+    assert queue.take() is None
+    assert not queue.put(SWEEP)
