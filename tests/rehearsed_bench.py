@@ -150,7 +150,9 @@ class RehearsedBench(Bench):
         case_s, compile_s = self._pace
         entry.tell(CaseStep(case=case, step="compiling" if compiling else "binding"))
         if entry.cancelled.wait(compile_s if compiling else case_s):
-            entry.tell(CaseDone(result=samples.failed(case.problem, case.variant, "cancelled", "cancelled by its owner")))
+            entry.tell(
+                CaseDone(result=samples.failed(case.problem, case.variant, "cancelled", "cancelled by its owner"))
+            )
             return False
         entry.tell(CaseStep(case=case, step="measuring"))
         if case.variant in self._faults:
@@ -159,9 +161,7 @@ class RehearsedBench(Bench):
         else:
             again = case.variant == entry.document.plan.baseline
             share = samples.LADDER.get(case.variant, 0.7)
-            entry.tell(
-                CaseDone(result=samples.timed(case.problem, case.variant, share, device=device, again=again))
-            )
+            entry.tell(CaseDone(result=samples.timed(case.problem, case.variant, share, device=device, again=again)))
         return True
 
     def _entry(self, run_id: str) -> _Entry:

@@ -59,7 +59,9 @@ LADDER: Mapping[str, float] = {
 """Share of the roof that each rmsnorm variant reaches in these samples."""
 
 
-def figure(time_s: float, *, blocks: int = 24, size: int = 20, seed: int = 0, clock_hz: float | None = 1.98e9) -> Figure:
+def figure(
+    time_s: float, *, blocks: int = 24, size: int = 20, seed: int = 0, clock_hz: float | None = 1.98e9
+) -> Figure:
     """A time with samples in blocks, all variants sharing the rounds 0, 1, 2, …"""
     rng = np.random.default_rng(seed)
     samples = time_s * (1 + np.abs(rng.normal(0, 0.004, blocks * size)))

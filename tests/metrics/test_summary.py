@@ -1,0 +1,93 @@
+"""What a run says: who is fastest, who cannot be, and when nothing can be said."""
+
+from __future__ import annotations
+
+import pytest
+import sample_runs as samples
+
+from kernelviz.core.result import Failure
+from kernelviz.metrics.summary import by_rate, rows, summary
+from kernelviz.metrics.sweep import others, swept_axis
+
+
+def test_the_fastest_is_the_one_with_the_lowest_times() -> None:
+    run = samples.run()
+    found = summary(rows(run, run.environment.roofs))
+    assert found is not None
+    assert (found.fastest, found.wins, found.problems) == ("triton_persistent", 6, 6)
+    assert found.speed_up == pytest.approx(0.96 / 0.60, rel=0.02)
+    assert found.efficiency == pytest.approx(0.95, abs=0.02)
+
+
+def test_a_wrong_result_has_no_speed_up_and_cannot_be_fastest() -> None:
+    run = samples.mixed()
+    table = rows(run, run.environment.roofs)
+    found = summary(table)
+    assert found is not None
+    assert found.fastest == "torch_compile"
+    assert found.excluded == ("triton_block_per_row",)
+    wrong = [r for r in table if r.result.variant == "triton_block_per_row"]
+    assert all(r.wrong_figure is not None for r in wrong)
+    assert all(r.speed_up is None and r.verdict is None and r.efficiency is None and r.figure is None for r in wrong)
+
+
+def test_a_variant_that_is_wrong_at_one_size_is_not_fastest_by_the_others() -> None:
+    asked = samples.problems("rmsnorm", samples.RMSNORM_SWEEP)
+    made = [samples.timed(p, "torch_eager", 0.6, again=True) for p in asked]
+    made += [samples.timed(p, "triton_persistent", 0.96) for p in asked[:-1]]
+    made.append(samples.failed(asked[-1], "triton_persistent", "wrong"))
+    found = summary(rows(samples.run(made), ()))
+    assert found is not None
+    assert found.fastest == "torch_eager"
+
+
+def test_a_variant_that_failed_at_the_large_sizes_does_not_win_by_its_small_ones() -> None:
+    asked = samples.problems("add", [{"n": 2**12}, {"n": 2**20}, {"n": 2**26}], "fp32")
+    made = [samples.timed(p, "torch_eager", 0.6, again=True) for p in asked]
+    made += [samples.timed(asked[0], "triton_block", 0.9)]
+    made += [samples.failed(p, "triton_block", "out_of_memory") for p in asked[1:]]
+    found = summary(rows(samples.run(made, op="add", dtype="fp32", shares={}), ()))
+    assert found is not None
+    assert (found.fastest, found.covered) == ("torch_eager", 3)
+
+
+def test_nothing_is_said_without_a_correct_time() -> None:
+    failed = [samples.failed(p, "torch_eager", "crash") for p in samples.problems("rmsnorm", samples.RMSNORM_SWEEP)]
+    assert summary(rows(samples.run(failed), ())) is None
+    assert summary(rows(samples.run([]), ())) is None
+
+
+def test_not_calibrated_means_no_share_of_the_roof() -> None:
+    found = summary(rows(samples.run(), ()))
+    assert found is not None
+    assert found.efficiency is None
+    assert found.worst_efficiency is None
+    assert found.worst_speed_up is not None
+
+
+def test_a_later_result_of_a_case_replaces_the_earlier_one() -> None:
+    one = samples.problems("rmsnorm", [{"m": 64, "n": 64}])[0]
+    again = samples.timed(one, "torch_eager", 0.7)
+    table = rows(samples.run([samples.failed(one, "torch_eager", "timeout"), again], sizes=[one.sizes]), ())
+    assert [isinstance(r.result.outcome, Failure) for r in table] == [False]
+
+
+def test_rows_come_in_the_order_of_the_plan() -> None:
+    run = samples.run()
+    table = rows(samples.run(list(reversed(run.results))), ())
+    assert [r.result.case.key for r in table] == [c.key for c in run.plan.cases()]
+
+
+def test_matrix_products_are_judged_by_rate_and_streams_by_bandwidth() -> None:
+    square = [{"m": 1024, "n": 1024, "k": 1024}]
+    assert by_rate(rows(samples.run(op="matmul", sizes=square, shares={"torch_eager": 0.9}), ()))
+    assert not by_rate(rows(samples.run(), ()))
+
+
+def test_the_swept_axis_is_the_one_that_grows() -> None:
+    assert swept_axis(samples.problems("rmsnorm", samples.RMSNORM_SWEEP)) == "n"
+    assert swept_axis(samples.problems("rmsnorm", [{"m": 8, "n": 8}])) == "n"
+    assert swept_axis([]) is None
+    grid = samples.problems("rmsnorm", [{"m": m, "n": n} for m in (1, 2) for n in (64, 128, 256)])
+    assert swept_axis(grid) == "n"
+    assert others(grid[0], grid, "n") == (("m", 1),)

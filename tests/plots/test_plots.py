@@ -1,0 +1,204 @@
+"""Every chart with every kind of run: nothing, one result, only failures, two devices, many; and what must be true of each."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import plotly.graph_objects as go
+import pytest
+import sample_runs as samples
+
+from kernelviz import plots
+from kernelviz.core.run import Run
+from kernelviz.plots.styles import COLOURS, MARKERS
+
+CHARTS: dict[str, Callable[..., go.Figure]] = {
+    "latency": plots.latency_by_size,
+    "bandwidth": plots.bandwidth_by_size,
+    "rate": plots.rate_by_size,
+    "roofline": plots.rate_by_intensity,
+    "bars": plots.time_by_variant,
+}
+_ONE = samples.problems("rmsnorm", [{"m": 4096, "n": 4096}])[0]
+
+
+def _only_failures() -> Run:
+    return samples.run(
+        [
+            samples.failed(p, "triton_persistent", "compile", "no <ptx>")
+            for p in samples.problems("rmsnorm", samples.RMSNORM_SWEEP)
+        ]
+    )
+
+
+def _two_devices() -> tuple[Run, Run]:
+    return samples.run(id="a"), samples.run(id="b", device=samples.CPU, roofs=())
+
+
+def _many() -> Run:
+    return samples.run(
+        op="add", sizes=[{"n": 1024 * i} for i in range(1, 1202)], dtype="fp32", shares={"torch_eager": 0.9}
+    )
+
+
+RUNS: dict[str, Callable[[], Run | tuple[Run, ...]]] = {
+    "none": lambda: (),
+    "empty": lambda: samples.run([]),
+    "one": lambda: samples.run([samples.timed(_ONE, "torch_eager", 0.6)]),
+    "failures": _only_failures,
+    "mixed": samples.mixed,
+    "two devices": _two_devices,
+    "not calibrated": lambda: samples.run(roofs=()),
+    "grid": lambda: samples.run(sizes=[{"m": m, "n": n} for m in (16, 4096) for n in (1024, 2048, 4096)]),
+    "many": _many,
+}
+
+
+@pytest.fixture(scope="module")
+def runs() -> dict[str, Run | tuple[Run, ...]]:
+    return {name: make() for name, make in RUNS.items()}
+
+
+@pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.parametrize("chart", CHARTS)
+def test_every_chart_draws_every_run(chart: str, kind: str, runs: dict[str, Run | tuple[Run, ...]]) -> None:
+    figure = CHARTS[chart](runs[kind])
+    text = figure.to_json()
+    assert "NaN" not in text
+    assert "Infinity" not in text
+    # Text of documents must reach the browser escaped: Plotly reads tags in names, hovers and annotations.
+    words = json.dumps([t.hovertext for t in figure.data if hasattr(t, "hovertext") and t.hovertext is not None])
+    assert "<ptx>" not in words
+    assert "<b>too much" not in words
+    if not figure.data:
+        assert any(a.text for a in figure.layout.annotations), "an empty chart says why"
+
+
+def _named(figure: go.Figure) -> list[str]:
+    return [t.name for t in figure.data if t.showlegend is not False]
+
+
+def test_a_line_for_each_variant_and_one_for_the_roof() -> None:
+    run = samples.run()
+    assert _named(plots.bandwidth_by_size(run)) == [
+        "composite eager",
+        "torch eager",
+        "torch compile",
+        "triton block per row",
+        "triton persistent",
+        "measured roof 4400 GB/s",
+    ]
+    assert len(plots.bandwidth_by_size(samples.run(roofs=())).data) == 5
+
+
+def test_values_and_intervals_are_those_of_the_results() -> None:
+    run = samples.run([samples.timed(_ONE, "torch_eager", 0.6)])
+    result = run.results[0]
+    timing, cost = result.timing, result.cost
+    assert timing is not None
+    assert cost is not None
+    figure = timing.device_cold_s
+    assert figure is not None
+    assert figure.high is not None
+    assert figure.low is not None
+    drawn = plots.latency_by_size(run).data[0]
+    assert drawn.x[0] == 4096
+    assert drawn.y[0] == pytest.approx(figure.estimate * 1e6)
+    assert drawn.error_y.array[0] == pytest.approx((figure.high - figure.estimate) * 1e6)
+    bandwidth = plots.bandwidth_by_size(run).data[0]
+    assert bandwidth.y[0] == pytest.approx(cost.moved_bytes / figure.estimate / 1e9)
+    assert bandwidth.error_y.array[0] == pytest.approx(
+        (cost.moved_bytes / figure.low - cost.moved_bytes / figure.estimate) / 1e9
+    )
+
+
+def test_a_wrong_result_is_a_cross_without_a_line_and_never_on_the_roofline() -> None:
+    figure = plots.bandwidth_by_size(samples.mixed())
+    wrong = next(t for t in figure.data if t.name == "triton block per row ✕ wrong")
+    assert wrong.mode == "markers"
+    assert wrong.marker.symbol == "x-open"
+    assert not any("block per row" in (t.name or "") for t in plots.rate_by_intensity(samples.mixed()).data)
+
+
+def test_failures_stand_in_a_row_of_their_own_with_the_reason() -> None:
+    failed = next(t for t in plots.latency_by_size(samples.mixed()).data if t.name == "✕ failed")
+    assert failed.yaxis == "y2"
+    assert len(failed.x) == 6
+    assert "does not compile" in failed.hovertext[0]
+    assert "out of memory" in failed.hovertext[-1]
+
+
+def test_above_a_thousand_points_webgl_draws() -> None:
+    assert isinstance(plots.latency_by_size(_many()).data[0], go.Scattergl)
+    assert isinstance(plots.latency_by_size(samples.run()).data[0], go.Scatter)
+
+
+def test_the_end_of_the_cache_is_marked_above_the_frame() -> None:
+    sizes = [{"n": 2**e} for e in range(18, 27)]
+    figure = plots.bandwidth_by_size(samples.run(op="add", sizes=sizes, dtype="fp32", shares={"torch_eager": 0.9}))
+    (line,) = figure.layout.shapes
+    assert line.x0 == pytest.approx(60 * 2**20 / 12, rel=0.01)
+    (label,) = (a for a in figure.layout.annotations if "L2" in a.text)
+    assert (label.y, label.yanchor) == (1, "bottom")
+
+
+def test_a_grid_of_sizes_gets_a_line_for_each_other_size_but_one_legend_entry() -> None:
+    run = RUNS["grid"]()
+    assert isinstance(run, Run)
+    figure = plots.latency_by_size(run, axis="n")
+    eager = [t for t in figure.data if t.name == "torch eager"]
+    assert len(eager) == 2
+    assert [t.showlegend for t in eager] == [True, False]
+
+
+def test_two_runs_are_told_apart_by_device() -> None:
+    names = _named(plots.latency_by_size(_two_devices()))
+    assert "torch eager · NVIDIA H200" in names
+    assert "torch eager · AMD EPYC 9654" in names
+
+
+def test_roofline_labels_stay_apart_and_below_the_roof() -> None:
+    figure = plots.rate_by_intensity(samples.run())
+    labels = sorted((a for a in figure.layout.annotations if a.ayref == "y"), key=lambda a: a.ay)
+    low, high = figure.layout.yaxis.range
+    gaps = [(b.ay - a.ay) / (high - low) * 250 for a, b in zip(labels, labels[1:], strict=False)]
+    assert len(labels) == 5
+    assert min(gaps) >= 16, "labels overlap"
+    assert all(label.ay <= label.y for label in labels), "a label was moved up, towards the roof"
+
+
+def test_bars_are_one_a_variant_with_time_and_share_in_words() -> None:
+    figure = plots.time_by_variant(samples.run())
+    assert len(figure.data) == 5
+    words = [a.text for a in figure.layout.annotations]
+    assert any(w.startswith("129.") and w.endswith("95 %") for w in words), words
+    assert any(w.startswith("speed of light 122.0 µs (memory-bound)") for w in words), words
+
+
+def test_the_ladder_gives_each_variant_its_own_colour_and_marker() -> None:
+    styles = [plots.style_of("rmsnorm", v) for v in samples.LADDER]
+    assert len({s.colour for s in styles}) == len({s.marker for s in styles}) == len(styles)
+    mine = plots.style_of("rmsnorm", "my_kernel")
+    assert mine == plots.style_of("rmsnorm", "my_kernel")
+    assert mine.colour not in {s.colour for s in styles}
+    assert mine.marker not in {s.marker for s in styles}
+
+
+def _luminance(colour: str) -> float:
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("colour", COLOURS)
+@pytest.mark.parametrize("background", ["#FFFFFF", "#0F1413"])
+def test_colours_can_be_seen_on_both_backgrounds(colour: str, background: str) -> None:
+    """WCAG 2.2, 1.4.11: graphics need 3:1."""
+    lighter, darker = sorted((_luminance(colour), _luminance(background)), reverse=True)
+    assert (lighter + 0.05) / (darker + 0.05) >= 3
+
+
+def test_there_are_enough_markers_for_the_colours() -> None:
+    assert len(set(COLOURS)) == 10
+    assert len(set(MARKERS)) >= len(COLOURS)
