@@ -233,7 +233,7 @@ def test_the_installed_wheel_serves_from_another_folder(
 @pytest.mark.xdist_group("wheel")
 def test_the_installed_command_finds_its_ops_and_its_site(elsewhere: Path, tmp_path: Path) -> None:
     environment = os.environ | {"KERNELVIZ_HOME": str(tmp_path), "PYTHONPATH": ""}
-    command = [elsewhere / "bin" / "kernelviz", "ops"]
+    command = [str(elsewhere / "bin" / "kernelviz"), "ops"]
     done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
     )

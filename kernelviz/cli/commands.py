@@ -14,6 +14,7 @@ import kernelviz
 from kernelviz import bench as use_cases
 from kernelviz.cli import console, devices, launching, listing, running, serving
 from kernelviz.core.errors import KernelvizError
+from kernelviz.ops import catalogue
 
 app = typer.Typer(
     name="kernelviz",
@@ -45,8 +46,15 @@ Plugins = Annotated[
 
 
 @app.command()
-def ops(as_json: Json = False, device: DeviceId = None) -> None:
+def ops(
+    as_json: Json = False,
+    device: DeviceId = None,
+    markdown: Annotated[bool, typer.Option("--markdown", hidden=True, help="the README's table")] = False,
+) -> None:
     """List ops and variants, and what is available here."""
+    if markdown:
+        typer.echo(listing.markdown(catalogue()))
+        return
     listing.ops(use_cases.current(), device, as_json=as_json)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.table import Table
 
@@ -47,6 +47,23 @@ def described(op: Op, offers: Sequence[Offer]) -> dict[str, object]:
             for offer in offers
         ],
     }
+
+
+def markdown(ops: Mapping[str, Op]) -> str:
+    """The catalogue as a Markdown table, for the README. The same on every machine.
+
+    >>> print(markdown({}))
+    | op | computes | sizes | number formats | variants, from the plainest to the best |
+    |---|---|---|---|---|
+    """
+    lines = [
+        "| op | computes | sizes | number formats | variants, from the plainest to the best |",
+        "|---|---|---|---|---|",
+    ]
+    for name, op in ops.items():
+        variants = ", ".join(f"`{v.name}`" for v in op.variants)
+        lines.append(f"| `{name}` | {op.summary} | {', '.join(op.axis_names)} | {', '.join(op.dtypes)} | {variants} |")
+    return "\n".join(lines)
 
 
 def _here(offer: Offer) -> str:

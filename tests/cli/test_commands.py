@@ -13,7 +13,7 @@ import sample_runs as samples
 from kernelviz import bench as use_cases
 from kernelviz.cli import main
 from kernelviz.core.events import DeviceBusy, Event, RunEnded
-from kernelviz.core.result import Failure
+from kernelviz.core.result import Failure, Stage
 from kernelviz.formats import document
 
 BOTH = (samples.H200, samples.CPU)
@@ -87,10 +87,10 @@ def test_some_failures_are_exit_1_with_their_reasons(install: Install, capsys: p
     ("stage", "code"), [("unavailable", 2), ("out_of_memory", 2), ("wrong", 1), ("crash", 1), ("timeout", 1)]
 )
 def test_nothing_that_could_be_tried_is_exit_2(
-    install: Install, capsys: pytest.CaptureFixture[str], stage: str, code: int
+    install: Install, capsys: pytest.CaptureFixture[str], stage: Stage, code: int
 ) -> None:
     names = ("torch_eager", "triton_block")
-    install(rehearsed.RehearsedBench(BOTH, faults=dict.fromkeys(names, (stage, "because"))))  # type: ignore[misc]
+    install(rehearsed.RehearsedBench(BOTH, faults=dict.fromkeys(names, (stage, "because"))))
     assert main(["run", "add", "--size", "n=1024", "--variants", ",".join(names)]) == code
     assert "No case has a correct time." in capsys.readouterr().out
 

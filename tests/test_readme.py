@@ -1,0 +1,105 @@
+"""The README does what it says: its table, its links, its commands, its examples."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import rehearsed_bench as rehearsed
+import sample_runs as samples
+
+from kernelviz import bench as use_cases
+from kernelviz.cli import main
+from kernelviz.cli.listing import markdown
+from kernelviz.core.result import Timing
+from kernelviz.formats import decode
+from kernelviz.ops import catalogue
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def _blocks(language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+
+
+def test_the_table_of_ops_is_that_of_the_code() -> None:
+    (written,) = re.findall(r"<!-- ops: .*? -->\n(.*?)\n<!-- /ops -->", README, re.DOTALL)
+    assert written == markdown(catalogue()), "write it anew with `kernelviz ops --markdown`"
+
+
+@pytest.mark.parametrize("page", [*sorted(p.name for p in (ROOT / "docs").glob("*.md")), "../README.md"])
+def test_links_lead_somewhere(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text()
+    for target in re.findall(r"\]\((?!https?://|#)([^)#]+)", text):
+        assert ((ROOT / "docs" / page).parent / target).exists(), f"{page} links to {target}"
+
+
+def test_the_two_commands() -> None:
+    venv = "python -m venv .venv && .venv/bin/pip install -r requirements.txt"
+    blocks = [block.strip() for block in _blocks("")]
+    assert f"{venv} && .venv/bin/streamlit run app.py" in blocks
+    assert f"{venv} -r requirements-dev.txt && .venv/bin/python -m pytest" in blocks
+    torch = next(b for b in blocks if "whl/cpu" in b)
+    assert re.search(r"torch==\S+", torch)[0] in (ROOT / "requirements.txt").read_text()  # type: ignore[index]
+
+
+def test_every_command_line_works(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("KERNELVIZ_HOME", str(tmp_path))
+    bench = rehearsed.RehearsedBench((samples.H200, samples.CPU))
+    monkeypatch.setattr(use_cases, "current", lambda: bench)
+    lines = [line for block in _blocks("") for line in block.splitlines() if line.startswith("kernelviz ")]
+    assert len(lines) >= 5
+    for line in lines:
+        arguments = re.sub(r"\s*[#>].*", "", line).split()[1:]
+        if arguments[0] == "launch":  # would call the GPU; that its options exist is what can be said without one
+            assert main(["launch", "--help"]) == 0
+            shown = capsys.readouterr().out
+            assert all(a in shown for a in arguments if a.startswith("-"))
+        elif "--with" not in arguments:  # that one is tested with a real worker
+            assert main(arguments) == 0, line
+            assert capsys.readouterr().out
+
+
+def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bench = rehearsed.RehearsedBench((samples.H200,), roofs=samples.H200_ROOFS)
+    monkeypatch.setattr(use_cases, "current", lambda: bench)
+    monkeypatch.chdir(tmp_path)
+    example = next(b for b in _blocks("python") if "kv.run" in b)
+    exec(compile(example, "README.md", "exec"), {})
+    assert len(decode((tmp_path / "rmsnorm.json").read_bytes()).results) == 5 * 5
+
+
+@pytest.mark.xdist_group("device")
+def test_the_kernel_example_is_measured_and_right(tmp_path: Path) -> None:
+    example = next(b for b in _blocks("python") if "@variant" in b)
+    assert len([line for line in example.splitlines() if line.strip() and not line.startswith("#")]) <= 10
+    (tmp_path / "mykernel.py").write_text(example)
+    (tmp_path / "runtime").mkdir()
+    line = next(line for block in _blocks("") for line in block.splitlines() if "--with mykernel.py" in line)
+    done = subprocess.run(
+        [sys.executable, "-m", *line.split(), "--device", "cpu", "--budget-s", "0.05", "--json"],
+        cwd=tmp_path,
+        env=os.environ
+        | {
+            "PYTHONPATH": str(ROOT),
+            "KERNELVIZ_HOME": str(tmp_path / "home"),
+            "KERNELVIZ_RUNTIME_DIR": str(tmp_path / "runtime"),
+        },
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    results = {r.variant: r for r in decode(done.stdout).results}
+    assert results.keys() == {"torch_eager", "by_norm"}
+    assert isinstance(results["by_norm"].outcome, Timing)
+    assert results["by_norm"].accuracy is not None
+    assert results["by_norm"].accuracy.passed
