@@ -33,8 +33,9 @@ from kernelviz.hardware.telemetry import conditions
 from kernelviz.ops import Op, op_named
 from kernelviz.ops.outcome import failed
 from kernelviz.store import Store
+from kernelviz.worker.item import Item
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.supervisor import SESSION, Item, Supervisor
+from kernelviz.worker.supervisor import SESSION, Supervisor
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from kernelviz.core.run import Environment, Status
 from kernelviz.ops import Op
 from kernelviz.ops.outcome import failed
 from kernelviz.store import Store
-from kernelviz.worker.supervisor import Item, ItemEnd
+from kernelviz.worker.item import Item, ItemEnd
 
 _log = logging.getLogger(__name__)
 

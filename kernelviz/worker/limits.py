@@ -13,13 +13,15 @@ SLOW_STEPS: frozenset[Step] = frozenset({"binding", "compiling"})
 class Limits:
     """Seconds. The step's limit starts anew with every event; the case's with every result.
 
-    `start_s`: until a new worker is ready (it imports torch). `compile_s`: one binding or compiling step, which tunes
-    too. `check_s`: the gate, whose float64 reference of a large problem is slow on a processor. `step_s`: any other step,
-    plus the case's budget. `case_s`: what one case may take outside of binding and compiling, plus its budget.
-    `cancel_s`: how long a cancelled task may go on, which is its current block. `end_s`: until killed processes are gone.
+    `start_s`: until a new worker is ready (it imports torch). `bind_s`: allocating and filling inputs, and the first call
+    of what needs no compiler. `compile_s`: compiling, which tunes too. `check_s`: the gate, whose float64 reference of a
+    large problem is slow on a processor. `step_s`: any other step, plus the case's budget. `case_s`: what one case may
+    take outside of binding and compiling, plus its budget. `cancel_s`: how long a cancelled task may go on, which is its
+    current block. `end_s`: until killed processes are gone.
     """
 
     start_s: float = 300.0
+    bind_s: float = 120.0
     compile_s: float = 300.0
     check_s: float = 120.0
     step_s: float = 30.0
@@ -58,12 +60,16 @@ class Deadlines:
     def message(self, now_s: float) -> str:
         """Which deadline has passed, for people."""
         if now_s - self._at_s >= self._step_limit_s():
-            return f"nothing was heard for {self._step_limit_s():.3g} s" + (f" while {self._step}" if self._step else "")
+            return f"nothing was heard for {self._step_limit_s():.3g} s" + (
+                f" while {self._step}" if self._step else ""
+            )
         return f"no result after {self._limits.case_s + self._budget_s:.3g} s"
 
     def _step_limit_s(self) -> float:
         match self._step:
-            case "binding" | "compiling":
+            case "binding":
+                return self._limits.bind_s
+            case "compiling":
                 return self._limits.compile_s
             case "checking":
                 return self._limits.check_s

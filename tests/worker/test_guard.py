@@ -20,7 +20,8 @@ SERVER = """
 import sys, threading
 from pathlib import Path
 from kernelviz.core.problem import Problem
-from kernelviz.worker.supervisor import Item, Supervisor
+from kernelviz.worker.item import Item
+from kernelviz.worker.supervisor import Supervisor
 from tests.worker.sessions import DEVICE
 
 class Sink:

@@ -13,9 +13,10 @@ from kernelviz.core.events import CaseDone, CaseStep, DeviceBusy, Event, RoofDon
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Failure, Figure, Result, Timing
 from kernelviz.core.run import Environment
+from kernelviz.worker.item import Item, ItemEnd
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.lock import DeviceLock
-from kernelviz.worker.supervisor import Item, ItemEnd, Supervisor
+from kernelviz.worker.supervisor import Supervisor
 from tests.worker.sessions import DEVICE
 
 SESSIONS = "tests.worker.sessions"

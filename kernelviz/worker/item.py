@@ -1,0 +1,51 @@
+"""What a device is asked to do, and who is told what becomes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from kernelviz.core.events import Event
+from kernelviz.core.problem import Method, Problem
+from kernelviz.core.result import Result
+from kernelviz.core.run import Environment
+
+ItemEnd = Literal["finished", "cancelled", "interrupted"]
+
+
+class Sink(Protocol):
+    """Who is told what becomes of an item. Called in the supervisor's thread."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Has the end of the run been asked for? True stays True."""
+        ...
+
+    def begun(self, environment: Environment) -> None:
+        """The worker is ready, the item is next."""
+        ...
+
+    def tell(self, event: Event) -> None: ...
+
+    def ended(self, end: ItemEnd, message: str) -> None:
+        """Nothing more will come of this item."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Item:
+    """What is queued: one problem of a run, a calibration (problem None), or a launch (`calls` > 0).
+
+    `known_baseline`: the baseline's result of an earlier time, when it is not among the variants (a resumed run).
+    """
+
+    run_id: str
+    owner: str
+    sink: Sink
+    problem: Problem | None = None
+    variants: tuple[str, ...] = ()
+    baseline: str = ""
+    method: Method = field(default_factory=Method)
+    plugins: tuple[str, ...] = ()
+    calls: int = 0
+    known_baseline: Result | None = None

@@ -1,0 +1,137 @@
+"""Keeps one worker for a device: started when it is needed, replaced when it must be, ready before the next task."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kernelviz.core.run import Environment
+from kernelviz.worker.limits import Limits
+from kernelviz.worker.process import WorkerDied, WorkerProcess
+from kernelviz.worker.protocol import Hello, Open, TaskFailed
+from kernelviz.worker.sources import Stamp, stamp
+
+START_AGAIN_S = 15.0
+"""A worker that could not start is not started again for this long: a sweep of 100 problems tells one reason once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A worker whose session is open."""
+
+    process: WorkerProcess
+    environment: Environment
+
+
+class Keeper:
+    """For the supervisor's thread, but for `wake` and the counters."""
+
+    def __init__(self, device_id: str, session: str, limits: Limits) -> None:
+        self._device_id, self._session, self._limits = device_id, session, limits
+        self._shared = threading.Lock()  # `wake` must not meet a process that is being ended
+        self._process: WorkerProcess | None = None
+        self._environment: Environment | None = None
+        self._plugins: tuple[str, ...] = ()
+        self._stamp: Stamp = frozenset()
+        self._why_new = "the first of this session"
+        self._failed_at_s = -START_AGAIN_S
+        self.held_fds: tuple[int, ...] = ()
+        """Descriptors that stay open as long as anything that a worker started still lives (the device lock's)."""
+        self.started = 0
+        self.trouble = ""
+
+    @property
+    def present(self) -> bool:
+        return self._process is not None
+
+    def wake(self) -> None:
+        """Make whoever waits for the worker look round."""
+        with self._shared:
+            if self._process is not None:
+                self._process.wake()
+
+    def ready(
+        self, plugins: tuple[str, ...], starting: Callable[[str], None], stopping: Callable[[], bool]
+    ) -> Ready | None:
+        """A worker with an open session and these plug-ins; None when there is none, and `trouble` says why.
+
+        `starting` is told why a new one is needed, when that takes time. None also when `stopping` said so meanwhile; the
+        start goes on then, for the next one.
+        """
+        now_stamp = stamp(plugins)
+        self._dismiss_unfit(plugins, now_stamp)
+        if self._process is None:
+            if time.monotonic() - self._failed_at_s < START_AGAIN_S and now_stamp == self._stamp:
+                return None
+            self.start(plugins)
+        process = self._process
+        if process is None:
+            return None
+        if self._environment is None:
+            starting(self._why_new)
+            self._environment = self._greeting(process, stopping)
+        if self._environment is not None:
+            return Ready(process, self._environment)
+        if not stopping():
+            self._failed_at_s = time.monotonic()
+            self.end("the last one could not start")
+        return None
+
+    def _dismiss_unfit(self, plugins: tuple[str, ...], now_stamp: Stamp) -> None:
+        if self._process is None:
+            return
+        if not self._process.alive():
+            self.trouble = self._process.fate()
+            self.end("the last one died while it was idle")
+        elif plugins != self._plugins:
+            self.end("other plug-ins")
+        elif now_stamp != self._stamp:
+            self.end("files of ops or plug-ins have changed")
+
+    def _greeting(self, process: WorkerProcess, stopping: Callable[[], bool]) -> Environment | None:
+        """Wait for Hello; None when it does not come, and `trouble` says why."""
+        until_s = time.monotonic() + self._limits.start_s
+        try:
+            while not stopping():
+                left_s = until_s - time.monotonic()
+                if left_s <= 0:
+                    self.trouble = f"the worker was not ready after {self._limits.start_s:.3g} s\n{process.log_tail()}"
+                    return None
+                match process.receive(left_s):
+                    case Hello(environment=environment):
+                        return environment
+                    case TaskFailed(message=message):
+                        self.trouble = message
+                        return None
+                    case _:
+                        pass
+        except WorkerDied:
+            self.trouble = process.fate()
+        return None
+
+    def start(self, plugins: tuple[str, ...]) -> None:
+        """Start a worker; it opens its session by itself, and its Hello is read when it is needed."""
+        self._plugins, self._stamp, self._environment = plugins, stamp(plugins), None
+        try:
+            process = WorkerProcess(held_fds=self.held_fds)
+        except OSError as error:
+            self.trouble, self._failed_at_s = f"no worker can be started: {error}", time.monotonic()
+            return
+        with self._shared:
+            self._process = process
+        self.started += 1
+        try:
+            process.send(Open(session=self._session, device=self._device_id, plugins=plugins))
+        except WorkerDied:
+            self.trouble, self._failed_at_s = process.fate(), time.monotonic()
+            self.end("the last one could not start")
+
+    def end(self, why: str, wait_s: float = 0.0) -> None:
+        """End the worker and everything that it started; `why` is told with the next one."""
+        self._why_new = why
+        with self._shared:
+            process, self._process, self._environment = self._process, None, None
+        if process is not None:
+            process.end(wait_s)
