@@ -12,6 +12,8 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelviz.ops.nvrtc import include_paths
+
 
 @dataclass(frozen=True, slots=True)
 class TorchBuild:
@@ -52,7 +54,9 @@ def no_triton() -> str | None:
 
 def no_nvrtc() -> str | None:
     """NVRTC and CUDA's headers come as wheels, at the CUDA that torch is built with."""
-    lacking = [package for package in ("cuda-core", "nvidia-cuda-nvrtc", "nvidia-cuda-crt") if not _installed(package)]
+    lacking = [f"{package} is" for package in ("cuda-core", "nvidia-cuda-nvrtc") if not _installed(package)]
+    if not any((folder / "cuda_fp16.h").is_file() for folder in include_paths()):
+        lacking.append("CUDA's headers are")
     if not lacking:
         return None
     remedy = "pip install cuda-core 'cuda-toolkit[nvrtc,cudart,crt,cccl]==13.0.*'"

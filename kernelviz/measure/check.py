@@ -128,7 +128,7 @@ class Comparison:
 
     def accuracy(self, rule: str) -> Accuracy:
         """Passed when every element of every seed lies inside the bound and nothing else was found."""
-        message = "; ".join(self.messages)
+        message = "; ".join(dict.fromkeys(self.messages))
         if self.unwritten:
             message = f"{self.unwritten} output elements were never written" + (f"; {message}" if message else "")
         elif self.not_finite:

@@ -153,10 +153,13 @@ class WorkerProcess:
     def log_tail(self, limit: int = TAIL_BYTES) -> str:
         """The last lines that the worker wrote to stdout and stderr."""
         size = os.fstat(self._log.fileno()).st_size
-        text = os.pread(self._log.fileno(), limit, max(0, size - limit)).decode(errors="replace")
-        if size > limit:
+        read = 4 * limit
+        text = os.pread(self._log.fileno(), read, max(0, size - read)).decode(errors="replace")
+        if size > read:
             text = text.partition("\n")[2] or text
-        return text.strip()
+        # faulthandler names every extension module that is loaded: thousands of characters that tell nothing.
+        lines = [line for line in text.splitlines() if not line.startswith("Extension modules:")]
+        return "\n".join(lines).strip()[-limit:]
 
     def trim_log(self) -> None:
         """Between tasks: a worker that talks for weeks does not fill the disk."""
