@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import datetime
 import importlib.metadata
-import logging
 import os
 import platform
 import secrets
 import socket
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -20,27 +17,20 @@ import msgspec
 import kernelviz
 from kernelviz.bench import afar, planning
 from kernelviz.bench.catalogue import Choice
-from kernelviz.bench.eventlog import EventLog
-from kernelviz.bench.live import LiveCalibration, LiveRun
+from kernelviz.bench.runner import Runner
 from kernelviz.bench.words import Offer, Progress, RunSummary
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import Event
-from kernelviz.core.problem import Method, Plan, Problem
-from kernelviz.core.result import Conditions, Failure, Result
+from kernelviz.core.problem import Method, Plan
+from kernelviz.core.result import Conditions, Failure
 from kernelviz.core.run import Device, Environment, Roof, Run
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.telemetry import conditions
 from kernelviz.ops import Op, op_named
-from kernelviz.ops.outcome import failed
 from kernelviz.store import Store
-from kernelviz.worker.item import Item
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.supervisor import SESSION, Supervisor
+from kernelviz.worker.supervisor import SESSION
 
-_log = logging.getLogger(__name__)
-
-_KEPT_LOGS = 32
-"""Ended runs whose events stay in memory, for a follower that comes late; older ones are told from the store."""
 _CONDITIONS_S = 0.5
 
 
@@ -59,13 +49,12 @@ class Bench:
     ) -> None:
         """`session`, `limits` and `lock_directory` are for tests: see worker.supervisor."""
         self._store, self._devices, self._choice = store, devices, choice or Choice()
-        self._session, self._limits, self._lock_directory = session, limits, lock_directory
-        self._lock = threading.RLock()
-        self._supervisors: dict[str, Supervisor] = {}
-        self._logs: OrderedDict[str, EventLog] = OrderedDict()
-        self._live: dict[str, LiveRun | LiveCalibration] = {}
+        self._runner = Runner(store, self._choice, session=session, limits=limits, lock_directory=lock_directory)
         self._conditions: dict[str, tuple[float, Conditions]] = {}
-        self.closed = False
+
+    @property
+    def closed(self) -> bool:
+        return self._runner.closed
 
     @classmethod
     def open(cls) -> Bench:
@@ -157,7 +146,7 @@ class Bench:
             plan=plan,
         )
         self._store.create(run, owner=owner)
-        self._submit(run, op, device, owner, EventLog(len(plan.cases())))
+        self._runner.start(run, op, device, owner=owner)
         return run_id
 
     def cancel(self, run_id: str) -> None:
@@ -165,7 +154,7 @@ class Bench:
 
         Errors: UnknownRun; BadField for a run that another process measures.
         """
-        live = self._live_one(run_id)
+        live = self._runner.live(run_id)
         if live is not None:
             live.cancel()
             return
@@ -179,7 +168,7 @@ class Bench:
 
         Errors: UnknownRun; UnknownName when its op or device is not here; BadField when it was measured on another device.
         """
-        if self._live_one(run_id) is not None:
+        if self._runner.live(run_id) is not None:
             return
         run = self._store.run(run_id)
         device, op = self._checked(run.plan)
@@ -192,24 +181,15 @@ class Bench:
             )
         if not self._store.claim(run_id):
             raise BadField("run", run_id, "another process measures it; wait for its end")
-        void = {r.case.key for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage == "cancelled"}
+        void = frozenset(
+            r.case.key for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage == "cancelled"
+        )
         self._store.drop_results(run_id, void)
-        kept = {r.case.key: isinstance(r.outcome, Failure) for r in run.results if r.case.key not in void}
-        with self._lock:
-            log = self._logs.get(run_id) or EventLog(len(run.plan.cases()), kept)
-        log.reopen(void)
-        self._submit(run, op, device, owner, log, [r for r in run.results if r.case.key in kept])
+        self._runner.start(run, op, device, owner=owner, void=void)
 
     def calibrate(self, device_id: str, *, owner: str = "") -> str:
         """Queue a calibration; returns an id for follow() and progress() (events RoofDone, then RunEnded)."""
-        device = self.device(device_id)
-        name = f"calibration-{secrets.token_hex(4)}"
-        live = LiveCalibration(self._store, device.uuid, EventLog(0))
-        supervisor = self._supervisor(device)
-        live.abandon = lambda: supervisor.cancel(name)
-        self._register(name, live)
-        supervisor.submit([Item(run_id=name, owner=owner, sink=live, plugins=self._choice.plugins)])
-        return name
+        return self._runner.calibrate(self.device(device_id), owner=owner)
 
     # Following
 
@@ -219,7 +199,7 @@ class Bench:
 
         A step or result that a newer one of the same case has replaced is not told to who comes late. Of a run that
         another process measures, results are told as they are stored."""
-        log = self._log_of(run_id)
+        log = self._runner.log(run_id)
         if log is not None:
             return log.follow(after, timeout_s)
         self._store.row(run_id)  # raised here, not at the first event
@@ -227,7 +207,7 @@ class Bench:
 
     def progress(self, run_id: str) -> Progress:
         """A snapshot of where the run stands (cheap: called at each redraw). Raises UnknownRun."""
-        log = self._log_of(run_id)
+        log = self._runner.log(run_id)
         return log.progress() if log is not None else afar.progress(self._store, run_id)
 
     # What there was
@@ -276,8 +256,8 @@ class Bench:
         """Clocks, power, temperature, other processes now (NVML; psutil on CPU). Never while reading would disturb: while
         the device measures for us, the last reading."""
         device = self.device(device_id)
-        supervisor = self._supervisors.get(device_id)
-        working = supervisor is not None and supervisor.state().state == "working"
+        state = self._runner.state(device_id)
+        working = state is not None and state.state == "working"
         known = self._conditions.get(device_id)
         now_s = time.monotonic()
         if known is None or (not working and now_s - known[0] > _CONDITIONS_S):
@@ -286,11 +266,9 @@ class Bench:
 
     def health(self) -> dict[str, object]:
         """State of each device's worker, for the health route."""
-        with self._lock:
-            supervisors = dict(self._supervisors)
         found: dict[str, object] = {}
         for device in self._devices:
-            state = supervisors[device.id].state() if device.id in supervisors else None
+            state = self._runner.state(device.id)
             found[device.id] = {
                 "name": device.name,
                 "usable": device.usable,
@@ -309,19 +287,16 @@ class Bench:
 
     def close(self) -> None:
         """Stop the workers; running cases become interrupted."""
-        with self._lock:
-            if self.closed:
-                return
-            self.closed = True
-            supervisors = list(self._supervisors.values())
-        for supervisor in supervisors:
-            supervisor.close()
-        self._store.close()
+        if not self.closed:
+            self._runner.close()
+            self._store.close()
 
     # Inside
 
     def _checked(self, plan: Plan) -> tuple[Device, Op]:
         """The device and the op of a plan that may come from a file. Raises UnknownName, BadField."""
+        if self.closed:
+            raise BadField("bench", "closed", "the server is stopping; start it again")
         if not plan.problems or not plan.variants:
             raise BadField("plan", "", "it has no problem or no variant")
         device = self.device(plan.device)
@@ -329,50 +304,6 @@ class Bench:
         for name in (*plan.variants, plan.baseline):
             op.variant_named(name)
         return device, op
-
-    def _submit(
-        self, run: Run, op: Op, device: Device, owner: str, log: EventLog, kept: list[Result] | None = None
-    ) -> None:
-        """Queue what has no result yet; what cannot run here fails at once, without a worker."""
-        live = LiveRun(run.id, run.plan, op, self._store, log, run.environment)
-        results = {r.case.key: r for r in kept or ()}
-        unavailable: list[Result] = []
-        items: list[Item] = []
-        for problem in run.plan.problems:
-            able: list[str] = []
-            for name in run.plan.variants:
-                reason = self._refusal(op, name, problem, device)
-                if _key(problem, name) in results:
-                    continue
-                if reason is None:
-                    able.append(name)
-                else:
-                    unavailable.append(failed(op, problem, name, Failure(stage="unavailable", message=reason)))
-            if able:
-                base = results.get(_key(problem, run.plan.baseline))
-                items.append(
-                    Item(
-                        run_id=run.id,
-                        owner=owner,
-                        sink=live,
-                        problem=problem,
-                        variants=tuple(able),
-                        baseline=run.plan.baseline,
-                        method=run.method,
-                        plugins=run.plan.plugins,
-                        known_baseline=base if base is not None and base.timing is not None else None,
-                    )
-                )
-        supervisor = self._supervisor(device)
-        live.abandon = lambda: supervisor.cancel(run.id)
-        self._register(run.id, live)
-        live.put(unavailable)
-        live.expect(len(items))
-        supervisor.submit(items)
-
-    def _refusal(self, op: Op, name: str, problem: Problem, device: Device) -> str | None:
-        variant = op.variant_named(name)
-        return self._choice.lack(variant, device) or variant.refuses(problem)
 
     def _environment(self, device: Device) -> Environment:
         """What is known without torch; the worker completes it."""
@@ -392,40 +323,3 @@ class Bench:
             roofs=self._store.roofs(device.uuid),
             threads=device.threads,
         )
-
-    def _supervisor(self, device: Device) -> Supervisor:
-        with self._lock:
-            if self.closed:
-                raise BadField("bench", "closed", "the server is stopping; start it again")
-            if device.id not in self._supervisors:
-                self._supervisors[device.id] = Supervisor(
-                    device, session=self._session, limits=self._limits, lock_directory=self._lock_directory
-                )
-            return self._supervisors[device.id]
-
-    def _register(self, name: str, live: LiveRun | LiveCalibration) -> None:
-        with self._lock:
-            self._live[name] = live
-            self._logs[name] = live.log
-            self._logs.move_to_end(name)
-            ended = [n for n, log in self._logs.items() if log.ended and n != name]
-            for old in ended[: max(0, len(ended) - _KEPT_LOGS)]:
-                del self._logs[old]
-            self._live = {n: one for n, one in self._live.items() if n in self._logs}
-
-    def _live_one(self, run_id: str) -> LiveRun | LiveCalibration | None:
-        with self._lock:
-            live = self._live.get(run_id)
-        return None if live is None or live.log.ended else live
-
-    def _log_of(self, run_id: str) -> EventLog | None:
-        """The log of a run that this process measures or measured last; None when another process resumed it since."""
-        with self._lock:
-            log = self._logs.get(run_id)
-        if log is None or not log.ended or not isinstance(self._live.get(run_id), LiveRun):
-            return log
-        return None if self._store.row(run_id).status in ("queued", "running") and log.ended else log
-
-
-def _key(problem: Problem, variant: str) -> str:
-    return f"{problem.key} | {variant}"

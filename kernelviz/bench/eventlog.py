@@ -76,7 +76,7 @@ class EventLog:
                 self._steps.clear()
                 return "ended"
 
-    def reopen(self, dropped: set[str]) -> None:
+    def reopen(self, dropped: frozenset[str]) -> None:
         """The run goes on: it is queued again, and the results of these cases are void."""
         with self._changed:
             self._kept.pop("ended", None)
