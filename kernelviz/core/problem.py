@@ -80,7 +80,8 @@ class Method(Struct, frozen=True, kw_only=True):
     """How times are taken. L2 is no part of it: which figure is the headline is chosen when shown.
 
     `budget_s`: the most device time a case may take. `half_width`: relative half-width of the 95 % interval at which
-    measuring stops early; at 0.5 % five fresh processes differed by ±0.6 % on a 3.6 µs kernel (docs/measuring.md). `seeds`: how many fills of the inputs the correctness gate checks.
+    measuring stops early; at 0.5 % five fresh processes differed by ±0.6 % on a 3.6 µs kernel (docs/measuring.md).
+    `seeds`: how many fills of the inputs the correctness gate checks.
     """
 
     clock: Clock = "burst"

@@ -157,7 +157,9 @@ def verdict(time: Figure, baseline: Figure, again: Figure | None = None) -> Verd
         return Verdict("slower", interval, floor, rounds, "the interval lies above the noise floor")
     if interval.low >= 1 - floor and interval.high <= 1 + floor:
         return Verdict("same", interval, floor, rounds, "the interval lies inside the noise floor")
-    return Verdict("unclear", interval, floor, rounds, "the interval straddles the noise floor; a larger budget may decide")
+    return Verdict(
+        "unclear", interval, floor, rounds, "the interval straddles the noise floor; a larger budget may decide"
+    )
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:

@@ -24,7 +24,9 @@ def test_values(text: str, expected: list[int]) -> None:
     assert values("n", text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "-1", "0", "2^99", "1.5", "4..2", "1/0", "(lambda: 4)()", "9" * 300, "2^10..", "True"])
+@pytest.mark.parametrize(
+    "text", ["", "-1", "0", "2^99", "1.5", "4..2", "1/0", "(lambda: 4)()", "9" * 300, "2^10..", "True"]
+)
 def test_bad_text_names_the_field(text: str) -> None:
     with pytest.raises(BadField, match="size n"):
         expand(("n",), {"n": text})

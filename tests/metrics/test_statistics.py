@@ -16,13 +16,17 @@ from kernelviz.metrics.statistics import (
 )
 
 
-def figure(means: list[float], rounds: list[int] | None = None, size: int = 10, noise: float = 0.001, seed: int = 0) -> Figure:
+def figure(
+    means: list[float], rounds: list[int] | None = None, size: int = 10, noise: float = 0.001, seed: int = 0
+) -> Figure:
     rng = np.random.default_rng(seed)
     samples = [float(x) for m in means for x in m * rng.normal(1, noise, size)]
     numbers = rounds if rounds is not None else list(range(len(means)))
     blocks = tuple(Block(size=size, started_s=float(i), round=r) for i, r in enumerate(numbers))
     interval = figure_interval(samples, blocks)
-    return Figure(estimate=interval.estimate, low=interval.low, high=interval.high, samples=tuple(samples), blocks=blocks)
+    return Figure(
+        estimate=interval.estimate, low=interval.low, high=interval.high, samples=tuple(samples), blocks=blocks
+    )
 
 
 def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
@@ -86,6 +90,9 @@ def test_false_verdicts_on_equal_calls_are_rare() -> None:
     for seed in range(100):
         rng = np.random.default_rng(seed)
         drift = np.cumsum(rng.normal(0, 0.002, 12)) + 1
-        series = [figure([float(d * rng.normal(1, 0.002)) for d in drift], noise=0.004, seed=1000 * k + seed) for k in range(3)]
+        series = [
+            figure([float(d * rng.normal(1, 0.002)) for d in drift], noise=0.004, seed=1000 * k + seed)
+            for k in range(3)
+        ]
         wrong += verdict(series[0], series[1], series[2]).word in ("faster", "slower")
     assert wrong <= 1
