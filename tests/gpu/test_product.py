@@ -209,6 +209,11 @@ def test_a_calibration_measures_every_roof(bench: Bench) -> None:
     )
     assert {r.name for r in roofs} == {"read", "copy", "write", "read2_write1", "read1_write2", "matmul"}
     assert taken < 30
+    plan = bench.plan("rmsnorm", dtype="bf16", device="cuda:0")
+    run, _ = finished(bench, plan, Method(budget_s=0.5))
+    assert len(run.environment.roofs) == len(roofs)
+    assert not [r for r in run.results if isinstance(r.outcome, Failure)]
+    save(run, "rmsnorm-h200.json")
 
 
 def test_the_command_line_gives_one_document(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 
@@ -162,7 +163,7 @@ def test_roofline_labels_stay_apart_and_below_the_roof() -> None:
     figure = plots.rate_by_intensity(samples.run())
     labels = sorted((a for a in figure.layout.annotations if a.ayref == "y"), key=lambda a: a.ay)
     low, high = figure.layout.yaxis.range
-    gaps = [(b.ay - a.ay) / (high - low) * 250 for a, b in zip(labels, labels[1:], strict=False)]
+    gaps = [(b.ay - a.ay) / (high - low) * 250 for a, b in itertools.pairwise(labels)]
     assert len(labels) == 5
     assert min(gaps) >= 16, "labels overlap"
     assert all(label.ay <= label.y for label in labels), "a label was moved up, towards the roof"

@@ -1,0 +1,226 @@
+"""The Bench page as people meet it: a Chromium, a Streamlit server, and either the real bench on the CPU or a rehearsed one."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+import sample_runs as samples
+from conftest import served
+from playwright.sync_api import Browser, Page, expect
+
+from kernelviz.ops import catalogue
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
+Serve = Callable[..., str]
+
+
+def traces(page: Page, key: str) -> list[dict[str, Any]]:
+    """Name and number of points of each trace that Plotly really drew in the chart of that key."""
+    chart = page.locator(f".st-key-{key} .js-plotly-plot")
+    expect(chart).to_be_visible()
+    found: list[dict[str, Any]] = chart.evaluate("g => g.data.map(t => ({name: t.name, points: (t.x || []).length}))")
+    return found
+
+
+def address(page: Page) -> dict[str, str]:
+    return {k: v[0] for k, v in parse_qs(urlparse(page.url).query).items()}
+
+
+def wait_until_done(page: Page, timeout_s: float = 120) -> None:
+    """The Cancel button lives as long as the run."""
+    expect(page.locator(".st-key-tiles")).to_be_visible(timeout=timeout_s * 1000)
+    expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=timeout_s * 1000)
+
+
+def test_first_visit_one_click_a_finished_result_on_this_machines_cpu(real: str, page: Page) -> None:
+    """The product end to end: app.py, store, queue, a worker process with torch, and the charts of what it measured."""
+    page.goto(real)
+    page.locator(".st-key-first_run").get_by_role("button", name="Run").click()
+    wait_until_done(page)
+    op = catalogue()["rmsnorm"]
+    with urllib.request.urlopen(f"{real}/api/runs/{address(page)['run']}/events") as answer:
+        ended = json.loads(answer.read().decode().split("data: ")[-1])
+    assert (ended["status"], ended["failed"]) == ("finished", 0)
+    drawn = traces(page, "by_size")
+    assert [t["name"] for t in drawn] == [v.replace("_", " ") for v in op.first]
+    assert len({t["points"] for t in drawn}) == 1
+    assert len(traces(page, "bars")) == 3
+    assert len(traces(page, "roofline")) == 3
+    expect(page.get_by_test_id("stMetricValue").first).to_have_text(re.compile("eager|compile"))
+    assert "needs CUDA" in page.locator(".st-key-excluded + *, section").first.inner_text()
+
+
+def test_the_run_of_the_first_test_opens_in_another_browser_from_its_address(
+    real: str, page: Page, browser: Browser
+) -> None:
+    page.goto(f"{real}/?op=add&variants=torch_eager&dtype=fp32&n=4096&budget=0.2")
+    page.locator(".st-key-run").get_by_role("button", name="Run").click()
+    wait_until_done(page)
+    value = page.get_by_test_id("stMetricValue").first.inner_text()
+    another = browser.new_context().new_page()
+    another.goto(f"{real}/?run={address(page)['run']}")
+    expect(another.get_by_test_id("stMetricValue").first).to_have_text(value)
+    assert [t["name"] for t in traces(another, "by_size")] == ["torch eager"]
+    another.context.close()
+
+
+def test_a_link_reopens_the_same_plan_in_a_fresh_browser_with_defaults(
+    rehearsed: Serve, page: Page, browser: Browser
+) -> None:
+    page.goto(f"{rehearsed('gpu')}/?op=add&variants=torch_eager,cuda_vec16&n=2^20")
+    expect(page.get_by_label("n (elements)")).to_have_value("2^20")
+    page.wait_for_url("**baseline=**")
+    whole = address(page)
+    assert whole == {
+        "op": "add",
+        "variants": "torch_eager,cuda_vec16",
+        "dtype": catalogue()["add"].dtypes[0],
+        "n": "2^20",
+        "budget": "1",
+        "data": "normal",
+        "baseline": "torch_eager",
+        "device": "cuda:0",
+    }
+    another = browser.new_context().new_page()
+    another.goto(page.url)
+    expect(another.get_by_label("n (elements)")).to_have_value("2^20")
+    expect(
+        another.locator(".st-key-variants button[aria-pressed=true], .st-key-variants [aria-checked=true]")
+    ).to_have_count(2)
+    assert address(another) == whole
+    another.context.close()
+
+
+def test_a_wrong_op_in_a_link_is_named_with_the_nearest(rehearsed: Serve, page: Page) -> None:
+    page.goto(f"{rehearsed('gpu')}/?op=rmsnrom&dtype=fp16")
+    warning = page.get_by_test_id("stAlert")
+    expect(warning).to_contain_text("no op 'rmsnrom'")
+    expect(warning).to_contain_text("Using rmsnorm instead")
+    page.wait_for_url("**op=rmsnorm**")
+    assert address(page)["dtype"] == "fp16"
+
+
+def test_an_unknown_run_gets_a_page(rehearsed: Serve, page: Page) -> None:
+    page.goto(f"{rehearsed('gpu')}/?run=no-such-run")
+    expect(page.get_by_role("heading", name="This run is not here")).to_be_visible()
+    expect(page.get_by_text("Runs live in the database of the machine that measured them")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_has_no_horizontal_scroll_tiles_two_by_two_and_a_closed_sidebar(
+    rehearsed: Serve, browser: Browser, scheme: Any
+) -> None:
+    context = browser.new_context(viewport={"width": 390, "height": 844}, color_scheme=scheme)
+    page = context.new_page()
+    page.goto(f"{rehearsed('gpu')}/?run=sample")
+    expect(page.locator(".st-key-bars .js-plotly-plot")).to_be_visible(timeout=30_000)
+    widths = page.evaluate(
+        "() => [document.documentElement, document.querySelector('[data-testid=stMain]')]"
+        ".map(e => e.scrollWidth - e.clientWidth)"
+    )
+    assert widths == [0, 0]
+    boxes = [t.bounding_box() for t in page.get_by_test_id("stMetric").all()]
+    rows: dict[int, int] = {}
+    for box in boxes:
+        assert box is not None
+        rows[round(box["y"])] = rows.get(round(box["y"]), 0) + 1
+    assert list(rows.values()) == [2, 2]
+    assert page.get_by_test_id("stSidebar").get_attribute("aria-expanded") == "false"
+    context.close()
+
+
+def test_every_variant_of_a_stored_run_has_its_line_and_the_roof_has_one(rehearsed: Serve, page: Page) -> None:
+    page.goto(f"{rehearsed('gpu')}/?run=sample")
+    drawn = traces(page, "by_size")
+    assert [t["name"] for t in drawn] == [v.replace("_", " ") for v in samples.LADDER] + ["measured roof 4400 GB/s"]
+    assert {t["points"] for t in drawn} == {6}
+    assert len(traces(page, "roofline")) == 6
+
+
+def test_a_click_on_a_point_chooses_its_size_everywhere(rehearsed: Serve, page: Page) -> None:
+    page.goto(f"{rehearsed('gpu')}/?run=sample")
+    traces(page, "by_size")
+    points = page.locator(".st-key-by_size .scatterlayer .trace").nth(1).locator("path.point")
+    expect(points).to_have_count(6)
+    points.nth(1).click(force=True)
+    page.wait_for_url("**at=65536x2048**")
+    expect(page.get_by_text("Time and share of the roof at m = 2¹⁶, n = 2¹¹")).to_be_visible()
+
+
+def test_eager_results_stand_while_the_compiler_runs_and_cancel_keeps_them(rehearsed: Serve, page: Page) -> None:
+    """Compiling is a state with its time running, shown by events without a rerun of the page."""
+    page.goto(f"{rehearsed('slow')}/?op=rmsnorm&m=64&n=64,128")
+    page.locator(".st-key-run").get_by_role("button", name="Run").click()
+    state = page.locator(".st-key-going li.compiling")
+    expect(state).to_contain_text(re.compile(r"compiling .*torch_compile · \d+\.\d s"))
+    assert [t["name"] for t in traces(page, "by_size")] == ["composite eager", "torch eager"]
+    before = state.inner_text()
+    expect(state).not_to_have_text(before)
+    page.locator(".st-key-cancel").get_by_role("button", name="Cancel").click()
+    wait_until_done(page, 20)
+    expect(page.get_by_text("cancelled", exact=True).first).to_be_visible()
+    assert [t["name"] for t in traces(page, "by_size")][:2] == ["composite eager", "torch eager"]
+
+
+def test_the_page_redraws_by_events_alone(rehearsed: Serve, page: Page) -> None:
+    asked: list[str] = []
+    page.on("request", lambda r: asked.append(r.url) if "/events" in r.url else None)
+    page.goto(f"{rehearsed('faults')}/?op=rmsnorm&m=64&n=64,128,256")
+    page.locator(".st-key-run").get_by_role("button", name="Run").click()
+    wait_until_done(page, 60)
+    assert len(asked) == 1, "one stream for the whole run"
+    drawn = {t["name"]: t["points"] for t in traces(page, "by_size")}
+    assert drawn == {"composite eager": 3, "torch eager": 3, "✕ failed": 3}
+    page.get_by_role("tab", name="Failures (3)").click()
+    expect(page.get_by_text("the worker died: signal 11 <b>SIGSEGV</b>").first).to_be_visible()
+
+
+def test_health_and_pages_live_below_the_base_path(page: Page, tmp_path: Path) -> None:
+    script = Path(__file__).with_name("rehearsed_app.py")
+    with served(script, tmp_path, base="lab/kv", REHEARSAL="faults") as url:
+        with urllib.request.urlopen(f"{url}/api/health") as answer:
+            assert json.load(answer)["status"] == "ok"
+        page.goto(f"{url}/?op=rmsnorm&m=64&n=64")
+        page.locator(".st-key-run").get_by_role("button", name="Run").click()
+        wait_until_done(page, 30)
+        assert len(traces(page, "by_size")) == 3
+
+
+def test_a_server_with_a_follower_stops_when_told(page: Page, tmp_path: Path) -> None:
+    """An open event stream must not keep the process alive: `served` fails when it does not end in time."""
+    script = Path(__file__).with_name("rehearsed_app.py")
+    with served(script, tmp_path, REHEARSAL="slow") as url:
+        page.goto(f"{url}/?op=rmsnorm&m=64&n=64")
+        page.locator(".st-key-run").get_by_role("button", name="Run").click()
+        expect(page.locator(".st-key-going li.compiling")).to_be_visible()
+
+
+def test_nothing_is_fetched_from_elsewhere_and_no_error_is_logged(rehearsed: Serve, page: Page) -> None:
+    elsewhere: list[str] = []
+    errors: list[str] = []
+    url = rehearsed("gpu")
+    page.on("request", lambda r: elsewhere.append(r.url) if not r.url.startswith((url, "data:", "blob:")) else None)
+    page.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
+    page.goto(f"{url}/?run=sample")
+    traces(page, "bars")
+    assert elsewhere == []
+    assert errors == []
+
+
+def test_dark_and_light_pages_use_their_own_background(rehearsed: Serve, browser: Browser) -> None:
+    seen = {}
+    for scheme in ("light", "dark"):
+        context = browser.new_context(color_scheme=scheme)
+        page = context.new_page()
+        page.goto(f"{rehearsed('gpu')}/?run=sample")
+        traces(page, "by_size")
+        seen[scheme] = page.get_by_test_id("stApp").evaluate("e => getComputedStyle(e).backgroundColor")
+        context.close()
+    assert seen == {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 19)"}
