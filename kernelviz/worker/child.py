@@ -15,7 +15,6 @@ import socket
 import sys
 import traceback
 from collections import deque
-from collections.abc import Callable
 
 import msgspec
 
@@ -137,18 +136,14 @@ class Worker:
         def stop() -> bool:
             return self._connection.cancelled(task)
 
-        work: Callable[[], None]
-        match request:
-            case Measure():
-                work = lambda: session.measure(  # noqa: E731
-                    request.problem, request.variants, request.baseline, request.method, emit, stop
-                )
-            case Calibrate():
-                work = lambda: session.calibrate(emit, stop)  # noqa: E731
-            case Launch():
-                work = lambda: session.launch(request.problem, request.variant, request.calls)  # noqa: E731
         try:
-            work()
+            match request:
+                case Measure(problem=problem, variants=variants, baseline=baseline, method=method):
+                    session.measure(problem, variants, baseline, method, emit, stop)
+                case Calibrate():
+                    session.calibrate(emit, stop)
+                case Launch(problem=problem, variant=variant, calls=calls):
+                    session.launch(problem, variant, calls)
         except Exception as error:
             traceback.print_exc()
             failed = TaskFailed(task=task, stage=_stage(error), message=_one_line(error), spoilt=session.spoilt)

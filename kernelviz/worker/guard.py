@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import resource
 import select
 import signal
 import sys
@@ -97,6 +98,7 @@ def _reap(worker: int, fate: int | None) -> tuple[int | None, bool]:
 
 def _end_all(worker: int, fate: int | None) -> int | None:
     """Kill and collect until no descendant is left: what forks while it is being killed is met again."""
+    pause_s = 0.002
     while True:
         if fate is None:
             _kill(worker, group=True)
@@ -105,7 +107,8 @@ def _end_all(worker: int, fate: int | None) -> int | None:
         fate, left = _reap(worker, fate)
         if not left:
             return fate
-        time.sleep(0.003)
+        time.sleep(pause_s)
+        pause_s = min(2 * pause_s, 0.1)  # a driver may take a second to let go of a dead process
 
 
 def _end_like(status: int | None) -> None:
@@ -114,9 +117,6 @@ def _end_like(status: int | None) -> None:
         number = os.WTERMSIG(status)
         if number != signal.SIGKILL:
             signal.signal(number, signal.SIG_DFL)
-        import resource
-
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         os.kill(os.getpid(), number)
     os._exit(0 if status is None else os.waitstatus_to_exitcode(status) & 0xFF)
 
@@ -125,6 +125,8 @@ def main(arguments: list[str]) -> None:
     """Start the command, wait for its end or for the server's, leave nothing behind."""
     pipe, socket_fd, command = int(arguments[0]), int(arguments[1]), arguments[2:]
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    # Writing a core of a process that has mapped a GPU takes longer than starting the next one.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
