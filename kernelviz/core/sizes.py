@@ -60,8 +60,8 @@ def expand(axes: tuple[str, ...], texts: Mapping[str, str]) -> list[dict[str, in
             if not ready:
                 unknown = sorted(_names(left[0], texts[left[0]]) - set(axes))
                 if unknown:
-                    listed = ", ".join(axes)
-                    raise BadField(f"size {left[0]}", texts[left[0]], f"{unknown[0]!r} is no axis (axes: {listed}); {_REMEDY}")
+                    remedy = f"{unknown[0]!r} is no axis (axes: {', '.join(axes)}); {_REMEDY}"
+                    raise BadField(f"size {left[0]}", texts[left[0]], remedy)
                 raise BadField(f"size {left[0]}", texts[left[0]], "an axis cannot depend on itself")
             for axis in ready:
                 sizes[axis] = _checked(axis, texts[axis], _evaluate(axis, texts[axis], sizes))
