@@ -50,7 +50,7 @@ def unknown_run(run_id: str, recent: Sequence[RunSummary]) -> None:
     st.markdown(
         "Runs live in the database of the machine that measured them; `kernelviz device` prints its path. "
         "Ask the owner of the link for the address of their server, or for the document: "
-        "`kernelviz run … --save FILE` writes it, `kernelviz import FILE` brings it here."
+        "`kernelviz run … --save FILE` writes it."
     )
     if st.button("Measure it here instead", key="forget_run", icon=":material/arrow_back:"):
         st.query_params.clear()

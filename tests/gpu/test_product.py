@@ -89,7 +89,7 @@ def test_a_hang_in_c_is_ended_and_the_next_case_measured(bench: Bench, tmp_path:
     from kernelviz.store import Store
     from kernelviz.worker.limits import Limits
 
-    limits = Limits(step_s=3.0, check_s=3.0, compile_s=20.0)
+    limits = Limits(bind_s=20.0, step_s=5.0, check_s=5.0)
     own = Bench(Store(f"sqlite:///{tmp_path}/runs.sqlite"), discover(), limits=limits)
     plan = own.plan("add", sizes={"n": "2^20"}, variants=("torch_eager", "hangs"), device="cuda:0", plugins=(PLANTED,))
     found = outcomes(finished(own, plan)[0])
