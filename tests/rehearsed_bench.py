@@ -61,7 +61,7 @@ class RehearsedBench(Bench):
         roofs: tuple[Roof, ...] = (),
     ) -> None:
         self._devices = devices
-        self._pace = (case_s, compile_s)
+        self.case_s, self.compile_s = case_s, compile_s
         self._faults = dict(faults or {})
         self._roofs = roofs
         self._entries: dict[str, _Entry] = {}
@@ -140,16 +140,16 @@ class RehearsedBench(Bench):
         entry.document = msgspec.structs.replace(entry.document, status="running")
         late = {v.name for v in op_named(plan.op).variants if v.late}
         status: Status = "finished"
-        for case in sorted(plan.cases(), key=lambda c: c.variant in late):
+        have = {r.case.key for r in entry.document.results}
+        for case in sorted((c for c in plan.cases() if c.key not in have), key=lambda c: c.variant in late):
             if not self._play_case(entry, case, device, compiling=case.variant in late):
                 status = "cancelled"
                 break
         entry.tell(RunEnded(status=status))
 
     def _play_case(self, entry: _Entry, case: Case, device: Device, *, compiling: bool) -> bool:
-        case_s, compile_s = self._pace
         entry.tell(CaseStep(case=case, step="compiling" if compiling else "binding"))
-        if entry.cancelled.wait(compile_s if compiling else case_s):
+        if entry.cancelled.wait(self.compile_s if compiling else self.case_s):
             entry.tell(
                 CaseDone(result=samples.failed(case.problem, case.variant, "cancelled", "cancelled by its owner"))
             )
@@ -174,7 +174,12 @@ class RehearsedBench(Bench):
         self._entry(run_id).cancelled.set()
 
     def resume(self, run_id: str, *, owner: str = "") -> None:
-        raise NotImplementedError
+        entry = self._entry(run_id)
+        entry.cancelled.clear()
+        kept = tuple(r for r in entry.document.results if not isinstance(r.outcome, Failure))
+        entry.document = msgspec.structs.replace(entry.document, results=kept, status="queued")
+        device = self.device(entry.document.plan.device)
+        threading.Thread(target=self._play, args=(entry, device), daemon=True).start()
 
     def follow(self, run_id: str, after: int = 0, timeout_s: float | None = None) -> Iterator[tuple[int, Event]]:
         entry = self._entry(run_id)

@@ -27,7 +27,7 @@ from kernelviz.plots.frame import (
 from kernelviz.plots.styles import NEUTRAL, style_of
 
 _ROW_PX = 27
-_FRAME_PX = 84
+_FRAME_PX = 96
 _WORDS_FROM = 0.62
 """Where the column of words begins, as a share of the plot: on a phone it still holds a time and a share."""
 

@@ -237,7 +237,7 @@ def estimate_words(plan: Plan, form: Form, ahead: int | None) -> str:
     """How much work the plan is: cases, the most measuring time, and who is before."""
     cases = len(plan.cases())
     most_s = cases * form.budget_s
-    time = f"{most_s:.0f} s" if most_s < 90 else f"{most_s / 60:.0f} min"
+    time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
     queue = {None: "", 0: " · nothing queued before you"}.get(ahead, f" · {ahead} queued before you")
     return f"{cases} case{'s' if cases != 1 else ''} · at most {time} of measuring, compiling apart{queue}"
 

@@ -14,7 +14,7 @@ from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows, summary, time_words
 from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import intro, live, table, tiles, view
+from kernelviz.ui import intro, live, session, table, tiles, view
 from kernelviz.ui.text import plain, when
 
 _SHOW = {"bandwidth": plots.bandwidth_by_size, "rate": plots.rate_by_size, "time": plots.latency_by_size}
@@ -23,7 +23,7 @@ _CHART = {"displayModeBar": False, "scrollZoom": False}
 
 def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof]) -> None:
     """Everything about a run, in the order in which one asks."""
-    _heading(run, progress)
+    _heading(bench, run, progress)
     if progress is not None and progress.status not in live.ENDED:
         _going(bench, run, progress)
     found = rows(run, roofs)
@@ -36,7 +36,7 @@ def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof
     _tables(bench, run, found, against)
 
 
-def _heading(run: Run, progress: Progress | None) -> None:
+def _heading(bench: Bench, run: Run, progress: Progress | None) -> None:
     first = run.plan.problems[0]
     parts = [run.plan.op, first.dtype, *([first.compute] if first.compute else []), first.direction]
     status = progress.status if progress is not None else run.status
@@ -48,6 +48,11 @@ def _heading(run: Run, progress: Progress | None) -> None:
         st.caption(plain(f"{run.title + ' · ' if run.title else ''}{said}"), width="content")
         if status in ("cancelled", "interrupted"):
             st.badge(status, color="orange", icon=":material/pause_circle:")
+            if st.button(
+                "Resume", key="resume", icon=":material/play_arrow:", help="Measures the cases without a result."
+            ):
+                bench.resume(run.id, owner=session.owner())
+                st.rerun()
 
 
 def _going(bench: Bench, run: Run, progress: Progress) -> None:

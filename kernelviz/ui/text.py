@@ -5,16 +5,22 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
-_SPECIAL = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>$~:&\"'^=])")
+_SPECIAL = re.compile(r"([\\`*_\[\]<>$~:&#|])")
+_MARK = re.compile(r"^([-+=])")
+"""What makes a list or a heading at the beginning of a line, and there only."""
+_LIST_NUMBER = re.compile(r"^(\d+)([.)])")
 
 
 def plain(text: object) -> str:
-    """`text` with every character that Markdown could read as more than itself escaped, on one line.
+    """`text` on one line with every character escaped that Streamlit's Markdown could read as more than itself.
 
-    >>> print(plain("<b>x</b> $y$ :red[z]"))
-    \\<b\\>x\\</b\\> \\$y\\$ \\:red\\[z\\]
+    Only those: what a widget's label escapes for nothing, a screen reader reads aloud.
+
+    >>> print(plain("<b>x</b> $y$ :red[z] (m = 4)"))
+    \\<b\\>x\\</b\\> \\$y\\$ \\:red\\[z\\] (m = 4)
     """
-    return _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    line = " ".join(str(text).split())
+    return _LIST_NUMBER.sub(r"\1\\\2", _MARK.sub(r"\\\1", _SPECIAL.sub(r"\\\1", line)))
 
 
 def when(stamp: str | None, now: datetime | None = None) -> str:

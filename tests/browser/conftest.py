@@ -46,12 +46,15 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """A fresh browser context: no storage, no cache of another test."""
+def page(browser: Browser, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Page]:
+    """A fresh browser context: no storage, no cache of another test. A failed test leaves a picture in its tmp_path."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     made = context.new_page()
     made.set_default_timeout(30_000)
+    failed_before = request.session.testsfailed
     yield made
+    if request.session.testsfailed > failed_before:
+        made.screenshot(path=tmp_path / "failed.png")
     context.close()
 
 

@@ -205,6 +205,13 @@ def test_a_run_in_hand_can_be_cancelled_and_keeps_what_it_has(page: Open) -> Non
     assert not [b for b in test.button if b.key == "cancel"]
     assert bench.load(run_id).status == "cancelled"
     assert test.metric[0].value == "torch eager"
+    bench.compile_s = 0.0
+    after = bench.progress(run_id).sequence
+    test.button(key="resume").click().run()
+    assert any(isinstance(event, RunEnded) for _, event in bench.follow(run_id, after, timeout_s=20))
+    test.run()
+    assert test.metric[0].value == "torch compile"
+    assert bench.load(run_id).status == "finished"
 
 
 def test_without_event_streams_the_page_asks_instead(page: Open) -> None:
