@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from kernelviz.core.errors import DeviceError, DoesNotFit, KernelvizError
+from kernelviz.core.errors import DeviceError, DoesNotFit, KernelvizError, UsageError
 from kernelviz.core.result import Failure
 from kernelviz.measure.binding import WrongOutput
 from kernelviz.measure.trace import TraceError, WrongWork
@@ -48,7 +48,7 @@ def failure(error: Exception, *, calling: bool) -> Failure:
         return Failure(stage="out_of_memory", message=one_line(error))
     if isinstance(error, WrongOutput):
         return Failure(stage="wrong", message=str(error))
-    if isinstance(error, ImportError | DeviceError):
+    if isinstance(error, ImportError | DeviceError | UsageError):
         return Failure(stage="unavailable", message=one_line(error))
     if isinstance(error, WrongWork):
         return Failure(stage="wrong", message=str(error))
