@@ -115,8 +115,9 @@ class Summary:
     """The four answers above the charts, all about one variant: the fastest correct one.
 
     `wins` of `problems`: at how many sizes it is the fastest. `efficiency` is its mean share of the measured roof over
-    `efficiencies` sizes, None when not calibrated. `worst` is the size with its lowest share (or, not calibrated, its
-    lowest speed-up). `excluded` are variants with a wrong or impossible result somewhere: they cannot be fastest.
+    `efficiencies` sizes and `best_efficiency` the largest of them, None when not calibrated. `worst` is the size with
+    its lowest share (or, not calibrated, its lowest speed-up). `excluded` are variants with a wrong or impossible
+    result somewhere: they cannot be fastest.
     """
 
     fastest: str
@@ -126,6 +127,7 @@ class Summary:
     speed_up: float | None
     speed_ups: int
     efficiency: float | None
+    best_efficiency: float | None
     efficiencies: int
     worst: Problem | None
     worst_efficiency: float | None
@@ -167,6 +169,7 @@ def summary(table: Sequence[Row]) -> Summary | None:
         speed_up=geometric_mean(ratios),
         speed_ups=len(ratios),
         efficiency=sum(shares) / len(shares) if shares else None,
+        best_efficiency=max(shares, default=None),
         efficiencies=len(shares),
         worst=worst.result.problem if worst else None,
         worst_efficiency=worst.efficiency if worst else None,

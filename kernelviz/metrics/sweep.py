@@ -91,13 +91,29 @@ def size_text(size: int) -> str:
 
 
 def size_words(problem: Problem, axes: Sequence[str] | None = None) -> str:
-    """The sizes as one reads them, all axes or the given ones.
+    """The sizes as one reads them, all axes or the given ones; neighbours of one size share it.
 
     >>> size_words(Problem(op="rmsnorm", sizes={"m": 4096, "n": 1000}, dtype="fp32"))
     'm = 2¹², n = 1,000'
+    >>> size_words(Problem(op="matmul", sizes={"m": 512, "n": 512, "k": 64}, dtype="fp32"))
+    'm = n = 512, k = 64'
     """
     chosen = problem.sizes if axes is None else {a: problem.sizes[a] for a in axes if a in problem.sizes}
-    return ", ".join(f"{axis} = {size_text(size)}" for axis, size in chosen.items())
+    groups = itertools.groupby(chosen.items(), key=lambda item: item[1])
+    return ", ".join(f"{' = '.join(axis for axis, _ in group)} = {size_text(size)}" for size, group in groups)
+
+
+def telling_axes(problems: Sequence[Problem]) -> tuple[str, ...]:
+    """The axes that tell the problems of a plan apart: the swept one with those tied to it, and any that is free beside it.
+
+    >>> telling_axes([Problem(op="rmsnorm", sizes={"m": 2**20 // n, "n": n}, dtype="fp32") for n in (64, 128)])
+    ('n',)
+    """
+    axis = swept_axis(problems)
+    if axis is None:
+        return ()
+    wanted = {*tied_axes(problems, axis), *(a for a, _ in others(problems[0], problems, axis))}
+    return tuple(a for a in problems[0].sizes if a in wanted)
 
 
 def cache_boundary(points: Sequence[Point], cache_bytes: int | None) -> float | None:

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics.roofline import arithmetic_intensity, compute_roof, memory_roof, speed_of_light
+from kernelviz.metrics.roofline import arithmetic_intensity, compute_roof, memory_roof
 from kernelviz.metrics.summary import Row
 from kernelviz.plots.frame import (
     Runs,
@@ -40,12 +40,19 @@ _PLOT_PX = 250
 """Height of the plot inside the frame, to turn pixels into decades."""
 
 
+_ASIDE = 0.05
+"""Relative difference in intensity from which another size stands beside the chosen one."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Spot:
+    """A result at its place. `roof` is the rate that the measured roofs allow at its intensity."""
+
     run: Run
     row: Row
     intensity: float
     rate: float
+    roof: float | None
     chosen: bool
 
 
@@ -70,7 +77,8 @@ def rate_by_intensity(runs: Runs, problem: Problem | None = None, *, roofs: Sequ
     for run in shown:
         for variant in dict.fromkeys(s.row.result.variant for s in spots if s.run is run):
             figure.add_trace(_trace(run, shown, [s for s in spots if s.run is run and s.row.result.variant == variant]))
-    x_range, y_range = _zoom(near, [roofs_of(r, roofs) for r in shown])
+    x_range, y_range = _zoom(near)
+    places, y_range = _placed(near, y_range)
     scale, unit = next((p for p in _UNITS if 10 ** y_range[1] >= p[0]), _UNITS[-1])
     framed(figure, height=HEIGHT, x_title="arithmetic intensity, FLOP per byte", y_title=f"rate, {unit}")
     for update, ends, of in ((figure.update_xaxes, x_range, 1.0), (figure.update_yaxes, y_range, scale)):
@@ -88,7 +96,7 @@ def rate_by_intensity(runs: Runs, problem: Problem | None = None, *, roofs: Sequ
             yanchor="top",
             showarrow=False,
         )
-    _add_labels(figure, near, y_range)
+    _add_labels(figure, near, places)
     _add_distance(figure, near)
     return figure
 
@@ -99,8 +107,11 @@ def _spots(shown: Sequence[Run], chosen: Problem | None, roofs: Sequence[Roof] |
         for row in table_of(run, roofs):
             intensity = arithmetic_intensity(row.result.cost) if row.result.cost else None
             if intensity and row.rate_flop_per_s:
-                found.append(_Spot(run, row, intensity, row.rate_flop_per_s, row.result.problem == chosen))
-    return found
+                roof = row.rate_flop_per_s / row.efficiency if row.efficiency else None
+                found.append(_Spot(run, row, intensity, row.rate_flop_per_s, roof, row.result.problem == chosen))
+    # Other sizes show how intensity moves a variant; at the same intensity they would only hide the chosen one.
+    here = [s.intensity for s in found if s.chosen]
+    return [s for s in found if s.chosen or not here or abs(s.intensity / here[0] - 1) > _ASIDE]
 
 
 def _trace(run: Run, shown: Sequence[Run], spots: Sequence[_Spot]) -> go.Scatter:
@@ -147,31 +158,39 @@ def _add_roofs(figure: go.Figure, run: Run, shown: Sequence[Run], near: Sequence
     )
 
 
-def _zoom(near: Sequence[_Spot], roofs: Sequence[Sequence[Roof]]) -> tuple[list[float], list[float]]:
+def _zoom(near: Sequence[_Spot]) -> tuple[list[float], list[float]]:
     """Exponents of the frame: the chosen points and the roof above them, with room for labels on the right."""
-    rates = [s.rate for s in near]
-    tops = [
-        s.row.result.cost.work_flop / light.time_s
-        for s in near
-        for known in roofs
-        if s.row.result.cost and (light := speed_of_light(s.row.result.problem, s.row.result.cost, known))
-    ]
-    low, high = min(rates + tops), max(rates + tops)
+    rates = [s.rate for s in near] + [s.roof for s in near if s.roof]
     x_low, x_high = min(s.intensity for s in near), max(s.intensity for s in near)
     x_range = [math.log10(x_low / 2.2), math.log10(x_high * 9)]
-    return x_range, [math.log10(low / 1.5), math.log10(high * 1.45)]
+    return x_range, [math.log10(min(rates) / 1.5), math.log10(max(rates) * 1.45)]
 
 
-def _add_labels(figure: go.Figure, near: Sequence[_Spot], y_range: Sequence[float]) -> None:
-    """Each chosen point's name and share of the roof, right of it; labels that would touch are moved apart.
+def _placed(near: Sequence[_Spot], y_range: Sequence[float]) -> tuple[list[tuple[_Spot, float]], list[float]]:
+    """The height of each label, and the frame, made taller at its foot where the labels need it.
 
-    They move downwards, away from the roof, which lies above every point.
+    Labels that would touch are moved apart, downwards: the roof lies above every point.
     """
-    gap = _LINE_PX / _PLOT_PX * (y_range[1] - y_range[0])
+    low, high = y_range
+    while True:
+        gap = _LINE_PX / _PLOT_PX * (high - low)
+        places: list[tuple[_Spot, float]] = []
+        place = math.inf
+        for spot in sorted(near, key=lambda s: -s.rate):
+            below_roof = math.log10(spot.roof) - 0.8 * gap if spot.roof else math.inf
+            place = min(math.log10(spot.rate), below_roof, place - gap)
+            places.append((spot, place))
+        # More labels than the frame has lines would never fit: then they may leave it.
+        if place - 0.7 * gap >= low or len(near) > _PLOT_PX / _LINE_PX - 3:
+            return places, [low, high]
+        low = place - gap
+
+
+def _add_labels(figure: go.Figure, near: Sequence[_Spot], places: Sequence[tuple[_Spot, float]]) -> None:
+    """Each chosen point's name and share of the roof, right of it."""
     x = math.log10(max(s.intensity for s in near))
-    place = math.inf
-    for spot in sorted(near, key=lambda s: -s.rate):
-        place = min(math.log10(spot.rate), place - gap)
+    runs = list({s.run.id: s.run for s in near}.values())
+    for spot, place in places:
         share = "" if spot.row.efficiency is None else f" {units.percent(spot.row.efficiency, 0)}"
         figure.add_annotation(
             x=math.log10(spot.intensity),
@@ -181,7 +200,7 @@ def _add_labels(figure: go.Figure, near: Sequence[_Spot], y_range: Sequence[floa
             axref="x",
             ayref="y",
             xanchor="left",
-            text=trace_name(spot.run, spot.row.result.variant, list({s.run.id: s.run for s in near}.values())) + share,
+            text=trace_name(spot.run, spot.row.result.variant, runs) + share,
             showarrow=True,
             arrowhead=0,
             arrowwidth=1,
@@ -193,12 +212,10 @@ def _add_labels(figure: go.Figure, near: Sequence[_Spot], y_range: Sequence[floa
 
 def _add_distance(figure: go.Figure, near: Sequence[_Spot]) -> None:
     """A dotted line from the best point up to the roof: the part of the speed of light that is not used."""
-    known = [s for s in near if s.row.efficiency]
-    if not known:
+    best = max(near, key=lambda s: s.rate)
+    if best.roof is None:
         return
-    best = max(known, key=lambda s: s.rate)
-    top = best.rate / (best.row.efficiency or 1.0)
     figure.add_shape(
-        type="line", x0=best.intensity, x1=best.intensity, y0=best.rate, y1=top,
+        type="line", x0=best.intensity, x1=best.intensity, y0=best.rate, y1=best.roof,
         line={"color": NEUTRAL, "dash": "dot", "width": 1.5},
     )  # fmt: skip

@@ -48,12 +48,12 @@ function follow(root, data, setTriggerValue) {
   const cases = new Map();
   let last = 0, timer = null, errors = 0;
 
-  function enter(key, step) {
+  function enter(key, step, fraction) {
     const had = cases.get(key);
-    if (had && had.step === step) return;
+    if (had && had.step === step) { had.fraction = fraction; return; }
     const item = had ? had.item : list.appendChild(document.createElement("li"));
     item.className = step;
-    cases.set(key, { item, step, since: performance.now() });
+    cases.set(key, { item, step, fraction, since: performance.now() });
     tick();
   }
   function leave(key) {
@@ -66,6 +66,7 @@ function follow(root, data, setTriggerValue) {
       const name = document.createElement("b");
       name.textContent = c.step;
       c.item.replaceChildren(name, " " + key.replace(" | ", " \\u00b7 ") +
+        (c.fraction ? " \\u00b7 " + Math.round(c.fraction * 100) + " %" : "") +
         (seconds >= 0.5 ? " \\u00b7 " + seconds.toFixed(1) + " s" : ""));
     }
   }
@@ -86,14 +87,14 @@ function follow(root, data, setTriggerValue) {
 
   counts(data);
   if (data.message) note.textContent = data.message;
-  for (const s of data.steps) enter(s.key, s.step);
+  for (const s of data.steps) enter(s.key, s.step, s.fraction);
   const clock = setInterval(tick, 100);
   const source = new EventSource(data.url);
   source.onopen = () => { errors = 0; };
   source.onmessage = (e) => {
     const m = JSON.parse(e.data);
     counts(m);
-    if (m.kind === "step") { enter(m.case, m.step); note.textContent = ""; }
+    if (m.kind === "step") { enter(m.case, m.step, m.fraction); note.textContent = ""; }
     if (m.kind === "done") {
       leave(m.case);
       note.textContent = m.case.replace(" | ", " \\u00b7 ") + ": " + m.words;
@@ -140,7 +141,9 @@ def following(run_id: str, progress: Progress, key: str) -> None:
             "total": progress.total,
             "ahead": progress.ahead,
             "message": progress.message,
-            "steps": [{"key": case, "step": step.step} for case, step in progress.steps.items()],
+            "steps": [
+                {"key": case, "step": step.step, "fraction": step.fraction} for case, step in progress.steps.items()
+            ],
         },
         on_redraw_change=lambda: None,
         on_lost_change=_ask_instead,

@@ -12,7 +12,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows, summary, time_words
-from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
+from kernelviz.metrics.sweep import others, size_words, swept_axis, telling_axes, tied_axes, varying_axes
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui import intro, live, session, table, tiles, view
 from kernelviz.ui.text import plain, when
@@ -163,7 +163,7 @@ def _tables(bench: Bench, run: Run, found: Sequence[Row], axis: str | None) -> N
         if not failed:
             st.caption("No case failed.")
         for (variant, stage, message), group in failed.items():
-            sizes = ", ".join(size_words(r.result.problem, varying_axes(run.plan.problems)) for r in group)
+            sizes = ", ".join(size_words(r.result.problem, telling_axes(run.plan.problems)) for r in group)
             st.markdown(f"✕ **{plain(variant_words(variant))}** · {STAGE_WORDS[stage]} · {plain(sizes)}")
             st.code(message or "no message", language=None, wrap_lines=True)
     with third:

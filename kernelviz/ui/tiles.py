@@ -9,7 +9,7 @@ import streamlit as st
 from kernelviz.core import units
 from kernelviz.core.problem import Plan
 from kernelviz.metrics.summary import Summary
-from kernelviz.metrics.sweep import size_words, varying_axes
+from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui.text import plain
 
@@ -66,9 +66,10 @@ def _share(found: Summary) -> Tile:
     how = "Speed of light over measured time: the least time that this device's measured roofs allow, over the time it took."
     if found.efficiency is None:
         return Tile(label, "not calibrated", "Calibrate measures the roofs", how)
-    mean = "1 size" if found.efficiencies == 1 else f"mean, {found.efficiencies} sizes"
-    beyond = "; above: served from cache" if found.efficiency > 1 else ""
-    return Tile(label, units.percent(found.efficiency, 0), f"{variant_words(found.fastest)}, {mean}{beyond}", how)
+    best = units.percent(found.best_efficiency, 0)
+    basis = "1 size" if found.efficiencies == 1 else f"mean, {found.efficiencies} sizes; best {best}"
+    beyond = "; above 100 %: served from cache" if (found.best_efficiency or 0) > 1 else ""
+    return Tile(label, units.percent(found.efficiency, 0), f"{basis}{beyond}", how)
 
 
 def _worst(found: Summary, plan: Plan) -> Tile:
@@ -78,9 +79,7 @@ def _worst(found: Summary, plan: Plan) -> Tile:
     if found.worst is None or (found.worst_efficiency is None and found.fastest == plan.baseline):
         return Tile("Worst size", "unknown", "nothing to compare with", how)
     base = variant_words(plan.baseline)
-    axes = varying_axes(plan.problems) or tuple(found.worst.sizes)
-    # Sizes of a sweep at constant work all follow from one axis: the last says it.
-    words = size_words(found.worst, axes if len(axes) == 1 else axes[-1:])
+    words = size_words(found.worst, telling_axes(plan.problems))
     if found.worst_efficiency is not None:
         return Tile("Worst size", words, f"{units.percent(found.worst_efficiency, 0)} of the roof", how)
     gain = "unknown" if found.worst_speed_up is None else f"{found.worst_speed_up:.2f}× the speed of {base}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Callable
 
 import plotly.graph_objects as go
@@ -159,14 +160,27 @@ def test_two_runs_are_told_apart_by_device() -> None:
     assert "torch eager · AMD EPYC 9654" in names
 
 
-def test_roofline_labels_stay_apart_and_below_the_roof() -> None:
-    figure = plots.rate_by_intensity(samples.run())
+@pytest.mark.parametrize("size", [4096, 2**28])
+def test_roofline_labels_stay_apart_below_the_roof_and_inside_the_frame(size: int) -> None:
+    """At 4096 elements all variants take the launch's time: their points fall together far below the roof."""
+    shares = {"torch_eager": 0.95, "torch_compile": 0.94, "triton_block": 0.8, "cuda_scalar": 0.9, "cuda_vec16": 0.97}
+    figure = plots.rate_by_intensity(samples.run(op="add", sizes=[{"n": size}], dtype="fp32", shares=shares))
     labels = sorted((a for a in figure.layout.annotations if a.ayref == "y"), key=lambda a: a.ay)
     low, high = figure.layout.yaxis.range
-    gaps = [(b.ay - a.ay) / (high - low) * 250 for a, b in itertools.pairwise(labels)]
+    pixels = 250 / (high - low)
+    gaps = [(b.ay - a.ay) * pixels for a, b in itertools.pairwise(labels)]
+    roof = math.log10(4.40e12 / 12)
     assert len(labels) == 5
     assert min(gaps) >= 16, "labels overlap"
-    assert all(label.ay <= label.y for label in labels), "a label was moved up, towards the roof"
+    assert (labels[0].ay - low) * pixels >= 10, "a label leaves the frame"
+    assert (roof - labels[-1].ay) * pixels >= 12, "a label touches the roof"
+
+
+def test_other_sizes_stand_on_the_roofline_only_at_another_intensity() -> None:
+    assert {len(t.x) for t in plots.rate_by_intensity(samples.run()).data if t.mode == "markers"} == {1}
+    square = [{"m": s, "n": s, "k": s} for s in (512, 1024, 2048)]
+    figure = plots.rate_by_intensity(samples.run(op="matmul", sizes=square, shares={"torch_eager": 0.9}))
+    assert [len(t.x) for t in figure.data if t.mode == "markers"] == [3]
 
 
 def test_bars_are_one_a_variant_with_time_and_share_in_words() -> None:
