@@ -114,7 +114,8 @@ def _speed_up(
 class Summary:
     """The four answers above the charts, all about one variant: the fastest correct one.
 
-    `wins` of `problems`: at how many sizes it is the fastest. `efficiency` is its mean share of the measured roof over
+    `wins` of `problems`: at how many sizes it is the fastest. `unclear`: at how many sizes its comparison with
+    the baseline is undecided. `efficiency` is its mean share of the measured roof over
     `efficiencies` sizes and `best_efficiency` the largest of them, None when not calibrated. `worst` is the size with
     its lowest share (or, not calibrated, its lowest speed-up). `excluded` are variants with a wrong or impossible
     result somewhere: they cannot be fastest.
@@ -126,6 +127,7 @@ class Summary:
     covered: int
     speed_up: float | None
     speed_ups: int
+    unclear: int
     efficiency: float | None
     best_efficiency: float | None
     efficiencies: int
@@ -168,6 +170,7 @@ def summary(table: Sequence[Row]) -> Summary | None:
         covered=len(own),
         speed_up=geometric_mean(ratios),
         speed_ups=len(ratios),
+        unclear=sum(r.verdict is not None and r.verdict.word == "unclear" for r in own),
         efficiency=sum(shares) / len(shares) if shares else None,
         best_efficiency=max(shares, default=None),
         efficiencies=len(shares),

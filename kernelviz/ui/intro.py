@@ -73,5 +73,4 @@ def recent_runs(recent: Sequence[RunSummary]) -> None:
 def _line(run: RunSummary) -> str:
     failed = f", {run.failed} failed" if run.failed else ""
     cases = f"{run.done} of {run.cases} cases{failed}"
-    named = f"{run.title} · " if run.title else ""
-    return f"{named}{run.op} · {run.device} · {cases} · {run.status} · {when(run.created_at)}"
+    return f"{run.title or f'{run.op} · {run.device}'} · {cases} · {run.status} · {when(run.created_at)}"

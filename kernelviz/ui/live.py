@@ -71,7 +71,7 @@ function follow(root, data, setTriggerValue) {
     }
   }
   function counts(m) {
-    bar.max = Math.max(m.total, 1); bar.value = m.done;
+    if (m.total) { bar.max = m.total; bar.value = m.done; } else { bar.removeAttribute("value"); }
     const failed = m.failed ? ", " + m.failed + " failed" : "";
     count.textContent = m.total ? m.done + " of " + m.total + " cases done" + failed : m.status;
     if (m.status === "queued") {

@@ -57,8 +57,9 @@ def _speed_up(found: Summary, plan: Plan) -> Tile:
         return Tile(label, "unknown", "the baseline has no time", how)
     mean = "1 size" if found.speed_ups == 1 else f"geometric mean, {found.speed_ups} sizes"
     if found.fastest == plan.baseline:
-        return Tile(label, "1.00×", "the baseline is the fastest", how)
-    return Tile(label, f"{found.speed_up:.2f}×", mean, how)
+        return Tile(label, "1.00×", "it is the baseline itself", how)
+    doubt = f"; unclear at {found.unclear}" if found.unclear else ""
+    return Tile(label, f"{found.speed_up:.2f}×", mean + doubt, how)
 
 
 def _share(found: Summary) -> Tile:
@@ -95,7 +96,7 @@ def show(found: Summary | None, plan: Plan) -> None:
         for column, tile in zip(st.columns(4, gap="small"), tiles(found, plan), strict=True):
             column.metric(
                 plain(tile.label),
-                tile.value,
+                plain(tile.value),
                 delta=plain(tile.basis),
                 delta_color="off",
                 delta_arrow="off",

@@ -19,6 +19,8 @@ import kernelviz  # noqa: E402
 import kernelviz.bench  # noqa: E402
 from kernelviz.ui.routes import lifespan, routes  # noqa: E402
 
+HOSTILE = "<img src=x onerror=alert(1)> **bold** :red[red] [link](javascript:alert(1)) $x$"
+
 _STAGES = {
     "gpu": lambda: rehearsed_bench.RehearsedBench(
         (sample_runs.H200, sample_runs.CPU),
@@ -28,6 +30,7 @@ _STAGES = {
         stored=(
             sample_runs.run(title="every rung"),
             sample_runs.mixed(),
+            sample_runs.run(id="hostile", title=HOSTILE, shares={"torch_eager": 0.6, HOSTILE: 0.9}),
             sample_runs.run(
                 id="sweep",
                 op="add",

@@ -225,3 +225,21 @@ def test_dark_and_light_pages_use_their_own_background(rehearsed: Serve, browser
         seen[scheme] = page.get_by_test_id("stApp").evaluate("e => getComputedStyle(e).backgroundColor")
         context.close()
     assert seen == {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 19)"}
+
+
+def test_text_of_a_document_is_text_everywhere(rehearsed: Serve, page: Page) -> None:
+    """A run file can name its variants as it likes; nothing of it becomes markup, a link or a script."""
+    said: list[str] = []
+    page.on("dialog", lambda d: (said.append(d.message), d.dismiss()))
+    page.goto(f"{rehearsed('gpu')}/?run=hostile")
+    traces(page, "bars")
+    expect(page.get_by_test_id("stMetricValue").first).to_contain_text(
+        "<img src=x onerror=alert(1)> **bold** :red[red]"
+    )
+    for name in ("Failures", "Kernels", "Variants"):
+        page.get_by_role("tab", name=name).click()
+    assert page.locator("img[src='x'], a[href^='javascript'], .katex").count() == 0
+    page.locator(".st-key-by_size .scatterlayer .trace").nth(1).locator("path.point").first.hover(force=True)
+    expect(page.locator(".st-key-by_size .hoverlayer")).to_contain_text("onerror=alert(1)")
+    assert page.locator(".hoverlayer a, .legend a, .annotation a, svg image[href='x']").count() == 0
+    assert said == []
