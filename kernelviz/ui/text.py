@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$~:&#|])")
 _MARK = re.compile(r"^([-+=])")
 """What makes a list or a heading at the beginning of a line, and there only."""
-_LIST_NUMBER = re.compile(r"^(\d+)([.)])")
+_LIST_NUMBER = re.compile(r"^(\d+)([.)])(?=\s|$)")
 
 
 def plain(text: object) -> str:
