@@ -9,7 +9,7 @@ from typing import cast
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core.errors import UsageError
+from kernelviz.core.errors import KernelvizError, UsageError
 from kernelviz.core.problem import Plan
 from kernelviz.ops import Op
 from kernelviz.plots.styles import variant_words
@@ -72,7 +72,7 @@ def remember(run_id: str | None) -> None:
 def _form_of_run(bench: Bench, run_id: str) -> Form | None:
     try:
         return form_of(bench.load(run_id), bench)
-    except Exception:  # The page itself says what is wrong with the run; the form then shows the defaults.
+    except KernelvizError:  # The page itself says what is wrong with the run; the form then shows the defaults.
         return None
 
 
