@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from kernelviz.cli import console
 from kernelviz.core import units
@@ -38,13 +38,13 @@ class Reporter:
             SpinnerColumn(),
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
-            MofNCompleteColumn() if plan is not None else TextColumn(""),
+            TextColumn("{task.fields[count]}"),
             TimeElapsedColumn(),
             console=self._console,
             disable=not self._live,
             transient=True,
         )
-        self._whole = self._bars.add_task("starting", total=self._total or None)
+        self._whole = self._bars.add_task("starting", total=self._total or None, count="")
         self._steps: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
@@ -91,7 +91,7 @@ class Reporter:
         words = f"  {event.step} {case_words(event.case)}"
         known = self._steps.get(event.case.key)
         if known is None:
-            known = self._steps[event.case.key] = self._bars.add_task(words, total=1.0)
+            known = self._steps[event.case.key] = self._bars.add_task(words, total=1.0, count="")
         self._bars.update(known, description=words, completed=event.fraction or 0.0)
 
     def _finished(self, result: Result) -> None:
@@ -101,7 +101,7 @@ class Reporter:
             self._bars.remove_task(bar)
         first = key not in self._done
         self._done.add(key)
-        self._bars.update(self._whole, completed=len(self._done))
+        self._bars.update(self._whole, completed=len(self._done), count=f"{len(self._done)}/{self._total} cases")
         # In a terminal the bar moves and the table follows: only what went wrong gets a line.
         if isinstance(result.outcome, Failure) or (first and not self._live):
             self.say(f"{len(self._done):>4}/{self._total} {case_words(result.case)}: {outcome_words(result)}")
