@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -15,15 +15,40 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy, Preparation
 from kernelviz.measure.check import Comparison, Reference
 from kernelviz.measure.tensors import allocate, as_tuple, check_specs, fill, unchanged
-from kernelviz.measure.timer import DeviceTimer, Timed
+from kernelviz.measure.timer import DeviceTimer, Place, Timed
 from kernelviz.ops import Launch, Op, Variant
 
 TIMED_SEED = 0
 """The inputs that are timed are the fill of this seed."""
 
 
+PLACES = 12
+"""A short call is timed on tensors at up to this many places: one add of 2^20 read 4.05-4.23 us by address alone."""
+PLACED_BYTES = 512 * 2**20
+"""Up to this working set; larger ones spread over so many addresses that it no longer shows (below 0.2 %)."""
+_APART_BYTES = 2**22
+"""Small tensors would otherwise share pages of 2 MiB."""
+
+
 class WrongOutput(Exception):
     """A variant whose outputs have the wrong number, shape or dtype: it cannot even be compared."""
+
+
+class Restore:
+    """Puts back inputs that a call changes."""
+
+    def __init__(self, tensors: Sequence[Tensor]) -> None:
+        self._tensors = tensors
+        self._pristine = [t.clone() for t in tensors]
+
+    def remember(self) -> None:
+        """What the tensors hold now is what is put back from now on."""
+        for tensor, kept in zip(self._tensors, self._pristine, strict=True):
+            kept.copy_(tensor)
+
+    def __call__(self) -> None:
+        for tensor, kept in zip(self._tensors, self._pristine, strict=True):
+            tensor.copy_(kept)
 
 
 @dataclass(slots=True)
@@ -45,8 +70,11 @@ class BoundProblem:
     device: torch.device
     inputs: tuple[Tensor, ...]
     needed_bytes: int
+    places: int = 1
+    elsewhere: list[tuple[Tensor, ...]] = field(default_factory=list)
     variants: dict[str, BoundVariant] = field(default_factory=dict)
     _references: dict[int, Reference] = field(default_factory=dict)
+    _spacer: Tensor | None = None
 
     @classmethod
     def allocate(cls, op: Op, problem: Problem, device: torch.device, free_bytes: int, name: str) -> BoundProblem:
@@ -56,15 +84,18 @@ class BoundProblem:
             raise DoesNotFit(needed, free_bytes, name)
         inputs = allocate(op.inputs, problem, device)
         fill(inputs, problem, TIMED_SEED)
-        return cls(op, problem, device, inputs, needed)
+        one_place = op.tensor_bytes(problem)
+        room = (free_bytes // 2 - needed) // one_place
+        placed = device.type == "cuda" and one_place <= PLACED_BYTES
+        return cls(op, problem, device, inputs, needed, max(1, min(PLACES, 1 + room)) if placed else 1)
 
-    def bind(self, variant: Variant) -> tuple[Launch, Preparation]:
+    def bind(self, variant: Variant, inputs: tuple[Tensor, ...]) -> tuple[Launch, Preparation]:
         """Bind and call once. Raises whatever the variant raises; WrongOutput for outputs that cannot be compared."""
         keywords = {}
         if "compute" in inspect.signature(variant.bind).parameters:
             keywords["compute"] = self.problem.compute
         begun = time.perf_counter()
-        launch = variant.bind(*self.inputs, **keywords)
+        launch = variant.bind(*inputs, **keywords)
         self._wait()
         bound = time.perf_counter()
         outputs = as_tuple(launch())
@@ -75,33 +106,30 @@ class BoundProblem:
             raise WrongOutput(fault)
         return launch, Preparation(bind_s=bound - begun, first_call_s=first - bound)
 
-    def restore(self, variant: Variant) -> Callable[[], None] | None:
+    def restore(self, variant: Variant, inputs: tuple[Tensor, ...]) -> Restore | None:
         """What puts back the inputs that the variant declares it changes, or None."""
-        changed = [t for spec, t in zip(self.op.inputs, self.inputs, strict=True) if spec.name in variant.mutates]
-        if not changed:
-            return None
-        pristine = [t.clone() for t in changed]
+        changed = [t for spec, t in zip(self.op.inputs, inputs, strict=True) if spec.name in variant.mutates]
+        return Restore(changed) if changed else None
 
-        def put_back() -> None:
-            for tensor, kept in zip(changed, pristine, strict=True):
-                tensor.copy_(kept)
-
-        return put_back
-
-    def check(self, variant: Variant, timed: Timed, seeds: int) -> Accuracy:
+    def check(self, variant: Variant, timed: Timed, restore: Restore | None, seeds: int) -> Accuracy:
         """Refill the same buffers, replay the timed call, compare; for each seed, the timed one last."""
         found = Comparison()
         for seed in reversed(range(seeds)):
             fill(self.inputs, self.problem, seed)
+            if restore is not None:
+                restore.remember()
             reference = self._reference(seed)
-            outputs = timed.run_once()
-            found.add(reference, outputs)
+            # Computed and kept before the call, which may change what it is computed from.
+            reference.prepare()
+            found.add(reference, timed.run_once())
             changed = [self.op.inputs[i].name for i in unchanged(self.inputs, self.problem, seed)]
             undeclared = [name for name in changed if name not in variant.mutates]
             if undeclared:
                 found.messages.append(f"it changes its input {', '.join(undeclared)} without declaring it")
-                fill(self.inputs, self.problem, seed)
-        fill(self.inputs, self.problem, TIMED_SEED)
+        for inputs in (self.inputs, *self.elsewhere):
+            fill(inputs, self.problem, TIMED_SEED)
+        if restore is not None:
+            restore.remember()
         return found.accuracy(self.op.rule)
 
     def _reference(self, seed: int) -> Reference:
@@ -112,17 +140,34 @@ class BoundProblem:
 
     def prepare(self, variant: Variant, timer: DeviceTimer, seeds: int, checking: Callable[[], None]) -> BoundVariant:
         """Bind, make ready for timing and put through the gate."""
-        launch, preparation = self.bind(variant)
-        timed = timer.prepare(launch, self.restore(variant))
+        launch, preparation = self.bind(variant, self.inputs)
+        restore = self.restore(variant, self.inputs)
+        timed = timer.prepare(Place(launch, restore), self._other_places(variant))
         checking()
         begun = time.perf_counter()
-        accuracy = self.check(variant, timed, seeds)
+        accuracy = self.check(variant, timed, restore, seeds)
         preparation = Preparation(
             bind_s=preparation.bind_s, first_call_s=preparation.first_call_s, check_s=time.perf_counter() - begun
         )
         bound = BoundVariant(variant, timed, preparation, accuracy)
         self.variants[variant.name] = bound
         return bound
+
+    def _other_places(self, variant: Variant) -> Iterator[Place]:
+        """The variant bound to the problem's other sets of inputs, which are made as they are asked for."""
+        for number in range(self.places - 1):
+            if number == len(self.elsewhere):
+                self._add_place(number)
+            inputs = self.elsewhere[number]
+            yield Place(self.bind(variant, inputs)[0], self.restore(variant, inputs))
+
+    def _add_place(self, number: int) -> None:
+        inputs = allocate(self.op.inputs, self.problem, self.device, _APART_BYTES)
+        fill(inputs, self.problem, TIMED_SEED)
+        self.elsewhere.append(inputs)
+        self.needed_bytes += self.op.tensor_bytes(self.problem)
+        # Given back when the next set is there: what follows lies apart from what went before, not right behind it.
+        self._spacer = torch.empty((1 + 5 * number) * 2**21, dtype=torch.uint8, device=self.device)
 
     def _wait(self) -> None:
         if self.device.type == "cuda":

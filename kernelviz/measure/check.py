@@ -41,12 +41,22 @@ class Reference:
     inputs: Sequence[Tensor]
     _kept: list[Slab] | None = None
 
+    def prepare(self) -> None:
+        """Compute it now, where it is small enough to be kept: the inputs may be changed by what comes next."""
+        if self._kept is None and self._small:
+            for _ in self.slabs():
+                pass
+
+    @property
+    def _small(self) -> bool:
+        return sum(t.elements(self.problem.sizes) for t in self.op.outputs) * 16 <= KEPT_BYTES
+
     def slabs(self) -> Iterator[Slab]:
+        """The reference, slab by slab. Raises nothing; reads the inputs unless it is kept."""
         if self._kept is not None:
             yield from self._kept
             return
-        elements = sum(t.elements(self.problem.sizes) for t in self.op.outputs)
-        keep = elements * 16 <= KEPT_BYTES
+        keep = self._small
         kept: list[Slab] = []
         for slab in self._computed():
             yield slab

@@ -6,9 +6,10 @@ and end stamps do not. The reasons and the figures: docs/measuring.md.
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 import torch
@@ -18,24 +19,29 @@ from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.faults import sticky
 from kernelviz.measure.instruments import Instruments
 from kernelviz.measure.tensors import as_tuple
-from kernelviz.measure.timer import Taken, Timed
+from kernelviz.measure.timer import Place, Taken, Timed
 from kernelviz.measure.trace import MAX_RECORDS, MEMCPY, Iteration, TraceError, Tracer, iterations
-from kernelviz.ops import Launch
 
 BLOCK_S = 0.5e-3
 """Aim of one block: long enough to average out single calls, short enough for ten blocks in 30 ms with their records."""
-MAX_SAMPLES = 16
+MAX_SAMPLES = 12
 """cupti-python needs about 20 us a record and a sample has four of them, so more samples cost more than they tell."""
 LOAD_S, WINDOW_S = 0.040, 0.200
 """Burst: at most this much load in any such window. 4096^3 bf16 meets the power cap after 0.1 s of load."""
+PLACES_S = 0.25
+"""Binding the call at other places ends after this time: a bind that tunes would be repeated for every one."""
 TRIES = 3
 
 
 class CudaTimed:
-    """A captured call: one graph of `samples` iterations, or the same pattern launched into the stream."""
+    """A captured call: one graph of `samples` iterations, or the same pattern launched into the stream.
 
-    def __init__(self, instruments: Instruments, launch: Launch, restore: Callable[[], None] | None) -> None:
-        self.instruments, self.launch, self.restore = instruments, launch, restore
+    The iterations go round the places at which the call is bound; the last one is at the first place.
+    """
+
+    def __init__(self, instruments: Instruments, place: Place) -> None:
+        self.instruments = instruments
+        self.places = [place]
         self.samples = 1
         self.iteration_s = 0.0
         self.launch_mode: LaunchMode = "stream"
@@ -43,22 +49,32 @@ class CudaTimed:
         self.notes: tuple[str, ...] = ()
         self.graph: torch.cuda.CUDAGraph | None = None
         self.first_cycles, self.last_cycles = instruments.cycles(), instruments.cycles()
-        self.outputs: tuple[Tensor, ...] = as_tuple(launch())
-        self.static = [t.data_ptr() for t in as_tuple(launch())] == [t.data_ptr() for t in self.outputs]
+        self.outputs: tuple[Tensor, ...] = as_tuple(place.launch())
+        self.static = [t.data_ptr() for t in as_tuple(place.launch())] == [t.data_ptr() for t in self.outputs]
+        # What a call writes where it does not allocate; empty where it does.
+        self._written = [self.outputs if self.static else ()]
+
+    def add(self, place: Place) -> None:
+        """One more place at which the call is bound."""
+        self.places.append(place)
+        outputs = as_tuple(place.launch())
+        self._written.append(outputs if self.static else ())
 
     def enqueue(self, samples: int) -> tuple[Tensor, ...]:
         """The pattern, `samples` times, into the current stream; returns the outputs of the last call."""
         tools = self.instruments
-        outputs: tuple[Tensor, ...] = self.outputs if self.static else ()
+        outputs: tuple[Tensor, ...] = ()
         for i in range(samples):
-            for tensor in outputs:
+            at = (samples - 1 - i) % len(self.places)
+            place = self.places[at]
+            for tensor in self._written[at] or outputs:
                 tools.poison(tensor)
-            if self.restore is not None:
-                self.restore()
+            if place.restore is not None:
+                place.restore()
             tools.flush(self.first_cycles if i == 0 else None)
             # Dropped before the call, so that a call that allocates gets the block that was just poisoned.
             outputs = ()
-            outputs = as_tuple(self.launch())
+            outputs = as_tuple(place.launch())
             tools.marker(self.last_cycles if i == samples - 1 else None)
         return outputs
 
@@ -99,15 +115,20 @@ class CudaTimer:
         self.retraced = 0
         self._flush_s = self._flush_length_s()
 
-    def prepare(self, launch: Launch, restore: Callable[[], None] | None = None) -> CudaTimed:
+    def prepare(self, first: Place, others: Iterable[Place] = ()) -> CudaTimed:
         """Trace a few eager calls, choose the samples a block, capture; fall back to the stream where it must."""
-        timed = CudaTimed(self.instruments, launch, restore)
+        timed = CudaTimed(self.instruments, first)
         self.rest(WINDOW_S / 10)
         eager = self._traced(lambda: timed.enqueue(3), 3)
         # Not the eager period, which holds host gaps: flush, call, poison (at about 3 TB/s) and marker.
         written = sum(t.numel() * t.element_size() for t in timed.outputs)
         timed.iteration_s = median(i.span_s for i in eager) + self._flush_s + written / 3e12 + 2e-6
         samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
+        begun = time.monotonic()
+        for place in itertools.islice(others, samples - 1):
+            timed.add(place)
+            if time.monotonic() - begun > PLACES_S:
+                break
         names = eager[-1].names
         if MEMCPY in names:
             # The driver copies in another way inside a graph: 2 GiB at 2.5 instead of 4.2 TB/s, under the same name.
@@ -142,7 +163,8 @@ class CudaTimer:
         assert isinstance(timed, CudaTimed)
         tracer = {"cupti": "CUPTI kernel stamps", "kineto": "torch.profiler kernel stamps"}[self.tracer.name]
         where = "in one graph" if timed.launch_mode == "graph" else "launched into the stream"
-        return f"{tracer}, L2 flushed by reading before each of {timed.samples} calls {where}"
+        places = f" at {len(timed.places)} places in memory" if len(timed.places) > 1 else ""
+        return f"{tracer}, L2 flushed by reading before each of {timed.samples} calls{places} {where}"
 
     @property
     def worn(self) -> str | None:

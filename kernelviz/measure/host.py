@@ -6,7 +6,7 @@ The same names as on a GPU. The time includes one Python call of the launch (0.3
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import median
 
 import torch
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.tensors import as_tuple
-from kernelviz.measure.timer import Taken, Timed
+from kernelviz.measure.timer import Place, Taken, Timed
 from kernelviz.ops import Launch
 
 BLOCK_S = 0.025
@@ -64,8 +64,9 @@ class HostTimer:
         """Read twice the last-level cache; reading leaves clean lines."""
         torch.sum(self._lines)
 
-    def prepare(self, launch: Launch, restore: Callable[[], None] | None = None) -> HostTimed:
-        timed = HostTimed(launch, restore)
+    def prepare(self, first: Place, others: Iterable[Place] = ()) -> HostTimed:
+        """`others` are not used: beside a host clock's noise the place of the tensors does not show."""
+        timed = HostTimed(first.launch, first.restore)
         timed.iteration_s = median(self._iteration(timed)[1] for _ in range(3))
         timed.samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         return timed

@@ -19,7 +19,7 @@ from kernelviz.core.problem import Method
 from kernelviz.core.run import Device, Roof, RoofName
 from kernelviz.measure.contract import Emit, Stop
 from kernelviz.measure.rounds import Rounds, Series
-from kernelviz.measure.timer import DeviceTimer
+from kernelviz.measure.timer import DeviceTimer, Place
 from kernelviz.ops import Launch
 
 STREAMS: dict[RoofName, tuple[int, int]] = {
@@ -77,7 +77,7 @@ def _rate(roof: Roof) -> float:
 
 def _measured(candidate: Candidate, timer: DeviceTimer, stop: Stop) -> Roof | None:
     candidate.launch()
-    series = Series(candidate.how, timer.prepare(candidate.launch, None))
+    series = Series(candidate.how, timer.prepare(Place(candidate.launch)))
     if not Rounds(timer, _BUDGET, stop).take([series], None, None, lambda _: None):
         return None
     figure = series.figure(timer)

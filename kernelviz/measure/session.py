@@ -81,8 +81,8 @@ class DeviceSession:
         op = op_named(problem.op, self.ops)
         bound = self._bound(op, problem)
         chosen = op.variant_named(variant)
-        launch, _ = bound.bind(chosen)
-        restore = bound.restore(chosen)
+        launch, _ = bound.bind(chosen, bound.inputs)
+        restore = bound.restore(chosen, bound.inputs)
         for _ in range(calls):
             if restore is not None:
                 restore()

@@ -12,11 +12,22 @@ from kernelviz.core.problem import Problem
 from kernelviz.ops import Op, TensorSpec
 
 
-def allocate(specs: Sequence[TensorSpec], problem: Problem, device: torch.device) -> tuple[Tensor, ...]:
-    """Uninitialised tensors of the given specs, contiguous, in the problem's dtype unless the spec has one."""
-    return tuple(
-        torch.empty(t.shape(problem.sizes), dtype=torch_dtype(t.dtype or problem.dtype), device=device) for t in specs
-    )
+def allocate(
+    specs: Sequence[TensorSpec], problem: Problem, device: torch.device, least_bytes: int = 0
+) -> tuple[Tensor, ...]:
+    """Uninitialised tensors of the given specs, contiguous, in the problem's dtype unless the spec has one.
+
+    Each starts a block of memory of at least `least_bytes` of its own.
+    """
+
+    def one(spec: TensorSpec) -> Tensor:
+        dtype = torch_dtype(spec.dtype or problem.dtype)
+        shape, elements = spec.shape(problem.sizes), spec.elements(problem.sizes)
+        return torch.empty(max(elements, least_bytes // dtype.itemsize), dtype=dtype, device=device)[:elements].view(
+            shape
+        )
+
+    return tuple(one(spec) for spec in specs)
 
 
 def torch_dtype(name: str) -> torch.dtype:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +22,14 @@ class Taken:
     clock_hz: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A launch bound to tensors at one place in memory, and what restores the inputs that it changes."""
+
+    launch: Launch
+    restore: Callable[[], None] | None = None
+
+
 class Timed(Protocol):
     """A call that is ready to be timed."""
 
@@ -30,7 +38,7 @@ class Timed(Protocol):
     notes: tuple[str, ...]
 
     def run_once(self) -> tuple[Tensor, ...]:
-        """Poison the outputs, run exactly what will be timed, wait, and return what it wrote."""
+        """Poison the outputs, run exactly what will be timed, wait, and return what it wrote at the first place."""
         ...
 
 
@@ -39,8 +47,12 @@ class DeviceTimer(Protocol):
 
     name: Timer
 
-    def prepare(self, launch: Launch, restore: Callable[[], None] | None) -> Timed:
-        """Make a call ready: estimate its length, choose the samples a block, capture it. First call is over by now."""
+    def prepare(self, first: Place, others: Iterable[Place] = ()) -> Timed:
+        """Make a call ready: estimate its length, choose the samples a block, capture it. Its first call is over by now.
+
+        `others`, taken one by one as they are needed, bind the same call to tensors elsewhere in memory: the samples of a
+        block go round the places, and its last sample is at the first.
+        """
         ...
 
     def block_s(self, timed: Timed) -> float:

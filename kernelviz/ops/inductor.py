@@ -21,9 +21,42 @@ def compiled(function: Callable[..., Tensor], *inputs: Tensor) -> Launch:
     """A launch of `function` compiled for exactly these inputs; the first call, which compiles, is over when it returns.
 
     With `dynamic=False` torch falls back to eager silently from the ninth size on; so the limit is raised, the function is
-    a new one for each problem, and exactly one graph must have been compiled. No mode that captures CUDA graphs itself.
+    a new one for each problem, and exactly one graph must have been compiled. The same function on other tensors of the
+    same shapes, strides and dtypes takes the graph that is there. No mode that captures CUDA graphs itself.
     Errors: NotCompiled, and whatever the compiler raises.
     """
+    import torch
+
+    signature = (function, tuple((tuple(t.shape), t.stride(), t.dtype, str(t.device)) for t in inputs))
+    run = _kept.pop(signature, None)
+    with torch.no_grad():
+        if run is not None:
+            try:
+                run(*inputs)
+            except NotCompiled:
+                run = None
+        if run is None:
+            run = _compiled(function, inputs)
+    # Methods and closures may mean something else next time; a module's function never does.
+    if function.__closure__ is None:
+        _kept[signature] = run
+        while len(_kept) > _MOST_KEPT:
+            del _kept[next(iter(_kept))]
+    taken = run
+
+    def launch() -> Tensor:
+        with torch.no_grad():
+            result: Tensor = taken(*inputs)
+        return result
+
+    return launch
+
+
+_MOST_KEPT = 64
+_kept: dict[tuple[Any, ...], Callable[..., Any]] = {}
+
+
+def _compiled(function: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> Callable[..., Any]:
     import torch
     from torch._dynamo import config
     from torch._inductor.compile_fx import compile_fx
@@ -40,18 +73,11 @@ def compiled(function: Callable[..., Tensor], *inputs: Tensor) -> Launch:
             raise NotCompiled("torch.compile wants to compile a bound call again, which would fall into a timed region")
         return compile_fx(graph, examples, config_patches={"triton.cudagraphs": False})
 
-    run = torch.compile(_copy(function), backend=counting, fullgraph=True, dynamic=False)
-    with torch.no_grad():
-        run(*inputs)
+    run: Callable[..., Any] = torch.compile(_copy(function), backend=counting, fullgraph=True, dynamic=False)
+    run(*inputs)
     if graphs != 1:
         raise NotCompiled(f"torch.compile made {graphs} graphs of this problem instead of 1: it would run eagerly")
-
-    def launch() -> Tensor:
-        with torch.no_grad():
-            result: Tensor = run(*inputs)
-        return result
-
-    return launch
+    return run
 
 
 def _copy(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -242,14 +242,18 @@ class Op:
     def cost_of(self, problem: Problem) -> Cost:
         return self.cost(problem.sizes, dtype_named(problem.dtype).itemsize_bytes)
 
+    def tensor_bytes(self, problem: Problem) -> int:
+        """Bytes of the inputs and of two sets of outputs."""
+        sizes, dtype = problem.sizes, problem.dtype
+        given = sum(t.size_bytes(sizes, dtype) for t in self.inputs)
+        return given + 2 * sum(t.size_bytes(sizes, dtype) for t in self.outputs)
+
     def needed_bytes(self, problem: Problem) -> int:
         """Device memory that measuring the problem takes: inputs, two sets of outputs, and the float64 reference.
 
         The reference of an op with a slab axis is computed in pieces of at most 256 MiB a tensor.
         """
-        sizes, dtype = problem.sizes, problem.dtype
-        given = sum(t.size_bytes(sizes, dtype) for t in self.inputs)
-        made = sum(t.size_bytes(sizes, dtype) for t in self.outputs)
+        sizes = problem.sizes
         tensors = (*self.inputs, *self.outputs)
         wide = sum(t.elements(sizes) * 8 for t in tensors)
         if self.slab:
@@ -257,7 +261,7 @@ class Op:
             whole = sum(t.elements(sizes) * 8 for t in tensors if t.axes and t.axes[0] == self.slab)
             piece = max(whole // rows, min(whole, len(tensors) * 256 * 2**20))
             wide = wide - whole + piece
-        return given + 2 * made + 2 * wide
+        return self.tensor_bytes(problem) + 2 * wide
 
     def plus(self, extra: tuple[Variant, ...]) -> Op:
         """This op with more variants behind its own. Errors: BadField for a name that is taken."""

@@ -149,7 +149,8 @@ def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session) -> None:
 
 
 def test_stamps_reject_a_call_that_is_not_there(session) -> None:
+    from kernelviz.measure.timer import Place
     from kernelviz.measure.trace import TraceError
 
     with pytest.raises(TraceError, match="launched nothing"):
-        session.timer.prepare(lambda: session._kept and next(iter(session._kept.values())).inputs[0], None)
+        session.timer.prepare(Place(lambda: next(iter(session._kept.values())).inputs[0]))
