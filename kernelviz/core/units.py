@@ -83,6 +83,15 @@ def percent(fraction: float | None, digits: int = 1) -> str:
     return "unknown" if fraction is None else f"{fraction * 100:.{digits}f} %"
 
 
+def width(fraction: float) -> str:
+    """Half an interval, relative, as percent; below 0.1 % with two digits, so that no interval reads as zero.
+
+    >>> width(0.0834), width(0.0021), width(0.00037)
+    ('8.3 %', '0.2 %', '0.04 %')
+    """
+    return percent(fraction, 1 if fraction >= 0.001 else 2)
+
+
 def clock(value_hz: float | None) -> str:
     """A clock in MHz.
 

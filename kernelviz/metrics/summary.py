@@ -241,7 +241,7 @@ def time_words(figure: Figure | None) -> str:
     if figure is None:
         return "unknown"
     width = figure.half_width
-    return units.seconds(figure.estimate) + ("" if width is None else f" ± {units.percent(width)}")
+    return units.seconds(figure.estimate) + ("" if width is None else f" ± {units.width(width)}")
 
 
 def trust_words(result: Result, figure: Figure | None) -> str:

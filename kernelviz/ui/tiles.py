@@ -69,12 +69,9 @@ def _share(found: Summary) -> Tile:
         return Tile(label, "not calibrated", "Calibrate measures the roofs", how)
     best = units.percent(found.best_efficiency, 0)
     basis = "1 size" if found.efficiencies == 1 else f"mean, {found.efficiencies} sizes; best {best}"
-    beyond = (
-        "; above 100 %: beats the stream that set the roof, or the L2 keeps part"
-        if (found.best_efficiency or 0) > 1
-        else ""
-    )
-    return Tile(label, units.percent(found.efficiency, 0), f"{basis}{beyond}", how)
+    if (found.best_efficiency or 0) > 1:
+        how += " Above 100 %: it beats the stream that set the roof, or the L2 still holds part of what was written."
+    return Tile(label, units.percent(found.efficiency, 0), basis, how)
 
 
 def _worst(found: Summary, plan: Plan) -> Tile:
