@@ -76,6 +76,12 @@ def changes_its_input(x_N, y_N) -> Launch:
     return lambda: x_N.add_(y_N)
 
 
+@variant(op="add", backend="torch", mutates=("x_N",))
+def adds_in_place(x_N, y_N) -> Launch:
+    """Adds into x, and declares it: x is restored before every call, so this one is right."""
+    return lambda: x_N.add_(y_N)
+
+
 @variant(op="add", backend="torch")
 def has_another_shape(x_N, y_N) -> Launch:
     """Returns half of the sum."""

@@ -84,6 +84,20 @@ def test_a_planted_variant_costs_only_its_own_case(bench: Bench, name: str, plug
         assert min(arrived["torch_eager"], arrived["triton_block"]) - arrived[name] <= 5.0
 
 
+def test_a_declared_change_of_an_input_is_restored_before_every_call(bench: Bench) -> None:
+    plan = bench.plan(
+        "add",
+        sizes={"n": "2^20"},
+        dtype="fp32",
+        variants=("torch_eager", "adds_in_place"),
+        device="cuda:0",
+        plugins=(PLANTED,),
+    )
+    found = outcomes(finished(bench, plan)[0])
+    assert isinstance(found["adds_in_place"], Timing), found["adds_in_place"]
+    assert isinstance(found["torch_eager"], Timing)
+
+
 def test_a_hang_in_c_is_ended_and_the_next_case_measured(bench: Bench, tmp_path: Path) -> None:
     from kernelviz.hardware.discovery import discover
     from kernelviz.store import Store

@@ -57,6 +57,32 @@ def test_a_wrong_variant_keeps_its_time(session: DeviceSession) -> None:
     assert outcome.timing.device_cold_s is not None
 
 
+def test_a_declared_change_of_an_input_is_restored_before_every_call(session: DeviceSession) -> None:
+    done = measure(session, ("honest", "adds_in_place"))
+    assert isinstance(done["adds_in_place"].outcome, Timing), done["adds_in_place"].outcome
+    assert isinstance(done["honest"].outcome, Timing)
+    assert done["honest"].accuracy is not None
+    assert done["honest"].accuracy.passed
+
+
+def test_other_places_hold_the_same_numbers_elsewhere(session: DeviceSession) -> None:
+    import torch
+
+    from kernelviz.measure.binding import BoundProblem
+
+    op = session.ops["add"]
+    problem = Problem(op="add", sizes={"n": 1001}, dtype="fp32")
+    bound = BoundProblem.allocate(op, problem, torch.device("cpu"), 2**30, "cpu")
+    assert bound.places == 1
+    bound.places = 3
+    launches = [p.launch() for p in bound._other_places(op.variant_named("torch_eager"))]
+    assert len(launches) == len(bound.elsewhere) == 2
+    expected = bound.inputs[0] + bound.inputs[1]
+    addresses = {t.data_ptr() for inputs in (bound.inputs, *bound.elsewhere) for t in inputs}
+    assert len(addresses) == 6
+    assert all(torch.equal(found, expected) for found in launches)
+
+
 def test_a_timing_accounts_for_every_sample(session: DeviceSession) -> None:
     outcome = measure(session, ("honest",), n=5000)["honest"].outcome
     assert isinstance(outcome, Timing)
