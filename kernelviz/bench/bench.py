@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
 import os
 import platform
 import secrets
@@ -26,6 +25,7 @@ from kernelviz.core.result import Conditions, Failure
 from kernelviz.core.run import Device, Environment, Roof, Run
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.telemetry import conditions
+from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
 from kernelviz.worker.limits import Limits
@@ -307,19 +307,13 @@ class Bench:
 
     def _environment(self, device: Device) -> Environment:
         """What is known without torch; the worker completes it."""
-        versions = {}
-        for package in ("torch", "triton"):
-            try:
-                versions[package] = importlib.metadata.version(package)
-            except importlib.metadata.PackageNotFoundError:
-                continue
         return Environment(
             device=device,
             host=socket.gethostname(),
             platform=platform.platform(),
             python=platform.python_version(),
             kernelviz=kernelviz.__version__,
-            versions=versions,
+            versions=installed_versions(("torch", "triton")),
             roofs=self._store.roofs(device.uuid),
             threads=device.threads,
         )

@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,7 +55,7 @@ def no_triton() -> str | None:
 
 def no_nvrtc() -> str | None:
     """NVRTC and CUDA's headers come as wheels, at the CUDA that torch is built with."""
-    lacking = [f"{package} is" for package in ("cuda-core", "nvidia-cuda-nvrtc") if not _installed(package)]
+    lacking = [f"{package} is" for package in ("cuda-core", "nvidia-cuda-nvrtc") if not installed_versions((package,))]
     if not any((folder / "cuda_fp16.h").is_file() for folder in include_paths()):
         lacking.append("CUDA's headers are")
     if not lacking:
@@ -63,12 +64,15 @@ def no_nvrtc() -> str | None:
     return f"needs NVRTC: {', '.join(lacking)} not installed; {remedy}"
 
 
-def _installed(distribution: str) -> bool:
-    try:
-        importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
+def installed_versions(distributions: Iterable[str]) -> dict[str, str]:
+    """Versions of those distributions that are installed, read from their metadata."""
+    found = {}
+    for name in distributions:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
 
 
 def no_c_compiler(why: str) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import platform
 import socket
@@ -13,6 +12,7 @@ import torch
 from kernelviz.core.errors import DeviceError, UnknownName
 from kernelviz.core.run import Device, Environment
 from kernelviz.hardware.discovery import discover
+from kernelviz.hardware.toolchain import installed_versions
 
 _PACKAGES = (
     "torch",
@@ -63,12 +63,7 @@ def environment_of(device: Device, tracer: str | None) -> Environment:
     """Versions, host and threads beside the device; roofs are the store's to add."""
     import kernelviz
 
-    versions = {}
-    for package in _PACKAGES:
-        try:
-            versions[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    versions = installed_versions(_PACKAGES)
     versions["torch"] = str(torch.__version__)  # a subclass of str, which JSON does not know
     if torch.version.cuda:
         versions["cuda (torch)"] = torch.version.cuda
