@@ -22,11 +22,12 @@ TIMED_SEED = 0
 """The inputs that are timed are the fill of this seed."""
 
 
-PLACES = 12
+PLACES = 60
 """A short call is timed on tensors at up to this many places: one add of 2^20 read 4.05-4.23 us by address alone."""
-PLACED_BYTES = 512 * 2**20
-"""Up to this working set; larger ones spread over so many addresses that it no longer shows (below 0.2 %)."""
-_APART_BYTES = 2**22
+PLACES_BYTES, PLACES_SHARE = 2 * 2**30, 1 / 16
+"""All places of a problem take at most this much, and this share of the free memory: large tensors spread over so many
+addresses that few places are enough."""
+_APART_BYTES = 2**21
 """Small tensors would otherwise share pages of 2 MiB."""
 
 
@@ -84,10 +85,10 @@ class BoundProblem:
             raise DoesNotFit(needed, free_bytes, name)
         inputs = allocate(op.inputs, problem, device)
         fill(inputs, problem, TIMED_SEED)
-        one_place = op.tensor_bytes(problem)
-        room = (free_bytes // 2 - needed) // one_place
-        placed = device.type == "cuda" and one_place <= PLACED_BYTES
-        return cls(op, problem, device, inputs, needed, max(1, min(PLACES, 1 + room)) if placed else 1)
+        one_place = max(op.tensor_bytes(problem), _APART_BYTES * (len(op.inputs) + len(op.outputs)))
+        room = min(PLACES_BYTES, int(PLACES_SHARE * (free_bytes - needed)))
+        places = max(1, min(PLACES, room // one_place)) if device.type == "cuda" else 1
+        return cls(op, problem, device, inputs, needed, places)
 
     def bind(self, variant: Variant, inputs: tuple[Tensor, ...]) -> tuple[Launch, Preparation]:
         """Bind and call once. Raises whatever the variant raises; WrongOutput for outputs that cannot be compared."""
@@ -165,9 +166,8 @@ class BoundProblem:
         inputs = allocate(self.op.inputs, self.problem, self.device, _APART_BYTES)
         fill(inputs, self.problem, TIMED_SEED)
         self.elsewhere.append(inputs)
-        self.needed_bytes += self.op.tensor_bytes(self.problem)
         # Given back when the next set is there: what follows lies apart from what went before, not right behind it.
-        self._spacer = torch.empty((1 + 5 * number) * 2**21, dtype=torch.uint8, device=self.device)
+        self._spacer = torch.empty((1 + 5 * number % 13) * 2**21, dtype=torch.uint8, device=self.device)
 
     def _wait(self) -> None:
         if self.device.type == "cuda":

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from kernelviz.core.result import Kernel, LaunchMode, Timer
-from kernelviz.measure.faults import sticky
+from kernelviz.measure.faults import one_line, sticky
 from kernelviz.measure.instruments import Instruments
 from kernelviz.measure.tensors import as_tuple
 from kernelviz.measure.timer import Place, Taken, Timed
@@ -28,15 +28,18 @@ MAX_SAMPLES = 12
 """cupti-python needs about 20 us a record and a sample has four of them, so more samples cost more than they tell."""
 LOAD_S, WINDOW_S = 0.040, 0.200
 """Burst: at most this much load in any such window. 4096^3 bf16 meets the power cap after 0.1 s of load."""
+GRAPHS = 5
+"""Graphs of a call, each over other places; successive rounds replay successive graphs. Two cycles in ten blocks."""
 PLACES_S = 0.25
 """Binding the call at other places ends after this time: a bind that tunes would be repeated for every one."""
 TRIES = 3
 
 
 class CudaTimed:
-    """A captured call: one graph of `samples` iterations, or the same pattern launched into the stream.
+    """A captured call: graphs of `samples` iterations each, or the same pattern launched into the stream.
 
-    The iterations go round the places at which the call is bound; the last one is at the first place.
+    The iterations go round the places at which the call is bound, graph by graph; the last one of the first graph is at
+    the first place.
     """
 
     def __init__(self, instruments: Instruments, place: Place) -> None:
@@ -47,54 +50,66 @@ class CudaTimed:
         self.launch_mode: LaunchMode = "stream"
         self.kernels: tuple[Kernel, ...] = ()
         self.notes: tuple[str, ...] = ()
-        self.graph: torch.cuda.CUDAGraph | None = None
+        self.graphs: tuple[torch.cuda.CUDAGraph, ...] = ()
         self.first_cycles, self.last_cycles = instruments.cycles(), instruments.cycles()
         self.outputs: tuple[Tensor, ...] = as_tuple(place.launch())
         self.static = [t.data_ptr() for t in as_tuple(place.launch())] == [t.data_ptr() for t in self.outputs]
-        # What a call writes where it does not allocate; empty where it does.
-        self._written = [self.outputs if self.static else ()]
+        # What a call writes where it does not allocate.
+        self._written = [self.outputs] if self.static else []
 
     def add(self, place: Place) -> None:
         """One more place at which the call is bound."""
         self.places.append(place)
         outputs = as_tuple(place.launch())
-        self._written.append(outputs if self.static else ())
+        if self.static:
+            self._written.append(outputs)
 
-    def enqueue(self, samples: int) -> tuple[Tensor, ...]:
+    def enqueue(self, samples: int, turn: int = 0) -> tuple[Tensor, ...]:
         """The pattern, `samples` times, into the current stream; returns the outputs of the last call."""
         tools = self.instruments
         outputs: tuple[Tensor, ...] = ()
+        # A call that allocates gets the block that was poisoned and freed right before it, every time another one.
+        spare = [] if self.static else [tuple(torch.empty_like(t) for t in self.outputs) for _ in range(samples)]
+        kept: list[tuple[Tensor, ...]] = []
         for i in range(samples):
-            at = (samples - 1 - i) % len(self.places)
+            at = (turn * samples + samples - 1 - i) % len(self.places)
             place = self.places[at]
-            for tensor in self._written[at] or outputs:
+            for tensor in spare[-1] if spare else self._written[at]:
                 tools.poison(tensor)
             if place.restore is not None:
                 place.restore()
             tools.flush(self.first_cycles if i == 0 else None)
-            # Dropped before the call, so that a call that allocates gets the block that was just poisoned.
-            outputs = ()
+            if spare:
+                del tensor
+                spare.pop()
             outputs = as_tuple(place.launch())
+            kept.append(outputs)
             tools.marker(self.last_cycles if i == samples - 1 else None)
         return outputs
 
-    def capture(self, samples: int) -> None:
-        """Capture the pattern as a graph. Raises what the capture raises."""
+    def capture(self, samples: int, graphs: int) -> None:
+        """Capture the pattern as graphs. Raises what the capture raises."""
         torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            outputs = self.enqueue(samples)
-        self.graph, self.outputs, self.samples, self.launch_mode = graph, outputs, samples, "graph"
+        captured: list[torch.cuda.CUDAGraph] = []
+        first: tuple[Tensor, ...] = ()
+        for turn in range(graphs):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                outputs = self.enqueue(samples, turn)
+            # The other graphs' outputs stay in their own memory, which only they write.
+            first = first or outputs
+            captured.append(graph)
+        self.graphs, self.outputs, self.samples, self.launch_mode = tuple(captured), first, samples, "graph"
 
     def use_stream(self, samples: int, note: str) -> None:
-        self.graph, self.samples, self.launch_mode = None, samples, "stream"
+        self.graphs, self.samples, self.launch_mode = (), samples, "stream"
         self.notes = (*self.notes, note)
 
-    def replay(self) -> None:
-        if self.graph is not None:
-            self.graph.replay()
+    def replay(self, turn: int = 0) -> None:
+        if self.graphs:
+            self.graphs[turn % len(self.graphs)].replay()
         else:
-            self.outputs = self.enqueue(self.samples)
+            self.outputs = self.enqueue(self.samples, turn)
 
     def run_once(self) -> tuple[Tensor, ...]:
         """Poison what the timed graph writes, replay it, wait, and return its outputs."""
@@ -113,6 +128,7 @@ class CudaTimer:
         self.name: Timer = "cupti" if tracer.name == "cupti" else "kineto"
         self._load: deque[tuple[float, float]] = deque()
         self.retraced = 0
+        self._turn = 0
         self._flush_s = self._flush_length_s()
 
     def prepare(self, first: Place, others: Iterable[Place] = ()) -> CudaTimed:
@@ -125,44 +141,41 @@ class CudaTimer:
         timed.iteration_s = median(i.span_s for i in eager) + self._flush_s + written / 3e12 + 2e-6
         samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         begun = time.monotonic()
-        for place in itertools.islice(others, samples - 1):
+        for place in itertools.islice(others, GRAPHS * samples - 1):
             timed.add(place)
             if time.monotonic() - begun > PLACES_S:
                 break
         names = eager[-1].names
         if MEMCPY in names:
             # The driver copies in another way inside a graph: 2 GiB at 2.5 instead of 4.2 TB/s, under the same name.
-            timed.use_stream(
-                samples, "holds a copy by the driver, which is slower inside a graph: launched into the stream"
-            )
+            note: str | None = "holds a copy by the driver, which is slower inside a graph: launched into the stream"
         else:
-            self._capture(timed, samples, names)
+            note = self._captured(timed, samples, names)
+        if note is not None:
+            timed.use_stream(samples, note)
         final = self._traced(timed.replay, samples)
         if len({i.names for i in final}) > 1:
             timed.notes = (*timed.notes, "its calls did not all launch the same kernels")
         timed.kernels = _kernels(final)
         return timed
 
-    def _capture(self, timed: CudaTimed, samples: int, names: tuple[str, ...]) -> None:
-        """As a graph, or into the stream where it cannot be captured or would run other kernels than an eager call."""
+    def _captured(self, timed: CudaTimed, samples: int, names: tuple[str, ...]) -> str | None:
+        """Capture as graphs; why it must go into the stream where it cannot, or where a graph would run other kernels."""
         try:
-            timed.capture(samples)
+            timed.capture(samples, -(-len(timed.places) // samples))
         except Exception as error:
             if sticky(error):
                 raise
             torch.cuda.synchronize()
-            timed.use_stream(samples, f"not capturable as a graph ({_first_line(error)}): launched into the stream")
-            return
-        captured = self._traced(timed.replay, samples)
-        if captured[-1].names != names:
-            timed.use_stream(
-                samples, "a graph would run other kernels than an eager call does: launched into the stream"
-            )
+            return f"not capturable as a graph ({one_line(error, 200)}): launched into the stream"
+        if self._traced(timed.replay, samples)[-1].names != names:
+            return "a graph would run other kernels than an eager call does: launched into the stream"
+        return None
 
     def describe(self, timed: Timed) -> str:
         assert isinstance(timed, CudaTimed)
         tracer = {"cupti": "CUPTI kernel stamps", "kineto": "torch.profiler kernel stamps"}[self.tracer.name]
-        where = "in one graph" if timed.launch_mode == "graph" else "launched into the stream"
+        where = "in graphs" if timed.launch_mode == "graph" else "launched into the stream"
         places = f" at {len(timed.places)} places in memory" if len(timed.places) > 1 else ""
         return f"{tracer}, L2 flushed by reading before each of {timed.samples} calls{places} {where}"
 
@@ -181,13 +194,15 @@ class CudaTimer:
     def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
         """Replay every call of every round in one tracing session, then cut the records apart."""
         flat = [t for r in rounds for t in r if isinstance(t, CudaTimed)]
+        turns = [self._turn + i for i, r in enumerate(rounds) for _ in r]
+        self._turn += len(rounds)
         cycles = torch.empty(
             (len(flat), 2, self.instruments.multiprocessors), dtype=torch.int64, device=self.instruments.device
         )
 
         def work() -> None:
             for row, timed in enumerate(flat):
-                timed.replay()
+                timed.replay(turns[row])
                 cycles[row, 0].copy_(timed.first_cycles, non_blocking=True)
                 cycles[row, 1].copy_(timed.last_cycles, non_blocking=True)
 
@@ -271,7 +286,3 @@ def demangled(name: str) -> str:
     """A C++ kernel's readable name; other names as they are."""
     demangle = getattr(torch._C, "_demangle", None)
     return str(demangle(name)) if demangle is not None and name.startswith("_Z") else name
-
-
-def _first_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}"[:200]

@@ -14,6 +14,10 @@ from kernelviz.ops import nvrtc
 SOURCE = Path(__file__).parent / "instruments.cu"
 FLUSH_SHARE = 2
 """The flush reads this many times the L2: once is not enough for a cache that does not evict strictly in order."""
+FLUSH_WAVES = 3
+"""The flush has this many times the blocks that fit on the device at once, which draws a new order in which the next
+kernel's blocks go to SMs. A grid that fits keeps the order: without new draws a process stays with one of eight, and an
+add of 2^20 takes 4.06-4.13 us by it alone (docs/measuring.md)."""
 _THREADS = 512
 
 
@@ -33,7 +37,8 @@ class Instruments:
         # Bit patterns below 2^30: no OR of them is the guard, so the flush never writes.
         self._words = torch.randint(0, 2**30, (words * 4,), dtype=torch.int32, device=device)
         self._sink = torch.zeros(1, dtype=torch.int32, device=device)
-        self._grid = self.multiprocessors * 4
+        resident = self.multiprocessors * (properties.max_threads_per_multi_processor // _THREADS)
+        self._grid = FLUSH_WAVES * resident
         self._guard = ctypes.c_uint(0xFFFFFFFF)
         _forbid_persisting_lines()
 

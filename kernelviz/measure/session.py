@@ -117,13 +117,17 @@ class DeviceSession:
 
     def _trim(self) -> None:
         limit = KEPT_SHARE * (self.device.memory_bytes or self._free_bytes())
-        while len(self._kept) > 1 and (
-            len(self._kept) > KEPT_PROBLEMS or sum(b.needed_bytes for b in self._kept.values()) > limit
-        ):
+        while len(self._kept) > KEPT_PROBLEMS:
             self._kept.popitem(last=False)
-        if len(self._kept) == 1 and next(iter(self._kept.values())).needed_bytes > limit:
-            self._kept.clear()
+        while self._kept and self._held_bytes() > limit:
+            self._kept.popitem(last=False)
             self._release()
+
+    def _held_bytes(self) -> int:
+        """What the kept problems take: on a GPU all that torch holds (graphs' memory and places included)."""
+        if self._torch_device.type == "cuda":
+            return torch.cuda.memory_reserved(self._torch_device)
+        return sum(b.needed_bytes for b in self._kept.values())
 
     def _release(self) -> None:
         gc.collect()

@@ -6,6 +6,7 @@ import statistics
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from figures import record
@@ -146,6 +147,29 @@ def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session) -> None:
     ordered = sorted(estimates)
     assert (ordered[989] - ordered[10]) / 2 / statistics.median(ordered) < 0.02
     assert memory[-1] - memory[4] < 100 * 2**20
+
+
+def test_each_flush_draws_a_new_order_of_blocks(session) -> None:
+    """A grid that fits on the device leaves the order in which the next grid's blocks go to SMs; the flush must not fit."""
+    import torch
+
+    from kernelviz.ops import nvrtc
+
+    kernel = nvrtc.kernel(Path(__file__).parent / "block_sm.cu", "block_sm")
+    tools = session.timer.instruments
+    sms = torch.empty(2 * tools.multiprocessors, dtype=torch.int32, device="cuda")
+
+    def order() -> tuple[int, ...]:
+        nvrtc.launch(kernel, sms.numel(), 128, sms.data_ptr())
+        return tuple(sms.tolist())
+
+    kept = {order() for _ in range(24)}
+    drawn = set()
+    for _ in range(24):
+        tools.flush()
+        drawn.add(order())
+    record("orders_of_blocks", {"kept": len(kept), "drawn": len(drawn)})
+    assert len(kept) < len(drawn) and len(drawn) >= 3
 
 
 def test_stamps_reject_a_call_that_is_not_there(session) -> None:
