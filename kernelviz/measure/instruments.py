@@ -16,7 +16,7 @@ FLUSH_SHARE = 2
 """The flush reads this many times the L2: once is not enough for a cache that does not evict strictly in order."""
 FLUSH_WAVES = 3
 """The flush has this many times the blocks that fit on the device at once, which draws a new order in which the next
-kernel's blocks go to SMs. A grid that fits keeps the order: without new draws a process stays with one of eight, and an
+kernel's blocks go to SMs. A grid that fits keeps the order: without new draws a process stays with one, and an
 add of 2^20 takes 4.06-4.13 us by it alone (docs/measuring.md)."""
 _THREADS = 512
 

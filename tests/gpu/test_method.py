@@ -169,7 +169,8 @@ def test_each_flush_draws_a_new_order_of_blocks(session) -> None:
         tools.flush()
         drawn.add(order())
     record("orders_of_blocks", {"kept": len(kept), "drawn": len(drawn)})
-    assert len(kept) < len(drawn) and len(drawn) >= 3
+    assert len(kept) < len(drawn)
+    assert len(drawn) >= 4
 
 
 def test_stamps_reject_a_call_that_is_not_there(session) -> None:
