@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import threading
 import time
 import uuid
@@ -12,6 +13,7 @@ import msgspec
 import sample_runs as samples
 
 from kernelviz.bench import Bench, Offer, Progress, RunSummary
+from kernelviz.bench.history import History
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import CaseDone, CaseStep, Event, RoofDone, RunEnded, RunQueued, WorkerStarting
 from kernelviz.core.problem import Case, Method, Plan
@@ -19,6 +21,7 @@ from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
 from kernelviz.core.sizes import expand
 from kernelviz.ops import Op, catalogue, op_named
+from kernelviz.store import Store
 
 
 class _Entry:
@@ -63,6 +66,7 @@ class RehearsedBench(Bench):
         self._devices = devices
         self.case_s, self.compile_s = case_s, compile_s
         self._faults = dict(faults or {})
+        self.history = History(Store(f"sqlite:///{tempfile.mkdtemp()}/runs.db"))
         self._roofs = roofs
         self._entries: dict[str, _Entry] = {}
         for document in stored:

@@ -11,15 +11,14 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import msgspec
-
 import kernelviz
 from kernelviz.bench import afar, planning
 from kernelviz.bench.catalogue import Choice
+from kernelviz.bench.history import History, shipped_progress
 from kernelviz.bench.runner import Runner
 from kernelviz.bench.words import Offer, Progress, RunSummary
-from kernelviz.core.errors import BadField, UnknownName, UnknownRun
-from kernelviz.core.events import Event
+from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.events import Event, RunEnded
 from kernelviz.core.problem import Method, Plan
 from kernelviz.core.result import Conditions, Failure
 from kernelviz.core.run import Device, Environment, Roof, Run
@@ -49,6 +48,7 @@ class Bench:
     ) -> None:
         """`session`, `limits` and `lock_directory` are for tests: see worker.supervisor."""
         self._store, self._devices, self._choice = store, devices, choice or Choice()
+        self.history = History(store)
         self._runner = Runner(store, self._choice, session=session, limits=limits, lock_directory=lock_directory)
         self._conditions: dict[str, tuple[float, Conditions]] = {}
 
@@ -63,6 +63,7 @@ class Bench:
         plugins = [str(Path(p).expanduser().resolve()) for p in given.split(os.pathsep) if p]
         bench = cls(Store.open(), discover(), choice=Choice(tuple(plugins)))
         bench.recover()
+        bench.history.purge()
         return bench
 
     # What there is
@@ -170,7 +171,7 @@ class Bench:
         """
         if self._runner.live(run_id) is not None:
             return
-        run = self._store.run(run_id)
+        run = self.load(run_id)
         device, op = self._checked(run.plan)
         if device.uuid != run.environment.device.uuid:
             raise BadField(
@@ -202,49 +203,27 @@ class Bench:
         log = self._runner.log(run_id)
         if log is not None:
             return log.follow(after, timeout_s)
+        if shipped_progress(run_id) is not None:
+            return iter([(after + 1, RunEnded(status="finished"))])
         self._store.row(run_id)  # raised here, not at the first event
         return afar.follow(self._store, run_id, after, timeout_s)
 
     def progress(self, run_id: str) -> Progress:
         """A snapshot of where the run stands (cheap: called at each redraw). Raises UnknownRun."""
         log = self._runner.log(run_id)
-        return log.progress() if log is not None else afar.progress(self._store, run_id)
+        if log is not None:
+            return log.progress()
+        return shipped_progress(run_id) or afar.progress(self._store, run_id)
 
     # What there was
 
     def load(self, run_id: str) -> Run:
-        """The run with all results so far. Raises UnknownRun."""
-        return self._store.run(run_id)
+        """The run with all results so far, also one that came with the package. Raises UnknownRun."""
+        return self.history.load(run_id)
 
     def runs(self, limit: int = 50) -> tuple[RunSummary, ...]:
-        """The newest runs first."""
-        return tuple(
-            RunSummary(
-                id=row.id,
-                title=row.title,
-                op=row.op,
-                device=row.device,
-                created_at=row.created_at,
-                status=row.status,
-                cases=row.cases,
-                done=row.done,
-                failed=row.failed,
-            )
-            for row in self._store.rows(limit)
-        )
-
-    def add(self, run: Run) -> str:
-        """Keep a run that was measured elsewhere (an imported document) under its id; the one that has it already stays.
-
-        What was queued or running there counts as interrupted here.
-        """
-        try:
-            self._store.row(run.id)
-        except UnknownRun:
-            ended = run.status in ("finished", "cancelled", "interrupted")
-            kept = run if ended else msgspec.structs.replace(run, status="interrupted")
-            self._store.create(kept)
-        return run.id
+        """The newest runs first; `history` finds, names, deletes, imports and exports them."""
+        return self.history.find(limit=limit)
 
     def roofs(self, device_id: str) -> tuple[Roof, ...]:
         """The roofs measured on that device, newest of each; empty when not calibrated."""

@@ -21,7 +21,7 @@ class Offer:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """A line of the list of runs."""
+    """A line of the list of runs. A `shipped` one came with the package: it can be opened, not changed."""
 
     id: str
     title: str
@@ -32,6 +32,9 @@ class RunSummary:
     cases: int
     done: int
     failed: int
+    note: str = ""
+    deleted_at: str | None = None
+    shipped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,15 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from kernelviz.core.errors import KernelvizError
 from kernelviz.store import tables
 
-VERSION = 1
+VERSION = 2
 """Of the tables. A change of them adds a step to MIGRATIONS and raises this."""
 
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType({})
+
+def _deletions(connection: Connection) -> None:
+    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN deleted_at VARCHAR")
+
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType({1: _deletions})
 """From which version: what makes it the next one. Runs inside one transaction with the change of the version."""
 
 _BUSY_MS = 30_000

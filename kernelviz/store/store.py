@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import platformdirs
-from sqlalchemy import Row, case, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, case, delete, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
@@ -44,10 +44,12 @@ class RunRow:
     created_at: str
     status: Status
     owner: str
+    note: str
     cases: int
     done: int
     failed: int
     presence: Presence
+    deleted_at: str | None
 
 
 def home() -> Path:
@@ -142,6 +144,25 @@ class Store:
             if values and not connection.execute(update(runs).where(runs.c.id == run_id).values(**values)).rowcount:
                 raise UnknownRun(run_id)
 
+    def set_deleted(self, run_id: str, at: str | None) -> None:
+        """Hide an ended run since `at` (ISO time), or show it again. Raises UnknownRun; StoreError while it is measured."""
+        with self._database.write() as connection:
+            row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
+            if row is None:
+                raise UnknownRun(run_id)
+            if at is not None and _status(row) in _LIVING:
+                raise StoreError(f"run {run_id} is being measured; cancel it before it is deleted")
+            connection.execute(update(runs).where(runs.c.id == run_id).values(deleted_at=at))
+
+    def purge(self, before: str) -> list[str]:
+        """Remove for good what was deleted before that ISO time; the ids."""
+        with self._database.write() as connection:
+            gone = list(connection.scalars(select(runs.c.id).where(runs.c.deleted_at < before)))
+            for run_id in gone:
+                connection.execute(delete(results).where(results.c.run_id == run_id))
+                connection.execute(delete(runs).where(runs.c.id == run_id))
+        return gone
+
     def claim(self, run_id: str) -> bool:
         """Make an ended run one of this process again, queued. False when it is being measured (by whomever)."""
         with self._database.write() as connection:
@@ -180,7 +201,7 @@ class Store:
     # Reading
 
     def run(self, run_id: str) -> Run:
-        """The run with the results so far, in the order of the plan. Raises UnknownRun."""
+        """The run with the results so far, in the order of the plan, deleted or not. Raises UnknownRun."""
         with self._database.read() as connection:
             row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
             if row is None:
@@ -201,15 +222,22 @@ class Store:
         )
 
     def row(self, run_id: str) -> RunRow:
-        """The run's line and counts. Raises UnknownRun."""
+        """The run's line and counts, deleted or not. Raises UnknownRun."""
         found = self._rows(select(runs).where(runs.c.id == run_id))
         if not found:
             raise UnknownRun(run_id)
         return found[0]
 
-    def rows(self, limit: int) -> list[RunRow]:
-        """The newest runs first."""
-        return self._rows(select(runs).order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(limit))
+    def rows(self, limit: int, offset: int = 0, *, search: str = "", deleted: bool = False) -> list[RunRow]:
+        """The newest runs first. `search`: words that all occur in id, title, note, op, device or status."""
+        newest = select(runs).where(*_matching(search, deleted))
+        newest = newest.order_by(runs.c.created_at.desc(), runs.c.id.desc())
+        return self._rows(newest.limit(limit).offset(offset))
+
+    def count(self, *, search: str = "", deleted: bool = False) -> int:
+        """How many runs `rows` would give without a limit."""
+        with self._database.read() as connection:
+            return connection.scalar(select(func.count()).select_from(runs).where(*_matching(search, deleted))) or 0
 
     def results_after(self, run_id: str, revision: int) -> list[tuple[int, Result]]:
         """What was written after that revision, with its revision, in the order of writing."""
@@ -268,6 +296,12 @@ class Store:
         return [_run_row(row, *by_run.get(row.id, (0, 0))) for row in rows]
 
 
+def _matching(search: str, deleted: bool) -> list[ColumnElement[bool]]:
+    searched = (runs.c.id, runs.c.title, runs.c.note, runs.c.op, runs.c.device, runs.c.status)
+    state = runs.c.deleted_at.is_not(None) if deleted else runs.c.deleted_at.is_(None)
+    return [state, *(or_(*(c.icontains(word, autoescape=True) for c in searched)) for word in search.split())]
+
+
 def _presence_of(row: Row[Any]) -> Presence:
     return Presence(host=row.host, boot_id=row.boot_id, pid=row.pid, started_s=row.pid_started_s)
 
@@ -286,8 +320,10 @@ def _run_row(row: Row[Any], done: int, failed: int) -> RunRow:
         created_at=row.created_at,
         status=_status(row),
         owner=row.owner,
+        note=row.note,
         cases=row.cases,
         done=done,
         failed=failed,
         presence=_presence_of(row),
+        deleted_at=row.deleted_at,
     )

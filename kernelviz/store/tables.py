@@ -26,6 +26,7 @@ runs = Table(
     Column("boot_id", String, nullable=False),
     Column("pid", Integer, nullable=False),
     Column("pid_started_s", Float, nullable=False),
+    Column("deleted_at", String, nullable=True),  # kept for a while, so that it can be brought back
     Index("runs_by_time", "created_at"),
     Index("runs_by_status", "status"),
 )

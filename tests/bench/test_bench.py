@@ -352,8 +352,8 @@ def test_a_disk_that_fills_up_ends_the_run_with_its_reason(bench: Bench, monkeyp
 def test_a_document_of_elsewhere_is_kept_once(bench: Bench) -> None:
     run = finished(bench, plan(bench, "a"))
     foreign = msgspec.structs.replace(run, id="elsewhere", status="running", title="imported")
-    assert bench.add(foreign) == "elsewhere"
-    assert bench.add(msgspec.structs.replace(foreign, title="again")) == "elsewhere"
+    assert bench.history.add(foreign) == "elsewhere"
+    assert bench.history.add(msgspec.structs.replace(foreign, title="again")) == "elsewhere"
     found = bench.load("elsewhere")
     assert (found.title, found.status, found.results) == ("imported", "interrupted", run.results)
 

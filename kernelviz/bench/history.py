@@ -1,0 +1,188 @@
+"""Stored runs: found, named, deleted and brought back, taken in from documents and given out as such."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+
+from kernelviz.bench.words import Progress, RunSummary
+from kernelviz.core.errors import BadField, UnknownRun
+from kernelviz.core.result import Failure
+from kernelviz.core.run import Run
+from kernelviz.formats import document, shipped
+from kernelviz.store import RunRow, Store
+
+TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
+KEPT_DAYS = 30
+"""A deleted run can be brought back for so long; a server that starts later removes it for good."""
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
+_ENDED = ("finished", "cancelled", "interrupted")
+
+
+class History:
+    """The runs of one store, and those that came with the package (which can only be opened)."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def find(self, search: str = "", *, limit: int = 50, offset: int = 0) -> tuple[RunSummary, ...]:
+        """The newest runs first. `search`: words that all occur in id, title, note, op, device or status."""
+        return tuple(_summary(row) for row in self._store.rows(limit, offset, search=search))
+
+    def count(self, search: str = "") -> int:
+        """How many runs `find` would give without a limit."""
+        return self._store.count(search=search)
+
+    def deleted(self, limit: int = 50) -> tuple[RunSummary, ...]:
+        """Runs that were deleted and can be brought back, the newest first."""
+        return tuple(_summary(row) for row in self._store.rows(limit, deleted=True))
+
+    def shipped(self) -> tuple[RunSummary, ...]:
+        """The runs that came with the package."""
+        return tuple(_shipped_summary(shipped.load(name)) for name in shipped.names())
+
+    def summary(self, run_id: str) -> RunSummary:
+        """The line of one run, deleted or not. Raises UnknownRun."""
+        if run_id in shipped.names():
+            return _shipped_summary(shipped.load(run_id))
+        return _summary(self._store.row(run_id))
+
+    def load(self, run_id: str) -> Run:
+        """The run with all results so far. Raises UnknownRun, also when it was deleted."""
+        if run_id in shipped.names():
+            return shipped.load(run_id)
+        if self._store.row(run_id).deleted_at is not None:
+            raise UnknownRun(run_id)
+        return self._store.run(run_id)
+
+    def rename(self, run_id: str, title: str) -> None:
+        """Errors: UnknownRun; BadField for a title that is too long or a run that came with the package."""
+        self._changeable(run_id)
+        line = " ".join(title.split())
+        if len(line) > TITLE_CHARACTERS:
+            raise BadField("title", line[:40] + "…", f"it has {len(line)} characters; use at most {TITLE_CHARACTERS}")
+        self._store.set_words(run_id, title=line)
+
+    def annotate(self, run_id: str, note: str) -> None:
+        """Errors: UnknownRun; BadField for a note that is too long or a run that came with the package."""
+        self._changeable(run_id)
+        text = note.strip()
+        if len(text) > NOTE_CHARACTERS:
+            raise BadField("note", text[:40] + "…", f"it has {len(text)} characters; use at most {NOTE_CHARACTERS}")
+        self._store.set_words(run_id, note=text)
+
+    def delete(self, run_id: str) -> None:
+        """Hide an ended run; `restore` brings it back for KEPT_DAYS. Errors: UnknownRun; BadField; StoreError while it runs."""
+        self._changeable(run_id)
+        self._store.set_deleted(run_id, datetime.now(UTC).isoformat(timespec="milliseconds"))
+
+    def restore(self, run_id: str) -> None:
+        """Bring a deleted run back. Raises UnknownRun."""
+        self._changeable(run_id)
+        self._store.set_deleted(run_id, None)
+
+    def purge(self) -> list[str]:
+        """Remove for good what was deleted more than KEPT_DAYS ago; the ids."""
+        return self._store.purge((datetime.now(UTC) - timedelta(days=KEPT_DAYS)).isoformat(timespec="milliseconds"))
+
+    def take_in(self, data: bytes | str) -> str:
+        """Keep the run of a document; its id here. Errors: DocumentError with the path of the field; nothing is kept then."""
+        return self.add(document.decode(data))
+
+    def add(self, run: Run) -> str:
+        """Keep a run that was measured elsewhere; its id here.
+
+        The same facts under the same id are the same run: it stays (and comes back if it was deleted). Other facts under an
+        id that is taken, or an id that no address can hold, get a new id. What was queued or running there counts as
+        interrupted here.
+        """
+        known = self._known(run.id)
+        if known is not None and document.digest(known) == document.digest(run):
+            if known.id not in shipped.names():
+                self._store.set_deleted(known.id, None)
+            return known.id
+        run_id = run.id
+        if known is not None or not _ID.fullmatch(run.id):
+            stem = run.id[:60] if _ID.fullmatch(run.id) else "imported"
+            run_id = f"{stem}-{document.digest(run)[:12]}"
+            if self._known(run_id) is not None:
+                self._store.set_deleted(run_id, None)
+                return run_id
+        kept = msgspec.structs.replace(
+            run,
+            id=run_id,
+            title=" ".join(run.title.split())[:TITLE_CHARACTERS],
+            note=run.note[:NOTE_CHARACTERS],
+            status=run.status if run.status in _ENDED else "interrupted",
+        )
+        self._store.create(kept)
+        return run_id
+
+    def document(self, run_id: str) -> bytes:
+        """The run as a document (JSON, UTF-8). Raises UnknownRun."""
+        return document.encode(self.load(run_id))
+
+    def _known(self, run_id: str) -> Run | None:
+        if run_id in shipped.names():
+            return shipped.load(run_id)
+        try:
+            return self._store.run(run_id)
+        except UnknownRun:
+            return None
+
+    def _changeable(self, run_id: str) -> None:
+        if run_id in shipped.names():
+            raise BadField(
+                "run", run_id, "it came with the package and cannot be changed; download it and upload the copy"
+            )
+
+
+def shipped_progress(run_id: str) -> Progress | None:
+    """Where a run that came with the package stands; None for any other."""
+    if run_id not in shipped.names():
+        return None
+    found = _shipped_summary(shipped.load(run_id))
+    return Progress(
+        status=found.status,
+        done=found.done,
+        failed=found.failed,
+        total=found.cases,
+        ahead=0,
+        message="",
+        steps={},
+        sequence=found.done,
+    )
+
+
+def _summary(row: RunRow) -> RunSummary:
+    return RunSummary(
+        id=row.id,
+        title=row.title,
+        op=row.op,
+        device=row.device,
+        created_at=row.created_at,
+        status=row.status,
+        cases=row.cases,
+        done=row.done,
+        failed=row.failed,
+        note=row.note,
+        deleted_at=row.deleted_at,
+    )
+
+
+def _shipped_summary(run: Run) -> RunSummary:
+    return RunSummary(
+        id=run.id,
+        title=run.title,
+        op=run.plan.op,
+        device=run.environment.device.name,
+        created_at=run.created_at,
+        status=run.status,
+        cases=len(run.plan.cases()),
+        done=len(run.results),
+        failed=sum(isinstance(r.outcome, Failure) for r in run.results),
+        note=run.note,
+        shipped=True,
+    )
