@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from kernelviz.bench import RunSummary
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.problem import Plan
 from kernelviz.core.run import Run
@@ -28,6 +29,14 @@ def stored(wanted: str) -> Run | None:
         return None
 
 
+def deleted(wanted: str) -> RunSummary | None:
+    try:
+        found = bench.history.summary(wanted)
+    except UnknownRun:
+        return None
+    return found if found.deleted_at is not None else None
+
+
 if asked is not None:
     start(*asked)
 if complaints:
@@ -42,6 +51,10 @@ strip.strip(bench, device, run, roofs)
 if run is not None:
     results.show(bench, run, live.state(bench, run.id), roofs)
 elif run_id is not None:
-    intro.unknown_run(run_id, bench.runs(8))
-elif intro.first_visit(bench.ops()[form.op], form, bench.runs(8)):
+    gone = deleted(run_id)
+    if gone is not None:
+        intro.deleted_run(bench, gone)
+    else:
+        intro.unknown_run(run_id, bench.runs(8))
+elif intro.first_visit(bench.ops()[form.op], form, bench.runs(8), bench.history.shipped()):
     start(form.plan(bench), form)

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from kernelviz.bench import RunSummary
+from kernelviz.bench import Bench, RunSummary
 from kernelviz.ops import Op
 from kernelviz.plots.styles import variant_words
+from kernelviz.ui import site
 from kernelviz.ui.form import Form
 from kernelviz.ui.text import plain, when
 
 
-def first_visit(op: Op, form: Form, recent: Sequence[RunSummary]) -> bool:
-    """Three lines and one button, and what the chosen variants do; True when it was pressed."""
+def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], shipped: Sequence[RunSummary]) -> bool:
+    """Three lines and one button, runs to look at, and what the chosen variants do; True when it was pressed."""
     with st.container(border=True, key="first_visit"):
         st.markdown(
             "**kernelviz measures kernel variants on this machine, live, and checks that each is right.**  \n"
@@ -25,9 +26,23 @@ def first_visit(op: Op, form: Form, recent: Sequence[RunSummary]) -> bool:
         pressed = st.button(
             "Run", key="first_run", type="primary", icon=":material/play_arrow:", disabled=not form.variants
         )
+    shipped_runs(shipped)
     ladder(op, form.variants)
     recent_runs(recent)
     return pressed
+
+
+def shipped_runs(shipped: Sequence[RunSummary]) -> None:
+    """Links to the runs that came with the package."""
+    if not shipped:
+        return
+    device = shipped[0].device
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shipped_runs"):
+        st.markdown(f"Or look at what was measured on an **{plain(device)}**:", width="content")
+        for run in shipped:
+            st.page_link(
+                site.page("bench"), label=plain(run.op), query_params={"run": run.id}, icon=":material/monitoring:"
+            )
 
 
 def ladder(op: Op | None, variants: Sequence[str]) -> None:
@@ -43,14 +58,23 @@ def ladder(op: Op | None, variants: Sequence[str]) -> None:
     st.markdown("\n".join(lines))
 
 
+def deleted_run(bench: Bench, run: RunSummary) -> None:
+    """Says that the run was deleted, and offers it back."""
+    st.subheader("This run was deleted")
+    st.markdown(f"{plain(run.title or run.op)}, deleted {when(run.deleted_at)}. It can be restored for thirty days.")
+    if st.button("Restore", key="restore", type="primary", icon=":material/undo:"):
+        bench.history.restore(run.id)
+        st.rerun()
+
+
 def unknown_run(run_id: str, recent: Sequence[RunSummary]) -> None:
     """Says where runs live, and offers those that are here."""
     st.subheader("This run is not here")
     st.text(f"Run {run_id!r} is not in the database of this machine.")
     st.markdown(
         "Runs live in the database of the machine that measured them; `kernelviz device` prints its path. "
-        "Ask the owner of the link for the address of their server, or for the document: "
-        "`kernelviz run … --save FILE` writes it."
+        "Ask the owner of the link for the address of their server, or for the document (**Share** there): the History page "
+        "opens it here."
     )
     if st.button("Measure it here instead", key="forget_run", icon=":material/arrow_back:"):
         st.query_params.clear()

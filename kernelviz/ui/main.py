@@ -6,12 +6,10 @@ from pathlib import Path
 
 import streamlit as st
 
-import kernelviz
 from kernelviz.core.errors import KernelvizError
-from kernelviz.ui import session
+from kernelviz.ui import session, site
 from kernelviz.ui.text import plain
 
-_PACKAGE = Path(kernelviz.__file__).parent
 # A file of our own: Streamlit fetches the picture of a named icon from the internet.
 _ICON = Path(__file__).with_name("icon.svg")
 _CSS = """
@@ -23,6 +21,8 @@ _CSS = """
 .st-key-sidebar_title { margin: -3.2rem 0 -0.6rem; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.65rem; }
 .st-key-excluded { opacity: 0.75; }
+:is(.st-key-runs, .st-key-shipped) [data-testid="stPageLink-NavLink"] { padding-left: 0; }
+:is(.st-key-runs, .st-key-shipped) [data-testid="stPageLink-NavLink"] * { white-space: normal; overflow-wrap: anywhere; }
 /* Tiles two by two on a phone; columns would stand one below the other. */
 @media (max-width: 640px) {
   .st-key-tiles [data-testid="stHorizontalBlock"] { flex-wrap: wrap; gap: 0.5rem; }
@@ -33,19 +33,10 @@ _CSS = """
 """
 
 
-def pages_folder() -> Path:
-    """Where the pages are: beside the package in a checkout, inside it in a wheel."""
-    installed = _PACKAGE / "_site" / "pages"
-    return installed if installed.is_dir() else _PACKAGE.parent / "pages"
-
-
 def main() -> None:
     st.set_page_config(page_title="kernelviz", page_icon=_ICON, layout="wide")
     st.html(_CSS)
-    page = st.navigation(
-        [st.Page(pages_folder() / "bench.py", title="Bench", default=True)],
-        position="hidden",
-    )
+    page = st.navigation(site.pages(), position="top")
     try:
         session.bench()
     except KernelvizError as error:

@@ -14,7 +14,7 @@ from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows, summary, time_words
 from kernelviz.metrics.sweep import others, size_words, swept_axis, telling_axes, tied_axes, varying_axes
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import intro, live, session, table, tiles, view
+from kernelviz.ui import intro, live, session, share, table, tiles, view
 from kernelviz.ui.text import plain, when
 
 _SHOW = {"bandwidth": plots.bandwidth_by_size, "rate": plots.rate_by_size, "time": plots.latency_by_size}
@@ -53,6 +53,13 @@ def _heading(bench: Bench, run: Run, progress: Progress | None) -> None:
             ):
                 bench.resume(run.id, owner=session.owner())
                 st.rerun()
+        share.button(bench, run.id, key="share")
+    if run.note:
+        st.text(run.note)
+    if all(d.uuid != run.environment.device.uuid for d in bench.devices()):
+        st.caption(
+            f"Measured on another machine. **Run** measures the same plan here, on {plain(bench.default_device())}."
+        )
 
 
 def _going(bench: Bench, run: Run, progress: Progress) -> None:

@@ -1,0 +1,145 @@
+"""The lists of the History page: runs of this store, runs that came with the package, deleted ones."""
+
+from __future__ import annotations
+
+from typing import Literal, assert_never
+
+import streamlit as st
+
+from kernelviz.bench import Bench, RunSummary
+from kernelviz.ui import history_run, share, site
+from kernelviz.ui.text import plain, when
+
+PER_PAGE = 20
+_OPEN = ":material/monitoring:"
+Color = Literal["green", "orange", "blue", "red", "gray"]
+
+
+def search_box() -> str:
+    """Words to search for, kept in the address as `q`."""
+    text: str = st.text_input(
+        "Search",
+        key="q",
+        bind="query-params",
+        placeholder="Search title, note, op, device, status, id",
+        label_visibility="collapsed",
+        icon=":material/search:",
+    )
+    return text.strip()
+
+
+def show(bench: Bench, search: str) -> None:
+    """The newest runs that match, a page of them at a time; the chosen one with what can be done with it."""
+    count = bench.history.count(search)
+    if count == 0:
+        _nothing(search)
+        return
+    matching = f" matching “{plain(search)}”" if search else ""
+    st.caption(f"{count} run{'s' if count != 1 else ''}{matching}, the newest first")
+    listing = st.container(gap="small", key="runs")
+    pages = -(-count // PER_PAGE)
+    # A key for each search: another search begins on its first page.
+    page = st.pagination(pages, key=f"page_{search}") if pages > 1 else 1
+    with listing:
+        for run in bench.history.find(search, limit=PER_PAGE, offset=(page - 1) * PER_PAGE):
+            _row(bench, run)
+
+
+def _nothing(search: str) -> None:
+    if search:
+        st.info(f"No run matches “{plain(search)}”. Every word must occur in title, note, op, device, status or id.")
+        return
+    with st.container(border=True, key="no_runs"):
+        st.markdown(
+            "**No run is kept here yet.** Runs appear as soon as they are started, on this page or by `kernelviz run`."
+        )
+        st.page_link(site.page("bench"), label="Measure something", icon=":material/play_arrow:")
+
+
+def _row(bench: Bench, run: RunSummary) -> None:
+    chosen = history_run.chosen() == run.id
+    with st.container(border=True, gap="xsmall", key=f"run_{run.id}"):
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            with st.container(gap=None, width="stretch"):
+                st.page_link(
+                    site.page("bench"), label=f"**{title_words(run)}**", query_params={"run": run.id}, icon=_OPEN
+                )
+                st.caption(_facts(run))
+            _badge(run)
+            if st.button(
+                "Close" if chosen else "Manage",
+                key=f"manage_{run.id}",
+                type="tertiary",
+                icon=":material/expand_less:" if chosen else ":material/tune:",
+                help="Name, note, share, resume, delete",
+            ):
+                history_run.choose(None if chosen else run.id)
+                st.rerun()
+        if run.note and not chosen:
+            st.caption(plain(run.note if len(run.note) <= 200 else f"{run.note[:199]}…"))
+        if chosen:
+            history_run.panel(bench, run)
+
+
+def title_words(run: RunSummary) -> str:
+    """The title, or op and device where it has none; escaped."""
+    return plain(run.title or f"{run.op} · {run.device}")
+
+
+def _facts(run: RunSummary) -> str:
+    cases = f"{run.done} of {run.cases} cases" if run.done != run.cases else f"{run.cases} cases"
+    return plain(f"{run.op} · {run.device} · {when(run.created_at)} · {cases}")
+
+
+def badge(run: RunSummary) -> tuple[str, Color, str]:
+    """How the run stands: word, colour, symbol."""
+    match run.status:
+        case "finished" if run.failed == 0:
+            return "finished", "green", ":material/check_circle:"
+        case "finished":
+            return f"{run.failed} failed", "orange", ":material/error:"
+        case "running" | "queued":
+            return run.status, "blue", ":material/progress_activity:"
+        case "cancelled" | "interrupted":
+            return run.status, "orange", ":material/pause_circle:"
+        case _:
+            assert_never(run.status)
+
+
+def _badge(run: RunSummary) -> None:
+    words, color, icon = badge(run)
+    st.badge(words, color=color, icon=icon)
+
+
+def shipped(bench: Bench) -> None:
+    """The runs that came with the package."""
+    found = bench.history.shipped()
+    if not found:
+        return
+    st.markdown("##### Came with kernelviz")
+    with st.container(gap="xsmall", key="shipped"):
+        for run in found:
+            with st.container(horizontal=True, vertical_alignment="center", gap="small", border=True):
+                with st.container(gap=None, width="stretch"):
+                    st.page_link(
+                        site.page("bench"), label=f"**{title_words(run)}**", query_params={"run": run.id}, icon=_OPEN
+                    )
+                    st.caption(_facts(run))
+                share.download(bench, run.id, key=f"download_{run.id}")
+
+
+def deleted(bench: Bench) -> None:
+    """Deleted runs, each of which can be brought back."""
+    found = bench.history.deleted()
+    if not found:
+        return
+    with st.expander(f"Deleted ({len(found)})", key="deleted", icon=":material/delete:"):
+        st.caption("Removed for good thirty days after they were deleted, when a server starts.")
+        for run in found:
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown(
+                    f"{title_words(run)} :gray[{_facts(run)} · deleted {when(run.deleted_at)}]", width="stretch"
+                )
+                if st.button("Restore", key=f"restore_{run.id}", icon=":material/undo:"):
+                    bench.history.restore(run.id)
+                    st.rerun()

@@ -1,0 +1,38 @@
+"""The pages of the site. A page is one file in pages/ and one line here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import streamlit as st
+
+import kernelviz
+
+if TYPE_CHECKING:
+    from streamlit.navigation.page import StreamlitPage
+
+_PACKAGE = Path(kernelviz.__file__).parent
+
+Name = Literal["bench", "history"]
+_TITLES: dict[Name, tuple[str, str]] = {
+    "bench": ("Bench", ":material/speed:"),
+    "history": ("History", ":material/history:"),
+}
+
+
+def pages_folder() -> Path:
+    """Where the pages are: beside the package in a checkout, inside it in a wheel."""
+    installed = _PACKAGE / "_site" / "pages"
+    return installed if installed.is_dir() else _PACKAGE.parent / "pages"
+
+
+def page(name: Name) -> StreamlitPage:
+    """A page, to link or to go to."""
+    title, icon = _TITLES[name]
+    return st.Page(pages_folder() / f"{name}.py", title=title, icon=icon, default=name == "bench")
+
+
+def pages() -> list[StreamlitPage]:
+    """All pages in the order of the navigation."""
+    return [page(name) for name in _TITLES]
