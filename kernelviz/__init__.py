@@ -16,19 +16,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kernelviz import plots as plots
     from kernelviz.api import Report as Report
+    from kernelviz.api import history as history
     from kernelviz.api import load as load
+    from kernelviz.api import resume as resume
     from kernelviz.api import run as run
+    from kernelviz.api import runs as runs
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Report": "kernelviz.api",
+    "history": "kernelviz.api",
     "load": "kernelviz.api",
+    "resume": "kernelviz.api",
     "run": "kernelviz.api",
+    "runs": "kernelviz.api",
     "plots": "",
 }
 
-__all__ = ["Report", "load", "plots", "run"]
+__all__ = ["Report", "history", "load", "plots", "resume", "run", "runs"]
 
 
 def __getattr__(name: str) -> object:

@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from kernelviz import bench as use_cases
+from kernelviz.bench import RunSummary
+from kernelviz.bench.history import History
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Failure
@@ -147,6 +149,10 @@ def run(
         plugins=tuple(str(Path(p).resolve()) for p in plugins),
     )
     run_id = bench.run(plan, Method(budget_s=budget_s), owner=f"python {os.getpid()}")
+    return _waited(bench, run_id)
+
+
+def _waited(bench: use_cases.Bench, run_id: str) -> Report:
     try:
         for _ in bench.follow(run_id):
             pass
@@ -167,6 +173,23 @@ def load(source: PathLike) -> Report:
     if path.suffix or len(path.parts) != 1:
         raise BadField("file", source, "there is no such file")
     return Report.of(use_cases.current().load(str(source)))
+
+
+def runs(search: str = "", *, limit: int = 50) -> tuple[RunSummary, ...]:
+    """The runs kept here, the newest first; `search` holds words that all occur in title, note, op, device, status or id."""
+    return use_cases.current().history.find(search, limit=limit)
+
+
+def history() -> History:
+    """Name, annotate, delete and restore runs, take documents in and give them out."""
+    return use_cases.current().history
+
+
+def resume(run_id: str) -> Report:
+    """Measure the cases of an interrupted or cancelled run that have no result, and wait for them."""
+    bench = use_cases.current()
+    bench.resume(run_id, owner=f"python {os.getpid()}")
+    return _waited(bench, run_id)
 
 
 def size_text(size: int | str | Sequence[int]) -> str:

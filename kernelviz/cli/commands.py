@@ -12,7 +12,7 @@ import typer
 
 import kernelviz
 from kernelviz import bench as use_cases
-from kernelviz.cli import console, devices, launching, listing, running, serving
+from kernelviz.cli import console, devices, history, launching, listing, running, serving
 from kernelviz.core.errors import KernelvizError
 from kernelviz.ops import catalogue
 
@@ -24,6 +24,10 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     help="Run kernel variants live, see time, bandwidth and roofline, with proof that each variant is right.",
 )
+
+app.add_typer(history.app, name="runs")
+app.command("import")(history.take_in)
+app.command("export")(history.give_out)
 
 OpName = Annotated[str, typer.Argument(metavar="OP", help="what to compute; `kernelviz ops` lists them")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")]

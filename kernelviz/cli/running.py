@@ -74,14 +74,18 @@ def run(bench: Bench, plan: Plan, *, budget_s: float, save: Path | None, as_json
         _must_be_writable(save)
     run_id = bench.run(plan, Method(budget_s=budget_s), owner=f"terminal {os.getpid()}")
     with Reporter(plan) as reporter:
-        _follow(bench, run_id, reporter)
-    found = bench.load(run_id)
+        follow(bench, run_id, reporter)
+    return print_run(bench, bench.load(run_id), save=save, as_json=as_json)
+
+
+def print_run(bench: Bench, found: Run, *, save: Path | None, as_json: bool) -> int:
+    """The table of a run (or its document) on stdout, the document in a file where one is asked for; the exit code."""
     if save is not None:
         save.write_bytes(document.encode(found))
     if as_json:
         sys.stdout.write(document.encode(found).decode().rstrip("\n") + "\n")
     else:
-        console.show(tables.report(found, found.environment.roofs or bench.roofs(plan.device)))
+        console.show(tables.report(found, found.environment.roofs or bench.roofs(found.plan.device)))
     return exit_code(found)
 
 
@@ -98,7 +102,7 @@ def exit_code(found: Run) -> int:
     return 2 if outcomes and not_tried == len(outcomes) else 1
 
 
-def _follow(bench: Bench, run_id: str, reporter: Reporter) -> None:
+def follow(bench: Bench, run_id: str, reporter: Reporter) -> None:
     """Show events until the run ends; the first Ctrl-C cancels, the second leaves at once."""
     seen = 0
     cancelled = False
