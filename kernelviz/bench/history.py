@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from kernelviz.bench.words import Progress, RunSummary
-from kernelviz.core.errors import BadField, UnknownRun
+from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.formats import document, shipped
@@ -98,27 +98,27 @@ class History:
         id that is taken, or an id that no address can hold, get a new id. What was queued or running there counts as
         interrupted here.
         """
-        known = self._known(run.id)
-        if known is not None and document.digest(known) == document.digest(run):
-            if known.id not in shipped.names():
-                self._store.set_deleted(known.id, None)
-            return known.id
-        run_id = run.id
-        if known is not None or not _ID.fullmatch(run.id):
-            stem = run.id[:60] if _ID.fullmatch(run.id) else "imported"
-            run_id = f"{stem}-{document.digest(run)[:12]}"
-            if self._known(run_id) is not None:
-                self._store.set_deleted(run_id, None)
-                return run_id
         kept = msgspec.structs.replace(
             run,
-            id=run_id,
             title=" ".join(run.title.split())[:TITLE_CHARACTERS],
             note=run.note[:NOTE_CHARACTERS],
             status=run.status if run.status in _ENDED else "interrupted",
+            # Files of another machine: resuming must never import what a document names.
+            plan=msgspec.structs.replace(run.plan, plugins=()),
         )
-        self._store.create(kept)
-        return run_id
+        digest = document.digest(kept)
+        for run_id in (run.id, f"{run.id[:60]}-{digest[:12]}", f"imported-{digest[:12]}"):
+            if not _ID.fullmatch(run_id):
+                continue
+            known = self._known(run_id)
+            if known is None:
+                self._store.create(msgspec.structs.replace(kept, id=run_id))
+                return run_id
+            if document.digest(known) == digest:
+                if run_id not in shipped.names():
+                    self._store.set_deleted(run_id, None)
+                return run_id
+        raise DocumentError("ids made of its digest are taken by other runs", path="$.id")
 
     def document(self, run_id: str) -> bytes:
         """The run as a document (JSON, UTF-8). Raises UnknownRun."""

@@ -12,6 +12,7 @@ import msgspec
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.finite import finite_result
 from kernelviz.core.run import SCHEMA, Run
+from kernelviz.formats.check import check
 
 MAX_BYTES = 20 * 2**20
 """Larger documents are not read. A run of 1,000 cases with 200 samples each has about 5 MB."""
@@ -45,7 +46,7 @@ def decode(data: bytes | str) -> Run:
         run = msgspec.json.decode(raw, type=Run)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise _document_error(error) from None
-    _check_plan(run)
+    check(run)
     return run
 
 
@@ -83,20 +84,6 @@ def _document_error(error: Exception) -> DocumentError:
     if found:
         return DocumentError(found.group(1), path=found.group(2))
     return DocumentError(f"it cannot be read as JSON ({text})")
-
-
-def _check_plan(run: Run) -> None:
-    """What the types cannot say, and what every reader relies on."""
-    if not run.plan.problems:
-        raise DocumentError("a plan has at least one problem", path="$.plan.problems")
-    if not run.plan.variants:
-        raise DocumentError("a plan has at least one variant", path="$.plan.variants")
-    problems = [(f"$.plan.problems[{i}]", p) for i, p in enumerate(run.plan.problems)]
-    problems += [(f"$.results[{i}].problem", r.problem) for i, r in enumerate(run.results)]
-    for path, problem in problems:
-        for axis, size in problem.sizes.items():
-            if not 0 <= size <= 2**63 - 1:
-                raise DocumentError(f"{size} is no size", path=f"{path}.sizes.{axis[:40]}")
 
 
 def _finite_run(run: Run) -> Run:

@@ -10,7 +10,7 @@ from kernelviz.core.errors import KernelvizError
 from kernelviz.ui import session, share, site
 from kernelviz.ui.text import plain
 
-_CONFIRMING, _UNDO = "confirm_delete", "undo"
+_CONFIRMING, _UNDO = "history_confirming", "history_deleted"
 
 
 def chosen() -> str | None:

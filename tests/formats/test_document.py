@@ -21,20 +21,31 @@ from kernelviz.formats import MAX_BYTES, decode, digest, encode
 text = st.text(max_size=12)
 finite = st.floats(allow_nan=False, allow_infinity=False)
 number = st.none() | finite
+seconds = st.floats(1e-12, 1e9)
+rates = st.floats(1, 1e20)
 count = st.integers(0, 2**53)
-sizes = st.dictionaries(st.sampled_from("mnk"), st.integers(1, 2**48), min_size=1)
-blocks = st.builds(Block, size=count, started_s=finite, clock_hz=number, round=st.none() | count)
-figures = st.builds(
-    Figure,
-    estimate=finite,
-    low=number,
-    high=number,
-    samples=st.none() | st.lists(finite, max_size=4).map(tuple),
-    blocks=st.none() | st.lists(blocks, max_size=2).map(tuple),
-    timer=st.sampled_from([None, "cupti", "host"]),
-    launch=st.sampled_from([None, "graph", "call"]),
-    method=st.none() | text,
-)
+
+
+@st.composite
+def figures_of(draw: st.DrawFn) -> Figure:
+    samples_s = draw(st.none() | st.lists(seconds, max_size=4).map(tuple))
+    held = None
+    if samples_s and draw(st.booleans()):
+        clock, number_of_round = draw(st.none() | rates), draw(st.none() | count)
+        held = (Block(size=len(samples_s), started_s=draw(st.floats(0, 1e9)), clock_hz=clock, round=number_of_round),)
+    return Figure(
+        estimate=draw(seconds),
+        low=draw(st.none() | seconds),
+        high=draw(st.none() | seconds),
+        samples=samples_s,
+        blocks=held,
+        timer=draw(st.sampled_from([None, "cupti", "host"])),
+        launch=draw(st.sampled_from([None, "graph", "call"])),
+        method=draw(st.none() | text),
+    )
+
+
+figures = figures_of()
 timings = st.builds(
     Timing,
     device_cold_s=st.none() | figures,
@@ -49,8 +60,8 @@ failures = st.builds(
 )
 problems = st.builds(
     Problem,
-    op=text,
-    sizes=sizes,
+    op=st.just("an op"),
+    sizes=st.fixed_dictionaries({"m": st.integers(1, 2**48)}),
     dtype=text,
     compute=st.none() | text,
     direction=st.sampled_from(["forward", "backward"]),
@@ -77,26 +88,32 @@ environments = st.builds(
     python=text,
     kernelviz=text,
     versions=st.dictionaries(text, text, max_size=2),
-    roofs=st.lists(st.builds(Roof, name=st.just("copy"), bandwidth_bytes_per_s=number), max_size=2).map(tuple),
+    roofs=st.lists(st.builds(Roof, name=st.just("copy"), bandwidth_bytes_per_s=rates), max_size=2).map(tuple),
 )
-runs = st.builds(
-    Run,
-    id=text,
-    title=text,
-    note=text,
-    created_at=text,
-    status=st.sampled_from(["finished", "interrupted"]),
-    environment=environments,
-    method=st.builds(Method, budget_s=finite, seeds=count),
-    plan=st.builds(
-        Plan,
-        problems=st.lists(problems, min_size=1, max_size=2).map(tuple),
-        variants=st.lists(text, min_size=1, max_size=2).map(tuple),
-        baseline=text,
-        device=text,
-    ),
-    results=st.lists(results, max_size=3).map(tuple),
-)
+
+
+@st.composite
+def runs_of(draw: st.DrawFn) -> Run:
+    """A run that can be: its results are of cases of its plan, none twice."""
+    names = draw(st.lists(text, min_size=1, max_size=2, unique=True))
+    asked = draw(st.lists(problems, min_size=1, max_size=2, unique_by=lambda p: p.key))
+    plan = Plan(problems=tuple(asked), variants=tuple(names), baseline=draw(st.sampled_from(names)), device=draw(text))
+    cases = draw(st.lists(st.sampled_from(plan.cases()), max_size=3, unique_by=lambda c: c.key))
+    done = [msgspec.structs.replace(draw(results), problem=c.problem, variant=c.variant) for c in cases]
+    return Run(
+        id=draw(text),
+        title=draw(text),
+        note=draw(text),
+        created_at=draw(text),
+        status=draw(st.sampled_from(["finished", "interrupted"])),
+        environment=draw(environments),
+        method=draw(st.builds(Method, budget_s=st.floats(0, 1e6), seeds=count)),
+        plan=plan,
+        results=tuple(done),
+    )
+
+
+runs = runs_of()
 
 
 @settings(deadline=None, max_examples=60)

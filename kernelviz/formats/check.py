@@ -1,0 +1,133 @@
+"""What the types of a document cannot say, and what every reader relies on: quantities that can be, cases of the plan."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from kernelviz.core.errors import DocumentError
+from kernelviz.core.problem import Plan, Problem
+from kernelviz.core.result import Failure, Figure, Result, Timing
+from kernelviz.core.run import Roof, Run
+
+MAX_SIZE = 2**63 - 1
+LEAST_S, MOST_S = 1e-12, 1e9
+"""No kernel is faster than light across a chip, and nobody waits for thirty years."""
+MAX_RATE = 1e24
+MAX_COUNT = 2**100
+MAX_CASES = 100_000
+
+
+def check(run: Run) -> None:
+    """Errors: DocumentError with the path of the first field that cannot be."""
+    _check_plan(run.plan)
+    for name in ("budget_s", "half_width", "ratio_half_width"):
+        _between(getattr(run.method, name), 0.0, MOST_S, f"$.method.{name}")
+    for i, roof in enumerate(run.environment.roofs):
+        _check_roof(roof, f"$.environment.roofs[{i}]")
+    problems = {p.key: p for p in run.plan.problems}
+    seen: set[str] = set()
+    for i, result in enumerate(run.results):
+        path = f"$.results[{i}]"
+        if problems.get(result.problem.key) != result.problem:
+            raise DocumentError("this problem is not in the plan", path=f"{path}.problem")
+        if result.variant not in run.plan.variants:
+            raise DocumentError(f"variant {result.variant[:40]!r} is not in the plan", path=f"{path}.variant")
+        if result.case.key in seen:
+            raise DocumentError("this case has a result already", path=path)
+        seen.add(result.case.key)
+        _check_result(result, path)
+
+
+def _check_plan(plan: Plan) -> None:
+    if not plan.problems:
+        raise DocumentError("a plan has at least one problem", path="$.plan.problems")
+    if not plan.variants:
+        raise DocumentError("a plan has at least one variant", path="$.plan.variants")
+    if len(plan.problems) * len(plan.variants) > MAX_CASES:
+        raise DocumentError(f"it has more than {MAX_CASES} cases", path="$.plan")
+    if len(set(plan.variants)) < len(plan.variants):
+        raise DocumentError("a variant is named twice", path="$.plan.variants")
+    if plan.baseline not in plan.variants:
+        raise DocumentError(f"the baseline {plan.baseline[:40]!r} is none of the variants", path="$.plan.baseline")
+    first = plan.problems[0]
+    seen: set[str] = set()
+    for i, problem in enumerate(plan.problems):
+        path = f"$.plan.problems[{i}]"
+        _check_sizes(problem, path)
+        if problem.op != first.op or list(problem.sizes) != list(first.sizes):
+            raise DocumentError("all problems of a plan have the op and the axes of its first one", path=path)
+        if problem.key in seen:
+            raise DocumentError("this problem is in the plan twice", path=path)
+        seen.add(problem.key)
+
+
+def _check_sizes(problem: Problem, path: str) -> None:
+    if not problem.sizes:
+        raise DocumentError("a problem has at least one axis", path=f"{path}.sizes")
+    for axis, size in problem.sizes.items():
+        if not 1 <= size <= MAX_SIZE:
+            raise DocumentError(f"{size} is no size", path=f"{path}.sizes.{axis[:40]}")
+
+
+def _check_roof(roof: Roof, path: str) -> None:
+    for name in ("bandwidth_bytes_per_s", "rate_flop_per_s", "low", "high", "clock_hz"):
+        value = getattr(roof, name)
+        if value is not None:
+            _between(value, 1.0, MAX_RATE, f"{path}.{name}")
+    rate = roof.rate_flop_per_s if roof.name == "matmul" else roof.bandwidth_bytes_per_s
+    if rate is None:
+        raise DocumentError(f"a roof {roof.name!r} has a rate", path=path)
+
+
+def _check_result(result: Result, path: str) -> None:
+    if result.cost is not None:
+        for name in ("work_flop", "read_bytes", "written_bytes"):
+            _between(getattr(result.cost, name), 0, MAX_COUNT, f"{path}.cost.{name}")
+    outcome = result.outcome
+    timing = outcome.timing if isinstance(outcome, Failure) else outcome
+    inside = f"{path}.outcome.timing" if isinstance(outcome, Failure) else f"{path}.outcome"
+    for name, figure in _figures(timing):
+        _check_figure(figure, f"{inside}.{name}")
+    for i, kernel in enumerate(result.kernels):
+        if kernel.duration_s is not None:
+            _between(kernel.duration_s, 0.0, MOST_S, f"{path}.kernels[{i}].duration_s")
+    for name in ("bind_s", "first_call_s", "check_s"):
+        value = getattr(result.preparation, name, None)
+        if value is not None:
+            _between(value, 0.0, MOST_S, f"{path}.preparation.{name}")
+
+
+def _figures(timing: Timing | None) -> Iterator[tuple[str, Figure]]:
+    if timing is None:
+        return
+    for name in timing.__struct_fields__:
+        figure = getattr(timing, name)
+        if isinstance(figure, Figure):
+            yield name, figure
+    yield from ((f"other_times.{name[:40]}", figure) for name, figure in timing.other_times.items())
+
+
+def _check_figure(figure: Figure, path: str) -> None:
+    for name in ("estimate", "low", "high"):
+        value = getattr(figure, name)
+        if value is not None:
+            _between(value, LEAST_S, MOST_S, f"{path}.{name}")
+    for i, sample in enumerate(figure.samples or ()):
+        _between(sample, LEAST_S, MOST_S, f"{path}.samples[{i}]")
+    if figure.blocks is None:
+        return
+    for i, block in enumerate(figure.blocks):
+        if block.size < 1:
+            raise DocumentError(f"a block of {block.size} samples cannot be", path=f"{path}.blocks[{i}].size")
+        _between(block.started_s, -MAX_RATE, MAX_RATE, f"{path}.blocks[{i}].started_s")
+        if block.clock_hz is not None:
+            _between(block.clock_hz, 0.0, MAX_RATE, f"{path}.blocks[{i}].clock_hz")
+    held, given = sum(b.size for b in figure.blocks), len(figure.samples or ())
+    if held != given:
+        raise DocumentError(f"its blocks hold {held} samples, there are {given}", path=f"{path}.blocks")
+
+
+def _between(value: float, low: float, high: float, path: str) -> None:
+    if not (math.isfinite(value) and low <= value <= high):
+        raise DocumentError(f"{value:.6g} is outside {low:g} to {high:g}", path=path)

@@ -1,0 +1,127 @@
+"""The History page, run by AppTest from the real entry script over a real store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+import sample_runs as samples
+from streamlit.testing.v1 import AppTest
+
+import kernelviz
+import kernelviz.bench
+from kernelviz.bench import Bench
+from kernelviz.core.errors import UnknownRun
+from kernelviz.core.run import Run
+from kernelviz.formats import encode
+from kernelviz.store import Store
+from kernelviz.ui.site import pages_folder
+
+MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    made = Bench(Store.open(tmp_path), (samples.CPU,))
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
+    yield made
+    made.close()
+
+
+def kept(bench: Bench, number: int, **changes: object) -> str:
+    run: Run = msgspec.structs.replace(
+        samples.run(id=f"r{number:03d}", title=f"number {number}", shares={"torch_eager": 0.5}),
+        created_at=f"2026-11-20T{number // 60:02d}:{number % 60:02d}:00+00:00",
+        **changes,
+    )
+    return bench.history.take_in(encode(run))
+
+
+def opened(**params: str) -> AppTest:
+    test = AppTest.from_file(MAIN, default_timeout=30)
+    test.run()
+    test.switch_page(str(pages_folder() / "history.py"))
+    test.query_params.update(params)
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test: AppTest) -> str:
+    kinds = ("markdown", "caption", "warning", "error", "info", "text")
+    return "\n".join(str(e.value) for kind in kinds for e in getattr(test, kind))
+
+
+def test_an_empty_history_says_what_to_do(bench: Bench) -> None:
+    assert "No run is kept here yet" in words(opened())
+
+
+def test_runs_are_listed_searched_and_paged(bench: Bench) -> None:
+    for number in range(45):
+        kept(bench, number)
+    test = opened()
+    assert "45 runs" in words(test)
+    assert len([b for b in test.button if b.label == "Manage"]) == 20
+    found = opened(q="number r007")
+    assert "1 run matching" in words(found)
+    assert found.text_input(key="q").value == "number r007"
+    assert "No run matches" in words(opened(q="nothing like it"))
+
+
+def test_title_and_note_are_saved(bench: Bench) -> None:
+    run_id = kept(bench, 1)
+    test = opened(run=run_id)
+    test.text_input(key=f"title_{run_id}").set_value("after the tile change")
+    test.text_area(key=f"note_{run_id}").set_value("**not bold** <b>x</b>")
+    next(b for b in test.button if b.label == "Save").click().run()
+    assert not test.exception
+    found = bench.history.summary(run_id)
+    assert (found.title, found.note) == ("after the tile change", "**not bold** <b>x</b>")
+
+
+def test_deleting_asks_and_can_be_undone(bench: Bench) -> None:
+    run_id = kept(bench, 1)
+    test = opened(run=run_id)
+    test.button(key=f"delete_{run_id}").click().run()
+    assert bench.history.count() == 1
+    test.button(key="confirm_delete_no").click().run()
+    test.button(key=f"delete_{run_id}").click().run()
+    test.button(key="confirm_delete_yes").click().run()
+    assert bench.history.count() == 0
+    assert "Deleted **number 1**" in words(test)
+    test.button(key="undo").click().run()
+    assert bench.history.count() == 1
+    assert "Deleted **" not in words(test)
+
+
+def test_a_deleted_run_is_restored_from_the_list_and_from_its_link(bench: Bench) -> None:
+    run_id = kept(bench, 1)
+    bench.history.delete(run_id)
+    test = opened()
+    test.button(key=f"restore_{run_id}").click().run()
+    assert bench.history.count() == 1
+    bench.history.delete(run_id)
+    linked = AppTest.from_file(MAIN, default_timeout=30)
+    linked.query_params["run"] = run_id
+    linked.run()
+    assert "This run was deleted" in "\n".join(s.value for s in linked.subheader)
+    linked.button(key="restore").click().run()
+    assert not linked.exception
+    assert len(linked.metric) == 4
+
+
+def test_a_run_of_another_device_is_not_resumed_here(bench: Bench) -> None:
+    run_id = kept(bench, 1, status="interrupted")
+    test = opened(run=run_id)
+    test.button(key=f"resume_{run_id}").click().run()
+    assert "no device 'cuda:0'" in words(test).replace("\\", "")
+    assert bench.load(run_id).status == "interrupted"
+
+
+def test_an_unknown_run_stays_unknown(bench: Bench) -> None:
+    assert "This run is not here" not in words(opened(run="nope"))
+    with pytest.raises(UnknownRun):
+        bench.load("nope")
