@@ -220,7 +220,7 @@ class CudaTimer:
                 Taken(
                     [i.span_s for i in mine],
                     [i.busy_s for i in mine],
-                    mine[0].flush_end_ns * 1e-9,
+                    mine[0].flush_end_ns / 1e9,
                     _clock_hz(counted[row], mine[-1].marker_end_ns - mine[0].flush_end_ns),
                 )
             )
@@ -243,7 +243,7 @@ class CudaTimer:
                 self.instruments.flush()
 
         work()
-        return min((r.end_ns - r.start_ns) * 1e-9 for r in self.tracer.trace(work))
+        return min((r.end_ns - r.start_ns) / 1e9 for r in self.tracer.trace(work))
 
     def _traced(self, work: Callable[[], object], expected: int) -> list[Iteration]:
         for attempt in range(TRIES):
@@ -262,7 +262,7 @@ def _clock_hz(cycles: Sequence[Sequence[int]], elapsed_ns: int) -> float | None:
     counts = [b - a for a, b in zip(cycles[0], cycles[1], strict=True) if a >= 0 and b > a]
     if not counts or elapsed_ns <= 0:
         return None
-    return median(counts) / (elapsed_ns * 1e-9)
+    return median(counts) / (elapsed_ns / 1e9)
 
 
 def _kernels(found: Sequence[Iteration]) -> tuple[Kernel, ...]:
@@ -272,7 +272,7 @@ def _kernels(found: Sequence[Iteration]) -> tuple[Kernel, ...]:
     return tuple(
         Kernel(
             name=demangled(record.name),
-            duration_s=median((i.calls[k].end_ns - i.calls[k].start_ns) * 1e-9 for i in same),
+            duration_s=median((i.calls[k].end_ns - i.calls[k].start_ns) / 1e9 for i in same),
             grid=record.grid,
             block=record.block,
             registers_per_thread=record.registers,

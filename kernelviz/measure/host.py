@@ -104,7 +104,7 @@ class HostTimer:
         outputs = timed.launch()
         end = time.perf_counter_ns()
         timed.outputs = as_tuple(outputs)
-        return (end - start) * 1e-9, (end - begun) * 1e-9
+        return (end - start) / 1e9, (end - begun) / 1e9
 
 
 def poison(tensor: Tensor) -> None:

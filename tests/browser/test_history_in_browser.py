@@ -1,0 +1,140 @@
+"""The History page in a Chromium over real servers: a run goes from one to another, is deleted and comes back, is resumed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+from servers import ROOT, served
+
+from kernelviz.formats import shipped
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+
+
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A second installation, with no run of its own."""
+    with served(ROOT / "app.py", tmp_path_factory.mktemp("elsewhere")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def document(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run measured by the first installation and downloaded from its History page."""
+    page = browser.new_context().new_page()
+    page.goto(f"{real}/?op=add&variants=torch_eager&dtype=fp32&n=4096,8192&budget=0.1")
+    page.locator(".st-key-run").get_by_role("button", name="Run").click()
+    page.wait_for_url("**run=**")
+    expect(page.locator(".st-key-tiles")).to_be_visible(timeout=120_000)
+    expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=120_000)
+    run_id = page.url.split("run=")[1].split("&")[0]
+    page.goto(f"{real}/history?run={run_id}")
+    with page.expect_download() as download:
+        page.locator(f".st-key-download_{run_id}").get_by_role("button").click()
+    target = tmp_path_factory.mktemp("document") / "run.json"
+    download.value.save_as(target)
+    assert json.loads(target.read_text())["id"] == run_id
+    page.context.close()
+    return target
+
+
+def cells(page: Page) -> str:
+    """Every cell of the table, as a screen reader has it."""
+    frame = page.get_by_test_id("stDataFrame").first
+    frame.scroll_into_view_if_needed()  # drawn when it is seen
+    grid = frame.locator("table[role=grid]")
+    expect(grid).to_have_count(1)
+    return str(grid.evaluate("t => [...t.rows].map(r => [...r.cells].map(c => c.textContent).join('|')).join('\\n')"))
+
+
+def upload(page: Page, url: str, file: Path) -> None:
+    page.goto(f"{url}/history")
+    page.locator(".st-key-upload_popover").get_by_role("button", name="Upload").first.click()
+    page.locator("input[type=file]").set_input_files(file)
+
+
+def test_an_uploaded_document_shows_the_table_that_was_measured(
+    real: str, elsewhere: str, document: Path, page: Page
+) -> None:
+    run_id = json.loads(document.read_text())["id"]
+    page.goto(f"{real}/?run={run_id}")
+    measured = cells(page)
+    assert measured.count("\ntorch eager|") == 2
+    upload(page, elsewhere, document)
+    page.get_by_role("link", name="Open it").click()
+    expect(page.locator(".st-key-tiles")).to_be_visible()
+    assert cells(page) == measured
+
+
+def test_a_damaged_document_is_refused_with_the_field(
+    elsewhere: str, document: Path, page: Page, tmp_path: Path
+) -> None:
+    broken = json.loads(document.read_text())
+    broken["results"][0]["outcome"]["device_cold_s"]["estimate"] = "fast"
+    target = tmp_path / "broken.json"
+    target.write_text(json.dumps(broken))
+    upload(page, elsewhere, target)
+    refusal = page.get_by_test_id("stAlert")
+    expect(refusal).to_contain_text("broken.json was not taken in")
+    expect(refusal).to_contain_text("$.results[0].outcome.device_cold_s.estimate")
+
+
+def test_a_run_is_deleted_and_comes_back(elsewhere: str, document: Path, page: Page) -> None:
+    copy = json.loads(document.read_text()) | {"id": "to-delete", "title": "to be deleted"}
+    target = document.with_name("copy.json")
+    target.write_text(json.dumps(copy))
+    upload(page, elsewhere, target)
+    expect(page.get_by_role("link", name="Open it")).to_be_visible()
+    page.goto(f"{elsewhere}/history?q=to-delete&run=to-delete")
+    page.locator(".st-key-delete_to-delete").get_by_role("button").click()
+    page.locator(".st-key-confirm_delete_yes").get_by_role("button").click()
+    expect(page.locator(".st-key-undo_bar")).to_contain_text("to be deleted")
+    expect(page.locator(".st-key-run_to-delete")).to_have_count(0)
+    page.locator(".st-key-undo").get_by_role("button").click()
+    expect(page.locator(".st-key-run_to-delete")).to_be_visible()
+
+
+def test_an_interrupted_run_is_resumed(elsewhere: str, document: Path, page: Page) -> None:
+    half = json.loads(document.read_text()) | {"id": "half", "title": "half", "status": "interrupted"}
+    half["results"] = half["results"][:1]
+    target = document.with_name("half.json")
+    target.write_text(json.dumps(half))
+    upload(page, elsewhere, target)
+    expect(page.get_by_role("link", name="Open it")).to_be_visible()
+    page.goto(f"{elsewhere}/history?q=half&run=half")
+    expect(page.locator(".st-key-run_half")).to_contain_text("1 of 2 cases")
+    page.locator(".st-key-resume_half").get_by_role("button").click()
+    expect(page.locator(".st-key-tiles")).to_be_visible(timeout=120_000)
+    expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=120_000)
+    assert cells(page).count("\ntorch eager|") == 2
+    page.goto(f"{elsewhere}/history?q=half")
+    expect(page.locator(".st-key-run_half")).to_contain_text("finished")
+
+
+def test_a_shipped_run_opens_from_the_first_page_with_no_device(elsewhere: str, page: Page) -> None:
+    page.goto(elsewhere)
+    links = page.locator(".st-key-shipped_runs").get_by_role("link")
+    expect(links).to_have_count(len(shipped.names()))
+    links.filter(has_text="softmax").click()
+    expect(page.locator(".st-key-tiles")).to_be_visible()
+    expect(page.locator(".st-key-strip")).to_contain_text("NVIDIA H200")
+    expect(page.locator(".st-key-by_size .js-plotly-plot")).to_be_visible()
+
+
+def test_share_warns_that_a_loopback_address_opens_here_only(elsewhere: str, page: Page) -> None:
+    page.goto(f"{elsewhere}/?run={shipped.names()[0]}")
+    page.locator(".st-key-share_popover").get_by_role("button").first.click()
+    expect(page.get_by_text("opens on this machine only")).to_be_visible()
+    expect(page.get_by_test_id("stCode")).to_contain_text(f"{elsewhere}/?run={shipped.names()[0]}")
+
+
+def test_a_phone_has_no_horizontal_scroll(elsewhere: str, document: Path, page: Page) -> None:
+    upload(page, elsewhere, document)
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.goto(f"{elsewhere}/history")
+    expect(page.locator(".st-key-shipped")).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
