@@ -15,9 +15,9 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.cli import console, running, tables
 from kernelviz.cli.progress import Reporter
-from kernelviz.core.errors import BadField, KernelvizError
+from kernelviz.core.errors import BadField, KernelvizError, UnknownName
 from kernelviz.core.run import Roof, Run
-from kernelviz.formats import MAX_BYTES, decode, encode
+from kernelviz.formats import MAX_BYTES, decode, exports
 
 app = typer.Typer(help="List, show, name, delete, restore and resume the runs kept on this machine.")
 
@@ -134,13 +134,14 @@ def take_in(files: Annotated[list[Path], typer.Argument(metavar="FILE…", help=
 def give_out(
     run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="id of a run, or a document")],
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="default: stdout")] = None,
-    to: Annotated[str, typer.Option("--to", metavar="json", help="format")] = "json",
+    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="json: the native document")] = "json",
 ) -> None:
     """Write a run as a file."""
-    if to != "json":
-        raise BadField("--to", to, "this version writes json, the native document")
-    bench = use_cases.current()
-    data = bench.history.document(run) if not Path(run).is_file() else _encoded(Path(run))
+    known = exports()
+    if to not in known:
+        raise UnknownName("format", to, known)
+    found = decode(_read(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
+    data = known[to].encode(found)
     if out is None:
         sys.stdout.write(data.decode() + "\n")
         return
@@ -148,10 +149,6 @@ def give_out(
         out.write_bytes(data)
     except OSError as error:
         raise BadField("--out", out, f"it cannot be written ({error.strerror})") from None
-
-
-def _encoded(path: Path) -> bytes:
-    return encode(decode(_read(path)))
 
 
 def _read(path: Path) -> bytes:

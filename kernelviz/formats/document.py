@@ -13,6 +13,7 @@ from kernelviz.core.errors import DocumentError
 from kernelviz.core.finite import finite_result
 from kernelviz.core.run import SCHEMA, Run
 from kernelviz.formats.check import check
+from kernelviz.formats.export import Export
 
 MAX_BYTES = 20 * 2**20
 """Larger documents are not read. A run of 1,000 cases with 200 samples each has about 5 MB."""
@@ -97,3 +98,6 @@ def _required(run: Run) -> Iterator[tuple[str, float]]:
     """The numbers that are no quantities measured: null is no value for them."""
     for name in ("budget_s", "half_width", "ratio_half_width"):
         yield f"$.method.{name}", getattr(run.method, name)
+
+
+EXPORT = Export(name="json", suffix=".json", media_type="application/json", encode=encode)

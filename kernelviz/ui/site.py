@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 _PACKAGE = Path(kernelviz.__file__).parent
 
-Name = Literal["bench", "history"]
-_TITLES: dict[Name, tuple[str, str]] = {
+_PAGES = {
     "bench": ("Bench", ":material/speed:"),
     "history": ("History", ":material/history:"),
 }
+"""By file name: title and icon, in the order of the navigation."""
 
 
 def pages_folder() -> Path:
@@ -27,12 +27,12 @@ def pages_folder() -> Path:
     return installed if installed.is_dir() else _PACKAGE.parent / "pages"
 
 
-def page(name: Name) -> StreamlitPage:
+def page(name: str) -> StreamlitPage:
     """A page, to link or to go to."""
-    title, icon = _TITLES[name]
+    title, icon = _PAGES[name]
     return st.Page(pages_folder() / f"{name}.py", title=title, icon=icon, default=name == "bench")
 
 
 def pages() -> list[StreamlitPage]:
     """All pages in the order of the navigation."""
-    return [page(name) for name in _TITLES]
+    return [page(name) for name in _PAGES]

@@ -27,7 +27,10 @@ PACKAGES = ("torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc"
 LATE_SIZES = 3
 """A variant that takes seconds to compile is tested at this many sizes of either kind."""
 
-CASES = [(op, v, dtype, compute) for op, v in variants() for dtype, compute in precisions(op, v)]
+# What runs on the processor only is checked by every test run.
+CASES = [
+    (op, v, dtype, compute) for op, v in variants() if "cpu" not in v.needs for dtype, compute in precisions(op, v)
+]
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,18 @@
+"""What a format that runs can be written in says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from kernelviz.core.run import Run
+
+
+@dataclass(frozen=True, kw_only=True)
+class Export:
+    """A way to write a run. `encode` gives the bytes of the whole file; `suffix` is the file's ending, with its dot."""
+
+    name: str
+    suffix: str
+    media_type: str
+    encode: Callable[[Run], bytes]
