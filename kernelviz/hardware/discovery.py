@@ -10,7 +10,15 @@ from typing import Any
 from kernelviz.core.run import Device
 from kernelviz.hardware import nvml
 from kernelviz.hardware.cpu import cpu
-from kernelviz.hardware.toolchain import TorchBuild, no_c_compiler, no_cxx_compiler, no_nvrtc, no_triton, torch_build
+from kernelviz.hardware.toolchain import (
+    TorchBuild,
+    no_c_compiler,
+    no_cxx_compiler,
+    no_nvrtc,
+    no_python_headers,
+    no_triton,
+    torch_build,
+)
 
 # CUDA C++ Programming Guide, "Compute Capabilities": FP32 cores of one multiprocessor.
 _CORES_A_MULTIPROCESSOR = {(7, 0): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 7): 128, (8, 9): 128, (9, 0): 128}
@@ -72,12 +80,14 @@ def _missing(need: str, device: Device) -> str | None:
     match need:
         case "cuda":
             return None if on_gpu else _no_gpu()
+        case "cpu":
+            return "runs on the processor only: choose cpu as the device" if on_gpu else None
         case "triton":
             return no_triton() or (no_c_compiler("Triton builds its launcher with it") if on_gpu else None)
         case "nvrtc":
             return no_nvrtc()
         case "cxx":
-            return no_cxx_compiler("c++", "it builds a C++ extension")
+            return no_cxx_compiler("c++", "it builds a C++ extension") or no_python_headers("a C++ extension")
         case "inductor" if on_gpu:
             return _missing("triton", device)
         case "inductor":

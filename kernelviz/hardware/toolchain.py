@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,6 +91,14 @@ def no_cxx_compiler(default: str, why: str) -> str | None:
     if shutil.which(chosen):
         return None
     return f"needs a C++ compiler ({chosen}): {why}; install one, for example with apt install g++"
+
+
+def no_python_headers(what: str) -> str | None:
+    """Python.h of this very Python, which a Linux distribution packs apart."""
+    folder = Path(sysconfig.get_paths()["include"])
+    if (folder / "Python.h").is_file():
+        return None
+    return f"needs Python's headers ({folder / 'Python.h'}): {what} includes them; apt install python3-dev brings them"
 
 
 def _command(text: str) -> str:

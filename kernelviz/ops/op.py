@@ -22,10 +22,10 @@ Tensors: TypeAlias = "tuple[Tensor, ...]"
 Launch: TypeAlias = "Callable[[], Tensor | Tensors]"
 """A bound call: runs the op once on the tensors it was bound to and returns its output (or outputs, in order)."""
 
-Backend = Literal["torch", "inductor", "triton", "cuda", "library"]
-Need = Literal["cuda", "triton", "nvrtc", "cxx", "inductor"]
-"""What a variant needs: an NVIDIA GPU, the triton package, NVRTC with its headers, a C++ compiler, torch.compile's backend
-(triton and a C compiler on a GPU, a C++ compiler on a CPU)."""
+Backend = Literal["torch", "inductor", "triton", "cuda", "cpp", "library"]
+Need = Literal["cuda", "cpu", "triton", "nvrtc", "cxx", "inductor"]
+"""What a variant needs: an NVIDIA GPU, the processor, the triton package, NVRTC with its headers, a C++ compiler with Python's
+headers, torch.compile's backend (triton and a C compiler on a GPU, a C++ compiler on a CPU)."""
 
 
 TARGETS = ("sm_80", "sm_90", "sm_100")

@@ -1,0 +1,59 @@
+// CUDA C++ kernels of `copy`. ELEMENT is float, __half or __nv_bfloat16; none of them is converted, so bits stay as they are.
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+// 1. One element a thread: neighbouring threads take neighbouring elements, so a warp's 32 loads become whole lines.
+extern "C" __global__ void __launch_bounds__(256) copy_scalar(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        out[i] = x[i];
+    }
+}
+
+constexpr int WIDTH = 16 / sizeof(ELEMENT);
+
+// The elements behind the last whole 16-byte word, by the first threads of the grid.
+__device__ __forceinline__ void copy_tail(const ELEMENT* x, ELEMENT* out, long long n) {
+    const long long i = n / WIDTH * WIDTH + (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) {
+        out[i] = x[i];
+    }
+}
+
+// 2. 16 bytes a thread. Pointers are 16-byte aligned (the bind checks).
+extern "C" __global__ void __launch_bounds__(256) copy_vec16(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
+    const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n / WIDTH) {
+        reinterpret_cast<uint4*>(out)[i] = reinterpret_cast<const uint4*>(x)[i];
+    }
+    copy_tail(x, out, n);
+}
+
+// 3. Four 16-byte words a thread, all loaded before the first is stored. A block takes 4 x 512 words that lie together, so
+// that DRAM pages are opened once; loads and stores are streaming, because nothing is read twice.
+extern "C" __global__ void __launch_bounds__(512) copy_vec16_unrolled(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
+    constexpr int WORDS = 4;
+    const long long vectors = n / WIDTH;
+    const long long first = (long long)blockIdx.x * (blockDim.x * WORDS) + threadIdx.x;
+    const uint4* from = reinterpret_cast<const uint4*>(x);
+    uint4* to = reinterpret_cast<uint4*>(out);
+    uint4 words[WORDS];
+#pragma unroll
+    for (int k = 0; k < WORDS; ++k) {
+        const long long i = first + (long long)k * blockDim.x;
+        if (i < vectors) {
+            words[k] = __ldcs(from + i);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < WORDS; ++k) {
+        const long long i = first + (long long)k * blockDim.x;
+        if (i < vectors) {
+            __stcs(to + i, words[k]);
+        }
+    }
+    copy_tail(x, out, n);
+}
