@@ -20,6 +20,7 @@ from kernelviz.core.problem import Case, Method, Plan
 from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
 from kernelviz.core.sizes import expand
+from kernelviz.hardware.notices import Notice, unusable
 from kernelviz.ops import Op, catalogue, op_named
 from kernelviz.store import Store
 
@@ -66,7 +67,8 @@ class RehearsedBench(Bench):
         self._devices = devices
         self.case_s, self.compile_s = case_s, compile_s
         self._faults = dict(faults or {})
-        self.history = History(Store(f"sqlite:///{tempfile.mkdtemp()}/runs.db"))
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        self.history = History(Store(f"sqlite:///{self._folder.name}/runs.db"))
         self._roofs = roofs
         self._entries: dict[str, _Entry] = {}
         for document in stored:
@@ -251,6 +253,10 @@ class RehearsedBench(Bench):
         if self.device(device_id).kind == "cpu":
             return Conditions(threads=2)
         return Conditions(sm_clock_hz=1.98e9, power_w=131.0, temperature_c=37.0, other_processes=0)
+
+    def notices(self, device_id: str) -> tuple[Notice, ...]:
+        found = unusable(self.device(device_id))
+        return (found,) if found else ()
 
     def health(self) -> dict[str, object]:
         return {"status": "ok", "devices": {d.id: {"state": "idle"} for d in self._devices}}

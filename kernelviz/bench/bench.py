@@ -23,6 +23,7 @@ from kernelviz.core.problem import Method, Plan
 from kernelviz.core.result import Conditions, Failure
 from kernelviz.core.run import Device, Environment, Roof, Run
 from kernelviz.hardware.discovery import discover
+from kernelviz.hardware.notices import Notice, notices
 from kernelviz.hardware.telemetry import conditions
 from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
@@ -31,6 +32,7 @@ from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION
 
 _CONDITIONS_S = 0.5
+_NOTICES_S = 5.0
 
 
 class Bench:
@@ -50,6 +52,7 @@ class Bench:
         self._store, self._devices, self._choice = store, devices, choice or Choice()
         self.history = History(store)
         self._runner = Runner(store, self._choice, session=session, limits=limits, lock_directory=lock_directory)
+        self._notices: dict[str, tuple[float, tuple[Notice, ...]]] = {}
         self._conditions: dict[str, tuple[float, Conditions]] = {}
 
     @property
@@ -241,6 +244,16 @@ class Bench:
         now_s = time.monotonic()
         if known is None or (not working and now_s - known[0] > _CONDITIONS_S):
             known = self._conditions[device_id] = (now_s, conditions(device))
+        return known[1]
+
+    def notices(self, device_id: str) -> tuple[Notice, ...]:
+        """What of this machine hampers measuring on that device, each with its remedy. Read at most once in 5 s."""
+        device = self.device(device_id)
+        known = self._notices.get(device_id)
+        now_s = time.monotonic()
+        if known is None or now_s - known[0] > _NOTICES_S:
+            tracer = self._store.last_tracer(device.uuid)
+            known = self._notices[device_id] = (now_s, notices(device, tracer, self._store.folder))
         return known[1]
 
     def health(self) -> dict[str, object]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 
 import msgspec
 from rich.table import Table
+from rich.text import Text
 from sqlalchemy.engine import make_url
 
 from kernelviz.bench import Bench
@@ -38,6 +40,8 @@ def show(bench: Bench, device_id: str | None, *, calibrate: bool, as_json: bool)
     for found in shown:
         out.print(f"{found.id}: {found.name}", style="bold")
         console.show(_facts(bench, found))
+        for notice in bench.notices(found.id):
+            console.show(Text(f"  ! {notice.sentence}; {notice.remedy}", style="yellow"))
     if not any(d.kind == "cuda" for d in bench.devices()):
         out.print(f"No GPU: {gpu_problem()}.")
     out.print(f"Runs and roofs are kept in {database()}")
@@ -86,8 +90,6 @@ def _lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
         ]
     else:
         lines.append(("threads", str(device.threads or "unknown")))
-    if not device.usable:
-        lines.append(("cannot be used", device.reason))
     if now.sm_clock_hz is not None:
         lines.append(("clock now", units.clock(now.sm_clock_hz)))
     if now.power_w is not None:
@@ -109,6 +111,7 @@ def _described(bench: Bench, device: Device) -> dict[str, object]:
     sheet = datasheet(device.name)
     return described | {
         "roofs": msgspec.to_builtins(bench.roofs(device.id)),
+        "notices": [asdict(n) for n in bench.notices(device.id)],
         "conditions": msgspec.to_builtins(bench.conditions(device.id)),
         "data_sheet": None if sheet is None else _sheet(sheet),
     }

@@ -84,6 +84,8 @@ def _document_error(error: Exception) -> DocumentError:
     found = re.fullmatch(r"(.*?) - at `(.*)`", text, re.DOTALL)
     if found:
         return DocumentError(found.group(1), path=found.group(2))
+    if isinstance(error, msgspec.ValidationError):  # of the outermost object, which has no path
+        return DocumentError(f"it is no whole document: {text}")
     return DocumentError(f"it cannot be read as JSON ({text})")
 
 

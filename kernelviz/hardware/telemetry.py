@@ -27,10 +27,10 @@ EVENT_REASONS = {
 }
 
 
-def conditions(device: Device, own_pids: Collection[int] | None = None) -> Conditions:
+def conditions(device: Device, own: Collection[int] | None = None) -> Conditions:
     """What the device reports now; what it does not report is None. Never raises, takes about a millisecond.
 
-    `own_pids`: processes that do not count as others; by default this one and its descendants.
+    `own`: processes that do not count as others; by default this one and its descendants.
     """
     read_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
     if device.kind == "cpu":
@@ -48,7 +48,7 @@ def conditions(device: Device, own_pids: Collection[int] | None = None) -> Condi
         power_w=_power_w(library, handle),
         temperature_c=None if temperature is None else float(temperature),
         event_reasons=event_reasons(_reason_bits(library, handle)),
-        other_processes=_others(library, handle, _own() if own_pids is None else own_pids),
+        other_processes=_others(library, handle, own_pids() if own is None else own),
         read_at=read_at,
     )
 
@@ -93,7 +93,8 @@ def other_processes(listed: Collection[int], own: Collection[int]) -> int | None
     return len(set(listed) - set(own)) if set(listed) & set(own) else None
 
 
-def _own() -> set[int]:
+def own_pids() -> set[int]:
+    """This process and its descendants."""
     try:
         return {os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))}
     except psutil.Error:

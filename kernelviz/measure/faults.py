@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import torch
 
 from kernelviz.core.errors import DeviceError, DoesNotFit, KernelvizError, UsageError
@@ -40,10 +42,22 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error).lower()
 
 
+def disk_full(error: BaseException) -> bool:
+    """A compiler or a cache found no space left."""
+    full = (errno.ENOSPC, errno.EDQUOT)
+    return any(
+        (isinstance(e, OSError) and e.errno in full) or "no space left on device" in str(e).lower()
+        for e in _chain(error)
+    )
+
+
 def failure(error: Exception, *, calling: bool) -> Failure:
     """The Failure that an exception of a variant means. `calling`: it was raised by the call, not by the bind."""
     if isinstance(error, DoesNotFit):
         return Failure(stage="out_of_memory", message=str(error))
+    if disk_full(error):
+        remedy = "free some space, or set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR to folders on another disk"
+        return Failure(stage="compile", message=f"the disk is full ({one_line(error, 300)}); {remedy}")
     if out_of_memory(error):
         return Failure(stage="out_of_memory", message=one_line(error))
     if isinstance(error, WrongOutput):

@@ -43,7 +43,7 @@ def compile_cubin(source: Path, arch: str, defines: Mapping[str, str] | None = N
     macros = dict(defines or {})
     version = ".".join(str(n) for n in nvrtc.nvrtcVersion()[1:])
     key = hashlib.sha256(repr((code, arch, sorted(macros.items()), version, _STANDARD)).encode()).hexdigest()
-    cached = _cache() / f"{source.stem}-{arch}-{key[:32]}.cubin"
+    cached = cache_folder() / f"{source.stem}-{arch}-{key[:32]}.cubin"
     if cached.is_file():
         return cached.read_bytes()
     options = ProgramOptions(
@@ -108,7 +108,8 @@ def _config(blocks: int | tuple[int, ...], threads: int | tuple[int, ...]) -> An
     return LaunchConfig(grid=blocks, block=threads)
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Where cubins are kept: KERNELVIZ_CACHE, else the folder of the user's caches."""
     return Path(os.environ.get("KERNELVIZ_CACHE") or platformdirs.user_cache_dir("kernelviz")) / "cubin"
 
 

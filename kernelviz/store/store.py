@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import platformdirs
-from sqlalchemy import ColumnElement, Row, case, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Row, case, delete, func, insert, make_url, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
@@ -247,6 +247,22 @@ class Store:
         with self._database.read() as connection:
             found = connection.execute(newer.order_by(results.c.revision)).all()
         return [(row.revision, msgspec.json.decode(row.body, type=Result)) for row in found]
+
+    @property
+    def folder(self) -> Path | None:
+        """Where the database's file is; None when it is none."""
+        name = make_url(self.url).database
+        return Path(name).parent if self.url.startswith("sqlite") and name else None
+
+    def last_tracer(self, device_uuid: str) -> str | None:
+        """The tracer's line of the newest run on that device which has one."""
+        newest = select(runs.c.header).where(runs.c.device_uuid == device_uuid).order_by(runs.c.created_at.desc())
+        with self._database.read() as connection:
+            for body in connection.scalars(newest.limit(5)):
+                tracer = msgspec.json.decode(body, type=_Header).environment.tracer
+                if tracer is not None:
+                    return tracer
+        return None
 
     def roofs(self, device_uuid: str) -> tuple[Roof, ...]:
         """The newest roof of each name and precision, in the order in which they were first measured."""

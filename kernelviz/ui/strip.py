@@ -40,8 +40,9 @@ def strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof]) 
         can = local is not None and local.usable and not roofs and _calibrating(bench) is None
         if can and local is not None:
             _calibrate_button(bench, local)
-    if local is not None and not local.usable:
-        st.warning(plain(local.reason), icon=":material/warning:")
+    if local is not None:
+        for notice in bench.notices(local.id):
+            st.warning(f"{plain(notice.sentence)}. **{plain(notice.remedy)}**", icon=":material/warning:")
     _calibration(bench)
 
 

@@ -15,6 +15,7 @@ from kernelviz.cli import main
 from kernelviz.core.events import DeviceBusy, Event, RunEnded
 from kernelviz.core.result import Failure, Stage
 from kernelviz.formats import document
+from kernelviz.hardware.notices import Notice
 
 BOTH = (samples.H200, samples.CPU)
 Install = Callable[..., rehearsed.RehearsedBench]
@@ -245,3 +246,53 @@ def test_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(Store, "open", lambda: Elsewhere())
     assert devices.database() == "postgresql://ada:***@db/kernelviz"
+
+
+class Hampered(rehearsed.RehearsedBench):
+    """A machine that is found wanting."""
+
+    def notices(self, device_id: str) -> tuple[Notice, ...]:
+        return (Notice("mig", "the GPU is divided (MIG)", "calibrate in this slice"),)
+
+
+def test_what_hampers_a_device_is_said_with_its_remedy(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    install(Hampered(BOTH))
+    assert main(["device", "--device", "cuda:0"]) == 0
+    assert "! the GPU is divided (MIG); calibrate in this slice" in capsys.readouterr().out
+    assert main(["device", "--device", "cuda:0", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["devices"][0]["notices"][0]["subject"] == "mig"
+
+
+def test_runs_are_listed_named_deleted_and_carried(
+    install: Install, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    bench = install()
+    source = tmp_path / "run.json"
+    source.write_bytes(document.encode(samples.run(id="r1", title="before", shares={"torch_eager": 0.5})))
+    assert main(["import", str(source)]) == 0
+    assert capsys.readouterr().out == "r1\n"
+    assert main(["runs", "rename", "r1", "after"]) == 0
+    assert main(["runs", "note", "r1", "why"]) == 0
+    assert main(["runs", "--search", "after", "--json"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["id"], found["title"], found["note"], found["done"]) == ("r1", "after", "why", 6)
+    assert main(["runs", "delete", "r1", "--yes"]) == 0
+    assert bench.history.count() == 0
+    assert main(["runs", "restore", "r1"]) == 0
+    target = tmp_path / "copy.json"
+    assert main(["export", str(source), "-o", str(target)]) == 0
+    assert target.read_bytes() == source.read_bytes()
+
+
+def test_a_damaged_document_is_refused_and_the_others_are_taken_in(
+    install: Install, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    bench = install()
+    (tmp_path / "good.json").write_bytes(document.encode(samples.run(id="good")))
+    (tmp_path / "bad.json").write_text('{"schema": "kernelviz/1"}')
+    assert main(["import", str(tmp_path / "bad.json"), str(tmp_path / "good.json")]) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "good\n"
+    assert "bad.json: it is no whole document: Object missing required field `id`" in printed.err
+    assert main(["import", str(tmp_path / "none.json")]) == 2
+    assert bench.history.count() == 1

@@ -162,7 +162,7 @@ def test_an_unusable_gpu_answers_with_its_own_reason() -> None:
 
 
 def test_conditions_hold_what_the_driver_says_and_nothing_else(driver: None) -> None:
-    seen = telemetry.conditions(H200, own_pids={1})
+    seen = telemetry.conditions(H200, own={1})
     assert (seen.sm_clock_hz, seen.memory_clock_hz, seen.power_w) == (1.98e9, 3.201e9, 123.4)
     assert seen.temperature_c is None, "a sensor that is not there is unknown, not zero"
     assert seen.event_reasons == ("power cap",)

@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 import kernelviz
 import kernelviz.bench
 from kernelviz.core.events import RunEnded
+from kernelviz.hardware.notices import Notice
 
 MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
 Open = Callable[..., AppTest]
@@ -257,3 +258,16 @@ def test_two_browsers_do_not_share_a_form(page: Open) -> None:
     tests[0].selectbox(key="op").set_value("matmul").run()
     tests[1].run()
     assert tests[1].selectbox(key="op").value == "rmsnorm"
+
+
+class Hampered(RehearsedBench):
+    """A machine that is found wanting."""
+
+    def notices(self, device_id: str) -> tuple[Notice, ...]:
+        return (Notice("disk", "the disk of /cache has 5 MiB left", "set TRITON_CACHE_DIR"),)
+
+
+def test_what_hampers_the_device_is_said_with_its_remedy(page: Open) -> None:
+    words = _words(page(Hampered()))
+    assert "the disk of /cache has 5 MiB left" in words
+    assert "TRITON\\_CACHE\\_DIR" in words
