@@ -10,10 +10,31 @@ from collections.abc import Iterator
 from kernelviz.core.problem import Problem
 from kernelviz.ops import Op, Variant, catalogue
 
+VECTORS = tuple({"n": n} for n in (1, 7, 255, 1021, 1023, 1024, 1025, 4099))
+
 ODD: dict[str, tuple[dict[str, int], ...]] = {
-    "add": tuple({"n": n} for n in (1, 7, 255, 1021, 1023, 1024, 1025, 4099)),
+    "add": VECTORS,
+    # Two blocks of the unrolled and of the persistent kernels, and a tail that is no whole 16-byte word.
+    "copy": (*VECTORS, {"n": 16389}, {"n": 32767}),
+    "scale": (*VECTORS, {"n": 16389}, {"n": 32767}),
     "rmsnorm": tuple(
         {"m": m, "n": n} for m, n in ((1, 1), (3, 7), (1, 127), (5, 128), (2, 129), (67, 33), (3, 1031), (2, 32771))
+    ),
+    # Rows in registers, in shared memory, in chunks; the last start at each place in a 16-byte word.
+    "softmax": tuple(
+        {"m": m, "n": n}
+        for m, n in (
+            (1, 1),
+            (3, 7),
+            (1, 127),
+            (5, 128),
+            (67, 33),
+            (3, 1031),
+            (2, 9001),
+            (2, 16400),
+            (2, 40000),
+            (9, 32771),
+        )
     ),
     "matmul": tuple(
         {"m": m, "n": n, "k": k}
@@ -24,6 +45,18 @@ ODD: dict[str, tuple[dict[str, int], ...]] = {
 
 LARGE: dict[str, tuple[dict[str, int], ...]] = {
     "add": ({"n": 2**26 + 3}, {"n": 2**20}),
+    "copy": ({"n": 2**26 + 3}, {"n": 2**20}, {"n": 2**31 + 13}),
+    "scale": ({"n": 2**26 + 3}, {"n": 2**20}),
+    "softmax": (
+        {"m": 4096, "n": 8192},
+        {"m": 8191, "n": 4096},
+        {"m": 1021, "n": 32768},
+        {"m": 65537, "n": 128},
+        {"m": 2049, "n": 16384},
+        {"m": 67, "n": 262144},
+        {"m": 131, "n": 65537},
+        {"m": 300, "n": 50257},
+    ),
     "rmsnorm": (
         {"m": 4096, "n": 8192},
         {"m": 8191, "n": 4096},
@@ -68,6 +101,19 @@ def problems(op: Op, variant: Variant, dtypes: tuple[str, ...] | None = None) ->
 # everything (other code: vector loads, no masks) and without.
 COMPILED: dict[str, tuple[dict[str, int], ...]] = {
     "add": ({"n": 4096}, {"n": 2**20}, {"n": 2**22 + 1}),
+    "copy": ({"n": 4096}, {"n": 2**22 + 1}),
+    "scale": ({"n": 4096}, {"n": 2**22 + 1}),
+    "softmax": (
+        {"m": 64, "n": 128},
+        {"m": 16, "n": 1024},
+        {"m": 16, "n": 8192},
+        {"m": 5, "n": 7168},
+        {"m": 3, "n": 16384},
+        {"m": 3, "n": 32768},
+        {"m": 3, "n": 32771},
+        {"m": 3, "n": 50257},
+        {"m": 2, "n": 128256},
+    ),
     "rmsnorm": (
         {"m": 64, "n": 128},
         {"m": 16, "n": 8192},

@@ -25,7 +25,7 @@ def test_importing_the_catalogue_loads_neither_torch_nor_triton() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     found, loaded = json.loads(done.stdout)
-    assert {"add", "rmsnorm", "matmul"} <= set(found)
+    assert {"add", "copy", "scale", "rmsnorm", "softmax", "matmul"} <= set(found)
     assert loaded == []
 
 
@@ -62,7 +62,7 @@ def test_cost_counts_each_input_and_output_once(op: Op) -> None:
         cost = op.cost_of(op.problem(sizes, dtype))
         assert cost.read_bytes == sum(t.size_bytes(sizes, dtype) for t in op.inputs)
         assert cost.written_bytes == sum(t.size_bytes(sizes, dtype) for t in op.outputs)
-        assert cost.work_flop > 0
+        assert cost.work_flop >= (0 if op.name == "copy" else 1)
 
 
 @pytest.mark.parametrize(("op", "chosen"), variants(), ids=lambda x: x.name)

@@ -116,9 +116,10 @@ def persistent_kernel(x_ptr, out_ptr, m, n, ROWS: tl.constexpr, BLOCK: tl.conste
 def pipelined_kernel(x_ptr, out_ptr, m, n, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     mask = columns < n
+    length = tl.full((), n, tl.int64)
     # The next two rows are on their way into shared memory: beside a long row the registers have no room for another.
     for row in tl.range(tl.program_id(0), m, tl.num_programs(0), num_stages=3):
-        start = row.to(tl.int64) * n
+        start = row * length
         x = tl.load(x_ptr + start + columns, mask=mask, other=-float("inf")).to(tl.float32)
         e = tl.exp(x - tl.max(x, axis=0))
         y = e * (1.0 / tl.sum(e, axis=0))
