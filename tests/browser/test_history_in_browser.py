@@ -47,7 +47,7 @@ def cells(page: Page) -> str:
     frame = page.get_by_test_id("stDataFrame").first
     frame.scroll_into_view_if_needed()  # drawn when it is seen
     grid = frame.locator("table[role=grid]")
-    expect(grid).to_have_count(1)
+    expect(grid).to_have_attribute("aria-rowcount", "3", timeout=60_000)  # the heading and two cases
     return str(grid.evaluate("t => [...t.rows].map(r => [...r.cells].map(c => c.textContent).join('|')).join('\\n')"))
 
 
