@@ -23,7 +23,8 @@ from kernelviz.core.problem import Method, Plan
 from kernelviz.core.result import Conditions, Failure
 from kernelviz.core.run import Device, Environment, Roof, Run
 from kernelviz.hardware.discovery import discover
-from kernelviz.hardware.notices import Notice, notices
+from kernelviz.hardware.notice import Notice
+from kernelviz.hardware.notices import notices
 from kernelviz.hardware.telemetry import conditions
 from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
@@ -247,13 +248,20 @@ class Bench:
         return known[1]
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
-        """What of this machine hampers measuring on that device, each with its remedy. Read at most once in 5 s."""
+        """What of this machine hampers measuring on that device, each with its remedy, the worst first.
+
+        Read at most once in 5 s, and never while the device measures for us: reading would disturb.
+        """
         device = self.device(device_id)
+        state = self._runner.state(device_id)
+        working = state is not None and state.state == "working"
         known = self._notices.get(device_id)
         now_s = time.monotonic()
-        if known is None or now_s - known[0] > _NOTICES_S:
+        if known is None or (not working and now_s - known[0] > _NOTICES_S):
             tracer = self._store.last_tracer(device.uuid)
-            known = self._notices[device_id] = (now_s, notices(device, tracer, self._store.folder))
+            worker = state is not None and state.state != "none"
+            found = notices(device, tracer, self._store.folder, worker=worker)
+            known = self._notices[device_id] = (now_s, found)
         return known[1]
 
     def health(self) -> dict[str, object]:

@@ -19,6 +19,8 @@ from kernelviz.hardware.datasheet import DataSheet, datasheet
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.store import Store
 
+_STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
+
 
 def show(bench: Bench, device_id: str | None, *, calibrate: bool, as_json: bool) -> None:
     """Print one device or all. Errors: UnknownName; a calibration that fails raises what the bench raises."""
@@ -41,7 +43,7 @@ def show(bench: Bench, device_id: str | None, *, calibrate: bool, as_json: bool)
         out.print(f"{found.id}: {found.name}", style="bold")
         console.show(_facts(bench, found))
         for notice in bench.notices(found.id):
-            console.show(Text(f"  ! {notice.sentence}; {notice.remedy}", style="yellow"))
+            console.show(Text(f"  ! {notice.sentence}; {notice.remedy}", style=_STYLES[notice.severity]))
     if not any(d.kind == "cuda" for d in bench.devices()):
         out.print(f"No GPU: {gpu_problem()}.")
     out.print(f"Runs and roofs are kept in {database()}")

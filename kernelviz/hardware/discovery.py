@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kernelviz.core.run import Device
-from kernelviz.hardware import nvml
+from kernelviz.hardware import nvml, slices
 from kernelviz.hardware.cpu import cpu
 from kernelviz.hardware.toolchain import (
     TorchBuild,
+    installed_versions,
     no_c_compiler,
     no_cxx_compiler,
     no_nvrtc,
@@ -55,9 +56,10 @@ def gpus() -> tuple[Device, ...]:
     uuids = {nvml.text(nvml.ask(library.nvmlDeviceGetUUID, h)): h for h in handles}
     driver = nvml.ask(library.nvmlSystemGetDriverVersion)
     version = nvml.ask(library.nvmlSystemGetCudaDriverVersion_v2)
+    divided = {uuid: found for uuid, h in uuids.items() if (found := slices.of(library, h)) is not None}
     return tuple(
         _gpu(library, number, uuid, uuids.get(uuid) or nvml.handle(uuid), driver, cuda_version(version))
-        for number, uuid in enumerate(visible(tuple(uuids), os.environ))
+        for number, uuid in enumerate(slices.enumerated(visible(tuple(uuids), os.environ), divided))
     )
 
 
@@ -83,7 +85,7 @@ def _missing(need: str, device: Device) -> str | None:
         case "cpu":
             return "runs on the processor only: choose cpu as the device" if on_gpu else None
         case "triton":
-            return no_triton() or (no_c_compiler("Triton builds its launcher with it") if on_gpu else None)
+            return no_triton() or (_no_launcher() if on_gpu else None)
         case "nvrtc":
             return no_nvrtc()
         case "cxx":
@@ -91,9 +93,15 @@ def _missing(need: str, device: Device) -> str | None:
         case "inductor" if on_gpu:
             return _missing("triton", device)
         case "inductor":
-            return no_cxx_compiler("g++", "torch.compile builds its CPU kernels with it")
+            return no_cxx_compiler("g++", "torch.compile builds its CPU kernels with it") or no_python_headers(
+                "torch.compile's CPU code"
+            )
         case _:
             return f"needs {need!r}, which this version of kernelviz does not know"
+
+
+def _no_launcher() -> str | None:
+    return no_c_compiler("Triton builds its launcher with it") or no_python_headers("Triton's launcher")
 
 
 def _no_gpu() -> str:
@@ -136,18 +144,22 @@ def cuda_version(number: int | None) -> str | None:
 
 
 def _gpu(library: Any, number: int, uuid: str, handle: Any, driver: object, driver_cuda: str | None) -> Device:
+    whole = slices.whole(library, handle)
     memory = nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
-    capability = nvml.ask(library.nvmlDeviceGetCudaComputeCapability, handle)
+    capability = nvml.ask(library.nvmlDeviceGetCudaComputeCapability, whole)
     cores = nvml.ask(library.nvmlDeviceGetNumGpuCores, handle)
     driver_text = None if driver is None else nvml.text(driver)
-    reason = unusable(driver_text, driver_cuda, capability, torch_build())
+    nvrtc = installed_versions(("nvidia-cuda-nvrtc",)).get("nvidia-cuda-nvrtc")
+    reason = unusable(driver_text, driver_cuda, capability, torch_build(), nvrtc)
+    if not reason and slices.of(library, handle) == ():
+        reason = slices.NONE_MADE
     return Device(
         id=f"cuda:{number}",
         kind="cuda",
-        name=nvml.text(nvml.ask(library.nvmlDeviceGetName, handle) or "NVIDIA GPU"),
+        name=slices.name(uuid, nvml.text(nvml.ask(library.nvmlDeviceGetName, handle) or "NVIDIA GPU")),
         uuid=uuid,
         memory_bytes=None if memory is None else int(memory.total),
-        multiprocessors=multiprocessors(cores, capability),
+        multiprocessors=slices.multiprocessors(library, handle) or multiprocessors(cores, capability),
         compute_capability=None if capability is None else (int(capability[0]), int(capability[1])),
         driver=driver_text,
         driver_cuda=driver_cuda,
@@ -167,27 +179,37 @@ def multiprocessors(cores: int | None, capability: tuple[int, int] | None) -> in
 
 
 def unusable(
-    driver: str | None, driver_cuda: str | None, capability: tuple[int, int] | None, torch: TorchBuild | None
+    driver: str | None,
+    driver_cuda: str | None,
+    capability: tuple[int, int] | None,
+    torch: TorchBuild | None,
+    nvrtc: str | None = None,
 ) -> str:
-    """Why the worker cannot run on a GPU with that driver, with the remedy; empty when nothing speaks against it."""
+    """Why the worker cannot run on a GPU with that driver, with the remedy; empty when nothing speaks against it.
+
+    `nvrtc`: the version of the installed compiler. Flush and end marker are compiled by it, so a torch for an older CUDA
+    does not help a driver that is older than it.
+    """
     if torch is None:
-        return "torch is not installed; pip install -r requirements.txt"
+        return "torch is not installed; install it with pip install -r requirements.txt and restart kernelviz"
     if torch.cuda is None:
         return (
             f"torch {torch.version} is a build without CUDA; "
             f"pip install --force-reinstall torch=={torch.version.partition('+')[0]} replaces it"
         )
-    if driver_cuda is not None and _major(driver_cuda) < _major(torch.cuda):
-        return (
-            f"driver {driver or 'unknown'} supports CUDA {driver_cuda}, torch {torch.version} is built for CUDA "
-            f"{torch.cuda}, which needs {_least_driver(torch.cuda)}; update the driver, or install a torch for the "
-            f"older CUDA: pip install torch=={torch.version.partition('+')[0]} --index-url "
-            "https://download.pytorch.org/whl/cu126"
-        )
+    needed = [(f"torch {torch.version} is built for CUDA", torch.cuda)]
+    if nvrtc is not None:
+        needed.append(("kernelviz compiles its own kernels for CUDA", ".".join(nvrtc.split(".")[:2])))
+    for who, cuda in needed:
+        if driver_cuda is not None and _major(driver_cuda) < _major(cuda):
+            return (
+                f"driver {driver or 'unknown'} supports CUDA {driver_cuda}, {who} {cuda}, which needs "
+                f"{_least_driver(cuda)}; update the driver and restart kernelviz, or choose cpu as the device"
+            )
     if capability is not None and _major(torch.cuda) >= 13 and tuple(capability) < _LEAST_CAPABILITY:
         return (
             f"compute capability {capability[0]}.{capability[1]} is older than 7.5, "
-            f"the least that CUDA {torch.cuda} is built for; this GPU cannot be measured"
+            f"the least that CUDA {torch.cuda} is built for; choose another GPU, or cpu, as the device"
         )
     return ""
 

@@ -7,6 +7,7 @@ import importlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -30,7 +31,7 @@ def _opened() -> Nvml:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        return Nvml(None, _in_words(pynvml, error))
+        return Nvml(None, _in_words(pynvml, error, gpu_files()))
     return Nvml(pynvml, "")
 
 
@@ -40,8 +41,18 @@ def opened() -> Nvml:
         return _opened()
 
 
-def _in_words(pynvml: Any, error: Any) -> str:
+def gpu_files(dev: Path = Path("/dev")) -> tuple[str, ...]:
+    """The files of NVIDIA GPUs that this process sees, whether or not the driver's library is here too."""
+    return tuple(sorted(str(f) for f in dev.glob("nvidia[0-9]*")))
+
+
+def _in_words(pynvml: Any, error: Any, files: tuple[str, ...]) -> str:
     match getattr(error, "value", None):
+        case pynvml.NVML_ERROR_LIBRARY_NOT_FOUND if files:
+            return (
+                f"{files[0]} is here, but the driver's library libnvidia-ml is not; start the container with "
+                "NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+            )
         case pynvml.NVML_ERROR_LIBRARY_NOT_FOUND | pynvml.NVML_ERROR_DRIVER_NOT_LOADED:
             return "no NVIDIA driver is loaded on this machine"
         case pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:

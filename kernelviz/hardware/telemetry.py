@@ -12,6 +12,7 @@ import psutil
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import Device
 from kernelviz.hardware import cpu, nvml
+from kernelviz.hardware.neighbours import same_ids
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "NvmlClocksEventReasons").
 EVENT_REASONS = {
@@ -82,15 +83,18 @@ def event_reasons(bits: int | None) -> tuple[str, ...]:
     return tuple(word for bit, word in EVENT_REASONS.items() if bits and bits & bit)
 
 
-def other_processes(listed: Collection[int], own: Collection[int]) -> int | None:
-    """How many of the listed processes are not our own; None when none of ours is listed.
+def other_processes(listed: Collection[int], own: Collection[int], *, same_ids: bool = False) -> int | None:
+    """How many of the listed processes are not our own; None when that cannot be known.
 
     A container's own process ids are not the driver's: a list without us cannot be told from a list of strangers.
+    `same_ids`: we are in no container.
 
     >>> other_processes([10, 20], [10]), other_processes([20], [10]), other_processes([], [10])
     (1, None, None)
+    >>> other_processes([20], [10], same_ids=True), other_processes([], [10], same_ids=True)
+    (1, 0)
     """
-    return len(set(listed) - set(own)) if set(listed) & set(own) else None
+    return len(set(listed) - set(own)) if same_ids or set(listed) & set(own) else None
 
 
 def own_pids() -> set[int]:
@@ -103,7 +107,7 @@ def own_pids() -> set[int]:
 
 def _others(library: Any, handle: Any, own: Collection[int]) -> int | None:
     listed = nvml.ask(library.nvmlDeviceGetComputeRunningProcesses, handle)
-    return None if listed is None else other_processes([p.pid for p in listed], own)
+    return None if listed is None else other_processes([p.pid for p in listed], own, same_ids=same_ids())
 
 
 def _reason_bits(library: Any, handle: Any) -> int | None:

@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+import sys
 import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -82,7 +83,10 @@ def no_c_compiler(why: str) -> str | None:
     names = [chosen] if chosen else ["gcc", "clang"]
     if any(shutil.which(n) for n in names):
         return None
-    return f"needs a C compiler ({' or '.join(names)}): {why}; install one, for example with apt install gcc"
+    return (
+        f"needs a C compiler ({' or '.join(names)}), and none is found: {why}; install one (apt install gcc, or conda "
+        "install -c conda-forge gcc), or name one in CC"
+    )
 
 
 def no_cxx_compiler(default: str, why: str) -> str | None:
@@ -90,15 +94,24 @@ def no_cxx_compiler(default: str, why: str) -> str | None:
     chosen = _command(os.environ.get("CXX", "")) or default
     if shutil.which(chosen):
         return None
-    return f"needs a C++ compiler ({chosen}): {why}; install one, for example with apt install g++"
+    return (
+        f"needs a C++ compiler ({chosen}), and none is found: {why}; install one (apt install g++, or conda install -c "
+        "conda-forge gxx), or name one in CXX"
+    )
 
 
 def no_python_headers(what: str) -> str | None:
-    """Python.h of this very Python, which a Linux distribution packs apart."""
-    folder = Path(sysconfig.get_paths()["include"])
+    """Python.h of this very Python, which a Linux distribution packs apart; conda's and python.org's have it."""
+    scheme = sysconfig.get_default_scheme()
+    # Debian's own scheme names a folder under /usr/local that has no headers (seen to by triton.runtime.build too).
+    folder = Path(sysconfig.get_path("include", "posix_prefix" if scheme == "posix_local" else scheme))
     if (folder / "Python.h").is_file():
         return None
-    return f"needs Python's headers ({folder / 'Python.h'}): {what} includes them; apt install python3-dev brings them"
+    package = f"python{sys.version_info.major}.{sys.version_info.minor}-dev"
+    return (
+        f"needs Python's headers ({folder / 'Python.h'}), and they are not there: {what} includes them; install them "
+        f"(apt install {package}), or use a Python that has them, such as conda's"
+    )
 
 
 def _command(text: str) -> str:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import errno
+import os
 
 import torch
 
 from kernelviz.core.errors import DeviceError, DoesNotFit, KernelvizError, UsageError
 from kernelviz.core.result import Failure
+from kernelviz.hardware import folders
 from kernelviz.measure.binding import WrongOutput
 from kernelviz.measure.trace import TraceError, WrongWork
 
@@ -51,13 +53,30 @@ def disk_full(error: BaseException) -> bool:
     )
 
 
+def _refused(error: BaseException) -> str | None:
+    """Words for a cache that cannot be written (no permission, a disk mounted for reading only), else None."""
+    for e in _chain(error):
+        if (
+            isinstance(e, OSError)
+            and e.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
+            and isinstance(e.filename, str)
+        ):
+            words = folders.refused(os.environ, e.filename)
+            if words is not None:
+                return words
+    return None
+
+
 def failure(error: Exception, *, calling: bool) -> Failure:
     """The Failure that an exception of a variant means. `calling`: it was raised by the call, not by the bind."""
     if isinstance(error, DoesNotFit):
         return Failure(stage="out_of_memory", message=str(error))
     if disk_full(error):
-        remedy = "free some space, or set TRITON_CACHE_DIR and TORCHINDUCTOR_CACHE_DIR to folders on another disk"
-        return Failure(stage="compile", message=f"the disk is full ({one_line(error, 300)}); {remedy}")
+        words = folders.filled(folders.look(folders.folders(os.environ)))
+        return Failure(stage="compile", message=f"{words} ({one_line(error, 300)})")
+    refused = _refused(error)
+    if refused is not None:
+        return Failure(stage="compile", message=f"{refused} ({one_line(error, 300)})")
     if out_of_memory(error):
         return Failure(stage="out_of_memory", message=one_line(error))
     if isinstance(error, WrongOutput):

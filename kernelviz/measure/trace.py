@@ -15,6 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from kernelviz.core.errors import DeviceError
+from kernelviz.hardware.tracing import no_tracer
+
 FLUSH = "kernelviz_flush_l2"
 MARKER = "kernelviz_end_marker"
 POISON = "kernelviz_poison"
@@ -236,7 +239,8 @@ def _one_kernel() -> None:
 
 
 def open_tracer() -> tuple[Tracer, str]:
-    """The best tracer that works here and a line saying which and why. Raises DeviceError when none does."""
+    """The best tracer that works here and a line: its name, then why a better one does not. Raises DeviceError, with the
+    remedy, when none does."""
     reasons: list[str] = []
     for make in (CuptiTracer.shared, KinetoTracer):
         try:
@@ -248,9 +252,4 @@ def open_tracer() -> tuple[Tracer, str]:
         if records:
             return tracer, "; ".join([tracer.name, *reasons])
         reasons.append(f"{make.__qualname__}: traced nothing")
-    from kernelviz.core.errors import DeviceError
-
-    raise DeviceError(
-        "no tracer works on this GPU (" + "; ".join(reasons) + "). Profiling may be restricted to administrators: "
-        "set NVreg_RestrictProfilingToAdminUsers=0 on the host, or run the container with CAP_PERFMON"
-    )
+    raise DeviceError(no_tracer(reasons))

@@ -11,6 +11,7 @@ from kernelviz.core import units
 from kernelviz.core.errors import KernelvizError
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import Device, Roof, Run
+from kernelviz.hardware.notice import Notice
 from kernelviz.ui import live, session
 from kernelviz.ui.text import plain, when
 
@@ -41,9 +42,21 @@ def strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof]) 
         if can and local is not None:
             _calibrate_button(bench, local)
     if local is not None:
-        for notice in bench.notices(local.id):
-            st.warning(f"{plain(notice.sentence)}. **{plain(notice.remedy)}**", icon=":material/warning:")
+        notices(bench.notices(local.id))
     _calibration(bench)
+
+
+def notices(found: Sequence[Notice]) -> None:
+    """What hampers measuring on the device, with its remedy; compilers are said where their variants are greyed out."""
+    boxes = {
+        "error": (st.error, ":material/error:"),
+        "warning": (st.warning, ":material/warning:"),
+        "info": (st.info, ":material/info:"),
+    }
+    for notice in found:
+        if notice.subject != "compiler":
+            show, icon = boxes[notice.severity]
+            show(f"{plain(notice.sentence)}. **{plain(notice.remedy)}**", icon=icon)
 
 
 def _calibrate_button(bench: Bench, device: Device) -> None:

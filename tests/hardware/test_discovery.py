@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import sysconfig
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 from kernelviz.core.run import Device
 from kernelviz.hardware import discovery, nvml, telemetry
+from kernelviz.hardware.datasheet import datasheet
 from kernelviz.hardware.toolchain import TorchBuild
 
 H200 = Device(id="cuda:0", kind="cuda", name="NVIDIA H200", uuid="GPU-aa")
@@ -117,8 +120,17 @@ def test_gpus_come_first_in_cudas_numbering(driver: None, monkeypatch: pytest.Mo
 
 def test_an_old_driver_is_named_with_the_remedy() -> None:
     reason = discovery.unusable("550.54.15", "12.4", (9, 0), TorchBuild("2.13.0+cu130", "13.0"))
-    for words in ("driver 550.54.15", "CUDA 12.4", "CUDA 13.0", "driver 580 or newer", "pip install torch==2.13.0"):
+    for words in ("driver 550.54.15", "CUDA 12.4", "torch 2.13.0+cu130", "CUDA 13.0", "driver 580 or newer"):
         assert words in reason
+    assert reason.endswith("; update the driver and restart kernelviz, or choose cpu as the device")
+
+
+def test_a_torch_for_an_older_cuda_does_not_help_an_old_driver() -> None:
+    """Flush and end marker are compiled by NVRTC 13, whose kernels such a driver does not load."""
+    torch = TorchBuild("2.13.0+cu126", "12.6")
+    reason = discovery.unusable("550.54.15", "12.4", (9, 0), torch, "13.0.88")
+    assert "kernelviz compiles its own kernels for CUDA 13.0, which needs driver 580 or newer" in reason
+    assert discovery.unusable("580.95", "13.0", (9, 0), torch, "13.0.88") == ""
 
 
 def test_a_build_without_cuda_is_named_with_the_remedy() -> None:
@@ -148,11 +160,18 @@ def test_with_a_gpu_beside_it_the_processor_says_to_choose_it(driver: None) -> N
 def test_compilers_are_looked_for_as_the_tools_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-cc -m64")
     monkeypatch.setenv("CXX", "no-such-c++")
+    monkeypatch.setattr(sysconfig, "get_path", lambda *_: "/no/headers")
     assert "needs a C compiler (no-such-cc)" in str(discovery.missing(("triton",), H200))
     assert "needs a C compiler (no-such-cc)" in str(discovery.missing(("inductor",), H200))
     assert "needs a C++ compiler (no-such-c++)" in str(discovery.missing(("inductor",), CPU))
     assert "needs a C++ compiler (no-such-c++)" in str(discovery.missing(("cxx",), CPU))
     assert "does not know" in str(discovery.missing(("quantum",), CPU))
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+    for need, device in (("triton", H200), ("inductor", H200), ("inductor", CPU), ("cxx", CPU)):
+        reason = str(discovery.missing((need,), device))
+        assert "needs Python's headers (/no/headers/Python.h)" in reason
+        assert f"apt install python{sys.version_info.major}.{sys.version_info.minor}-dev" in reason
+        assert "conda" in reason
 
 
 def test_an_unusable_gpu_answers_with_its_own_reason() -> None:
@@ -161,13 +180,16 @@ def test_an_unusable_gpu_answers_with_its_own_reason() -> None:
     assert discovery.missing((), old) == "driver too old"
 
 
-def test_conditions_hold_what_the_driver_says_and_nothing_else(driver: None) -> None:
+def test_conditions_hold_what_the_driver_says_and_nothing_else(driver: None, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = telemetry.conditions(H200, own={1})
     assert (seen.sm_clock_hz, seen.memory_clock_hz, seen.power_w) == (1.98e9, 3.201e9, 123.4)
     assert seen.temperature_c is None, "a sensor that is not there is unknown, not zero"
     assert seen.event_reasons == ("power cap",)
     assert seen.other_processes == 1
-    assert telemetry.conditions(H200).other_processes is None, "a list without us cannot be trusted"
+    monkeypatch.setattr(telemetry, "same_ids", lambda: False)
+    assert telemetry.conditions(H200).other_processes is None, "in a container a list without us cannot be trusted"
+    monkeypatch.setattr(telemetry, "same_ids", lambda: True)
+    assert telemetry.conditions(H200).other_processes == 2
     assert telemetry.free_memory_bytes(H200) == 140 * 2**30
 
 
@@ -213,3 +235,102 @@ def test_looking_loads_neither_torch_nor_triton() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+class Divided(Driver):
+    """Two H200: the first whole, the second divided into two slices, of which one process gets the first."""
+
+    SLICES = ("MIG-11", "MIG-22")
+    made: tuple[str, ...] = SLICES
+
+    def nvmlDeviceGetMigMode(self, handle: str) -> tuple[int, int]:
+        if handle in self.SLICES:
+            raise NotSupported
+        return (1, 1) if handle == "GPU-bb" else (0, 0)
+
+    def nvmlDeviceGetMaxMigDeviceCount(self, handle: str) -> int:
+        return 7
+
+    def nvmlDeviceGetMigDeviceHandleByIndex(self, handle: str, index: int) -> str:
+        if index >= len(self.made):
+            raise NotSupported
+        return self.made[index]
+
+    def nvmlDeviceGetDeviceHandleFromMigDeviceHandle(self, handle: str) -> str:
+        if handle not in self.SLICES:
+            raise NotSupported
+        return "GPU-bb"
+
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
+        return uuid if uuid in self.SLICES else super().nvmlDeviceGetHandleByUUID(uuid)
+
+    def nvmlDeviceGetName(self, handle: str) -> bytes:
+        return b"NVIDIA H200 MIG 1g.18gb" if handle in self.SLICES else b"NVIDIA H200"
+
+    def nvmlDeviceGetAttributes_v2(self, handle: str) -> Any:
+        if handle not in self.SLICES:
+            raise NotSupported
+        return SimpleNamespace(multiprocessorCount=16)
+
+    def nvmlDeviceGetNumGpuCores(self, handle: str) -> int:
+        if handle in self.SLICES:
+            raise NotSupported
+        return super().nvmlDeviceGetNumGpuCores(handle)
+
+    def nvmlDeviceGetCudaComputeCapability(self, handle: str) -> tuple[int, int]:
+        if handle in self.SLICES:
+            raise NotSupported
+        return 9, 0
+
+    def nvmlDeviceGetMemoryInfo(self, handle: str) -> Any:
+        return SimpleNamespace(total=16 * 2**30, free=15 * 2**30)
+
+
+def test_of_a_divided_gpu_the_slice_is_the_device(driver: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the whole GPU's name the whole GPU's data sheet would be held against a seventh of it."""
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Divided(), ""))
+    (found,) = discovery.gpus()
+    assert (found.id, found.uuid, found.name) == ("cuda:0", "MIG-11", "NVIDIA H200 MIG 1g.18gb")
+    assert (found.multiprocessors, found.memory_bytes, found.compute_capability) == (16, 16 * 2**30, (9, 0))
+    assert found.usable
+    assert datasheet(found.name) is None
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "MIG-22")
+    assert [d.uuid for d in discovery.gpus()] == ["MIG-22"]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert [(d.uuid, d.multiprocessors) for d in discovery.gpus()] == [("GPU-aa", 132)]
+
+
+def test_a_divided_gpu_without_slices_says_how_to_make_one(driver: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Divided()
+    library.made = ()
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(library, ""))
+    whole, divided = discovery.gpus()
+    assert (whole.uuid, whole.usable, divided.uuid, divided.usable) == ("GPU-aa", True, "GPU-bb", False)
+    assert "nvidia-smi mig -cgi" in divided.reason
+
+
+class NoLibrary(Exception):
+    value = 12
+
+
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [((), "no NVIDIA driver is loaded"), (("/dev/nvidia0",), "NVIDIA_DRIVER_CAPABILITIES=compute,utility")],
+)
+def test_a_container_without_the_drivers_library_is_told_from_a_machine_without_a_gpu(
+    files: tuple[str, ...], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_library() -> None:
+        raise NoLibrary
+
+    library = SimpleNamespace(
+        NVMLError=NoLibrary,
+        NVML_ERROR_LIBRARY_NOT_FOUND=12,
+        NVML_ERROR_DRIVER_NOT_LOADED=9,
+        NVML_ERROR_LIB_RM_VERSION_MISMATCH=18,
+        NVML_ERROR_NO_PERMISSION=4,
+        nvmlInit=no_library,
+    )
+    monkeypatch.setitem(sys.modules, "pynvml", library)
+    monkeypatch.setattr(nvml, "gpu_files", lambda: files)
+    assert words in nvml._opened.__wrapped__().problem

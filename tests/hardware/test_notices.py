@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 from collections import namedtuple
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import sample_runs as samples
 
+from kernelviz.core.run import Device
+from kernelviz.hardware import discovery, folders, neighbours, nvml, slices, tracing
 from kernelviz.hardware import notices as room
-from kernelviz.hardware.discovery import unusable as why_unusable
-from kernelviz.hardware.notices import Neighbour, Notice, disks, folders, mig, neighbours, tracing, unusable
+from kernelviz.hardware.folders import Place
+from kernelviz.hardware.neighbours import Neighbour, Seen
+from kernelviz.hardware.notice import Notice
 from kernelviz.hardware.toolchain import TorchBuild
 
-H200 = samples.H200
+H200, CPU = samples.H200, samples.CPU
 Usage = namedtuple("Usage", "total used free")
 
 
@@ -28,97 +32,250 @@ def said(notice: Notice | None) -> str:
     return f"{notice.sentence}. {notice.remedy}"
 
 
+# The device
+
+
 def test_a_driver_that_is_too_old_names_both_versions_and_the_remedy() -> None:
-    reason = why_unusable("535.183", "12.2", (9, 0), TorchBuild("2.13.0+cu130", "13.0"))
-    words = said(unusable(msgspec.structs.replace(H200, usable=False, reason=reason)))
-    for part in ("driver 535.183", "CUDA 12.2", "driver 580 or newer", "update the driver"):
-        assert part in words
+    reason = discovery.unusable("535.183", "12.2", (9, 0), TorchBuild("2.13.0+cu130", "13.0"))
+    notice = room.unusable(msgspec.structs.replace(H200, usable=False, reason=reason))
+    for part in ("driver 535.183", "CUDA 12.2", "CUDA 13.0", "driver 580 or newer", "update the driver"):
+        assert part in said(notice)
+    assert notice is not None
+    assert notice.severity == "error"
+    assert room.unusable(H200) is None
 
 
-@pytest.mark.parametrize(("device", "program"), [(H200, "C compiler"), (samples.CPU, "C++ compiler")])
-def test_no_compiler_says_what_is_lost_and_how_to_get_it(
-    device: object, program: str, monkeypatch: pytest.MonkeyPatch
+def test_a_gpu_that_the_drivers_library_does_not_name_is_said_and_no_gpu_is_not() -> None:
+    problem = "the package nvidia-ml-py is not installed (pip install nvidia-ml-py)"
+    assert "pip install nvidia-ml-py" in said(room.unlisted(problem, ("/dev/nvidia0",)))
+    assert room.unlisted(problem, ()) is None
+    assert room.unlisted("", ("/dev/nvidia0",)) is None
+
+
+def test_a_slice_is_held_against_its_own_roofs() -> None:
+    slice_ = msgspec.structs.replace(H200, uuid="MIG-1234", multiprocessors=16, memory_bytes=16 * 2**30)
+    words = said(slices.mig(slice_))
+    assert "16 multiprocessors and 16.00 GiB" in words
+    assert "data sheet of the whole GPU does not hold" in words
+    assert "Calibrate" in words
+    assert slices.mig(H200) is None
+
+
+# What compiles
+
+
+@pytest.mark.parametrize(
+    ("device", "words"),
+    [
+        (H200, "Triton and torch.compile variants need a C compiler (gcc or clang), and none is found"),
+        (CPU, "torch.compile variants need a C++ compiler (g++), and none is found"),
+    ],
+)
+def test_no_compiler_says_which_variants_are_lost_and_how_to_get_it(
+    device: Device, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.delenv("CC", raising=False)
     monkeypatch.delenv("CXX", raising=False)
-    words = said(room.toolchain(device))  # type: ignore[arg-type]
-    assert program in words
-    assert "torch.compile" in words
-    assert "apt install g" in words
+    found = [n for n in room.toolchain(device) if n.subject == "compiler"]
+    assert words in said(found[0])
+    assert "apt install g" in found[0].remedy
+    assert "conda install" in found[0].remedy
+
+
+def test_without_nvrtc_nothing_can_be_measured_on_a_gpu() -> None:
+    def no_nvrtc(needs: Iterable[str], device: Device) -> str | None:
+        return "needs NVRTC: cuda-core is not installed; pip install cuda-core" if "nvrtc" in needs else None
+
+    (notice,) = room.toolchain(H200, no_nvrtc)
+    assert "nothing can be measured on NVIDIA H200 without NVRTC: cuda-core is not installed" in said(notice)
+    assert (notice.subject, notice.severity) == ("nvrtc", "error")
+    assert room.toolchain(CPU, no_nvrtc) == ()
+
+
+def test_of_a_gpu_that_cannot_be_used_no_compiler_is_missed() -> None:
+    assert room.toolchain(msgspec.structs.replace(H200, usable=False, reason="driver too old; update it")) == ()
+
+
+# The tracer
 
 
 @pytest.mark.parametrize(
     ("line", "remedy"),
     [
-        ("kineto; CuptiTracer.shared: cuptiError: INSUFFICIENT_PRIVILEGES", "NVreg_RestrictProfilingToAdminUsers=0"),
-        ("kineto; CuptiTracer.shared: MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED", "nsys"),
+        ("kineto; CuptiTracer.shared: cuptiError: ERROR_INSUFFICIENT_PRIVILEGES (35)", "--cap-add=SYS_ADMIN"),
+        ("kineto; CuptiTracer.shared: cuptiError: ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED (39)", "without nsys, ncu"),
         ("kineto; CuptiTracer.shared: ModuleNotFoundError: No module named 'cupti'", "pip install cupti-python"),
+        ("kineto; CuptiTracer.shared: NotSupportedError: CUPTI is not found", "requirements.txt"),
+        ("kineto; CuptiTracer.shared: traced nothing", "end every profiler"),
+        ("kineto; CuptiTracer.shared: cuptiError: ERROR_HARDWARE (9)", "end every profiler"),
     ],
 )
 def test_cupti_that_cannot_be_used_says_what_takes_its_place(line: str, remedy: str) -> None:
-    words = said(tracing(line))
-    assert "torch.profiler" in words
+    words = said(tracing.tracing(line))
+    assert "torch.profiler gives the kernels' times instead" in words
     assert remedy in words
 
 
+def test_a_cause_that_nobody_knows_is_told_as_it_was_said() -> None:
+    assert "ERROR_HARDWARE (9)" in said(tracing.tracing("kineto; CuptiTracer.shared: cuptiError: ERROR_HARDWARE (9)"))
+
+
 def test_a_tracer_that_works_and_one_not_yet_known_need_no_words() -> None:
-    assert tracing("cupti") is None
-    assert tracing(None) is None
+    assert tracing.tracing("cupti") is None
+    assert tracing.tracing(None) is None
 
 
-def test_a_slice_is_held_against_its_own_roofs() -> None:
-    by_name = msgspec.structs.replace(H200, uuid="MIG-1234")
-    for notice in (mig(by_name, None), mig(H200, (1, 1))):
-        assert "Calibrate" in said(notice)
-    assert mig(H200, (0, 0)) is None
-    assert mig(H200, None) is None
+def test_when_no_tracer_works_the_message_says_why_and_what_to_do() -> None:
+    words = tracing.no_tracer(
+        ["CuptiTracer.shared: ERROR_INSUFFICIENT_PRIVILEGES (35)", "KinetoTracer: traced nothing"]
+    )
+    assert "no kernel can be timed on this GPU: this user is not allowed to trace" in words
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in words
+    assert "KinetoTracer: traced nothing" in words
 
 
-def test_programs_of_others_are_named_and_what_a_container_hides_is_not_guessed() -> None:
-    words = said(neighbours([Neighbour(7, "python"), Neighbour(8, None), Neighbour(1, "us")], {1}))
-    assert "python (pid 7), unknown program (pid 8)" in words
-    assert neighbours([Neighbour(1, "us")], {1}) is None
-    assert neighbours([Neighbour(7, "python")], {1}) is None  # pids of the host: ours is not among them
-    assert neighbours(None, {1}) is None
+# Neighbours
+
+US = Neighbour(1, "python")
 
 
-def test_a_disk_that_is_nearly_full_names_the_folder_and_the_variable(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100, 90, 5 * 2**20))
-    (notice,) = disks({"TRITON_CACHE_DIR": tmp_path / "not" / "made" / "yet"})
-    assert "5 MiB left" in said(notice)
-    assert "TRITON_CACHE_DIR" in notice.remedy
+def seen(*listed: Neighbour, same_ids: bool = True, worker: bool = False, used_bytes: int | None = None) -> Seen:
+    return Seen(listed, same_ids=same_ids, worker=worker, used_bytes=used_bytes)
 
 
-def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "access", lambda *_: False)
-    (notice,) = disks({"KERNELVIZ_HOME": tmp_path})
-    assert str(tmp_path) in said(notice)
+def test_programs_of_others_are_named() -> None:
+    words = said(neighbours.neighbours(seen(Neighbour(7, "python"), Neighbour(8, None), US), {1}))
+    assert "python (process 7), a program without a name (process 8);" in words
+    assert "process 1)" not in words
+    five = [Neighbour(n, "python") for n in range(10, 15)]
+    assert "and 2 more" in said(neighbours.neighbours(seen(*five), {1}))
+
+
+def test_a_stranger_is_seen_before_a_worker_of_ours_is_on_the_gpu() -> None:
+    assert "process 7" in said(neighbours.neighbours(seen(Neighbour(7, "python")), {1}))
+
+
+def test_in_a_container_what_is_hidden_is_called_hidden_and_what_may_be_us_is_not_guessed() -> None:
+    by_memory = neighbours.neighbours(seen(same_ids=False, used_bytes=12 * 2**30), {1})
+    assert "holds 12.00 GiB of its memory, whose process id is hidden from this container" in said(by_memory)
+    by_list = neighbours.neighbours(seen(Neighbour(4242, None), same_ids=False), {1})
+    assert "1 program of other containers or the host" in said(by_list)
+    assert neighbours.neighbours(seen(same_ids=False, worker=True, used_bytes=12 * 2**30), {1}) is None
+    assert neighbours.neighbours(seen(Neighbour(4242, None), same_ids=False, worker=True), {1}) is None
+
+
+def test_alone_on_the_gpu_nothing_is_said() -> None:
+    waits = Neighbour(9, "python", waits=True)  # another kernelviz's, which never measures while we do
+    for alone in (seen(), seen(US), seen(US, waits), seen(same_ids=False, used_bytes=0), seen(same_ids=False)):
+        assert neighbours.neighbours(alone, {1}) is None
+
+
+def test_the_namespace_of_process_ids_is_looked_up(tmp_path: Path) -> None:
+    (tmp_path / "self/ns").mkdir(parents=True)
+    link = tmp_path / "self/ns/pid"
+    assert not neighbours.same_ids(tmp_path)
+    link.symlink_to("pid:[4026531836]")
+    assert neighbours.same_ids(tmp_path)
+    link.unlink()
+    link.symlink_to("pid:[4026532266]")
+    assert not neighbours.same_ids(tmp_path)
+
+
+def test_the_driver_is_asked_and_its_answers_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Driver:
+        NVMLError = LookupError
+        nvmlMemory_v2 = 2
+
+        def nvmlDeviceGetHandleByUUID(self, uuid: str) -> str:
+            return uuid
+
+        def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[Any]:
+            return [msgspec.defstruct("Process", ["pid"])(os.getpid())]
+
+        def nvmlDeviceGetMemoryInfo(self, handle: str, version: int) -> Any:
+            assert version == self.nvmlMemory_v2, "the first version counts the driver's own memory as used"
+            return Usage(0, 5, 0)
+
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Driver(), ""))
+    found = neighbours.look(H200, worker=True)
+    assert [n.pid for n in found.listed] == [os.getpid()]
+    assert found.listed[0].name
+    assert (found.worker, found.used_bytes) == (True, 5)
+
+
+# Disks
+
+
+def test_a_disk_that_is_nearly_full_is_named_once_with_its_folders_and_their_variables() -> None:
+    places = [
+        Place("TRITON_CACHE_DIR", Path("/a"), writable=True, disk=1, free_bytes=5 * 2**20),
+        Place("TMPDIR", Path("/b"), writable=True, disk=1, free_bytes=5 * 2**20),
+        Place("KERNELVIZ_HOME", Path("/c"), writable=True, disk=2, free_bytes=2**40),
+    ]
+    (notice,) = folders.disks(places)
+    assert "the disk of /a and /b has 5.00 MiB left" in said(notice)
+    assert "TRITON_CACHE_DIR and TMPDIR" in notice.remedy
+
+
+def test_a_folder_that_cannot_be_written_is_named_with_what_is_lost() -> None:
+    (notice,) = folders.disks([Place("KERNELVIZ_HOME", Path("/c"), writable=False)])
+    assert "the folder /c cannot be written: runs cannot be stored" in said(notice)
     assert "KERNELVIZ_HOME" in notice.remedy
+    for variable in folders.folders(os.environ, Path("/c")):
+        assert folders.disks([Place(variable, Path("/c"), writable=False)])
+
+
+def test_folders_are_looked_at_where_they_are_or_would_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100, 90, 7))
+    (found,) = folders.look({"TRITON_CACHE_DIR": tmp_path / "not" / "made" / "yet"})
+    assert (found.writable, found.free_bytes, found.disk) == (True, 7, tmp_path.stat().st_dev)
+    file = tmp_path / "file"
+    file.touch()
+    (found,) = folders.look({"TRITON_CACHE_DIR": file / "cache"})
+    assert not found.writable
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    (found,) = folders.look({"TRITON_CACHE_DIR": tmp_path})
+    assert not found.writable
 
 
 def test_folders_follow_their_variables(tmp_path: Path) -> None:
-    found = folders({"TRITON_CACHE_DIR": "/t", "TORCHINDUCTOR_CACHE_DIR": "/i", "KERNELVIZ_CACHE": "/k"}, tmp_path)
-    assert [str(found[v]) for v in found if v != "KERNELVIZ_HOME"] == ["/t", "/i", "/k"]
+    given = {"TRITON_CACHE_DIR": "/t", "TORCHINDUCTOR_CACHE_DIR": "/i", "KERNELVIZ_CACHE": "/k"}
+    found = folders.folders(given, tmp_path)
+    assert {v: str(found[v]) for v in given} == given
     assert found["KERNELVIZ_HOME"] == tmp_path
+    assert str(folders.folders({"TRITON_HOME": "/h"})["TRITON_CACHE_DIR"]) == "/h/.triton/cache"
+    assert folders.folders(given, tmp_path, "cpu").keys() == {"TORCHINDUCTOR_CACHE_DIR", "TMPDIR", "KERNELVIZ_HOME"}
 
 
-def test_a_sound_machine_gets_no_notice(tmp_path: Path) -> None:
-    assert room.notices(samples.CPU, None, tmp_path) == ()
+def test_torch_has_its_cache_where_we_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor.runtime.cache_dir_utils import default_cache_dir
+
+    assert str(folders.folders({})["TORCHINDUCTOR_CACHE_DIR"]) == default_cache_dir()
 
 
-def test_a_disk_that_fills_while_compiling_is_a_failure_with_a_remedy() -> None:
-    from kernelviz.measure.faults import failure
+# All together
 
-    try:
-        try:
-            raise OSError(errno.ENOSPC, "No space left on device", "/cache/x")
-        except OSError as cause:
-            raise RuntimeError("compiling failed") from cause
-    except RuntimeError as error:
-        found = failure(error, calling=False)
-    assert found.stage == "compile"
-    assert "the disk is full" in found.message
-    assert "TRITON_CACHE_DIR" in found.message
+
+@pytest.mark.parametrize("device", [H200, CPU])
+def test_a_sound_machine_gets_no_notice(device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound(monkeypatch)
+    assert room.notices(device, "cupti", tmp_path) == ()
+
+
+def test_the_worst_is_said_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sound(monkeypatch)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100, 90, 5 * 2**20))
+    slice_ = msgspec.structs.replace(H200, uuid="MIG-1", usable=False, reason="driver too old; update it")
+    found = room.notices(slice_, "kineto; CuptiTracer.shared: traced nothing", tmp_path)
+    assert [n.subject for n in found if n.subject != "disk"] == ["device", "mig", "tracer"]
+    assert [n.severity for n in found] == sorted((n.severity for n in found), key=["error", "warning", "info"].index)
+
+
+def sound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with compilers, room on its disks and nobody else on its GPU."""
+    monkeypatch.setattr(room, "toolchain", lambda _: ())
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(2**41, 2**40, 2**40))
+    monkeypatch.setattr(os, "access", lambda *_: True)
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(None, "no NVIDIA driver is loaded on this machine"))
+    monkeypatch.setattr(nvml, "gpu_files", lambda: ())

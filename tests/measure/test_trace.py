@@ -2,6 +2,9 @@
 
 import pytest
 
+from kernelviz.core.errors import DeviceError
+from kernelviz.hardware.tracing import tracing
+from kernelviz.measure import trace
 from kernelviz.measure.trace import FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
 
 
@@ -75,3 +78,37 @@ def test_a_fault_of_the_call_is_told_from_a_fault_of_the_tracer() -> None:
     with pytest.raises(TraceError) as lost:
         iterations(pattern(1000, ("a", 1, 10)), 2)
     assert not isinstance(lost.value, WrongWork)
+
+
+class Works:
+    name = "kineto"
+    records_seen = 0
+
+    def trace(self, work: object) -> list[Record]:
+        return [Record("a", 1, 2)]
+
+
+class TracesNothing(Works):
+    def trace(self, work: object) -> list[Record]:
+        return []
+
+
+def refuses() -> Works:
+    raise RuntimeError("ERROR_INSUFFICIENT_PRIVILEGES (35)")
+
+
+def test_the_line_of_a_second_best_tracer_says_why_the_best_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace.CuptiTracer, "shared", refuses)
+    monkeypatch.setattr(trace, "KinetoTracer", Works)
+    _, line = trace.open_tracer()
+    assert line == "kineto; refuses: RuntimeError: ERROR_INSUFFICIENT_PRIVILEGES (35)"
+    notice = tracing(line)
+    assert notice is not None
+    assert "not allowed to trace" in notice.sentence
+
+
+def test_without_any_tracer_the_device_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trace.CuptiTracer, "shared", refuses)
+    monkeypatch.setattr(trace, "KinetoTracer", TracesNothing)
+    with pytest.raises(DeviceError, match=r"no kernel can be timed .* NVreg_RestrictProfilingToAdminUsers=0"):
+        trace.open_tracer()

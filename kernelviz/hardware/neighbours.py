@@ -1,0 +1,117 @@
+"""Programs of others on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from kernelviz.core import units
+from kernelviz.core.run import Device
+from kernelviz.hardware import nvml
+from kernelviz.hardware.notice import Notice
+
+SILENT_BYTES = 256 * 2**20
+"""What a GPU holds with nobody on it stays under this (H200: 0 B beside the driver's own); one CUDA context alone takes more."""
+_FIRST_NAMESPACE = "pid:[4026531836]"
+"""The machine's own namespace of process ids: PROC_PID_INIT_INO in Linux's include/linux/proc_ns.h."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A process on the GPU. `name` is None where it cannot be seen; `waits`: a worker of kernelviz, which never measures
+    while another one does (worker.lock)."""
+
+    pid: int
+    name: str | None
+    waits: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the driver says of a device's users. `same_ids`: its process ids are those that we see too.
+
+    In a container they are not: the list is then empty (driver 580) or holds the ids of the host. `worker`: ours is among
+    the users. `used_bytes` is without what the driver keeps for itself, None when unknown.
+    """
+
+    listed: tuple[Neighbour, ...]
+    same_ids: bool
+    worker: bool
+    used_bytes: int | None = None
+
+
+def neighbours(seen: Seen, own: Collection[int]) -> Notice | None:
+    """Who else is on the GPU; nothing where users cannot be told from ourselves."""
+    if seen.same_ids or any(n.pid in own for n in seen.listed):
+        others = [n for n in seen.listed if n.pid not in own and not n.waits]
+        return _named(others) if others else None
+    if seen.worker:
+        return None
+    if seen.listed:
+        return _hidden(
+            f"{len(seen.listed)} program{'s' if len(seen.listed) > 1 else ''} of other containers or the host"
+        )
+    if (seen.used_bytes or 0) > SILENT_BYTES:
+        return _hidden(f"a program that holds {units.size_bytes(seen.used_bytes)} of its memory")
+    return None
+
+
+def _named(others: Sequence[Neighbour]) -> Notice:
+    named = ", ".join(f"{n.name or 'a program without a name'} (process {n.pid})" for n in others[:3])
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    return Notice(
+        "neighbours",
+        f"somebody else is on this GPU: {named}{more}; while they work, times here are longer and scatter",
+        "end them or wait for them, or choose another GPU, before you trust small differences",
+    )
+
+
+def _hidden(who: str) -> Notice:
+    return Notice(
+        "neighbours",
+        f"somebody else is on this GPU: {who}, whose process id is hidden from this container; while it works, times here "
+        "are longer and scatter",
+        "look with nvidia-smi on the host, or choose another GPU, before you trust small differences",
+    )
+
+
+def look(device: Device, *, worker: bool) -> Seen:
+    """The users of a GPU now; nobody where the driver does not answer. `worker`: we have one on it."""
+    library, handle = nvml.opened().library, nvml.handle(device.uuid)
+    if library is None or handle is None:
+        return Seen((), same_ids=False, worker=worker)
+    listed = nvml.ask(library.nvmlDeviceGetComputeRunningProcesses, handle) or []
+    # The first version counts what the driver keeps for itself as used: 0.6 GB on an idle H200.
+    version = getattr(library, "nvmlMemory_v2", None)
+    memory: Any = None if version is None else nvml.ask(library.nvmlDeviceGetMemoryInfo, handle, version)
+    return Seen(
+        tuple(_neighbour(p.pid) for p in listed),
+        same_ids=same_ids(),
+        worker=worker,
+        used_bytes=None if memory is None else int(memory.used),
+    )
+
+
+def same_ids(proc: Path = Path("/proc")) -> bool:
+    """Whether the driver's process ids are ours, so that a stranger's is a stranger's: not so in a container."""
+    try:
+        return str((proc / "self/ns/pid").readlink()) == _FIRST_NAMESPACE
+    except OSError:
+        return False
+
+
+def _neighbour(pid: int) -> Neighbour:
+    try:
+        process = psutil.Process(pid)
+        name = process.name()
+    except psutil.Error:
+        return Neighbour(pid, None)
+    try:
+        waits = "kernelviz.worker" in process.cmdline()
+    except psutil.Error:
+        waits = False
+    return Neighbour(pid, name, waits)

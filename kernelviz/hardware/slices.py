@@ -1,0 +1,86 @@
+"""Slices of a divided GPU (MIG, NVIDIA Multi-Instance GPU User Guide): what CUDA shows of them, and what a slice has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kernelviz.core import units
+from kernelviz.core.run import Device
+from kernelviz.hardware import nvml
+from kernelviz.hardware.notice import Notice
+
+NONE_MADE = (
+    "MIG mode is on and no slice is made or shown to this process; make one (nvidia-smi mig -cgi 19 -C for the smallest), or "
+    "turn MIG off (nvidia-smi -mig 0), and restart kernelviz"
+)
+
+
+def of(library: Any, handle: Any) -> tuple[str, ...] | None:
+    """The UUIDs of a GPU's slices that this process sees; None when it is not divided, or is a slice itself."""
+    mode = nvml.ask(library.nvmlDeviceGetMigMode, handle) if hasattr(library, "nvmlDeviceGetMigMode") else None
+    if mode is None or mode[0] != 1:
+        return None
+    count = nvml.ask(library.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
+    found = (nvml.ask(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, i) for i in range(count))
+    uuids = (nvml.ask(library.nvmlDeviceGetUUID, one) for one in found if one is not None)
+    return tuple(nvml.text(uuid) for uuid in uuids if uuid is not None)
+
+
+def enumerated(shown: tuple[str, ...], divided: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """What CUDA numbers of the devices shown to it, then divided GPUs of which it numbers nothing.
+
+    A process gets one slice only, the first, and with it no whole GPU (MIG User Guide, "CUDA Device Enumeration").
+
+    >>> enumerated(("GPU-a", "GPU-b"), {"GPU-b": ("MIG-1", "MIG-2")})
+    ('MIG-1',)
+    >>> enumerated(("GPU-a", "GPU-b"), {"GPU-a": ()})
+    ('GPU-b', 'GPU-a')
+    """
+    for uuid in shown:
+        if is_slice(uuid):
+            return (uuid,)
+        if divided.get(uuid):
+            return divided[uuid][:1]
+    return tuple(sorted(shown, key=lambda uuid: uuid in divided))
+
+
+def is_slice(uuid: str) -> bool:
+    return uuid.startswith("MIG-")
+
+
+def whole(library: Any, handle: Any) -> Any:
+    """The GPU that a slice is of; a GPU's own handle as it is."""
+    question = getattr(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", None)
+    parent = None if question is None else nvml.ask(question, handle)
+    return handle if parent is None else parent
+
+
+def name(uuid: str, known: str) -> str:
+    """A slice's name, never the bare name of its GPU: that one's data sheet is not the slice's.
+
+    >>> name("MIG-1", "NVIDIA H200 MIG 1g.18gb"), name("MIG-1", "NVIDIA H200"), name("GPU-a", "NVIDIA H200")
+    ('NVIDIA H200 MIG 1g.18gb', 'NVIDIA H200 MIG slice', 'NVIDIA H200')
+    """
+    return f"{known} MIG slice" if is_slice(uuid) and " MIG" not in known else known
+
+
+def multiprocessors(library: Any, handle: Any) -> int | None:
+    """Of a slice; None for a whole GPU, or where the driver does not say."""
+    question = getattr(library, "nvmlDeviceGetAttributes_v2", None)
+    attributes = None if question is None else nvml.ask(question, handle)
+    return None if attributes is None else int(attributes.multiprocessorCount) or None
+
+
+def mig(device: Device) -> Notice | None:
+    """What must be known when a slice is measured."""
+    if not is_slice(device.uuid):
+        return None
+    has = f"{device.multiprocessors or 'some'} multiprocessors and {units.size_bytes(device.memory_bytes)} of memory"
+    return Notice(
+        "mig",
+        f"this is a slice of a GPU (MIG), with {has}: it has a share of the bandwidth, its neighbours share the power "
+        "limit, and the data sheet of the whole GPU does not hold for it",
+        "compare only with roofs measured in this slice: Calibrate, or kernelviz device --calibrate",
+        "info",
+    )

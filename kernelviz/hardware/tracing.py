@@ -1,0 +1,81 @@
+"""Why CUPTI cannot trace, from what it said, and what to do about it. CUPTI itself is used in `measure.trace`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from kernelviz.hardware.notice import Notice
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """`signs`: any of these is in the error's text. CUPTI's words: CUPTI API reference, "CUptiResult"."""
+
+    signs: tuple[str, ...]
+    sentence: str
+    remedy: str
+
+
+_NOT_ALLOWED = Cause(
+    ("INSUFFICIENT_PRIVILEGES", "error 35"),
+    "this user is not allowed to trace the GPU (CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)",
+    "set NVreg_RestrictProfilingToAdminUsers=0 for the driver on the host, or start the container with --cap-add=SYS_ADMIN",
+)
+_TAKEN = Cause(
+    ("MULTIPLE_SUBSCRIBERS", "error 39"),
+    "another profiler holds CUPTI in this process (CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)",
+    "start kernelviz without nsys, ncu or a debugger round it; they can be pointed at `kernelviz launch` instead",
+)
+_NOT_INSTALLED = Cause(
+    ("ModuleNotFoundError", "ImportError"),
+    "cupti-python is not installed",
+    "install it with pip install cupti-python==13.0.1 and restart kernelviz",
+)
+_OTHER_VERSION = Cause(
+    ("NotSupportedError", "NOT_COMPATIBLE", "FunctionNotFoundError"),
+    "the installed CUPTI and the driver do not fit each other",
+    "install the pair that kernelviz is tested with (pip install -r requirements.txt) and restart kernelviz",
+)
+_CAUSES = (_NOT_ALLOWED, _TAKEN, _NOT_INSTALLED, _OTHER_VERSION)
+_UNKNOWN = Cause(
+    (),
+    "nothing was traced",
+    "end every profiler and debugger of this process and restart kernelviz; if none runs, allow tracing with "
+    "NVreg_RestrictProfilingToAdminUsers=0 for the driver on the host",
+)
+
+
+def cause(reasons: Sequence[str]) -> Cause:
+    """The first known cause in what the tracers said, as `measure.trace.open_tracer` writes it down.
+
+    >>> cause(["CuptiTracer: cuptiError: ERROR_INSUFFICIENT_PRIVILEGES (35)"]).sentence[:29]
+    'this user is not allowed to t'
+    """
+    said = " ".join(reasons)
+    for known in _CAUSES:
+        if any(sign in said for sign in known.signs):
+            return known
+    return _UNKNOWN if not reasons or "traced nothing" in reasons[0] else replace(_UNKNOWN, sentence=reasons[0])
+
+
+def tracing(line: str | None) -> Notice | None:
+    """A notice when the worker that measured last did without CUPTI.
+
+    `line` is its environment's tracer: a name, then what failed before it; None when nothing was measured yet.
+    """
+    name, *reasons = (line or "cupti").split("; ")
+    if name != "kineto":
+        return None
+    found = cause(reasons)
+    sentence = (
+        f"CUPTI cannot be used directly: {found.sentence}; torch.profiler gives the kernels' times instead, "
+        "without their grids and registers"
+    )
+    return Notice("tracer", sentence, found.remedy, "info")
+
+
+def no_tracer(reasons: Sequence[str]) -> str:
+    """The message when neither CUPTI nor torch.profiler can trace: nothing can be measured on that GPU."""
+    found = cause(reasons)
+    return f"no kernel can be timed on this GPU: {found.sentence}; {found.remedy} (tried {'; '.join(reasons)})"
