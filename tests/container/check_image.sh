@@ -59,7 +59,12 @@ mkdir -p "$work"/{data,cache,lock}
 chown 10001:10001 "$work/data" "$work/cache"
 chmod 1777 "$work/lock"
 
-fresh() { container="$(buildah from "$image")"; containers+=("$container"); }
+fresh() {
+  container="$(buildah from "$image")"
+  containers+=("$container")
+  # buildah mounts folders of its own for the image's VOLUMEs, over ours.
+  buildah config --volume /var/lib/kernelviz- --volume /var/cache/kernelviz- "$container"
+}
 # The image's own program in a container without a network, without any privilege, on the volumes.
 inside() {
   buildah run --isolation oci --runtime runc --network none --cap-drop all --tty=false \
@@ -97,7 +102,6 @@ if inside "${health[@]}" 2>/dev/null; then die "healthy without a server"; else 
 
 say "serve"
 started="$(date +%s%N)"
-# A pipe of its own name space of process ids: tini tells its pid on this side through /proc.
 inside "${entry[@]}" "${command[@]}" >"$work/serve.log" 2>&1 &
 runner=$!
 # The first process of the container among the descendants of what was just started.
@@ -140,7 +144,7 @@ fresh
 inside kernelviz runs --json >"$work/runs.json"
 for run in "$cli_run" "$page_run"; do
   grep -q "\"$run\"" "$work/runs.json" || die "$run is gone"
-  inside kernelviz show "$run" | tail -n +1 | head -4
+  inside kernelviz runs show "$run"
 done
 find "$work/cache" -mindepth 1 -maxdepth 1 -printf '%f '
 printf '\n\nall of it holds; files in %s\n' "$work"
