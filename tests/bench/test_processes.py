@@ -60,6 +60,9 @@ def test_kill_9_of_the_server_and_resume(bench: Bench, tmp_path: Path, monkeypat
     pids = [int((tmp_path / f"{name}.pid").read_text()) for name in ("worker", "child", "orphan")]
     assert all(psutil.pid_exists(pid) for pid in pids)
     assert bench.progress(server.run_id).status == "running"
+    while not bench.load(server.run_id).results:  # told by the worker before the compiler began, stored by the server
+        assert time.monotonic() < until
+        time.sleep(0.01)
     with pytest.raises(BadField, match=f"process {server.process.pid}"):
         bench.cancel(server.run_id)
     end(server)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from servers import ROOT, served
 
 CHROMIUM = os.environ.get("KERNELVIZ_CHROMIUM", "/usr/bin/chromium")
@@ -23,6 +23,8 @@ ARGS = [
     "--disable-sync",
 ]
 Serve = Callable[..., str]
+# Two cores that also compile: a page that is ready in 2 s alone may take 10 s here.
+expect.set_options(timeout=20_000)
 
 
 @pytest.fixture(scope="session")

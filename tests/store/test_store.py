@@ -31,7 +31,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def run_of(results: list[Result], run_id: str = "r1", status: str = "finished", created: str = "2026-01-01") -> Run:
     made = samples.run(results, id=run_id, status="queued")
-    return msgspec.structs.replace(made, status=status, created_at=created)
+    asked = tuple({r.problem.key: r.problem for r in results}.values()) or made.plan.problems
+    plan = msgspec.structs.replace(made.plan, problems=asked)
+    return msgspec.structs.replace(made, plan=plan, status=status, created_at=created)
 
 
 def results_of(count: int) -> list[Result]:
