@@ -7,6 +7,7 @@ from typing import Literal
 from kernelviz.core.problem import Case, Struct
 from kernelviz.core.result import Result
 from kernelviz.core.run import Roof, Status
+from kernelviz.core.selftest import Check, Timeline
 
 Step = Literal["binding", "compiling", "checking", "measuring"]
 
@@ -49,6 +50,18 @@ class RoofDone(Struct, frozen=True, kw_only=True, tag="roof_done", tag_field="ki
     roof: Roof
 
 
+class CheckDone(Struct, frozen=True, kw_only=True, tag="check_done", tag_field="kind"):
+    """A check of the selftest was made."""
+
+    check: Check
+
+
+class TimelineTaken(Struct, frozen=True, kw_only=True, tag="timeline", tag_field="kind"):
+    """The picture of one measurement, taken by the selftest."""
+
+    timeline: Timeline
+
+
 class RunEnded(Struct, frozen=True, kw_only=True, tag="ended", tag_field="kind"):
     """Nothing more will come. `message` is set when the run ended for a reason of its own."""
 
@@ -56,4 +69,4 @@ class RunEnded(Struct, frozen=True, kw_only=True, tag="ended", tag_field="kind")
     message: str = ""
 
 
-Event = RunQueued | DeviceBusy | WorkerStarting | CaseStep | CaseDone | RoofDone | RunEnded
+Event = RunQueued | DeviceBusy | WorkerStarting | CaseStep | CaseDone | RoofDone | CheckDone | TimelineTaken | RunEnded

@@ -17,6 +17,7 @@ _FIGURES = (
     "call_graph_s",
     "loop_s",
     "again_s",
+    "again_warm_s",
 )
 
 

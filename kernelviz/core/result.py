@@ -27,7 +27,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     """A time with its 95 % interval and the samples behind it, in order.
 
     `low` and `high` are None when there were too few blocks for an interval. `samples` and `blocks` are None when
-    another tool's file did not say.
+    another tool's file did not say. `correction_s` was taken off every sample (gaps that tracing widens); None: nothing was.
     """
 
     estimate: float
@@ -38,6 +38,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     timer: Timer | None = None
     launch: LaunchMode | None = None
     method: str | None = None
+    correction_s: float | None = None
 
     @property
     def half_width(self) -> float | None:
@@ -47,10 +48,23 @@ class Figure(Struct, frozen=True, kw_only=True):
         return (self.high - self.low) / 2 / self.estimate
 
 
+class Energy(Struct, frozen=True, kw_only=True):
+    """What one call takes from the board, by the driver's counter over `calls` calls back to back in `seconds`."""
+
+    joules: float
+    calls: int
+    seconds: float
+    sm_clock_hz: float | None = None
+
+
 class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
     """The figures of a case. The headline is `device_cold_s`; what was not measured is None.
 
-    `again_s` is the baseline's second series in the same rounds: a live A/A comparison, the noise floor of verdicts.
+    `device_*`: the call's kernels by the device's stamps, caches flushed before (cold) or its data left in them (warm);
+    `busy_s` is the part of the cold span in which a kernel ran. `call_eager_s`: one Python call from idle to done by the host
+    clock, `enqueue_s` its part until Python goes on; `call_graph_s`: the same as a graph of one call; `loop_s`: one of many
+    eager calls back to back. `again_s` and `again_warm_s` are the baseline's second series in the same rounds: live A/A
+    comparisons, the noise floors of verdicts.
     """
 
     device_cold_s: Figure | None = None
@@ -61,6 +75,8 @@ class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
     call_graph_s: Figure | None = None
     loop_s: Figure | None = None
     again_s: Figure | None = None
+    again_warm_s: Figure | None = None
+    energy: Energy | None = None
     other_times: dict[str, Figure] = {}
 
 
