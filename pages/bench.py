@@ -46,7 +46,7 @@ if complaints:
 form = plan_form.current()
 run = stored(run_id) if run_id is not None else None
 device = run.environment.device if run is not None else bench.device(form.device)
-roofs = strip.roofs_for(bench, device, run)
+roofs = bench.roofs_of(run) if run is not None else bench.roofs(device.id)
 strip.strip(bench, device, run, roofs)
 if run is not None:
     results.show(bench, run, live.state(bench, run.id), roofs)

@@ -7,16 +7,16 @@ from collections.abc import Iterator
 
 from kernelviz.bench.words import Progress
 from kernelviz.core.events import CaseDone, Event, RunEnded
+from kernelviz.core.run import LIVING
 from kernelviz.store import Store
 
 POLL_S = 0.3
-_LIVING = ("queued", "running")
 
 
 def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> Iterator[tuple[int, Event]]:
     """Results as they are stored, then RunEnded; just RunEnded for a run that has ended. Raises UnknownRun."""
     status = store.row(run_id).status
-    if status not in _LIVING:
+    if status not in LIVING:
         yield after + 1, RunEnded(status=status)
         return
     seen = after
@@ -27,7 +27,7 @@ def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> It
         for revision, result in store.results_after(run_id, seen):
             seen, heard_s = revision, time.monotonic()
             yield revision, CaseDone(result=result)
-        if status not in _LIVING:
+        if status not in LIVING:
             yield seen + 1, RunEnded(status=status)
             return
         if timeout_s is not None and time.monotonic() - heard_s >= timeout_s:
@@ -39,7 +39,7 @@ def progress(store: Store, run_id: str) -> Progress:
     """Raises UnknownRun."""
     row = store.row(run_id)
     message = ""
-    if row.status in _LIVING:
+    if row.status in LIVING:
         message = f"measured by process {row.presence.pid} on {row.presence.host}"
     return Progress(
         status=row.status,

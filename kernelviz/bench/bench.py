@@ -21,7 +21,7 @@ from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.events import Event, RunEnded
 from kernelviz.core.problem import Method, Plan
 from kernelviz.core.result import Conditions, Failure
-from kernelviz.core.run import Device, Environment, Roof, Run
+from kernelviz.core.run import LIVING, Device, Environment, Roof, Run
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.notice import Notice
 from kernelviz.hardware.notices import notices
@@ -164,7 +164,7 @@ class Bench:
             live.cancel()
             return
         row = self._store.row(run_id)
-        if row.status in ("queued", "running"):
+        if row.status in LIVING:
             where = f"process {row.presence.pid} on {row.presence.host} measures it"
             raise BadField("run", run_id, f"{where}; cancel it there")
 
@@ -232,6 +232,13 @@ class Bench:
     def roofs(self, device_id: str) -> tuple[Roof, ...]:
         """The roofs measured on that device, newest of each; empty when not calibrated."""
         return self._store.roofs(self.device(device_id).uuid)
+
+    def roofs_of(self, run: Run) -> tuple[Roof, ...]:
+        """The roofs to hold a run against: those of its own time, else (same device, calibrated since) those known now."""
+        if run.environment.roofs:
+            return run.environment.roofs
+        local = next((d for d in self.devices() if d.uuid == run.environment.device.uuid), None)
+        return self.roofs(local.id) if local is not None else ()
 
     # The machine
 

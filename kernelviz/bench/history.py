@@ -10,7 +10,7 @@ import msgspec
 from kernelviz.bench.words import Progress, RunSummary
 from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.result import Failure
-from kernelviz.core.run import Run
+from kernelviz.core.run import LIVING, Run
 from kernelviz.formats import document, shipped
 from kernelviz.store import RunRow, Store
 
@@ -18,7 +18,6 @@ TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
 KEPT_DAYS = 30
 """A deleted run can be brought back for so long; a server that starts later removes it for good."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
-_ENDED = ("finished", "cancelled", "interrupted")
 
 
 class History:
@@ -102,7 +101,7 @@ class History:
             run,
             title=" ".join(run.title.split())[:TITLE_CHARACTERS],
             note=run.note[:NOTE_CHARACTERS],
-            status=run.status if run.status in _ENDED else "interrupted",
+            status="interrupted" if run.status in LIVING else run.status,
             # Files of another machine: resuming must never import what a document names.
             plan=msgspec.structs.replace(run.plan, plugins=()),
         )

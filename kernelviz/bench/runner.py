@@ -13,7 +13,7 @@ from kernelviz.bench.live import LiveCalibration, LiveRun
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Case, Problem
 from kernelviz.core.result import Failure, Result
-from kernelviz.core.run import Device, Run
+from kernelviz.core.run import LIVING, Device, Run
 from kernelviz.ops import Op
 from kernelviz.ops.outcome import failed
 from kernelviz.store import Store
@@ -100,7 +100,7 @@ class Runner:
             log, live = self._logs.get(run_id), self._live.get(run_id)
         if log is None or not log.ended or not isinstance(live, LiveRun):
             return log
-        return None if self._store.row(run_id).status in ("queued", "running") and log.ended else log
+        return None if self._store.row(run_id).status in LIVING and log.ended else log
 
     def state(self, device_id: str) -> WorkerState | None:
         """Of the device's supervisor; None before its first work."""

@@ -36,6 +36,17 @@ class RunSummary:
     deleted_at: str | None = None
     shipped: bool = False
 
+    @property
+    def name(self) -> str:
+        """The title, or op and device where it has none."""
+        return self.title or f"{self.op} · {self.device}"
+
+    @property
+    def cases_words(self) -> str:
+        """How many cases have a result, and how many of these are failures."""
+        cases = f"{self.cases} cases" if self.done == self.cases else f"{self.done} of {self.cases} cases"
+        return f"{cases}, {self.failed} failed" if self.failed else cases
+
 
 @dataclass(frozen=True, slots=True)
 class Progress:

@@ -12,12 +12,11 @@ import typer
 from rich.table import Table
 
 from kernelviz import bench as use_cases
-from kernelviz.bench import Bench, RunSummary
+from kernelviz.bench import RunSummary
 from kernelviz.cli import console, running, tables
 from kernelviz.cli.progress import Reporter
 from kernelviz.core.errors import BadField, KernelvizError, UnknownName
-from kernelviz.core.run import Roof, Run
-from kernelviz.formats import MAX_BYTES, decode, exports
+from kernelviz.formats import MAX_BYTES, decode, encode, exports
 
 app = typer.Typer(help="List, show, name, delete, restore and resume the runs kept on this machine.")
 
@@ -40,9 +39,7 @@ def find(
     if context.invoked_subcommand is not None:
         return
     history = use_cases.current().history
-    found = history.deleted(limit) if deleted else history.find(search, limit=limit)
-    if shipped:
-        found = history.shipped()
+    found = history.shipped() if shipped else history.deleted(limit) if deleted else history.find(search, limit=limit)
     if as_json:
         console.print_json([asdict(run) for run in found])
         return
@@ -58,11 +55,11 @@ def show(run: RunId, as_json: Json = False) -> None:
     bench = use_cases.current()
     found = bench.load(run)
     if as_json:
-        sys.stdout.write(bench.history.document(run).decode() + "\n")
+        sys.stdout.write(encode(found).decode() + "\n")
         return
     if found.note:
         console.err().print(found.note)
-    console.show(tables.report(found, found.environment.roofs or _roofs(bench, found)))
+    console.show(tables.report(found, bench.roofs_of(found)))
 
 
 @app.command()
@@ -82,12 +79,12 @@ def delete(
     runs: Annotated[list[str], typer.Argument(metavar="RUN…")],
     yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
 ) -> None:
-    """Delete runs; `kernelviz runs restore` brings them back for thirty days."""
+    """Delete runs; `kernelviz runs restore` brings them back for some weeks."""
     history = use_cases.current().history
     named = [history.summary(run) for run in runs]
     if not yes:
         for run in named:
-            console.err().print(f"{run.id}  {run.title or run.op}, {run.done} results")
+            console.err().print(f"{run.id}  {run.name}, {run.cases_words}")
         typer.confirm(f"Delete {len(named)} run{'s' if len(named) != 1 else ''}?", abort=True, err=True)
     for run in named:
         history.delete(run.id)
@@ -160,23 +157,17 @@ def _read(path: Path) -> bytes:
         raise BadField("file", path, f"it cannot be read ({error.strerror})") from None
 
 
-def _roofs(bench: Bench, run: Run) -> tuple[Roof, ...]:
-    local = next((d for d in bench.devices() if d.uuid == run.environment.device.uuid), None)
-    return bench.roofs(local.id) if local is not None else ()
-
-
 def _table(found: tuple[RunSummary, ...]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading in ("id", "when", "op", "device", "cases", "status", "title"):
         table.add_column(heading, overflow="fold")
     for run in found:
-        failed = f", {run.failed} failed" if run.failed else ""
         table.add_row(
             run.id,
             run.created_at[:16].replace("T", " "),
             run.op,
             run.device,
-            f"{run.done}/{run.cases}{failed}",
+            run.cases_words,
             run.status,
             run.title,
         )

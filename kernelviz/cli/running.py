@@ -85,7 +85,7 @@ def print_run(bench: Bench, found: Run, *, save: Path | None, as_json: bool) -> 
     if as_json:
         sys.stdout.write(document.encode(found).decode().rstrip("\n") + "\n")
     else:
-        console.show(tables.report(found, found.environment.roofs or bench.roofs(found.plan.device)))
+        console.show(tables.report(found, bench.roofs_of(found)))
     return exit_code(found)
 
 

@@ -29,7 +29,9 @@ def command(host: str, port: int) -> list[str]:
     """
     app = str(site() / "app.py")
     streamlit = [sys.executable, "-P", "-m", "streamlit", "run", app]
-    return [*streamlit, "--server.address", host, "--server.port", str(port)]
+    arguments = [*streamlit, "--server.address", host, "--server.port", str(port)]
+    # On every address, Streamlit would ask a service on the internet for this machine's own one, to print it.
+    return [*arguments, "--browser.serverAddress", "localhost"] if host in ("0.0.0.0", "::") else arguments
 
 
 def serve(host: str, port: int) -> None:

@@ -86,6 +86,17 @@ class DeviceError(KernelvizError):
     """The device, its driver or a tool that it needs cannot be used; the message holds the remedy."""
 
 
+def one_line(error: BaseException, limit: int = 600) -> str:
+    """Type and text of an error on one line, shortened; our own errors speak for themselves.
+
+    >>> one_line(ValueError("no\\n  good"))
+    'ValueError: no good'
+    """
+    text = " ".join(str(error).split())
+    head = text if isinstance(error, KernelvizError) else f"{type(error).__name__}: {text}"
+    return head if len(head) <= limit else head[: limit - 1] + "…"
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like `name`, or None when none is close.
 

@@ -10,6 +10,8 @@ from kernelviz.core.result import Result
 SCHEMA = "kernelviz/1"
 
 Status = Literal["queued", "running", "finished", "cancelled", "interrupted"]
+LIVING: tuple[Status, ...] = ("queued", "running")
+"""A run in one of these is being measured, or will be; in any other it has ended."""
 DeviceKind = Literal["cuda", "cpu"]
 RoofName = Literal["read", "copy", "write", "read2_write1", "read1_write2", "matmul"]
 

@@ -20,7 +20,8 @@ class Cause:
 _NOT_ALLOWED = Cause(
     ("INSUFFICIENT_PRIVILEGES", "error 35"),
     "this user is not allowed to trace the GPU (CUPTI_ERROR_INSUFFICIENT_PRIVILEGES)",
-    "set NVreg_RestrictProfilingToAdminUsers=0 for the driver on the host, or start the container with --cap-add=SYS_ADMIN",
+    "set NVreg_RestrictProfilingToAdminUsers=0 for the driver on the host, or start the container with --cap-add=SYS_ADMIN "
+    "--user root",
 )
 _TAKEN = Cause(
     ("MULTIPLE_SUBSCRIBERS", "error 39"),

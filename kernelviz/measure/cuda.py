@@ -15,8 +15,9 @@ from statistics import median
 import torch
 from torch import Tensor
 
+from kernelviz.core.errors import one_line
 from kernelviz.core.result import Kernel, LaunchMode, Timer
-from kernelviz.measure.faults import one_line, sticky
+from kernelviz.measure.faults import sticky
 from kernelviz.measure.instruments import Instruments
 from kernelviz.measure.tensors import as_tuple
 from kernelviz.measure.timer import Place, Taken, Timed

@@ -34,16 +34,11 @@ def device_of(device_id: str) -> Device:
     if device_id == "cpu":
         return msgspec.structs.replace(found["cpu"], threads=torch.get_num_threads())
     if not torch.cuda.is_available():
-        build = torch.version.cuda
+        reason = found[device_id].reason if device_id in found else ""
         raise DeviceError(
-            f"the driver sees a GPU, torch {torch.__version__} does not: "
-            + (f"it is built for CUDA {build}" if build else "it is a CPU build")
-            + (
-                f", driver {found[device_id].driver} supports CUDA {found[device_id].driver_cuda}"
-                if device_id in found
-                else ""
-            )
-            + ". Install the CUDA build: pip install --force-reinstall torch==2.13.0 (driver 580 or newer)"
+            reason
+            or f"the driver sees a GPU, torch {torch.__version__} (CUDA {torch.version.cuda}) does not; "
+            "update the driver, or see what `python -c 'import torch; torch.cuda.init()'` says"
         )
     index = int(device_id.partition(":")[2] or 0)
     properties = torch.cuda.get_device_properties(index)

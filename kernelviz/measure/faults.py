@@ -7,7 +7,7 @@ import os
 
 import torch
 
-from kernelviz.core.errors import DeviceError, DoesNotFit, KernelvizError, UsageError
+from kernelviz.core.errors import DeviceError, DoesNotFit, UsageError, one_line
 from kernelviz.core.result import Failure
 from kernelviz.hardware import folders
 from kernelviz.measure.binding import WrongOutput
@@ -93,13 +93,6 @@ def failure(error: Exception, *, calling: bool) -> Failure:
     if names & _COMPILER_ERRORS or not calling:
         return Failure(stage="compile", message=one_line(error))
     return Failure(stage="crash", message=one_line(error))
-
-
-def one_line(error: BaseException, limit: int = 600) -> str:
-    """Type and text of an error on one line, shortened."""
-    text = " ".join(str(error).split())
-    head = text if isinstance(error, KernelvizError) else f"{type(error).__name__}: {text}"
-    return head if len(head) <= limit else head[: limit - 1] + "…"
 
 
 def _chain(error: BaseException) -> list[BaseException]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import torch
 
+from kernelviz.core.errors import one_line
 from kernelviz.core.events import CaseDone
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Conditions
@@ -139,7 +140,7 @@ class DeviceSession:
         if isinstance(error, TraceError) and not isinstance(error, WrongWork):
             self._spoilt = f"the tracer lost its records: {error}"
         elif faults.sticky(error):
-            self._spoilt = f"CUDA error: {faults.one_line(error, 200)}"
+            self._spoilt = f"CUDA error: {one_line(error, 200)}"
         elif faults.out_of_memory(error):
             self._kept.clear()
             self._release()

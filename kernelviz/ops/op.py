@@ -8,11 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.core.problem import Cost, Direction, Problem
+from kernelviz.core.problem import Cost, Data, Direction, Problem
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -223,9 +223,8 @@ class Op:
             raise UnknownName("compute precision", compute, allowed, of=f"op {self.name!r} in {dtype}")
         if direction not in self.directions:
             raise UnknownName("direction", direction, self.directions, of=f"op {self.name!r}")
-        kinds = ("normal", "uniform", "zeros", "small_integers", "one_value")
-        if data not in kinds:
-            raise UnknownName("data", data, kinds)
+        if data not in get_args(Data):
+            raise UnknownName("data", data, get_args(Data))
         for axis in self.axis_names:
             if axis not in sizes:
                 raise BadField(

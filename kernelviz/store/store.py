@@ -18,12 +18,10 @@ from kernelviz.core.errors import UnknownRun
 from kernelviz.core.finite import finite_result
 from kernelviz.core.problem import Method, Plan, Struct
 from kernelviz.core.result import Failure, Result
-from kernelviz.core.run import SCHEMA, Environment, Roof, Run, Status
+from kernelviz.core.run import LIVING, SCHEMA, Environment, Roof, Run, Status
 from kernelviz.store.database import Database, StoreError
 from kernelviz.store.presence import Presence
 from kernelviz.store.tables import results, roofs, runs
-
-_LIVING = ("queued", "running")
 
 
 class _Header(Struct, frozen=True, kw_only=True):
@@ -150,7 +148,7 @@ class Store:
             row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
             if row is None:
                 raise UnknownRun(run_id)
-            if at is not None and _status(row) in _LIVING:
+            if at is not None and _status(row) in LIVING:
                 raise StoreError(f"run {run_id} is being measured; cancel it before it is deleted")
             connection.execute(update(runs).where(runs.c.id == run_id).values(deleted_at=at))
 
@@ -169,7 +167,7 @@ class Store:
             row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
             if row is None:
                 raise UnknownRun(run_id)
-            if _status(row) in _LIVING:
+            if _status(row) in LIVING:
                 return False
             connection.execute(update(runs).where(runs.c.id == run_id).values(status="queued", **self._presence()))
             return True
@@ -177,7 +175,7 @@ class Store:
     def interrupt_dead(self) -> list[str]:
         """Mark the runs whose process is gone as interrupted; their ids."""
         with self._database.read() as connection:
-            rows = connection.execute(select(runs).where(runs.c.status.in_(_LIVING))).all()
+            rows = connection.execute(select(runs).where(runs.c.status.in_(LIVING))).all()
         dead = [row for row in rows if _status(row) == "interrupted"]
         with self._database.write() as connection:
             for row in dead:
@@ -324,7 +322,7 @@ def _presence_of(row: Row[Any]) -> Presence:
 
 def _status(row: Row[Any]) -> Status:
     stored: Status = row.status
-    return "interrupted" if stored in _LIVING and not _presence_of(row).alive() else stored
+    return "interrupted" if stored in LIVING and not _presence_of(row).alive() else stored
 
 
 def _run_row(row: Row[Any], done: int, failed: int) -> RunRow:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, get_args
 
 from kernelviz.bench import Bench
 from kernelviz.core.errors import UsageError
-from kernelviz.core.problem import Method, Plan, Problem
+from kernelviz.core.problem import Data, Method, Plan, Problem
 from kernelviz.core.run import Run
 from kernelviz.core.sizes import expand, written
 from kernelviz.ops import Op, Variant
 
 SizesFrom = Literal["values", "preset", "sweep"]
-DATA = ("normal", "uniform", "zeros", "small_integers", "one_value")
+DATA: tuple[str, ...] = get_args(Data)
 BUDGET_S = (0.05, 60.0)
 FIRST = "rmsnorm"
 """The op that a first visit shows: memory-bound, on every CPU, and fusing it visibly pays."""

@@ -7,11 +7,11 @@ from typing import Literal, assert_never
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
+from kernelviz.bench.history import KEPT_DAYS
 from kernelviz.ui import history_run, share, site
 from kernelviz.ui.text import plain, when
 
 PER_PAGE = 20
-_OPEN = ":material/monitoring:"
 Color = Literal["green", "orange", "blue", "red", "gray"]
 
 
@@ -61,9 +61,7 @@ def _row(bench: Bench, run: RunSummary) -> None:
     with st.container(border=True, gap="xsmall", key=f"run_{run.id}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             with st.container(gap=None, width="stretch"):
-                st.page_link(
-                    site.page("bench"), label=f"**{title_words(run)}**", query_params={"run": run.id}, icon=_OPEN
-                )
+                site.run_link(f"**{plain(run.name)}**", run.id)
                 st.caption(_facts(run))
             _badge(run)
             if st.button(
@@ -81,14 +79,8 @@ def _row(bench: Bench, run: RunSummary) -> None:
             history_run.panel(bench, run)
 
 
-def title_words(run: RunSummary) -> str:
-    """The title, or op and device where it has none; escaped."""
-    return plain(run.title or f"{run.op} · {run.device}")
-
-
 def _facts(run: RunSummary) -> str:
-    cases = f"{run.done} of {run.cases} cases" if run.done != run.cases else f"{run.cases} cases"
-    return plain(f"{run.op} · {run.device} · {when(run.created_at)} · {cases}")
+    return plain(f"{run.op} · {run.device} · {when(run.created_at)} · {run.cases_words}")
 
 
 def badge(run: RunSummary) -> tuple[str, Color, str]:
@@ -121,9 +113,7 @@ def shipped(bench: Bench) -> None:
         for run in found:
             with st.container(horizontal=True, vertical_alignment="center", gap="small", border=True):
                 with st.container(gap=None, width="stretch"):
-                    st.page_link(
-                        site.page("bench"), label=f"**{title_words(run)}**", query_params={"run": run.id}, icon=_OPEN
-                    )
+                    site.run_link(f"**{plain(run.name)}**", run.id)
                     st.caption(_facts(run))
                 share.download(bench, run.id, key=f"download_{run.id}")
 
@@ -134,12 +124,10 @@ def deleted(bench: Bench) -> None:
     if not found:
         return
     with st.expander(f"Deleted ({len(found)})", key="deleted", icon=":material/delete:"):
-        st.caption("Removed for good thirty days after they were deleted, when a server starts.")
+        st.caption(f"Removed for good {KEPT_DAYS} days after they were deleted, when a server starts.")
         for run in found:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                st.markdown(
-                    f"{title_words(run)} :gray[{_facts(run)} · deleted {when(run.deleted_at)}]", width="stretch"
-                )
+                st.markdown(f"{plain(run.name)} :gray[{_facts(run)} · deleted {when(run.deleted_at)}]", width="stretch")
                 if st.button("Restore", key=f"restore_{run.id}", icon=":material/undo:"):
                     bench.history.restore(run.id)
                     st.rerun()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
-from kernelviz.bench.history import NOTE_CHARACTERS, TITLE_CHARACTERS
+from kernelviz.bench.history import KEPT_DAYS, NOTE_CHARACTERS, TITLE_CHARACTERS
 from kernelviz.core.errors import KernelvizError
+from kernelviz.core.run import LIVING
 from kernelviz.ui import session, share, site
 from kernelviz.ui.text import plain
 
@@ -34,7 +35,7 @@ def undo_bar(bench: Bench) -> None:
         return
     run_id, title = gone
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="undo_bar"):
-        st.markdown(f"Deleted **{plain(title)}**. It can be restored for thirty days.", width="stretch")
+        st.markdown(f"Deleted **{plain(title)}**. It can be restored for {KEPT_DAYS} days.", width="stretch")
         if st.button("Undo", key="undo", icon=":material/undo:", type="primary"):
             bench.history.restore(run_id)
             del st.session_state[_UNDO]
@@ -52,13 +53,11 @@ def panel(bench: Bench, run: RunSummary) -> None:
             st.toast("Saved", icon=":material/check:")
             st.rerun()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        st.page_link(site.page("bench"), label="Open", query_params={"run": run.id}, icon=":material/monitoring:")
+        site.run_link("Open", run.id)
         _resume(bench, run)
         share.button(bench, run.id, key=f"share_{run.id}")
         share.download(bench, run.id, key=f"download_{run.id}")
-        if run.status not in ("queued", "running") and st.button(
-            "Delete", key=f"delete_{run.id}", icon=":material/delete:"
-        ):
+        if run.status not in LIVING and st.button("Delete", key=f"delete_{run.id}", icon=":material/delete:"):
             st.session_state[_CONFIRMING] = run.id
     if st.session_state.get(_CONFIRMING) == run.id:
         _confirm(bench, run)
@@ -84,7 +83,7 @@ def _confirm(bench: Bench, run: RunSummary) -> None:
         st.markdown(f"Delete this run and its {run.done} result{'s' if run.done != 1 else ''}?", width="stretch")
         if st.button("Delete run", key="confirm_delete_yes", type="primary", icon=":material/delete:"):
             bench.history.delete(run.id)
-            st.session_state[_UNDO] = (run.id, run.title or run.op)
+            st.session_state[_UNDO] = (run.id, run.name)
             choose(None)
             st.rerun()
         if st.button("Keep", key="confirm_delete_no"):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
+from kernelviz.bench.history import KEPT_DAYS
 from kernelviz.ops import Op
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui import site
@@ -40,9 +41,7 @@ def shipped_runs(shipped: Sequence[RunSummary]) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shipped_runs"):
         st.markdown(f"Or look at what was measured on an **{plain(device)}**:", width="content")
         for run in shipped:
-            st.page_link(
-                site.page("bench"), label=plain(run.op), query_params={"run": run.id}, icon=":material/monitoring:"
-            )
+            site.run_link(plain(run.op), run.id)
 
 
 def ladder(op: Op | None, variants: Sequence[str]) -> None:
@@ -61,7 +60,7 @@ def ladder(op: Op | None, variants: Sequence[str]) -> None:
 def deleted_run(bench: Bench, run: RunSummary) -> None:
     """Says that the run was deleted, and offers it back."""
     st.subheader("This run was deleted")
-    st.markdown(f"{plain(run.title or run.op)}, deleted {when(run.deleted_at)}. It can be restored for thirty days.")
+    st.markdown(f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {KEPT_DAYS} days.")
     if st.button("Restore", key="restore", type="primary", icon=":material/undo:"):
         bench.history.restore(run.id)
         st.rerun()
@@ -95,6 +94,4 @@ def recent_runs(recent: Sequence[RunSummary]) -> None:
 
 
 def _line(run: RunSummary) -> str:
-    failed = f", {run.failed} failed" if run.failed else ""
-    cases = f"{run.done} of {run.cases} cases{failed}"
-    return f"{run.title or f'{run.op} · {run.device}'} · {cases} · {run.status} · {when(run.created_at)}"
+    return f"{run.name} · {run.cases_words} · {run.status} · {when(run.created_at)}"

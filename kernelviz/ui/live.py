@@ -14,8 +14,6 @@ from kernelviz.ui import session
 from kernelviz.ui.routes import events_path
 from kernelviz.ui.text import plain
 
-ENDED = ("finished", "cancelled", "interrupted")
-
 _HTML = """
 <div class="live" role="status" aria-live="polite">
   <div class="head"><progress max="1" value="0" aria-label="cases done"></progress><span class="count"></span></div>

@@ -10,7 +10,7 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench import Bench, Progress
 from kernelviz.core.problem import Problem
-from kernelviz.core.run import Roof, Run
+from kernelviz.core.run import LIVING, Roof, Run
 from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows, summary, time_words
 from kernelviz.metrics.sweep import others, size_words, swept_axis, telling_axes, tied_axes, varying_axes
 from kernelviz.plots.styles import variant_words
@@ -24,7 +24,7 @@ _CHART = {"displayModeBar": False, "scrollZoom": False}
 def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof]) -> None:
     """Everything about a run, in the order in which one asks."""
     _heading(bench, run, progress)
-    if progress is not None and progress.status not in live.ENDED:
+    if progress is not None and progress.status in LIVING:
         _going(bench, run, progress)
     found = rows(run, roofs)
     tiles.show(summary(found), run.plan)

@@ -33,6 +33,11 @@ def page(name: str) -> StreamlitPage:
     return st.Page(pages_folder() / f"{name}.py", title=title, icon=icon, default=name == "bench")
 
 
+def run_link(label: str, run_id: str) -> None:
+    """A link that opens a run. `label` is Markdown."""
+    st.page_link(page("bench"), label=label, query_params={"run": run_id}, icon=":material/monitoring:")
+
+
 def pages() -> list[StreamlitPage]:
     """All pages in the order of the navigation."""
     return [page(name) for name in _PAGES]

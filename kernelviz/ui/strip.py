@@ -10,20 +10,12 @@ from kernelviz.bench import Bench
 from kernelviz.core import units
 from kernelviz.core.errors import KernelvizError
 from kernelviz.core.result import Conditions
-from kernelviz.core.run import Device, Roof, Run
+from kernelviz.core.run import LIVING, Device, Roof, Run
 from kernelviz.hardware.notice import Notice
 from kernelviz.ui import live, session
 from kernelviz.ui.text import plain, when
 
 _CALIBRATION = "calibration"
-
-
-def roofs_for(bench: Bench, device: Device, run: Run | None) -> tuple[Roof, ...]:
-    """The roofs to hold a run against: those of its own time, else (same device, calibrated since) those known now."""
-    if run is not None and run.environment.roofs:
-        return run.environment.roofs
-    local = next((d for d in bench.devices() if d.uuid == device.uuid), None)
-    return bench.roofs(local.id) if local is not None else ()
 
 
 def strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof]) -> None:
@@ -101,7 +93,7 @@ def roof_words(roofs: Sequence[Roof]) -> str:
 def _calibrating(bench: Bench) -> str | None:
     run_id = st.session_state.get(_CALIBRATION)
     progress = live.state(bench, run_id) if run_id else None
-    return run_id if progress is not None and progress.status not in live.ENDED else None
+    return run_id if progress is not None and progress.status in LIVING else None
 
 
 def _calibration(bench: Bench) -> None:

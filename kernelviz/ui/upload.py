@@ -23,9 +23,7 @@ def heading(bench: Bench) -> None:
         if taken_in:
             with st.container(border=True, horizontal=True, vertical_alignment="center", key=f"uploaded_{words}"):
                 st.markdown(f":green[:material/check_circle:] {plain(name)} is here now.", width="content")
-                st.page_link(
-                    site.page("bench"), label="Open it", query_params={"run": words}, icon=":material/monitoring:"
-                )
+                site.run_link("Open it", words)
         else:
             st.error(f"{plain(name)} was not taken in: {plain(words)}", icon=":material/error:")
 

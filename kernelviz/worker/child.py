@@ -18,7 +18,7 @@ from collections import deque
 
 import msgspec
 
-from kernelviz.core.errors import KernelvizError, UsageError
+from kernelviz.core.errors import UsageError, one_line
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.finite import finite_result
 from kernelviz.core.result import Stage
@@ -108,7 +108,7 @@ class Worker:
             environment = self._session.environment()
         except Exception as error:
             traceback.print_exc()
-            self._connection.send(TaskFailed(task=None, stage="unavailable", message=_one_line(error)))
+            self._connection.send(TaskFailed(task=None, stage="unavailable", message=one_line(error)))
             sys.exit(3)
         self._connection.send(Hello(environment=environment, pid=os.getpid()))
 
@@ -119,7 +119,7 @@ class Worker:
             self._connection.send(Described(task=request.task, variants=variants_of(request.plugins)))
         except Exception as error:
             traceback.print_exc()
-            self._connection.send(TaskFailed(task=request.task, stage="unavailable", message=_one_line(error)))
+            self._connection.send(TaskFailed(task=request.task, stage="unavailable", message=one_line(error)))
 
     def _do(self, request: Measure | Calibrate | Launch) -> None:
         session = self._session
@@ -146,7 +146,7 @@ class Worker:
                     session.launch(problem, variant, calls)
         except Exception as error:
             traceback.print_exc()
-            failed = TaskFailed(task=task, stage=_stage(error), message=_one_line(error), spoilt=session.spoilt)
+            failed = TaskFailed(task=task, stage=_stage(error), message=one_line(error), spoilt=session.spoilt)
             self._connection.send(failed)
             return
         self._connection.send(TaskDone(task=task, spoilt=session.spoilt))
@@ -162,12 +162,6 @@ def _stage(error: Exception) -> Stage:
     if isinstance(error, UsageError):
         return "unavailable"
     return "out_of_memory" if isinstance(error, MemoryError) else "crash"
-
-
-def _one_line(error: Exception, limit: int = 600) -> str:
-    text = " ".join(str(error).split())
-    said = text if isinstance(error, KernelvizError) else f"{type(error).__name__}: {text}"
-    return said if len(said) <= limit else said[: limit - 1] + "…"
 
 
 def serve(fd: int) -> None:

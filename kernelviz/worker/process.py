@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import kernelviz
@@ -75,8 +75,7 @@ class WorkerProcess:
         data = memoryview(encode(message))
         until = time.monotonic() + _SEND_S
         while data:
-            _, writable, _ = select.select([], [self._socket], [], max(0.0, until - time.monotonic()))
-            if not writable:
+            if not _ready({self._socket.fileno(): select.POLLOUT}, until - time.monotonic()):
                 raise WorkerDied
             try:
                 sent = self._socket.send(data, socket.MSG_DONTWAIT)
@@ -92,9 +91,8 @@ class WorkerProcess:
             return self._replies.popleft()
         until = time.monotonic() + timeout_s
         while True:
-            left = max(0.0, until - time.monotonic())
-            watched: list[int] = [self._socket.fileno(), self._wake_read]
-            ready, _, _ = select.select(watched, [], [], left)
+            watched = {self._socket.fileno(): select.POLLIN, self._wake_read: select.POLLIN}
+            ready = _ready(watched, until - time.monotonic())
             if self._socket.fileno() in ready:
                 self._read()
                 if self._replies:
@@ -178,12 +176,13 @@ _ending: list[subprocess.Popen[bytes]] = []
 """Guards that are still cleaning up; kept so that they are collected."""
 
 
-def _readable(descriptors: tuple[int, ...], timeout_s: float) -> set[int]:
-    """Descriptors that can be read, closed ones among them (poll, since a busy server has more than 1,024 open)."""
+def _ready(wanted: Mapping[int, int], timeout_s: float) -> set[int]:
+    """Descriptors that are ready for what is wanted of them, or closed. By poll: a busy server has more than the 1,024
+    descriptors that select can hold."""
     poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN | select.POLLHUP)
-    return {descriptor for descriptor, _ in poll.poll(timeout_s * 1000)}
+    for descriptor, events in wanted.items():
+        poll.register(descriptor, events)
+    return {descriptor for descriptor, _ in poll.poll(max(0.0, timeout_s) * 1000)}
 
 
 def _environment() -> dict[str, str]:
