@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kernelviz.api import resume as resume
     from kernelviz.api import run as run
     from kernelviz.api import runs as runs
+    from kernelviz.api import selftest as selftest
 
 __version__ = "0.1.0"
 
@@ -31,10 +32,11 @@ _HOMES = {
     "resume": "kernelviz.api",
     "run": "kernelviz.api",
     "runs": "kernelviz.api",
+    "selftest": "kernelviz.api",
     "plots": "",
 }
 
-__all__ = ["Report", "history", "load", "plots", "resume", "run", "runs"]
+__all__ = ["Report", "history", "load", "plots", "resume", "run", "runs", "selftest"]
 
 
 def __getattr__(name: str) -> object:

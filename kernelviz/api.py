@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Self
 from kernelviz import bench as use_cases
 from kernelviz.bench import RunSummary
 from kernelviz.bench.history import History
-from kernelviz.core.errors import BadField
-from kernelviz.core.problem import Method
+from kernelviz.core.errors import BadField, DeviceError
+from kernelviz.core.events import RunEnded
+from kernelviz.core.problem import USUAL_FIGURES, Clock, FigureName, Method
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
+from kernelviz.core.selftest import Selftest
 from kernelviz.formats import document
 from kernelviz.metrics.statistics import Verdict
 from kernelviz.metrics.summary import Row, rows, summary
@@ -123,11 +125,14 @@ def run(
     data: str = "normal",
     device: str | None = None,
     budget_s: float = 1.0,
+    clock: Clock = "burst",
+    figures: Sequence[FigureName] = USUAL_FIGURES,
     plugins: Sequence[PathLike] = (),
 ) -> Report:
     """Measure variants of an op and wait for the results; what is not given takes the op's default.
 
     sizes: by axis a number, a text ("2^10..2^14", "2^27/n") or several numbers. budget_s: most device time for a case.
+    clock: in short bursts, or under steady load. figures: what is measured; "energy" is asked for.
     plugins: files with variants of one's own. An interrupt ends the run after its current block; its results stay in
     the store, and the interrupt is raised on. Errors: UnknownName and BadField, which name the field and the nearest
     valid value; a case that fails is no error but a row with its reason.
@@ -148,7 +153,9 @@ def run(
         device=device,
         plugins=tuple(str(Path(p).resolve()) for p in plugins),
     )
-    run_id = bench.run(plan, Method(budget_s=budget_s), owner=f"python {os.getpid()}")
+    run_id = bench.run(
+        plan, Method(budget_s=budget_s, clock=clock, figures=tuple(figures)), owner=f"python {os.getpid()}"
+    )
     return _waited(bench, run_id)
 
 
@@ -190,6 +197,26 @@ def resume(run_id: str) -> Report:
     bench = use_cases.current()
     bench.resume(run_id, owner=f"python {os.getpid()}")
     return _waited(bench, run_id)
+
+
+def selftest(device: str | None = None) -> Selftest:
+    """Put the instrument to the test on a device (by default the first usable GPU, else the CPU), and wait for it.
+
+    `failed` of what comes back holds the checks that did not pass. Errors: DeviceError when none could be made.
+    """
+    bench = use_cases.current()
+    followed = bench.selftest(device or bench.default_device(), owner=f"python {os.getpid()}")
+    message = ""
+    try:
+        for _, event in bench.follow(followed):
+            message = event.message if isinstance(event, RunEnded) else ""
+    except KeyboardInterrupt:
+        bench.cancel(followed)
+        raise
+    made = bench.selftest_made(followed)
+    if made is None or not made.checks:
+        raise DeviceError(message or "no check could be made")
+    return made
 
 
 def size_text(size: int | str | Sequence[int]) -> str:

@@ -92,3 +92,40 @@ def has_another_shape(x_N, y_N) -> Launch:
 def raises_in_bind(x_N, y_N) -> Launch:
     """Raises before it is bound."""
     raise ValueError("no such configuration")
+
+
+@variant(op="add", backend="torch")
+def computes_in_half(x_N, y_N) -> Launch:
+    """Adds in fp16 and stores fp32."""
+    import torch
+
+    out_N = torch.empty_like(x_N)
+    return lambda: out_N.copy_(x_N.half() + y_N.half())
+
+
+@variant(op="add", backend="torch")
+def compiles_in_every_call(x_N, y_N) -> Launch:
+    """Makes a new graph in each call."""
+    import torch
+
+    def launch():
+        torch._dynamo.utils.counters["stats"]["unique_graphs"] += 1
+        return torch.add(x_N, y_N)
+
+    return launch
+
+
+@variant(op="add", backend="torch")
+def sleeps_on_the_host(x_N, y_N) -> Launch:
+    """Sleeps a millisecond before it adds."""
+    import time
+
+    import torch
+
+    out_N = torch.empty_like(x_N)
+
+    def launch():
+        time.sleep(1e-3)
+        return torch.add(x_N, y_N, out=out_N)
+
+    return launch

@@ -19,9 +19,10 @@ from kernelviz.bench.runner import Runner
 from kernelviz.bench.words import Offer, Progress, RunSummary
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.events import Event, RunEnded
-from kernelviz.core.problem import Method, Plan
+from kernelviz.core.problem import USUAL_FIGURES, Method, Plan
 from kernelviz.core.result import Conditions, Failure
 from kernelviz.core.run import LIVING, Device, Environment, Roof, Run
+from kernelviz.core.selftest import Selftest
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.notice import Notice
 from kernelviz.hardware.notices import notices
@@ -29,6 +30,7 @@ from kernelviz.hardware.telemetry import conditions
 from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
+from kernelviz.worker.item import SelftestAsked
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION
 
@@ -137,7 +139,7 @@ class Bench:
 
         Errors: UnknownName, BadField for a plan or method that cannot be followed; StoreError.
         """
-        method = planning.checked_method(method or Method())
+        method = planning.checked_method(method or Method(figures=USUAL_FIGURES))
         device, op = self._checked(plan)
         now = datetime.datetime.now(datetime.UTC)
         run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
@@ -195,6 +197,26 @@ class Bench:
     def calibrate(self, device_id: str, *, owner: str = "") -> str:
         """Queue a calibration; returns an id for follow() and progress() (events RoofDone, then RunEnded)."""
         return self._runner.calibrate(self.device(device_id), owner=owner)
+
+    def selftest(self, device_id: str, *, owner: str = "", only: tuple[str, ...] = (), quick: bool = False) -> str:
+        """Queue a selftest; returns an id for follow(), progress() and cancel() (events CheckDone, TimelineTaken, RunEnded).
+
+        `only`: names of checks or their beginnings; such a selftest is told and not kept. `quick`: fewer repetitions.
+        A name that no check has ends it at once, with the known ones in the message of its end.
+        """
+        return self._runner.selftest(self.device(device_id), SelftestAsked(only=only, quick=quick), owner=owner)
+
+    def selftest_made(self, selftest_id: str) -> Selftest | None:
+        """What a selftest found, also while it goes on; None when it is unknown or was not begun yet."""
+        return self._runner.made_selftest(selftest_id) or self._store.selftest(selftest_id)
+
+    def last_selftest(self, device_id: str) -> Selftest | None:
+        """The newest whole selftest of that device that was kept."""
+        return next(iter(self.selftests(device_id, 1)), None)
+
+    def selftests(self, device_id: str, limit: int = 20) -> tuple[Selftest, ...]:
+        """The whole selftests of that device, the newest first."""
+        return self._store.selftests(self.device(device_id).uuid, limit)
 
     # Following
 

@@ -9,11 +9,13 @@ from kernelviz.bench.words import Progress
 from kernelviz.core.events import (
     CaseDone,
     CaseStep,
+    CheckDone,
     DeviceBusy,
     Event,
     RoofDone,
     RunEnded,
     RunQueued,
+    TimelineTaken,
     WorkerStarting,
 )
 from kernelviz.core.result import Failure
@@ -69,8 +71,14 @@ class EventLog:
                 return f"done {key}"
             case RoofDone(roof=roof):
                 self._status, self._message = "running", ""
-                self._failed[f"{roof.name} {roof.precision}"] = False
-                return f"roof {roof.name} {roof.precision}"
+                self._failed[f"roof {roof.key}"] = False
+                return f"roof {roof.key}"
+            case CheckDone(check=check):
+                self._status, self._message = "running", ""
+                self._failed[check.name] = check.passed is False
+                return f"check {check.name}"
+            case TimelineTaken():
+                return "timeline"
             case RunEnded(status=status, message=message):
                 self._status, self._ahead, self._message = status, 0, message
                 self._steps.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import logging
 import threading
 from collections.abc import Callable, Iterable
@@ -9,10 +10,12 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from kernelviz.bench.eventlog import EventLog
-from kernelviz.core.events import CaseDone, Event, RoofDone, RunEnded
-from kernelviz.core.problem import Plan
+from kernelviz.core.events import CaseDone, CheckDone, Event, RoofDone, RunEnded, TimelineTaken
+from kernelviz.core.joining import with_later
+from kernelviz.core.problem import Case, Plan, Problem
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import Environment, Status
+from kernelviz.core.selftest import Check, Selftest, Timeline
 from kernelviz.ops import Op
 from kernelviz.ops.outcome import failed
 from kernelviz.store import Store
@@ -24,12 +27,23 @@ _log = logging.getLogger(__name__)
 class LiveRun:
     """The sink of all items of one run. Thread-safe."""
 
-    def __init__(self, run_id: str, plan: Plan, op: Op, store: Store, log: EventLog, known: Environment) -> None:
+    def __init__(
+        self,
+        run_id: str,
+        plan: Plan,
+        op: Op,
+        store: Store,
+        log: EventLog,
+        known: Environment,
+        standing: Iterable[str] = (),
+    ) -> None:
+        """`standing`: keys of the cases that have a correct time already."""
         self.run_id, self.plan, self.log = run_id, plan, log
         self._op, self._store, self._environment = op, store, known
         self._positions = {case.key: i for i, case in enumerate(plan.cases())}
         self._lock = threading.Lock()
         self._left = 0
+        self._standing = set(standing)
         self._begun = False
         self._cancelled = False
         self._interrupted = ""
@@ -63,11 +77,21 @@ class LiveRun:
             self.log.append(event)
 
     def put(self, results: list[Result]) -> None:
-        """Store, then tell. A result of a case that has one already replaces it."""
-        if results:
-            self._store.put_results(self.run_id, [(self._positions[r.case.key], r) for r in results])
-        for result in results:
+        """Store, then tell. A case that has a result already gets the new one, or what that adds to it."""
+        known = [(r, self._store.result(self.run_id, r.case.key)) for r in results]
+        joined = [r if earlier is None else with_later(earlier, r) for r, earlier in known]
+        if joined:
+            self._store.put_results(self.run_id, [(self._positions[r.case.key], r) for r in joined])
+        for result in joined:
+            if result.timing is not None:
+                self._standing.add(result.case.key)
+            else:
+                self._standing.discard(result.case.key)
             self.log.append(CaseDone(result=result))
+
+    def standing(self, problem: Problem, variants: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the variants that have a correct time of the problem."""
+        return tuple(v for v in variants if Case(problem=problem, variant=v).key in self._standing)
 
     def ended(self, end: ItemEnd, message: str) -> None:
         if end == "interrupted" and not self._interrupted:
@@ -135,3 +159,70 @@ class LiveCalibration:
         self._cancelled = True
         if list(self.abandon()):
             self.log.append(RunEnded(status="cancelled"))
+
+
+class LiveSelftest:
+    """The sink of a selftest. A whole one goes to the store when it ends; one of chosen checks is only told."""
+
+    def __init__(self, name: str, store: Store, log: EventLog, *, kept: bool) -> None:
+        self.name, self.log = name, log
+        self._store, self._kept = store, kept
+        self.abandon: Callable[[], Iterable[Item]] = tuple
+        self._cancelled = False
+        self._created_at = _now()
+        self._environment: Environment | None = None
+        self._checks: list[Check] = []
+        self._timeline: Timeline | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        return self._cancelled
+
+    @property
+    def made(self) -> Selftest | None:
+        """What was found so far; None before a worker was ready."""
+        if self._environment is None:
+            return None
+        return Selftest(
+            id=self.name,
+            created_at=self._created_at,
+            environment=self._environment,
+            checks=tuple(self._checks),
+            timeline=self._timeline,
+        )
+
+    def begun(self, environment: Environment) -> None:
+        self._environment, self._created_at = environment, _now()
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, CheckDone):
+            self._checks.append(event.check)
+        elif isinstance(event, TimelineTaken):
+            self._timeline = event.timeline
+        self.log.append(event)
+
+    def ended(self, end: ItemEnd, message: str) -> None:
+        """One that broke off is kept too, with what it broke off with as a check that failed; a cancelled one is not."""
+        status: Status = "interrupted" if end == "finished" and message else end
+        if status == "interrupted" and self._checks:
+            self.tell(CheckDone(check=_broken_off(message)))
+        try:
+            if self._kept and self.made is not None and self._checks and status != "cancelled":
+                self._store.put_selftest(self.made)
+        except Exception as error:  # the followers must learn of the end, whatever became of the disk
+            _log.exception("selftest %s could not be stored", self.name)
+            status, message = "interrupted", message or str(error)
+        self.log.append(RunEnded(status=status, message=message))
+
+    def cancel(self) -> None:
+        self._cancelled = True
+        if list(self.abandon()):
+            self.log.append(RunEnded(status="cancelled"))
+
+
+def _broken_off(message: str) -> Check:
+    return Check(name="came_to_its_end", question="Did the selftest come to its end?", passed=False, message=message)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

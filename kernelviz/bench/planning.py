@@ -9,7 +9,7 @@ from typing import get_args
 
 from kernelviz.bench.words import Offer
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.core.problem import Clock, Direction, Method, Plan, Problem
+from kernelviz.core.problem import Clock, Direction, FigureName, Method, Plan, Problem
 from kernelviz.core.run import Device
 from kernelviz.core.sizes import MAX_PROBLEMS, expand
 from kernelviz.ops import Op
@@ -97,6 +97,11 @@ def checked_method(method: Method) -> Method:
         value = getattr(method, name)
         if not (math.isfinite(value) and least <= value <= most):
             raise BadField(name, value, f"give a number from {least:g} to {most:g}")
+    for name in method.figures:
+        if name not in get_args(FigureName):
+            raise UnknownName("figure", name, get_args(FigureName))
+    if "cold" not in method.figures:
+        raise BadField("figures", ", ".join(method.figures), "device cold is always measured: add cold")
     if not 1 <= method.seeds <= 100:
         raise BadField("seeds", method.seeds, "give a whole number from 1 to 100")
     return method

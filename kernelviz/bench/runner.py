@@ -5,24 +5,33 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import TypeAlias
+
+import msgspec
 
 from kernelviz.bench.catalogue import Choice
 from kernelviz.bench.eventlog import EventLog
-from kernelviz.bench.live import LiveCalibration, LiveRun
+from kernelviz.bench.live import LiveCalibration, LiveRun, LiveSelftest
 from kernelviz.core.errors import BadField
-from kernelviz.core.problem import Case, Problem
+from kernelviz.core.problem import Case, FigureName, Method, Problem
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run
+from kernelviz.core.selftest import Selftest
 from kernelviz.ops import Op
 from kernelviz.ops.outcome import failed
 from kernelviz.store import Store
-from kernelviz.worker.item import Item
+from kernelviz.worker.item import Item, SelftestAsked
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 
 _KEPT_LOGS = 32
 """Ended runs whose events stay in memory, for a follower that comes late; older ones are told from the store."""
+
+
+Live: TypeAlias = LiveRun | LiveCalibration | LiveSelftest
 
 
 class Runner:
@@ -42,7 +51,7 @@ class Runner:
         self._lock = threading.RLock()
         self._supervisors: dict[str, Supervisor] = {}
         self._logs: OrderedDict[str, EventLog] = OrderedDict()
-        self._live: dict[str, LiveRun | LiveCalibration] = {}
+        self._live: dict[str, Live] = {}
         self.closed = False
 
     def start(self, run: Run, op: Op, device: Device, *, owner: str, void: frozenset[str] = frozenset()) -> None:
@@ -56,21 +65,26 @@ class Runner:
         if log is None:
             log = EventLog(len(run.plan.cases()), {k: isinstance(r.outcome, Failure) for k, r in results.items()})
         log.reopen(void)
-        live = LiveRun(run.id, run.plan, op, self._store, log, run.environment)
+        standing = [key for key, r in results.items() if r.timing is not None]
+        live = LiveRun(run.id, run.plan, op, self._store, log, run.environment, standing)
         unavailable: list[Result] = []
         items: list[Item] = []
+        later: list[Item] = []
         for problem in run.plan.problems:
             able: list[str] = []
             for name in run.plan.variants:
-                if _key(problem, name) in results:
-                    continue
                 reason = self._refusal(op, name, problem, device)
                 if reason is None:
                     able.append(name)
-                else:
+                elif _key(problem, name) not in results:
                     unavailable.append(failed(op, problem, name, Failure(stage="unavailable", message=reason)))
-            if able:
-                items.append(_item(run, live, problem, tuple(able), owner, results))
+            fresh = tuple(name for name in able if _key(problem, name) not in results)
+            if fresh:
+                items.append(_item(run, live, problem, fresh, owner, results))
+            lacking = tuple(n for n in able if _lacks_figures(results.get(_key(problem, n)), run.method))
+            if lacking:
+                later.append(_later(run, live, problem, lacking, owner))
+        items += later
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(run.id)
         self._register(run.id, live)
@@ -88,7 +102,23 @@ class Runner:
         supervisor.submit([Item(run_id=name, owner=owner, sink=live, plugins=self._choice.plugins)])
         return name
 
-    def live(self, run_id: str) -> LiveRun | LiveCalibration | None:
+    def selftest(self, device: Device, asked: SelftestAsked, *, owner: str) -> str:
+        """Queue a selftest; the name under which it can be followed, which is its id in the store."""
+        name = f"selftest-{secrets.token_hex(6)}"
+        live = LiveSelftest(name, self._store, EventLog(0), kept=not asked.only)
+        supervisor = self._supervisor(device)
+        live.abandon = lambda: supervisor.cancel(name)
+        self._register(name, live)
+        supervisor.submit([Item(run_id=name, owner=owner, sink=live, plugins=self._choice.plugins, selftest=asked)])
+        return name
+
+    def made_selftest(self, name: str) -> Selftest | None:
+        """What a selftest of this process found so far."""
+        with self._lock:
+            live = self._live.get(name)
+        return live.made if isinstance(live, LiveSelftest) else None
+
+    def live(self, run_id: str) -> Live | None:
         """The run if it is under way here."""
         with self._lock:
             live = self._live.get(run_id)
@@ -130,7 +160,7 @@ class Runner:
                 )
             return self._supervisors[device.id]
 
-    def _register(self, name: str, live: LiveRun | LiveCalibration) -> None:
+    def _register(self, name: str, live: Live) -> None:
         with self._lock:
             self._live[name] = live
             self._logs[name] = live.log
@@ -145,6 +175,36 @@ def _key(problem: Problem, variant: str) -> str:
     return Case(problem=problem, variant=variant).key
 
 
+_OF: Mapping[FigureName, str] = MappingProxyType(
+    {"warm": "device_warm_s", "call": "call_eager_s", "loop": "loop_s", "energy": "energy"}
+)
+"""The figures beside device cold whose absence means that they were not measured (a call may have no graph)."""
+
+
+def _lacks_figures(result: Result | None, method: Method) -> bool:
+    """Whether figures beside device cold are still to be measured, if the case has a correct time by then."""
+    wanted = [_OF[name] for name in method.figures if name in _OF]
+    if result is None:
+        return bool(wanted)
+    return result.timing is not None and any(getattr(result.timing, field) is None for field in wanted)
+
+
+def _later(run: Run, live: LiveRun, problem: Problem, variants: tuple[str, ...], owner: str) -> Item:
+    figures = tuple(f for f in run.method.figures if f != "cold")
+    return Item(
+        run_id=run.id,
+        owner=owner,
+        sink=live,
+        problem=problem,
+        variants=variants,
+        baseline=run.plan.baseline,
+        method=msgspec.structs.replace(run.method, figures=figures),
+        plugins=run.plan.plugins,
+        later=True,
+        standing=lambda: live.standing(problem, variants),
+    )
+
+
 def _item(
     run: Run, live: LiveRun, problem: Problem, variants: tuple[str, ...], owner: str, results: dict[str, Result]
 ) -> Item:
@@ -156,7 +216,7 @@ def _item(
         problem=problem,
         variants=variants,
         baseline=run.plan.baseline,
-        method=run.method,
+        method=msgspec.structs.replace(run.method, figures=("cold",)),
         plugins=run.plan.plugins,
         known_baseline=base if base is not None and base.timing is not None else None,
     )

@@ -12,7 +12,7 @@ import typer
 
 import kernelviz
 from kernelviz import bench as use_cases
-from kernelviz.cli import console, devices, history, launching, listing, running, serving
+from kernelviz.cli import console, devices, history, launching, listing, running, selftest, serving
 from kernelviz.core.errors import KernelvizError
 from kernelviz.ops import catalogue
 
@@ -78,6 +78,11 @@ def run(
     direction: Annotated[str, typer.Option(metavar="forward|backward")] = "forward",
     l2: Annotated[str, typer.Option(metavar="cold|warm", help="which time is the headline")] = "cold",
     clock: Annotated[str, typer.Option(metavar="burst|sustained", help="short bursts, or under steady load")] = "burst",
+    figures: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="of cold, warm, call, graph, loop, energy; default: all but energy"),
+    ] = None,
+    energy: Annotated[bool, typer.Option("--energy", help="also the energy of a call (about 3 s a case)")] = False,
     data: Data = "normal",
     baseline: Annotated[
         str | None, typer.Option(metavar="VARIANT", help="what speed-ups divide by; default: the op's own")
@@ -88,7 +93,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Measure variants of an op; progress goes to stderr, the table or the document to stdout. Ctrl-C keeps results."""
-    running.must_be_measured(l2, clock)
+    headline = running.headline(l2)
+    method = running.method(budget_s, clock, figures, energy=energy)
     bench = use_cases.current()
     try:
         plan = bench.plan(
@@ -104,7 +110,7 @@ def run(
             device=device,
             plugins=tuple(str(p.resolve()) for p in plugins or ()),
         )
-        code = running.run(bench, plan, budget_s=budget_s, save=save, as_json=as_json)
+        code = running.run(bench, plan, method, save=save, as_json=as_json, headline=headline)
     finally:
         bench.close()
     raise typer.Exit(code)
@@ -155,6 +161,27 @@ def device(
         devices.show(bench, device_id, calibrate=calibrate, as_json=as_json)
     finally:
         bench.close()
+
+
+@app.command("selftest")
+def selftest_(
+    device: DeviceId = None,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="a check, or all whose names begin so, as cheat; repeat")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="fewer repetitions of each comparison")] = False,
+    as_json: Json = False,
+) -> None:
+    """Put the instrument to the test on this machine: known work, planted slow-downs, planted cheats, other timers.
+
+    Exit code 0: no check failed; 1: some did; 2: none could be made.
+    """
+    bench = use_cases.current()
+    try:
+        code = selftest.selftest(bench, device, only=tuple(only or ()), quick=quick, as_json=as_json)
+    finally:
+        bench.close()
+    raise typer.Exit(code)
 
 
 @app.command()

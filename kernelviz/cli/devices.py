@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 
 import msgspec
@@ -14,9 +15,10 @@ from kernelviz.bench import Bench
 from kernelviz.cli import console
 from kernelviz.cli.progress import Reporter, roof_words
 from kernelviz.core import units
-from kernelviz.core.run import Device
+from kernelviz.core.run import Device, Roof
 from kernelviz.hardware.datasheet import DataSheet, datasheet
 from kernelviz.hardware.discovery import gpu_problem
+from kernelviz.metrics.roofs import roof_value, size_words
 from kernelviz.store import Store
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -99,12 +101,26 @@ def _lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
     if now.other_processes is not None:
         lines.append(("other processes on it", str(now.other_processes)))
     roofs = bench.roofs(device.id)
-    lines += [("measured roof", f"{roof_words(r)} ({r.measured_at[:10]})") for r in roofs]
+    lines += _roof_lines(roofs)
     if not roofs:
         lines.append(("measured roofs", "not calibrated; `kernelviz device --calibrate` measures them"))
     sheet = datasheet(device.name)
     if sheet is not None:
         lines.append(("data sheet", f"{units.rate(sheet.bandwidth_bytes_per_s, 'B/s')} ({sheet.source})"))
+    return lines
+
+
+def _roof_lines(roofs: Sequence[Roof]) -> list[tuple[str, str]]:
+    """A line a roof; a stream's sizes share one, smallest first."""
+    alike: dict[tuple[str, str | None], list[Roof]] = {}
+    for number, roof in enumerate(roofs):
+        alike.setdefault((roof.name, roof.level) if roof.level else (str(number), None), []).append(roof)
+    lines: list[tuple[str, str]] = []
+    for group in alike.values():
+        ordered = sorted(group, key=lambda r: r.moved_bytes or 0)
+        words = [roof_words(ordered[0])]
+        words += [f"at {size_words(r.moved_bytes or 0)}: {roof_value(r)}" for r in ordered[1:]]
+        lines.append(("measured roof", f"{', '.join(words)} ({ordered[-1].measured_at[:10]})"))
     return lines
 
 

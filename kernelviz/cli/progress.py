@@ -13,21 +13,25 @@ from kernelviz.core import units
 from kernelviz.core.events import (
     CaseDone,
     CaseStep,
+    CheckDone,
     DeviceBusy,
     Event,
     RoofDone,
     RunEnded,
     RunQueued,
+    TimelineTaken,
     WorkerStarting,
 )
 from kernelviz.core.problem import Case, Plan, Problem
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.run import Roof
+from kernelviz.metrics.checks import check_words
+from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.metrics.summary import STAGE_WORDS, figure_of, time_words
 
 
 class Reporter:
-    """Shows events of one run (or, without a plan, of a calibration)."""
+    """Shows events of one run (or, without a plan, of a calibration or a selftest)."""
 
     def __init__(self, plan: Plan | None) -> None:
         self._console = console.err()
@@ -77,6 +81,10 @@ class Reporter:
                 self._finished(result)
             case RoofDone(roof=roof):
                 self.say(roof_words(roof))
+            case CheckDone(check=check):
+                self.say(f"{check.name}: {check_words(check)}")
+            case TimelineTaken(timeline=timeline):
+                self.say(f"timeline: pictured {len(timeline.counted)} iterations of {timeline.case}")
             case RunEnded(status=status, message=message):
                 if message or status not in ("finished",):
                     self.say(f"{status}: {message}" if message else status)
@@ -153,7 +161,4 @@ def roof_words(roof: Roof) -> str:
     >>> roof_words(Roof(name="matmul", precision="bf16", rate_flop_per_s=798e12))
     'matmul bf16: 798.0 TFLOP/s'
     """
-    name = f"{roof.name.replace('_', ' ')} {roof.precision or ''}".strip()
-    if roof.rate_flop_per_s is not None:
-        return f"{name}: {units.rate(roof.rate_flop_per_s, 'FLOP/s')}"
-    return f"{name}: {units.gigabytes_per_s(roof.bandwidth_bytes_per_s)}"
+    return f"{roof_name(roof)}: {roof_value(roof)}"

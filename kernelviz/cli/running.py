@@ -6,15 +6,17 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast, get_args
 
 from kernelviz.bench import Bench
 from kernelviz.cli import console, tables
 from kernelviz.cli.progress import Reporter
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.core.problem import Method, Plan
+from kernelviz.core.problem import USUAL_FIGURES, Clock, FigureName, Method, Plan
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import document
+from kernelviz.metrics.roofline import Headline
 
 # Stages in which nothing was tried: the case cannot run on this machine, or does not fit its memory.
 _NOT_TRIED = ("unavailable", "out_of_memory")
@@ -53,39 +55,54 @@ def names(text: str | None) -> tuple[str, ...] | None:
     return found
 
 
-def must_be_measured(l2: str, clock: str) -> None:
-    """Refuse what this version does not measure yet, rather than answer another question.
+def method(budget_s: float, clock: str, figures: str | None, *, energy: bool) -> Method:
+    """The method that these options ask for. Errors: UnknownName, BadField for a word that means nothing.
 
-    Errors: UnknownName for a word that means nothing, BadField for one whose times are still to come.
+    >>> method(1.0, "burst", "cold,warm", energy=False).figures
+    ('cold', 'warm')
     """
-    for option, word, now, later in (("--l2", l2, "cold", "warm"), ("--clock", clock, "burst", "sustained")):
-        if word not in (now, later):
-            raise UnknownName(option, word, (now, later))
-        if word == later:
-            raise BadField(option, word, f"only {now} times are measured so far; use {option} {now}")
+    if clock not in get_args(Clock):
+        raise UnknownName("--clock", clock, get_args(Clock))
+    chosen: list[FigureName] = []
+    for name in (names(figures) if figures is not None else None) or USUAL_FIGURES:
+        if name not in get_args(FigureName):
+            raise UnknownName("--figures", name, get_args(FigureName))
+        chosen.append(cast(FigureName, name))
+    if energy and "energy" not in chosen:
+        chosen.append("energy")
+    return Method(budget_s=budget_s, clock=cast(Clock, clock), figures=tuple(chosen))
 
 
-def run(bench: Bench, plan: Plan, *, budget_s: float, save: Path | None, as_json: bool) -> int:
+def headline(l2: str) -> Headline:
+    """Which device time is the headline. Errors: UnknownName."""
+    if l2 not in get_args(Headline):
+        raise UnknownName("--l2", l2, get_args(Headline))
+    return cast(Headline, l2)
+
+
+def run(
+    bench: Bench, plan: Plan, method: Method, *, save: Path | None, as_json: bool, headline: Headline = "cold"
+) -> int:
     """Measure, print, save; returns the exit code. Ctrl-C ends the run after its current block and keeps its results.
 
     Errors: BadField when `save` cannot be written (found out before anything is measured).
     """
     if save is not None:
         _must_be_writable(save)
-    run_id = bench.run(plan, Method(budget_s=budget_s), owner=f"terminal {os.getpid()}")
+    run_id = bench.run(plan, method, owner=f"terminal {os.getpid()}")
     with Reporter(plan) as reporter:
         follow(bench, run_id, reporter)
-    return print_run(bench, bench.load(run_id), save=save, as_json=as_json)
+    return print_run(bench, bench.load(run_id), save=save, as_json=as_json, headline=headline)
 
 
-def print_run(bench: Bench, found: Run, *, save: Path | None, as_json: bool) -> int:
+def print_run(bench: Bench, found: Run, *, save: Path | None, as_json: bool, headline: Headline = "cold") -> int:
     """The table of a run (or its document) on stdout, the document in a file where one is asked for; the exit code."""
     if save is not None:
         save.write_bytes(document.encode(found))
     if as_json:
         sys.stdout.write(document.encode(found).decode().rstrip("\n") + "\n")
     else:
-        console.show(tables.report(found, bench.roofs_of(found)))
+        console.show(tables.report(found, bench.roofs_of(found), headline))
     return exit_code(found)
 
 

@@ -13,6 +13,7 @@ from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import roofline
+from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import (
     STAGE_WORDS,
     Row,
@@ -25,27 +26,24 @@ from kernelviz.metrics.summary import (
 )
 from kernelviz.metrics.sweep import varying_axes
 
-COMPUTE_BOUND_FLOP_PER_BYTE = 16.0
-"""Above this intensity a rate in FLOP/s says more than a bandwidth (the same line as in metrics.roofline)."""
 
-
-def report(run: Run, roofs: Sequence[Roof]) -> RenderableType:
+def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold") -> RenderableType:
     """The whole answer: what was measured, a row a case, the reasons of failures, and the winner."""
-    found = rows(run, roofs)
-    parts: list[RenderableType] = [Text(heading(run)), results(found, run)]
+    found = rows(run, roofs, headline)
+    parts: list[RenderableType] = [Text(heading(run, headline)), results(found, run)]
     parts += [Text(line) for line in failures(found)]
     parts.append(Text(conclusion(summary(found), run, roofs)))
     parts.append(Text(f"run {run.id}", style="dim"))
     return Group(*parts)
 
 
-def heading(run: Run) -> str:
+def heading(run: Run, headline: Headline = "cold") -> str:
     """Op, dtype, sizes that stayed the same, and the device."""
     problem = run.plan.problems[0]
     varying = varying_axes(run.plan.problems)
     fixed = typed_sizes(problem, [a for a in problem.sizes if a not in varying])
     words = [problem.op, problem.precision, problem.direction, f"{problem.data} data", fixed]
-    return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}, cold L2"
+    return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}, {headline} L2"
 
 
 def results(found: Sequence[Row], run: Run) -> Table:
@@ -88,7 +86,7 @@ def rate_words(row: Row) -> str:
     cost = row.result.cost
     if cost is None:
         return ""
-    if (roofline.arithmetic_intensity(cost) or 0.0) > COMPUTE_BOUND_FLOP_PER_BYTE:
+    if (roofline.arithmetic_intensity(cost) or 0.0) > roofline.INTENSE_FLOP_PER_BYTE:
         return units.rate(row.rate_flop_per_s, "FLOP/s")
     return units.gigabytes_per_s(row.bandwidth_bytes_per_s)
 

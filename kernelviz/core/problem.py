@@ -9,6 +9,10 @@ import msgspec
 Direction = Literal["forward", "backward"]
 Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value"]
 Clock = Literal["burst", "sustained"]
+FigureName = Literal["cold", "warm", "call", "graph", "loop", "energy"]
+USUAL_FIGURES: tuple[FigureName, ...] = ("cold", "warm", "call", "graph", "loop")
+"""What a run measures unless it is told otherwise: device time cold and warm, one eager call, one call as a graph, a loop of
+eager calls. Energy takes two seconds a case, so it is measured on request."""
 
 
 class Struct(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +85,8 @@ class Method(Struct, frozen=True, kw_only=True):
 
     `budget_s`: the most device time a case may take. `half_width`: relative half-width of the 95 % interval at which
     measuring stops early; at 0.5 % five fresh processes differed by ±0.6 % on a 3.6 µs kernel (docs/measuring.md).
-    `seeds`: how many fills of the inputs the correctness gate checks.
+    `seeds`: how many fills of the inputs the correctness gate checks. `figures`: what is measured; documents that do not say
+    have device cold only.
     """
 
     clock: Clock = "burst"
@@ -89,6 +94,7 @@ class Method(Struct, frozen=True, kw_only=True):
     half_width: float = 0.0025
     ratio_half_width: float = 0.002
     seeds: int = 3
+    figures: tuple[FigureName, ...] = ("cold",)
 
 
 class Plan(Struct, frozen=True, kw_only=True):

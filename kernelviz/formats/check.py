@@ -71,13 +71,21 @@ def _check_sizes(problem: Problem, path: str) -> None:
 
 
 def _check_roof(roof: Roof, path: str) -> None:
-    for name in ("bandwidth_bytes_per_s", "rate_flop_per_s", "low", "high", "clock_hz"):
+    rates = {"fma": "rate_flop_per_s", "matmul": "rate_flop_per_s", "launch": "time_s"}
+    has = rates.get(roof.name, "bandwidth_bytes_per_s")
+    if getattr(roof, has) is None:
+        raise DocumentError(f"a roof {roof.name!r} has a {'time' if has == 'time_s' else 'rate'}", path=path)
+    for name in ("bandwidth_bytes_per_s", "rate_flop_per_s", "clock_hz", "moved_bytes"):
         value = getattr(roof, name)
         if value is not None:
             _between(value, 1.0, MAX_RATE, f"{path}.{name}")
-    rate = roof.rate_flop_per_s if roof.name == "matmul" else roof.bandwidth_bytes_per_s
-    if rate is None:
-        raise DocumentError(f"a roof {roof.name!r} has a rate", path=path)
+    least, most = (LEAST_S, MOST_S) if has == "time_s" else (1.0, MAX_RATE)
+    for name in ("low", "high"):
+        value = getattr(roof, name)
+        if value is not None:
+            _between(value, least, most, f"{path}.{name}")
+    if roof.time_s is not None:
+        _between(roof.time_s, LEAST_S, MOST_S, f"{path}.time_s")
 
 
 def _check_result(result: Result, path: str) -> None:

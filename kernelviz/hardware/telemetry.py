@@ -49,9 +49,29 @@ def conditions(device: Device, own: Collection[int] | None = None) -> Conditions
         power_w=_power_w(library, handle),
         temperature_c=None if temperature is None else float(temperature),
         event_reasons=event_reasons(_reason_bits(library, handle)),
-        other_processes=_others(library, handle, own_pids() if own is None else own),
+        other_processes=_others(library, handle, own),
         read_at=read_at,
     )
+
+
+def energy_joules(device: Device) -> float | None:
+    """What the device has taken since its driver was loaded; None where it does not count (before Volta)."""
+    library = nvml.opened().library
+    handle = nvml.handle(device.uuid) if device.kind == "cuda" else None
+    if library is None or handle is None:
+        return None
+    millijoules = nvml.ask(library.nvmlDeviceGetTotalEnergyConsumption, handle)
+    return None if millijoules is None else millijoules / 1e3
+
+
+def sm_clock_hz(device: Device) -> float | None:
+    """The SM clock that the driver reports now, None when unknown."""
+    library = nvml.opened().library
+    handle = nvml.handle(device.uuid) if device.kind == "cuda" else None
+    mhz = None
+    if library is not None and handle is not None:
+        mhz = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM)
+    return None if mhz is None else mhz * 1e6
 
 
 def maximum_sm_clock_hz(device: Device) -> float | None:
@@ -105,9 +125,13 @@ def own_pids() -> set[int]:
         return {os.getpid()}
 
 
-def _others(library: Any, handle: Any, own: Collection[int]) -> int | None:
+def _others(library: Any, handle: Any, own: Collection[int] | None) -> int | None:
     listed = nvml.ask(library.nvmlDeviceGetComputeRunningProcesses, handle)
-    return None if listed is None else other_processes([p.pid for p in listed], own, same_ids=same_ids())
+    if listed is None:
+        return None
+    # Which processes are ours takes 2 ms to find out: asked only where there is somebody to be told apart.
+    ours = (own_pids() if own is None else own) if listed else ()
+    return other_processes([p.pid for p in listed], ours, same_ids=same_ids())
 
 
 def _reason_bits(library: Any, handle: Any) -> int | None:

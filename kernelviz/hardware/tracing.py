@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from kernelviz.hardware.notice import Notice
+from kernelviz.hardware.notice import Notice, Severity
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +66,12 @@ def tracing(line: str | None) -> Notice | None:
     `line` is its environment's tracer: a name, then what failed before it; None when nothing was measured yet.
     """
     name, *reasons = (line or "cupti").split("; ")
-    if name != "kineto":
+    instead = {
+        "kineto": "torch.profiler gives the kernels' times instead, without their grids and registers",
+        "events": "CUDA events give the times instead, within about a microsecond, and no kernel is named",
+    }
+    if name not in instead:
         return None
     found = cause(reasons)
-    sentence = (
-        f"CUPTI cannot be used directly: {found.sentence}; torch.profiler gives the kernels' times instead, "
-        "without their grids and registers"
-    )
-    return Notice("tracer", sentence, found.remedy, "info")
-
-
-def no_tracer(reasons: Sequence[str]) -> str:
-    """The message when neither CUPTI nor torch.profiler can trace: nothing can be measured on that GPU."""
-    found = cause(reasons)
-    return f"no kernel can be timed on this GPU: {found.sentence}; {found.remedy} (tried {'; '.join(reasons)})"
+    severity: Severity = "info" if name == "kineto" else "warning"
+    return Notice("tracer", f"CUPTI cannot be used: {found.sentence}; {instead[name]}", found.remedy, severity)

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from kernelviz.core.cheats import MUTATED_INPUT, refusal
 from kernelviz.core.errors import DoesNotFit
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy, Preparation
 from kernelviz.measure.check import Comparison, Reference
+from kernelviz.measure.diagnosis import diagnosis
 from kernelviz.measure.tensors import allocate, as_tuple, check_specs, fill, unchanged
 from kernelviz.measure.timer import DeviceTimer, Place, Timed
 from kernelviz.ops import Launch, Op, Variant
@@ -60,6 +62,7 @@ class BoundVariant:
     timed: Timed
     preparation: Preparation
     accuracy: Accuracy
+    warm: Timed | None = None
 
 
 @dataclass(slots=True)
@@ -115,6 +118,7 @@ class BoundProblem:
     def check(self, variant: Variant, timed: Timed, restore: Restore | None, seeds: int) -> Accuracy:
         """Refill the same buffers, replay the timed call, compare; for each seed, the timed one last."""
         found = Comparison()
+        wrong: tuple[int, tuple[Tensor, ...]] | None = None
         for seed in reversed(range(seeds)):
             fill(self.inputs, self.problem, seed)
             if restore is not None:
@@ -122,16 +126,29 @@ class BoundProblem:
             reference = self._reference(seed)
             # Computed and kept before the call, which may change what it is computed from.
             reference.prepare()
-            found.add(reference, timed.run_once())
+            outputs = timed.run_once()
+            found.add(reference, outputs)
+            if wrong is None and found.worst > 1 and not (found.unwritten or found.not_finite) and reference.kept:
+                wrong = seed, tuple(t.clone() for t in outputs)
             changed = [self.op.inputs[i].name for i in unchanged(self.inputs, self.problem, seed)]
             undeclared = [name for name in changed if name not in variant.mutates]
             if undeclared:
-                found.messages.append(f"it changes its input {', '.join(undeclared)} without declaring it")
+                found.messages.append(refusal(MUTATED_INPUT, ", ".join(undeclared)))
+        if wrong is not None:
+            self._diagnose(found, *wrong)
         for inputs in (self.inputs, *self.elsewhere):
             fill(inputs, self.problem, TIMED_SEED)
         if restore is not None:
             restore.remember()
         return found.accuracy(self.op.rule)
+
+    def _diagnose(self, found: Comparison, seed: int, outputs: tuple[Tensor, ...]) -> None:
+        """Name what the call did that gave these outputs for the fill of that seed, where it can be told."""
+        fill(self.inputs, self.problem, seed)
+        others = {s: r for s, r in self._references.items() if s != seed}
+        named = diagnosis(self.op, self.problem, self.inputs, outputs, others)
+        if named is not None:
+            found.messages.insert(0, named)
 
     def _reference(self, seed: int) -> Reference:
         """The reference of the inputs as they are now, which the caller filled with `seed`."""

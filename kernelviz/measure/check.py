@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from kernelviz.core.cheats import UNWRITTEN, refusal
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy
 from kernelviz.ops import Op
@@ -50,6 +51,11 @@ class Reference:
     @property
     def _small(self) -> bool:
         return sum(t.elements(self.problem.sizes) for t in self.op.outputs) * 16 <= KEPT_BYTES
+
+    @property
+    def kept(self) -> bool:
+        """It was computed and is held: it can be compared with whatever the inputs hold now."""
+        return self._kept is not None
 
     def slabs(self) -> Iterator[Slab]:
         """The reference, slab by slab. Raises nothing; reads the inputs unless it is kept."""
@@ -138,17 +144,14 @@ class Comparison:
 
     def accuracy(self, rule: str) -> Accuracy:
         """Passed when every element of every seed lies inside the bound and nothing else was found."""
-        message = "; ".join(dict.fromkeys(self.messages))
+        said = list(self.messages)
         if self.unwritten:
-            message = f"{self.unwritten} output elements were never written" + (f"; {message}" if message else "")
+            said.insert(0, refusal(UNWRITTEN, f"{self.unwritten} elements were never written"))
         elif self.not_finite:
-            message = f"{self.not_finite} elements are NaN or Inf where the reference is not, or the reverse" + (
-                f"; {message}" if message else ""
-            )
+            said.insert(0, f"{self.not_finite} elements are NaN or Inf where the reference is not, or the reverse")
         elif self.worst > 1:
-            message = f"the largest error is {self.worst:.3g} times the allowed one" + (
-                f"; {message}" if message else ""
-            )
+            said.append(f"the largest error is {self.worst:.3g} times the allowed one")
+        message = "; ".join(dict.fromkeys(said))
         finite = self.worst != float("inf")
         relative = (self.error_squared / self.reference_squared) ** 0.5 if self.reference_squared > 0 else None
         return Accuracy(

@@ -35,6 +35,13 @@ class Session(Protocol):
         """Measure the roofs of the device; emits RoofDone for each."""
         ...
 
+    def selftest(self, emit: Emit, stop: Stop, *, only: tuple[str, ...] = (), quick: bool = False) -> None:
+        """Put the instrument to the test; emits CheckDone for each check and TimelineTaken for the picture of one block.
+
+        `only`: names of checks, or beginnings of names; empty: all. `quick`: fewer repetitions of each. Errors: UnknownName.
+        """
+        ...
+
     def launch(self, problem: Problem, variant: str, calls: int) -> None:
         """Bind, then flush and call that many times with no tracer attached (to point ncu at)."""
         ...

@@ -11,43 +11,54 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from kernelviz.core.cheats import PERSISTING_L2, refusal
 from kernelviz.core.errors import one_line
 from kernelviz.core.result import Kernel, LaunchMode, Timer
+from kernelviz.measure.calls import Calls
 from kernelviz.measure.faults import sticky
-from kernelviz.measure.instruments import Instruments
+from kernelviz.measure.instruments import Instruments, persisting_bytes
+from kernelviz.measure.stamps import Stamps
 from kernelviz.measure.tensors import as_tuple
 from kernelviz.measure.timer import Place, Taken, Timed
-from kernelviz.measure.trace import MAX_RECORDS, MEMCPY, Iteration, TraceError, Tracer, iterations
+from kernelviz.measure.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer
 
 BLOCK_S = 0.5e-3
 """Aim of one block: long enough to average out single calls, short enough for ten blocks in 30 ms with their records."""
 MAX_SAMPLES = 12
-"""cupti-python needs about 20 us a record and a sample has four of them, so more samples cost more than they tell."""
+"""A block of more samples would tell less than another block: what a block shares is not averaged out by its samples."""
 LOAD_S, WINDOW_S = 0.040, 0.200
 """Burst: at most this much load in any such window. 4096^3 bf16 meets the power cap after 0.1 s of load."""
 GRAPHS = 5
 """Graphs of a call, each over other places; successive rounds replay successive graphs. Two cycles in ten blocks."""
 PLACES_S = 0.25
 """Binding the call at other places ends after this time: a bind that tunes would be repeated for every one."""
-TRIES = 3
+EAGER_CALLS = 3
+"""Calls launched into the stream before anything is captured: their kernels are those that a graph must run too."""
+QUEUED_BLOCKS = 8
+"""Under steady load so many blocks lie in the device's queue: it never runs dry, and a cancel is heard in milliseconds."""
 
 
 class CudaTimed:
     """A captured call: graphs of `samples` iterations each, or the same pattern launched into the stream.
 
-    The iterations go round the places at which the call is bound, graph by graph; the last one of the first graph is at
-    the first place.
+    Cold: [poison what it writes; restore; flush; call; end marker]. Warm: [restore; call, untimed; begin marker; call; end
+    marker], so that its data lie in the caches as the call itself leaves them. The iterations go round the places at which
+    the call is bound, graph by graph; the last one of the first graph is at the first place.
     """
 
-    def __init__(self, instruments: Instruments, place: Place) -> None:
-        self.instruments = instruments
+    def __init__(self, instruments: Instruments, place: Place, stamps: Stamps, *, warm: bool = False) -> None:
+        self.instruments, self.stamps, self.warm = instruments, stamps, warm
         self.places = [place]
         self.samples = 1
         self.iteration_s = 0.0
+        self.correction_s = 0.0
+        self.events: dict[tuple[int, int], tuple[Any, Any]] = {}
+        """Where times come from events: those of each call, by graph (-1: the stream) and number."""
         self.launch_mode: LaunchMode = "stream"
         self.kernels: tuple[Kernel, ...] = ()
         self.notes: tuple[str, ...] = ()
@@ -67,26 +78,41 @@ class CudaTimed:
 
     def enqueue(self, samples: int, turn: int = 0) -> tuple[Tensor, ...]:
         """The pattern, `samples` times, into the current stream; returns the outputs of the last call."""
-        tools = self.instruments
         outputs: tuple[Tensor, ...] = ()
         # A call that allocates gets the block that was poisoned and freed right before it, every time another one.
-        spare = [] if self.static else [tuple(torch.empty_like(t) for t in self.outputs) for _ in range(samples)]
+        spare = [] if self.static or self.warm else [self._like_outputs() for _ in range(samples)]
         kept: list[tuple[Tensor, ...]] = []
         for i in range(samples):
             at = (turn * samples + samples - 1 - i) % len(self.places)
-            place = self.places[at]
-            for tensor in spare[-1] if spare else self._written[at]:
-                tools.poison(tensor)
-            if place.restore is not None:
-                place.restore()
-            tools.flush(self.first_cycles if i == 0 else None)
-            if spare:
-                del tensor
-                spare.pop()
-            outputs = as_tuple(place.launch())
+            first = self.first_cycles if i == 0 else None
+            if self.warm:
+                self._warmed(self.places[at], first)
+            else:
+                self._flushed(self.places[at], spare.pop() if spare else self._written[at], first)
+            self.stamps.begins(self, turn, i)
+            outputs = as_tuple(self.places[at].launch())
+            self.stamps.ends(self, turn, i)
             kept.append(outputs)
-            tools.marker(self.last_cycles if i == samples - 1 else None)
+            self.instruments.marker(self.last_cycles if i == samples - 1 else None)
         return outputs
+
+    def _like_outputs(self) -> tuple[Tensor, ...]:
+        return tuple(torch.empty_like(t) for t in self.outputs)
+
+    def _flushed(self, place: Place, written: tuple[Tensor, ...], cycles: Tensor | None) -> None:
+        for tensor in written:
+            self.instruments.poison(tensor)
+        if place.restore is not None:
+            place.restore()
+        self.instruments.flush(cycles)
+
+    def _warmed(self, place: Place, cycles: Tensor | None) -> None:
+        if place.restore is not None:
+            place.restore()
+        place.launch()
+        if place.restore is not None:
+            place.restore()
+        self.instruments.begin(cycles)
 
     def capture(self, samples: int, graphs: int) -> None:
         """Capture the pattern as graphs. Raises what the capture raises."""
@@ -108,9 +134,11 @@ class CudaTimed:
 
     def replay(self, turn: int = 0) -> None:
         if self.graphs:
-            self.graphs[turn % len(self.graphs)].replay()
+            turn %= len(self.graphs)
+            self.graphs[turn].replay()
         else:
             self.outputs = self.enqueue(self.samples, turn)
+        self.stamps.replayed(self, turn)
 
     def run_once(self) -> tuple[Tensor, ...]:
         """Poison what the timed graph writes, replay it, wait, and return its outputs."""
@@ -122,67 +150,116 @@ class CudaTimed:
 
 
 class CudaTimer:
-    """Times captured calls on one GPU under one tracer."""
+    """Times captured calls on one GPU by a tracer's stamps, or by events where there is no tracer."""
 
-    def __init__(self, instruments: Instruments, tracer: Tracer) -> None:
-        self.instruments, self.tracer = instruments, tracer
-        self.name: Timer = "cupti" if tracer.name == "cupti" else "kineto"
+    def __init__(self, instruments: Instruments, stamps: Stamps) -> None:
+        self.instruments, self.stamps = instruments, stamps
+        self.name: Timer = stamps.name
         self._load: deque[tuple[float, float]] = deque()
-        self.retraced = 0
         self._turn = 0
-        self._flush_s = self._flush_length_s()
+        self._flush_s = stamps.flush_length_s(instruments)
 
-    def prepare(self, first: Place, others: Iterable[Place] = ()) -> CudaTimed:
+    @property
+    def tracer(self) -> Tracer | None:
+        """What traces the device; None where times come from events."""
+        return self.stamps.tracer
+
+    @property
+    def retraced(self) -> int:
+        """How many sessions were traced again because their records could not be right."""
+        return self.stamps.retraced
+
+    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> CudaTimed:
         """Trace a few eager calls, choose the samples a block, capture; fall back to the stream where it must."""
-        timed = CudaTimed(self.instruments, first)
-        self.rest(WINDOW_S / 10)
-        eager = self._traced(lambda: timed.enqueue(3), 3)
-        # Not the eager period, which holds host gaps: flush, call, poison (at about 3 TB/s) and marker.
-        written = sum(t.numel() * t.element_size() for t in timed.outputs)
-        timed.iteration_s = median(i.span_s for i in eager) + self._flush_s + written / 3e12 + 2e-6
+        timed = CudaTimed(self.instruments, first, self.stamps, warm=warm)
+        self._wait_for_room(WINDOW_S / 10)
+        eager = self._eagerly(timed)
+        timed.iteration_s = self._iteration_s(timed, median(i.span_s for i in eager))
         samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         begun = time.monotonic()
         for place in itertools.islice(others, GRAPHS * samples - 1):
             timed.add(place)
             if time.monotonic() - begun > PLACES_S:
                 break
-        names = eager[-1].names
-        if MEMCPY in names:
-            # The driver copies in another way inside a graph: 2 GiB at 2.5 instead of 4.2 TB/s, under the same name.
-            note: str | None = "holds a copy by the driver, which is slower inside a graph: launched into the stream"
-        else:
-            note = self._captured(timed, samples, names)
+        final, note = self._captured(timed, samples, eager[-1].names)
         if note is not None:
             timed.use_stream(samples, note)
-        final = self._traced(timed.replay, samples)
+            final = self._once(timed)
         if len({i.names for i in final}) > 1:
             timed.notes = (*timed.notes, "its calls did not all launch the same kernels")
-        timed.kernels = _kernels(final)
+        timed.kernels = _kernels(final) if self.tracer is not None else ()
         return timed
 
-    def _captured(self, timed: CudaTimed, samples: int, names: tuple[str, ...]) -> str | None:
-        """Capture as graphs; why it must go into the stream where it cannot, or where a graph would run other kernels."""
+    def _eagerly(self, timed: CudaTimed) -> Sequence[Iteration]:
+        def work() -> None:
+            timed.samples = EAGER_CALLS
+            timed.replay()
+
+        return self.stamps.of(work, [(timed, EAGER_CALLS)])[0]
+
+    def _iteration_s(self, timed: CudaTimed, span_s: float) -> float:
+        """Not the eager period, which holds host gaps: the parts of an iteration on the device."""
+        if timed.warm:
+            return 2 * span_s + 4e-6
+        written_bytes = sum(t.numel() * t.element_size() for t in timed.outputs)
+        return span_s + self._flush_s + written_bytes / 3e12 + 2e-6
+
+    def _captured(
+        self, timed: CudaTimed, samples: int, names: tuple[str, ...]
+    ) -> tuple[Sequence[Iteration], str | None]:
+        """The first replay of the captured call; or why it must go into the stream: it cannot be captured, or a graph would
+        run other kernels."""
+        if MEMCPY in names:
+            # The driver copies in another way inside a graph: 2 GiB at 2.5 instead of 4.2 TB/s, under the same name.
+            return (), "holds a copy by the driver, which is slower inside a graph: launched into the stream"
         try:
             timed.capture(samples, -(-len(timed.places) // samples))
         except Exception as error:
             if sticky(error):
                 raise
             torch.cuda.synchronize()
-            return f"not capturable as a graph ({one_line(error, 200)}): launched into the stream"
-        if self._traced(timed.replay, samples)[-1].names != names:
-            return "a graph would run other kernels than an eager call does: launched into the stream"
-        return None
+            return (), f"not capturable as a graph ({one_line(error, 200)}): launched into the stream"
+        replayed = self._once(timed)
+        if replayed[-1].names != names:
+            return (), "a graph would run other kernels than an eager call does: launched into the stream"
+        return replayed, None
+
+    def _once(self, timed: CudaTimed) -> Sequence[Iteration]:
+        return self.stamps.of(timed.replay, [(timed, timed.samples)])[0]
+
+    def calls(self, place: Place) -> Calls:
+        wait = torch.cuda.current_stream(self.instruments.device).synchronize
+        graph = torch.cuda.CUDAGraph()
+        try:
+            torch.cuda.synchronize()
+            with torch.cuda.graph(graph):
+                kept = place.launch()
+        except Exception as error:
+            if sticky(error):
+                raise
+            torch.cuda.synchronize()
+            return Calls(place.launch, wait, place.restore, None, f"not capturable as a graph: {one_line(error, 200)}")
+
+        def replay() -> object:
+            graph.replay()
+            return kept
+
+        return Calls(place.launch, wait, place.restore, replay)
+
+    def refused(self) -> str | None:
+        found = persisting_bytes()
+        return refusal(PERSISTING_L2, f"it let {found} bytes of the L2 hold persisting lines") if found else None
 
     def describe(self, timed: Timed) -> str:
         assert isinstance(timed, CudaTimed)
-        tracer = {"cupti": "CUPTI kernel stamps", "kineto": "torch.profiler kernel stamps"}[self.tracer.name]
         where = "in graphs" if timed.launch_mode == "graph" else "launched into the stream"
         places = f" at {len(timed.places)} places in memory" if len(timed.places) > 1 else ""
-        return f"{tracer}, L2 flushed by reading before each of {timed.samples} calls{places} {where}"
+        before = "behind an untimed call of the same place" if timed.warm else "L2 flushed by reading"
+        return f"{self.stamps.words}, {before} before each of {timed.samples} calls{places} {where}"
 
     @property
     def worn(self) -> str | None:
-        seen = self.tracer.records_seen
+        seen = 0 if self.tracer is None else self.tracer.records_seen
         return f"the tracer has seen {seen} records" if seen > MAX_RECORDS else None
 
     def flush(self) -> None:
@@ -197,9 +274,30 @@ class CudaTimer:
         flat = [t for r in rounds for t in r if isinstance(t, CudaTimed)]
         turns = [self._turn + i for i, r in enumerate(rounds) for _ in r]
         self._turn += len(rounds)
-        cycles = torch.empty(
-            (len(flat), 2, self.instruments.multiprocessors), dtype=torch.int64, device=self.instruments.device
-        )
+        self.rest(sum(self.block_s(t) for t in flat))
+        ends = iter(self._blocks(flat, turns))
+        return [[next(ends) for _ in r] for r in rounds]
+
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
+        assert isinstance(timed, CudaTimed)
+        event: Any = torch.cuda.Event
+        waiting: deque[Any] = deque()
+        until_s = time.monotonic() + before_s
+        while time.monotonic() < until_s:
+            if stop():
+                return []
+            timed.replay(self._turn)
+            self._turn += 1
+            waiting.append(event())
+            waiting[-1].record()
+            if len(waiting) > QUEUED_BLOCKS:
+                waiting.popleft().synchronize()
+        # From here to the first block the device idles for 0.2 ms, a fiftieth of what the clock's control reacts to.
+        return self._blocks([timed] * blocks, list(range(self._turn, self._turn + blocks)))
+
+    def _blocks(self, flat: Sequence[CudaTimed], turns: Sequence[int]) -> list[Taken]:
+        shape = (len(flat), 2, self.instruments.multiprocessors)
+        cycles = torch.empty(shape, dtype=torch.int64, device=self.instruments.device)
 
         def work() -> None:
             for row, timed in enumerate(flat):
@@ -207,29 +305,23 @@ class CudaTimer:
                 cycles[row, 0].copy_(timed.first_cycles, non_blocking=True)
                 cycles[row, 1].copy_(timed.last_cycles, non_blocking=True)
 
-        load_s = sum(self.block_s(t) for t in flat)
-        self.rest(load_s)
-        found = self._traced(work, sum(t.samples for t in flat))
-        self._load.append((time.monotonic(), load_s))
+        found = self.stamps.of(work, [(t, t.samples) for t in flat])
         counted = cycles.tolist()
-        taken: list[Taken] = []
-        at = 0
-        for row, timed in enumerate(flat):
-            mine = found[at : at + timed.samples]
-            at += timed.samples
-            taken.append(
-                Taken(
-                    [i.span_s for i in mine],
-                    [i.busy_s for i in mine],
-                    mine[0].flush_end_ns / 1e9,
-                    _clock_hz(counted[row], mine[-1].marker_end_ns - mine[0].flush_end_ns),
-                )
+        return [
+            Taken(
+                [i.span_s - timed.correction_s for i in mine],
+                [i.busy_s for i in mine],
+                mine[0].flush_end_ns / 1e9,
+                _clock_hz(counted[row], mine[-1].marker_end_ns - mine[0].flush_end_ns),
             )
-        ends = iter(taken)
-        return [[next(ends) for _ in r] for r in rounds]
+            for row, (timed, mine) in enumerate(zip(flat, found, strict=True))
+        ]
 
     def rest(self, coming_s: float) -> None:
-        """Wait until `coming_s` more load keeps the last WINDOW_S within LOAD_S."""
+        self._wait_for_room(coming_s)
+        self._load.append((time.monotonic() + coming_s, coming_s))
+
+    def _wait_for_room(self, coming_s: float) -> None:
         while True:
             now = time.monotonic()
             while self._load and self._load[0][0] < now - WINDOW_S:
@@ -237,25 +329,6 @@ class CudaTimer:
             if not self._load or sum(s for _, s in self._load) + coming_s <= LOAD_S:
                 return
             time.sleep(max(self._load[0][0] + WINDOW_S - now, 1e-3))
-
-    def _flush_length_s(self) -> float:
-        def work() -> None:
-            for _ in range(3):
-                self.instruments.flush()
-
-        work()
-        return min((r.end_ns - r.start_ns) / 1e9 for r in self.tracer.trace(work))
-
-    def _traced(self, work: Callable[[], object], expected: int) -> list[Iteration]:
-        for attempt in range(TRIES):
-            records = self.tracer.trace(lambda: (work(), None)[1])
-            try:
-                return iterations(records, expected)
-            except TraceError:
-                self.retraced += 1
-                if attempt == TRIES - 1:
-                    raise
-        raise AssertionError("unreachable")
 
 
 def _clock_hz(cycles: Sequence[Sequence[int]], elapsed_ns: int) -> float | None:

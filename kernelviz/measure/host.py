@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from kernelviz.core.result import Kernel, LaunchMode, Timer
+from kernelviz.measure.calls import Calls
 from kernelviz.measure.tensors import as_tuple
 from kernelviz.measure.timer import Place, Taken, Timed
-from kernelviz.ops import Launch
 
 BLOCK_S = 0.025
 """Aim of one block, flushes included."""
@@ -26,20 +26,23 @@ FLUSH_SHARE = 8
 has, and a cache need not evict what is oldest. An add of 12 MB took 178 us behind 2 x 32 MB, 281 behind 4, 300 behind 8, 311
 behind 16."""
 METHOD = f"host clock round one call, caches flushed before it by a read of {FLUSH_SHARE} times the last level"
+WARM_METHOD = "host clock round one call, behind an untimed one"
 
 
 class HostTimed:
-    """A call to be timed by the host clock, one flush a call."""
+    """A call to be timed by the host clock: behind a flush each, or (warm) behind an untimed call."""
 
     launch_mode: LaunchMode = "call"
+    correction_s = 0.0
 
-    def __init__(self, launch: Launch, restore: Callable[[], None] | None) -> None:
-        self.launch, self.restore = launch, restore
+    def __init__(self, place: Place, *, warm: bool = False) -> None:
+        self.places, self.warm = [place], warm
+        self.launch, self.restore = place.launch, place.restore
         self.samples = 1
         self.iteration_s = 0.0
         self.kernels: tuple[Kernel, ...] = ()
         self.notes: tuple[str, ...] = ()
-        self.outputs = as_tuple(launch())
+        self.outputs = as_tuple(place.launch())
 
     def run_once(self) -> tuple[Tensor, ...]:
         for tensor in self.outputs:
@@ -68,15 +71,16 @@ class HostTimer:
         """Read the last-level cache several times over; reading leaves clean lines."""
         torch.sum(self._lines)
 
-    def prepare(self, first: Place, others: Iterable[Place] = ()) -> HostTimed:
+    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> HostTimed:
         """`others` are not used: beside a host clock's noise the place of the tensors does not show."""
-        timed = HostTimed(first.launch, first.restore)
+        timed = HostTimed(first, warm=warm)
         timed.iteration_s = median(self._iteration(timed)[1] for _ in range(3))
         timed.samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         return timed
 
     def describe(self, timed: Timed) -> str:
-        return METHOD
+        assert isinstance(timed, HostTimed)
+        return WARM_METHOD if timed.warm else METHOD
 
     def block_s(self, timed: Timed) -> float:
         assert isinstance(timed, HostTimed)
@@ -84,6 +88,24 @@ class HostTimer:
 
     def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
         return [[self._block(t) for t in r if isinstance(t, HostTimed)] for r in rounds]
+
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
+        assert isinstance(timed, HostTimed)
+        until_s = time.monotonic() + before_s
+        while time.monotonic() < until_s:
+            if stop():
+                return []
+            self._iteration(timed)
+        return [self._block(timed) for _ in range(blocks)]
+
+    def calls(self, place: Place) -> Calls:
+        return Calls(place.launch, _at_once, place.restore, None, "a processor has no graphs")
+
+    def rest(self, coming_s: float) -> None:
+        """A processor's clock is its own affair: nothing is waited for."""
+
+    def refused(self) -> str | None:
+        return None
 
     def _block(self, timed: HostTimed) -> Taken:
         started_s = time.time()
@@ -93,6 +115,17 @@ class HostTimer:
     def _iteration(self, timed: HostTimed) -> tuple[float, float]:
         """(time of the call, time of the whole iteration), seconds."""
         begun = time.perf_counter_ns()
+        if timed.warm:
+            self._warm_up(timed)
+        else:
+            self._cool_down(timed)
+        start = time.perf_counter_ns()
+        outputs = timed.launch()
+        end = time.perf_counter_ns()
+        timed.outputs = as_tuple(outputs)
+        return (end - start) / 1e9, (end - begun) / 1e9
+
+    def _cool_down(self, timed: HostTimed) -> None:
         for tensor in timed.outputs:
             poison(tensor)
         if timed.restore is not None:
@@ -100,11 +133,18 @@ class HostTimer:
         # Dropped before the flush: the call then allocates where a fresh call would.
         timed.outputs = ()
         self.flush()
-        start = time.perf_counter_ns()
-        outputs = timed.launch()
-        end = time.perf_counter_ns()
-        timed.outputs = as_tuple(outputs)
-        return (end - start) / 1e9, (end - begun) / 1e9
+
+    def _warm_up(self, timed: HostTimed) -> None:
+        timed.outputs = ()
+        if timed.restore is not None:
+            timed.restore()
+        timed.launch()
+        if timed.restore is not None:
+            timed.restore()
+
+
+def _at_once() -> None:
+    """A call on a processor is done when it returns."""
 
 
 def poison(tensor: Tensor) -> None:

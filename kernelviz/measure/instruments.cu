@@ -36,6 +36,9 @@ extern "C" __global__ void __launch_bounds__(512) kernelviz_flush_l2(
 
 extern "C" __global__ void kernelviz_end_marker(long long* cycles) { store_clock(cycles); }
 
+// Stands where the flush would, before a call whose data stay in the caches.
+extern "C" __global__ void __launch_bounds__(512) kernelviz_begin_marker(long long* cycles) { store_clock(cycles); }
+
 // Fills `count` bytes with 0xFF (a NaN in every float format): what the call does not write stays visible.
 extern "C" __global__ void __launch_bounds__(512) kernelviz_poison(unsigned char* bytes, long long count) {
     const long long step = (long long)gridDim.x * blockDim.x;
@@ -52,56 +55,3 @@ extern "C" __global__ void __launch_bounds__(512) kernelviz_poison(unsigned char
 }
 
 extern "C" __global__ void kernelviz_empty() {}
-
-// A stream that reads R and writes W arrays of 16-byte words: the measured roof of that mix. A block takes U x 512 words
-// that lie together, so that DRAM pages are opened once; STREAMING asks the caches to keep nothing.
-template <int R, int W, int U, bool STREAMING>
-__device__ __forceinline__ void stream(const uint4* in, uint4* out, long long count, unsigned guard) {
-    const long long first = (long long)blockIdx.x * (blockDim.x * U) + threadIdx.x;
-    uint4 v[U];
-#pragma unroll
-    for (int u = 0; u < U; ++u) {
-        v[u] = make_uint4(guard, guard, guard, guard);
-#pragma unroll
-        for (int r = 0; r < R; ++r) {
-            const long long i = first + (long long)u * blockDim.x;
-            if (i < count) {
-                const uint4* from = in + (long long)r * count + i;
-                const uint4 w = STREAMING ? __ldcs(from) : *from;
-                v[u].x ^= w.x; v[u].y ^= w.y; v[u].z ^= w.z; v[u].w ^= w.w;
-            }
-        }
-    }
-    unsigned kept = 0;
-#pragma unroll
-    for (int u = 0; u < U; ++u) {
-        const long long i = first + (long long)u * blockDim.x;
-#pragma unroll
-        for (int w = 0; w < W; ++w) {
-            if (i < count) {
-                uint4* to = out + (long long)w * count + i;
-                if (STREAMING) __stcs(to, v[u]); else *to = v[u];
-            }
-        }
-        kept |= v[u].x & v[u].y & v[u].z & v[u].w;
-    }
-    // Never true for the buffers used (all words are below 2^30), but the compiler cannot know.
-    if (W == 0 && kept == 0xFFFFFFFFu) {
-        out[0] = v[0];
-    }
-}
-#define STREAM(R, W, U, NAME, STREAMING)                                                                     \
-    extern "C" __global__ void __launch_bounds__(512) kernelviz_stream_##R##_##W##_##U##_##NAME(            \
-        const uint4* in, uint4* out, long long count, unsigned guard) {                                      \
-        stream<R, W, U, STREAMING>(in, out, count, guard);                                                   \
-    }
-#define STREAMS(R, W)               \
-    STREAM(R, W, 1, cached, false)  \
-    STREAM(R, W, 4, cached, false)  \
-    STREAM(R, W, 1, streaming, true) \
-    STREAM(R, W, 4, streaming, true)
-STREAMS(1, 0)
-STREAMS(2, 1)
-STREAMS(1, 1)
-STREAMS(1, 2)
-STREAMS(0, 1)

@@ -31,6 +31,7 @@ class Instruments:
         self.device = device
         self._flush = nvrtc.kernel(SOURCE, "kernelviz_flush_l2")
         self._marker = nvrtc.kernel(SOURCE, "kernelviz_end_marker")
+        self._begin = nvrtc.kernel(SOURCE, "kernelviz_begin_marker")
         self._poison = nvrtc.kernel(SOURCE, "kernelviz_poison")
         words = max(FLUSH_SHARE * self.l2_bytes, 2**20) // 16
         self._count = ctypes.c_longlong(words)
@@ -48,6 +49,10 @@ class Instruments:
             self._flush, self._grid, _THREADS,
             self._words.data_ptr(), self._count, self._guard, self._sink.data_ptr(), _pointer(cycles),
         )  # fmt: skip
+
+    def begin(self, cycles: Tensor | None = None) -> None:
+        """Begin an iteration without a flush. As many blocks as the flush has, so that it draws a new order of blocks too."""
+        nvrtc.launch(self._begin, self._grid, _THREADS, _pointer(cycles))
 
     def marker(self, cycles: Tensor | None = None) -> None:
         """End an iteration; one block an SM, so that every SM's counter is stored."""
@@ -75,3 +80,14 @@ def _forbid_persisting_lines() -> None:
     limit: Any = runtime.cudaLimit.cudaLimitPersistingL2CacheSize
     runtime.cudaDeviceSetLimit(limit, 0)
     runtime.cudaCtxResetPersistingL2Cache()
+
+
+def persisting_bytes() -> int:
+    """How much of the L2 may hold persisting lines now; when it is not 0, somebody has changed it, and it is 0 again."""
+    from cuda.bindings import runtime
+
+    limit: Any = runtime.cudaLimit.cudaLimitPersistingL2CacheSize
+    _, found = runtime.cudaDeviceGetLimit(limit)
+    if found:
+        _forbid_persisting_lines()
+    return int(found)

@@ -22,6 +22,8 @@ BATCH_S = 0.040
 CLOCK_LOSS = 0.01
 """A block whose SM clock is this much under its series' first is taken again, then kept and noted."""
 RETRIES = 3
+PASSES, STEADY_S = 3, 1.0
+"""Sustained: so many passes, each series behind this much of its own load. The power cap takes hold after 0.1 s."""
 SHORT_S, SHORT_BLOCKS = 5e-6, 40
 """Stamps tick in 32 ns, 1.6 % of 2 us: the interval of a few blocks of so short a call is narrower than it should be."""
 
@@ -58,7 +60,16 @@ class Series:
             timer=timer.name,
             launch=self.timed.launch_mode,
             method=method,
+            correction_s=self.timed.correction_s or None,
         )
+
+    def words(self, prefix: str = "") -> list[str]:
+        """What was noticed beside its blocks, for people."""
+        found = [f"{prefix}{note}" for note in self.timed.notes]
+        if self.slow_clock:
+            slow = f"{self.slow_clock} of {len(self.blocks)} blocks ran at a clock more than 1 % under the first"
+            found.append(prefix + slow)
+        return found
 
     def loses_clock(self, taken: Taken) -> bool:
         first = next((b.clock_hz for b in self.blocks if b.clock_hz), None)
@@ -72,6 +83,8 @@ class Rounds:
     timer: DeviceTimer
     method: Method
     stop: Stop
+    # Asked between batches; True when the batch must be taken again (the device was slowed down by its hardware).
+    disturbed: Callable[[], bool] = lambda: False
     seed: int = 0
     # Unlike any other task's, also in another process, so that blocks of different tasks are never paired.
     number: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
@@ -80,10 +93,12 @@ class Rounds:
         self, series: Sequence[Series], baseline: Series | None, again: Series | None, progress: Callable[[float], None]
     ) -> bool:
         """Add blocks to every series (baseline and again among them). False when it was stopped."""
+        if self.method.clock == "sustained":
+            return self._take_sustained(series, progress)
         shuffled = random.Random(self.seed)
         budget_s = self.method.budget_s * len(series)
         started = time.monotonic()
-        done = 0
+        done = repeated = 0
         while not self.stop():
             elapsed = time.monotonic() - started
             if done >= MIN_BLOCKS and (elapsed >= budget_s or self._decided(series, baseline, again)):
@@ -93,13 +108,37 @@ class Rounds:
             if done < MIN_BLOCKS:
                 count = min(count, MIN_BLOCKS - done)
             orders = [shuffled.sample(range(len(series)), len(series)) for _ in range(count)]
-            for order, taken in zip(orders, self._collected(series, orders), strict=True):
-                for index, block in zip(order, taken, strict=True):
+            taken = self._collected(series, orders)
+            if self.disturbed() and repeated < RETRIES:
+                repeated += 1
+                for s in series:
+                    s.retried += count
+                continue
+            for order, blocks in zip(orders, taken, strict=True):
+                for index, block in zip(order, blocks, strict=True):
                     series[index].add(block, self.number)
                 self.number += 1
             done += count
             progress(min(1.0, max(done / (2 * MIN_BLOCKS), (time.monotonic() - started) / budget_s)))
         return False
+
+    def _take_sustained(self, series: Sequence[Series], progress: Callable[[float], None]) -> bool:
+        """Each series behind a second of its own load, in several passes over all of them in random order.
+
+        Blocks of one pass with the same number share a round: what changes from pass to pass cancels in their ratios.
+        """
+        shuffled = random.Random(self.seed)
+        for turn in range(PASSES):
+            for done, index in enumerate(shuffled.sample(range(len(series)), len(series))):
+                taken = self.timer.sustain(series[index].timed, MIN_BLOCKS, STEADY_S, self.stop)
+                if self.stop():
+                    return False
+                for offset, block in enumerate(taken):
+                    series[index].add(block, self.number + offset)
+                self.disturbed()
+                progress((turn + (done + 1) / len(series)) / PASSES)
+            self.number += MIN_BLOCKS
+        return True
 
     def _collected(self, series: Sequence[Series], orders: Sequence[Sequence[int]]) -> list[list[Taken]]:
         """The rounds, each taken again while a block of it lost clock (ratios need whole rounds)."""

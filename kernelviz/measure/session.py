@@ -8,20 +8,18 @@ from collections.abc import Mapping
 
 import torch
 
-from kernelviz.core.errors import one_line
 from kernelviz.core.events import CaseDone
 from kernelviz.core.problem import Method, Problem
-from kernelviz.core.result import Conditions
 from kernelviz.core.run import Device, Environment
-from kernelviz.hardware.telemetry import conditions
 from kernelviz.measure import faults
 from kernelviz.measure.binding import BoundProblem
+from kernelviz.measure.compilations import watch_triton
 from kernelviz.measure.contract import Emit, Stop
 from kernelviz.measure.environment import device_of, environment_of
 from kernelviz.measure.roofs import calibrate
+from kernelviz.measure.site import Site
 from kernelviz.measure.task import Task
 from kernelviz.measure.timer import DeviceTimer
-from kernelviz.measure.trace import TraceError, WrongWork
 from kernelviz.ops import Op, op_named, with_plugins
 
 KEPT_SHARE = 0.3
@@ -34,41 +32,43 @@ class DeviceSession:
 
     def __init__(self, device: Device, ops: Mapping[str, Op], timer: DeviceTimer, tracer: str | None) -> None:
         self.device, self.ops, self.timer = device, ops, timer
+        self.site = Site(device, timer, self._make_room)
         self._torch_device = torch.device(device.id)
         self._environment = environment_of(device, tracer)
         self._kept: OrderedDict[str, BoundProblem] = OrderedDict()
-        self._spoilt: str | None = None
 
     def environment(self) -> Environment:
         return self._environment
 
     @property
     def spoilt(self) -> str | None:
-        return self._spoilt or self.timer.worn
+        return self.site.spoilt
 
     def measure(
         self, problem: Problem, variants: tuple[str, ...], baseline: str, method: Method, emit: Emit, stop: Stop
     ) -> None:
         """See Session.measure. Returns early, with cases left, when the process is spoilt."""
         op = op_named(problem.op, self.ops)
-        task = Task(self, op, problem, baseline, method, emit, stop)
-        for name in variants:
-            task.step(name, "binding")
+        chosen = [op.variant_named(v) for v in variants]
+        task = Task(self.site, op, problem, baseline, method, emit, stop)
+        for variant in chosen:
+            task.step(variant.name, "binding")
         try:
             bound = self._bound(op, problem)
         except Exception as error:
-            self.note(error)
-            for name in variants:
-                emit(CaseDone(result=task.result(op.variant_named(name), faults.failure(error, calling=False))))
+            self.site.note(error)
+            for variant in chosen:
+                emit(CaseDone(result=task.result(variant, faults.failure(error, calling=False))))
             return
-        chosen = [op.variant_named(v) for v in variants]
-        # What is compiled already, and what compiles at once, is measured first.
-        prompt = [v for v in chosen if not v.late or v.name in bound.variants]
-        late = [v for v in chosen if v not in prompt]
-        task.measure_together(bound, prompt)
-        for variant in late:
-            if self.spoilt is None:
-                task.measure_together(bound, [variant])
+        if "cold" in method.figures:
+            # What is compiled already, and what compiles at once, is measured first.
+            prompt = [v for v in chosen if not v.late or v.name in bound.variants]
+            task.cold(bound, prompt)
+            for variant in chosen:
+                if variant not in prompt and self.spoilt is None:
+                    task.cold(bound, [variant])
+        if self.spoilt is None and not stop() and set(method.figures) - {"cold"}:
+            task.others(bound, chosen)
         self._trim()
 
     def calibrate(self, emit: Emit, stop: Stop) -> None:
@@ -76,6 +76,14 @@ class DeviceSession:
         self._release()
         calibrate(self.device, self.timer, emit, stop)
         self._release()
+
+    def selftest(self, emit: Emit, stop: Stop, *, only: tuple[str, ...] = (), quick: bool = False) -> None:
+        """See Session.selftest."""
+        from kernelviz.measure.selftest import selftest
+
+        self._kept.clear()
+        self._release()
+        selftest(self, emit, stop, only=only, quick=quick)
 
     def launch(self, problem: Problem, variant: str, calls: int) -> None:
         """Bind, then flush + call `calls` times with no tracer attached (to point ncu at)."""
@@ -91,9 +99,6 @@ class DeviceSession:
             launch()
         if self._torch_device.type == "cuda":
             torch.cuda.synchronize(self._torch_device)
-
-    def conditions(self) -> Conditions:
-        return conditions(self.device)
 
     def _bound(self, op: Op, problem: Problem) -> BoundProblem:
         found = self._kept.get(problem.key)
@@ -132,22 +137,18 @@ class DeviceSession:
 
     def _release(self) -> None:
         gc.collect()
-        if self._torch_device.type == "cuda" and self._spoilt is None:
+        if self._torch_device.type == "cuda" and not self.site.context_lost:
             torch.cuda.empty_cache()
 
-    def note(self, error: Exception) -> None:
-        """After an error: is this process still good for the next problem?"""
-        if isinstance(error, TraceError) and not isinstance(error, WrongWork):
-            self._spoilt = f"the tracer lost its records: {error}"
-        elif faults.sticky(error):
-            self._spoilt = f"CUDA error: {one_line(error, 200)}"
-        elif faults.out_of_memory(error):
-            self._kept.clear()
-            self._release()
-            if self._torch_device.type == "cuda":
-                held = torch.cuda.memory_reserved(self._torch_device)
-                if held > 0.5 * (self.device.memory_bytes or held * 2):
-                    self._spoilt = f"memory stays high after out-of-memory ({held / 2**30:.1f} GiB)"
+    def _make_room(self) -> str | None:
+        """After out-of-memory: forget what is kept. Why this process must be replaced, where that does not help."""
+        self._kept.clear()
+        self._release()
+        if self._torch_device.type == "cuda":
+            held = torch.cuda.memory_reserved(self._torch_device)
+            if held > 0.5 * (self.device.memory_bytes or held * 2):
+                return f"memory stays high after out-of-memory ({held / 2**30:.1f} GiB)"
+        return None
 
 
 def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession:
@@ -156,12 +157,17 @@ def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession
     ops = with_plugins(plugins)
     if device.kind == "cuda":
         from kernelviz.measure.cuda import CudaTimer
+        from kernelviz.measure.events import EventStamps
         from kernelviz.measure.instruments import Instruments
+        from kernelviz.measure.stamps import Stamps, TracedStamps
         from kernelviz.measure.trace import open_tracer
 
         torch.cuda.set_device(torch.device(device_id))
+        watch_triton()
+        tools = Instruments(torch.device(device_id))
         tracer, line = open_tracer()
-        return DeviceSession(device, ops, CudaTimer(Instruments(torch.device(device_id)), tracer), line)
+        stamps: Stamps = EventStamps(tools) if tracer is None else TracedStamps(tracer)
+        return DeviceSession(device, ops, CudaTimer(tools, stamps), line)
     from kernelviz.measure.host import HostTimer
 
     return DeviceSession(device, ops, HostTimer(device.last_level_cache_bytes), None)

@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import datetime
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import msgspec
 
+from kernelviz.core.cheats import RECOMPILED, refusal
 from kernelviz.core.events import CaseDone, CaseStep, Step
 from kernelviz.core.problem import Case, Method, Problem
 from kernelviz.core.result import Accuracy, Conditions, Failure, Outcome, Preparation, Result, Timing
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure import faults
 from kernelviz.measure.binding import BoundProblem, BoundVariant
+from kernelviz.measure.compilations import compilations
 from kernelviz.measure.contract import Emit, Stop
+from kernelviz.measure.others import Others
 from kernelviz.measure.rounds import Rounds, Series
+from kernelviz.measure.site import Site
 from kernelviz.measure.trace import TraceError, WrongWork
 from kernelviz.metrics.statistics import MIN_BLOCKS
 from kernelviz.ops import Op, Variant
-
-if TYPE_CHECKING:
-    from kernelviz.measure.session import DeviceSession
 
 
 class Task:
     """One problem being measured: its series, its rounds and what has been told of it."""
 
     def __init__(
-        self, session: DeviceSession, op: Op, problem: Problem, baseline: str, method: Method, emit: Emit, stop: Stop
+        self, site: Site, op: Op, problem: Problem, baseline: str, method: Method, emit: Emit, stop: Stop
     ) -> None:
-        self.session, self.op, self.problem, self.baseline, self.method = session, op, problem, baseline, method
+        self.site, self.op, self.problem, self.baseline, self.method = site, op, problem, baseline, method
         self.emit, self.stop = emit, stop
-        self.rounds = Rounds(session.timer, method, stop)
+        self.watch = site.watch()
+        self.rounds = Rounds(site.timer, method, stop, self.watch.look)
         self.base: Series | None = None
         self.again: Series | None = None
         self.base_bound: BoundVariant | None = None
@@ -39,16 +41,10 @@ class Task:
     def step(self, variant: str, step: Step, fraction: float | None = None) -> None:
         self.emit(CaseStep(case=Case(problem=self.problem, variant=variant), step=step, fraction=fraction))
 
-    def measure_together(self, bound: BoundProblem, variants: list[Variant]) -> None:
+    def cold(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
         """Prepare the variants, then rounds over those that stand, with the baseline; emit a result for each."""
-        ready: list[BoundVariant] = []
-        for variant in variants:
-            prepared = self._prepared(bound, variant)
-            if self.session.spoilt is not None:
-                return
-            if prepared is not None:
-                ready.append(prepared)
-        if not ready:
+        ready = self._ready(bound, variants)
+        if not ready or self.site.spoilt is not None:
             return
         series: list[Series] = []
         for b in ready:
@@ -62,32 +58,75 @@ class Task:
             series = [*(s for s in series if s is not self.base), self.base]
             if len(series) > 1:  # alone, there is nothing whose verdict would need a noise floor
                 series.append(self.again)
+        before = compilations()
         try:
             self._take(series, fresh)
         except Exception as error:
-            self.session.note(error)
-            if self.session.spoilt is not None:
-                # Whose work broke the context cannot be told from here; the cases are measured again elsewhere, alone
-                # with the one that comes first.
-                raise
-            for b in ready:
-                self.emit(CaseDone(result=self.result(b.variant, faults.failure(error, calling=True), b)))
+            self._broken(ready, error)
             return
-        now = self.session.conditions()
+        compiled = compilations() > before
+        now = self.watch.summary()
         for b, s in zip(ready, fresh, strict=True):
+            if compiled and b.timed.launch_mode == "stream":  # a graph's replay cannot compile
+                failed = Failure(stage="wrong", message=refusal(RECOMPILED))
+                self.emit(CaseDone(result=self.result(b.variant, failed, b)))
+                continue
             self.emit(CaseDone(result=self._measured(b, s, now)))
         if self.base is not None and self.base_bound is not None and self.base not in fresh:
             # The baseline's rounds beside a late variant are part of its series: told again, complete.
             self.emit(CaseDone(result=self._measured(self.base_bound, self.base, now)))
 
+    def others(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
+        """Measure the figures beside device cold of every variant that is right; emit them as results without a cold time."""
+        ready = [b for b in self._ready(bound, variants) if b.accuracy.passed]
+        if not ready or self.site.spoilt is not None:
+            return
+
+        def progress(fraction: float) -> None:
+            for b in ready:
+                self.step(b.variant.name, "measuring", fraction)
+
+        progress(0.0)
+        others = Others(self.site, self.method, self.stop, progress, self.watch)
+        try:
+            found = others.take(ready, self.baseline)
+        except Exception as error:
+            self._broken(ready, error)
+            return
+        now = self.watch.summary()
+        for b in ready:
+            name = b.variant.name
+            if name in others.compiled:
+                failed = Failure(stage="wrong", message=refusal(RECOMPILED))
+                self.emit(CaseDone(result=self.result(b.variant, failed, b)))
+            elif found[name] != Timing():
+                notes = msgspec.structs.replace(now, notes=tuple(others.notes.get(name, ())))
+                self.emit(CaseDone(result=self.result(b.variant, found[name], b, notes)))
+
+    def _ready(self, bound: BoundProblem, variants: Sequence[Variant]) -> list[BoundVariant]:
+        ready: list[BoundVariant] = []
+        for variant in variants:
+            prepared = self._prepared(bound, variant)
+            if self.site.spoilt is not None:
+                break
+            if prepared is not None:
+                ready.append(prepared)
+        return ready
+
+    def _broken(self, ready: Sequence[BoundVariant], error: Exception) -> None:
+        """Rounds ended by an error: everyone in them fails. Raises it where the process is no longer good: whose work broke
+        the context cannot be told from here; the cases are measured again elsewhere, alone with the one that comes first."""
+        self.site.note(error)
+        if self.site.spoilt is not None:
+            raise error
+        for b in ready:
+            self.emit(CaseDone(result=self.result(b.variant, faults.failure(error, calling=True), b)))
+
     def _prepared(self, bound: BoundProblem, variant: Variant) -> BoundVariant | None:
         """The variant ready for rounds, or None when it failed (and that was told)."""
         if self.stop():
-            self.emit(
-                CaseDone(
-                    result=self.result(variant, Failure(stage="cancelled", message="cancelled before it was measured"))
-                )
-            )
+            failed = Failure(stage="cancelled", message="cancelled before it was measured")
+            self.emit(CaseDone(result=self.result(variant, failed)))
             return None
         kept = bound.variants.get(variant.name)
         if kept is not None:
@@ -101,13 +140,20 @@ class Task:
             self.step(variant.name, "checking")
 
         try:
-            return bound.prepare(variant, self.session.timer, self.method.seeds, checking)
+            prepared = bound.prepare(variant, self.site.timer, self.method.seeds, checking)
         except Exception as error:
-            self.session.note(error)
+            self.site.note(error)
             if isinstance(error, TraceError) and not isinstance(error, WrongWork):
                 raise  # no fault of the variant: it is measured again by a fresh process
             self.emit(CaseDone(result=self.result(variant, faults.failure(error, calling=calling))))
             return None
+        refused = self.site.timer.refused()
+        if refused is not None:
+            del bound.variants[variant.name]
+            failed = Failure(stage="wrong", message=refused)
+            self.emit(CaseDone(result=self.result(variant, failed, prepared)))
+            return None
+        return prepared
 
     def _take(self, series: list[Series], fresh: list[Series]) -> None:
         for s in fresh:
@@ -124,7 +170,7 @@ class Task:
         if len(series.blocks) < MIN_BLOCKS and self.stop():
             failed = Failure(stage="cancelled", message=f"cancelled after {len(series.blocks)} of {MIN_BLOCKS} blocks")
             return self.result(bound.variant, failed, bound)
-        timer = self.session.timer
+        timer = self.site.timer
         cold = series.figure(timer, timer.describe(series.timed))
         again = self.again if bound.variant.name == self.baseline and self.again and self.again.blocks else None
         several = len(series.timed.kernels) > 1
@@ -146,34 +192,29 @@ class Task:
         if floor is not None and cold is not None and cold.estimate < floor:
             message = (
                 f"{cold.estimate * 1e6:.3g} us is less than the {floor * 1e6:.3g} us that the data sheet of "
-                f"{self.session.device.name} allows for this traffic and work; the call cannot have done it"
+                f"{self.site.device.name} allows for this traffic and work; the call cannot have done it"
             )
             return Failure(stage="impossible", message=message, timing=timing)
         return timing
 
     def _least_possible_s(self, clock_hz: float | None) -> float | None:
         """(unique reads + writes beyond the L2) / data-sheet bandwidth, or flop / data-sheet peak; None when unknown."""
-        sheet = datasheet(self.session.device.name) if self.session.device.kind == "cuda" else None
+        sheet = datasheet(self.site.device.name) if self.site.device.kind == "cuda" else None
         if sheet is None:
             return None
         cost = self.op.cost_of(self.problem)
-        cache = self.session.device.last_level_cache_bytes or 0
+        cache = self.site.device.last_level_cache_bytes or 0
         least = (cost.read_bytes + max(0, cost.written_bytes - cache)) / sheet.bandwidth_bytes_per_s
         peak = sheet.peaks.get(self.problem.precision)
         return max(least, cost.work_flop / peak.at(clock_hz)) if peak else least
 
     def _conditions(self, series: Series, now: Conditions) -> Conditions:
         clocks = sorted(b.clock_hz for b in series.blocks if b.clock_hz)
-        notes = list(series.timed.notes)
-        if series.slow_clock:
-            notes.append(
-                f"{series.slow_clock} of {len(series.blocks)} blocks ran at a clock more than 1 % under the first"
-            )
         return msgspec.structs.replace(
             now,
             sm_clock_hz=clocks[len(clocks) // 2] if clocks else now.sm_clock_hz,
             retried_blocks=series.retried,
-            notes=tuple(notes),
+            notes=tuple(series.words()),
         )
 
     def result(

@@ -9,6 +9,7 @@ from typing import Protocol
 from torch import Tensor
 
 from kernelviz.core.result import Kernel, LaunchMode, Timer
+from kernelviz.measure.calls import Calls
 from kernelviz.ops import Launch
 
 
@@ -31,11 +32,13 @@ class Place:
 
 
 class Timed(Protocol):
-    """A call that is ready to be timed."""
+    """A call that is ready to be timed. `correction_s` is taken off each sample by the timer; 0 where nothing is."""
 
     launch_mode: LaunchMode
     kernels: tuple[Kernel, ...]
     notes: tuple[str, ...]
+    places: list[Place]
+    correction_s: float
 
     def run_once(self) -> tuple[Tensor, ...]:
         """Poison the outputs, run exactly what will be timed, wait, and return what it wrote at the first place."""
@@ -47,11 +50,12 @@ class DeviceTimer(Protocol):
 
     name: Timer
 
-    def prepare(self, first: Place, others: Iterable[Place] = ()) -> Timed:
+    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> Timed:
         """Make a call ready: estimate its length, choose the samples a block, capture it. Its first call is over by now.
 
         `others`, taken one by one as they are needed, bind the same call to tensors elsewhere in memory: the samples of a
-        block go round the places, and its last sample is at the first.
+        block go round the places, and its last sample is at the first. `warm`: each timed call follows an untimed one of the
+        same place, instead of a flush.
         """
         ...
 
@@ -74,4 +78,20 @@ class DeviceTimer(Protocol):
 
     def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
         """One block of every call, round by round, in the order given. Raises when the device fails."""
+        ...
+
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
+        """Blocks back to back, behind at least `before_s` seconds of the same load. Fewer, or none, when stopped."""
+        ...
+
+    def calls(self, place: Place) -> Calls:
+        """The call as a program makes it, by the host's clock."""
+        ...
+
+    def rest(self, coming_s: float) -> None:
+        """Wait until so much more load fits into what burst measuring allows; it counts as taken then."""
+        ...
+
+    def refused(self) -> str | None:
+        """What was done to the device since the last time it was asked that would spoil later times; undone by now."""
         ...

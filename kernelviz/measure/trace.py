@@ -1,24 +1,20 @@
 """Device activity as a tracer reports it, and the grouping of records into iterations.
 
-The tracer is cupti-python: callbacks registered once per process (re-registering corrupts head records after idle,
-pytorch#192021), the activity kinds enabled around a session and disabled after it (enabled, a host call costs 5.5
-instead of 4.9 us; disabled, nothing). torch.profiler is the fallback.
+The tracer is CUPTI (measure.cupti); torch.profiler, which uses CUPTI in its own way, stands in where that fails.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import NamedTuple, Protocol
 
-import numpy as np
 import torch
 
-from kernelviz.core.errors import DeviceError
-from kernelviz.hardware.tracing import no_tracer
+from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM, refusal
 
 FLUSH = "kernelviz_flush_l2"
+BEGIN = "kernelviz_begin_marker"
 MARKER = "kernelviz_end_marker"
 POISON = "kernelviz_poison"
 MEMCPY, MEMSET = "memcpy", "memset"
@@ -28,9 +24,9 @@ MAX_RECORDS = 5_000_000
 """A worker is replaced after this many records: bad stamps were reported after about 25 M graph records (parcagpu#23)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """One kernel, memcpy or memset on the device.
+class Record(NamedTuple):
+    """One kernel, memcpy or memset on the device. `stream` is the tracer's number of its stream; `local_bytes` is what a
+    thread of it keeps in local memory (spilled registers among it).
 
     Stamps are whole nanoseconds of the tracer's clock: as float64 seconds since 1970 they would be rounded to 0.24 us.
     """
@@ -42,11 +38,13 @@ class Record:
     block: tuple[int, int, int] | None = None
     registers: int | None = None
     shared_bytes: int | None = None
+    stream: int | None = None
+    local_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """What one call did on the device, between the flush before it and the marker behind it."""
+    """What one call did on the device, between the flush (or begin marker) before it and the end marker behind it."""
 
     flush_end_ns: int
     marker_end_ns: int
@@ -85,6 +83,17 @@ class WrongWork(TraceError):
     """The records are sound and show that the call does not do its work between its flush and its marker."""
 
 
+def _nothing_inside(records: list[Record], opened: Record) -> str:
+    """Why a call launched nothing between its flush and its marker: it did so elsewhere, or nowhere."""
+    ours = (FLUSH, BEGIN, MARKER, POISON, MEMCPY, MEMSET)
+    streams = {r.stream for r in records} - {None}
+    elsewhere = any(not r.name.startswith(ours) for r in records) or len(streams) > 1
+    where = f"between {'its flush' if opened.name.startswith(FLUSH) else 'its markers'} and its end marker"
+    if elsewhere:
+        return refusal(OTHER_STREAM, f"a call that launched nothing {where}, while something ran outside")
+    return refusal(CACHED_OUTPUT, f"a call that launched nothing {where}")
+
+
 class Tracer(Protocol):
     """Traces what the device does while `work` runs and is synchronised."""
 
@@ -103,7 +112,7 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
     for record in sorted(records, key=lambda r: r.start_ns):
         if not 0 < record.start_ns <= record.end_ns:
             raise TraceError(f"a record of {record.name} starts at {record.start_ns} and ends at {record.end_ns}")
-        if record.name.startswith(FLUSH):
+        if record.name.startswith((FLUSH, BEGIN)):
             if opened is not None:
                 raise TraceError("two flushes without an end marker between them")
             if record.start_ns < previous_end - EARLY_NS:
@@ -113,11 +122,12 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
             if opened is None:
                 raise TraceError("an end marker without a flush before it")
             if not calls:
-                raise WrongWork("a call that launched nothing between its flush and its marker")
+                raise WrongWork(_nothing_inside(records, opened))
             if calls[0].start_ns < opened.end_ns - EARLY_NS:
-                raise WrongWork(f"work of the call starts {opened.end_ns - calls[0].start_ns} ns before its flush ends")
+                early_ns = opened.end_ns - calls[0].start_ns
+                raise WrongWork(refusal(OTHER_STREAM, f"work of the call starts {early_ns} ns before its flush ends"))
             if any(c.end_ns > record.end_ns for c in calls):
-                raise WrongWork("work of the call ends behind its end marker")
+                raise WrongWork(refusal(OTHER_STREAM, "work of the call ends behind its end marker"))
             found.append(Iteration(opened.end_ns, record.end_ns, tuple(calls)))
             opened, previous_end = None, record.end_ns
         elif opened is not None:
@@ -127,79 +137,6 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
     if len(found) != expected:
         raise TraceError(f"{len(found)} calls were traced, {expected} were made")
     return found
-
-
-class CuptiTracer:
-    """CUPTI's activity records through cupti-python, registered once per process."""
-
-    name = "cupti"
-    _registered: CuptiTracer | None = None
-
-    def __init__(self) -> None:
-        from cupti import cupti
-
-        self._cupti: Any = cupti
-        self.records_seen = 0
-        self._records: list[Record] = []
-        kinds = cupti.ActivityKind
-        self._kinds = (kinds.CONCURRENT_KERNEL, kinds.MEMCPY, kinds.MEMSET)
-        if CuptiTracer._registered is not None:
-            raise RuntimeError("CUPTI's callbacks are registered once per process; use CuptiTracer.shared()")
-        cupti.activity_register_callbacks(lambda: (8 * 2**20, 0), self._completed)
-        CuptiTracer._registered = self
-
-    @classmethod
-    def shared(cls) -> CuptiTracer:
-        return cls._registered or cls()
-
-    def _completed(self, activities: list[Any]) -> None:
-        # CUPTI reuses the buffer behind the objects when this returns, so facts are copied out here: as raw bytes,
-        # because reading nine attributes of a record costs 30 us, and its bytes 2 us.
-        layout = self._cupti.activity_kernel10_dtype
-        kernels = [a for a in activities if type(a) is self._cupti.ActivityKernel10]
-        raw = b"".join(ctypes.string_at(a.ptr, layout.itemsize) for a in kernels)
-        self._records += _kernel_records(np.frombuffer(raw, dtype=layout))
-        if len(kernels) < len(activities):
-            kinds = {int(self._cupti.ActivityKind.MEMCPY): MEMCPY, int(self._cupti.ActivityKind.MEMSET): MEMSET}
-            others = (a for a in activities if type(a) is not self._cupti.ActivityKernel10)
-            self._records += [Record(kinds[a.kind], a.start, a.end) for a in others if a.kind in kinds]
-
-    def trace(self, work: Callable[[], None]) -> list[Record]:
-        """Records of everything on the device while `work` ran. The caller's work must be all that runs."""
-        torch.cuda.synchronize()
-        self._records = []
-        for kind in self._kinds:
-            self._cupti.activity_enable(kind)
-        try:
-            work()
-            torch.cuda.synchronize()
-            self._cupti.activity_flush_all(1)
-        finally:
-            for kind in self._kinds:
-                self._cupti.activity_disable(kind)
-        records, self._records = self._records, []
-        self.records_seen += len(records)
-        return records
-
-
-def _kernel_records(rows: np.ndarray[Any, Any]) -> list[Record]:
-    """Records of kernel activities. CUPTI shares one name string among all records of a kernel: each is read once."""
-    names = {
-        int(p): ctypes.string_at(int(p)).decode(errors="replace") if p else "unnamed" for p in np.unique(rows["name"])
-    }
-    grids = zip(rows["grid_x"].tolist(), rows["grid_y"].tolist(), rows["grid_z"].tolist(), strict=True)
-    blocks = zip(rows["block_x"].tolist(), rows["block_y"].tolist(), rows["block_z"].tolist(), strict=True)
-    shared = (rows["static_shared_memory"] + rows["dynamic_shared_memory"]).tolist()
-    columns = (
-        rows["name"].tolist(),
-        rows["start"].tolist(),
-        rows["end"].tolist(),
-        rows["registers_per_thread"].tolist(),
-    )
-    return [
-        Record(names[name], start, end, grid, block, registers, memory)
-        for name, start, end, registers, grid, block, memory in zip(*columns, grids, blocks, shared, strict=True)
-    ]
 
 
 class KinetoTracer:
@@ -238,9 +175,11 @@ def _one_kernel() -> None:
     torch.zeros(1024, device="cuda")
 
 
-def open_tracer() -> tuple[Tracer, str]:
-    """The best tracer that works here and a line: its name, then why a better one does not. Raises DeviceError, with the
-    remedy, when none does."""
+def open_tracer() -> tuple[Tracer | None, str]:
+    """The best tracer that works here and a line: its name, then why a better one does not. None (and ``events``) where none
+    does: times then come from events, which need no permission."""
+    from kernelviz.measure.cupti import CuptiTracer
+
     reasons: list[str] = []
     for make in (CuptiTracer.shared, KinetoTracer):
         try:
@@ -252,4 +191,4 @@ def open_tracer() -> tuple[Tracer, str]:
         if records:
             return tracer, "; ".join([tracer.name, *reasons])
         reasons.append(f"{make.__qualname__}: traced nothing")
-    raise DeviceError(no_tracer(reasons))
+    return None, "; ".join(["events", *reasons])

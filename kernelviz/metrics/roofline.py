@@ -5,12 +5,23 @@ Williams, Waterman, Patterson: Roofline, an insightful visual performance model 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
 
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.core.result import Figure, Result
-from kernelviz.core.run import Roof, RoofName
+from kernelviz.core.run import Level, Roof, StreamName
+from kernelviz.metrics.roofs import STREAMS, size_words
+
+Headline = Literal["cold", "warm"]
+"""Which figure counts: with the data flushed from the caches, or left in them."""
+INTENSE_FLOP_PER_BYTE = 16.0
+"""From this arithmetic intensity on, a problem is judged by its arithmetic rate, not by its bandwidth."""
+CONTRACTIONS = frozenset({"matmul"})
 
 
 def bandwidth_bytes_per_s(cost: Cost, time_s: float) -> float:
@@ -40,13 +51,13 @@ def arithmetic_intensity(cost: Cost) -> float | None:
     return cost.work_flop / cost.moved_bytes if cost.moved_bytes else None
 
 
-def stream_name(cost: Cost) -> RoofName:
+def stream_name(cost: Cost) -> StreamName:
     """The measured stream whose read:write mix is nearest to the cost's (by share of written bytes).
 
     >>> stream_name(Cost(work_flop=0, read_bytes=8, written_bytes=4))
     'read2_write1'
     """
-    shares: dict[RoofName, float] = {
+    shares: dict[StreamName, float] = {
         "read": 0.0,
         "read2_write1": 1 / 3,
         "copy": 1 / 2,
@@ -57,16 +68,91 @@ def stream_name(cost: Cost) -> RoofName:
     return min(shares, key=lambda name: abs(shares[name] - written))
 
 
-def memory_roof(cost: Cost, roofs: Sequence[Roof]) -> Roof | None:
-    """The measured bandwidth that applies to the cost's mix: the nearest stream, else copy, else None (not calibrated)."""
-    by_name = {r.name: r for r in roofs if r.bandwidth_bytes_per_s}
-    return by_name.get(stream_name(cost)) or by_name.get("copy")
+def memory_roof(cost: Cost, roofs: Sequence[Roof], level: Level = "dram") -> Roof | None:
+    """The measured bandwidth that applies: the stream of the nearest mix (else the copy), at the cost's bytes.
+
+    Between two measured sizes it is interpolated in the logarithm of the bytes, which its `how` says; outside of them the
+    nearest size's stands. The size matters because what a kernel wrote last may lie in the L2 when it ends: on an H200 a
+    copy of 0.5 GB is faster than one of 4 GB, so that one constant would read 101 % here and 94 % there.
+    None where that level was not measured.
+
+    >>> small = Roof(name="copy", level="dram", moved_bytes=100, bandwidth_bytes_per_s=4e9)
+    >>> large = Roof(name="copy", level="dram", moved_bytes=400, bandwidth_bytes_per_s=2e9)
+    >>> memory_roof(Cost(work_flop=0, read_bytes=100, written_bytes=100), (small, large)).bandwidth_bytes_per_s / 1e9
+    3.0
+    """
+    name = stream_name(cost)
+    at_level = _at_level(roofs, level)
+    found = [r for r in at_level if r.name == name] or [r for r in at_level if r.name == "copy"]
+    sized = sorted((r for r in found if r.moved_bytes), key=lambda r: r.moved_bytes or 0)
+    if not sized:
+        return found[-1] if found else None
+    below = next((r for r in reversed(sized) if (r.moved_bytes or 0) <= cost.moved_bytes), None)
+    above = next((r for r in sized if (r.moved_bytes or 0) >= cost.moved_bytes), None)
+    if below is None or above is None or below is above:
+        return below or above
+    return _between(below, above, cost.moved_bytes)
 
 
-def compute_roof(problem: Problem, roofs: Sequence[Roof]) -> Roof | None:
-    """The measured matrix-product rate of the problem's precision, None when it was not measured."""
-    return next(
-        (r for r in roofs if r.name == "matmul" and r.precision == problem.precision and r.rate_flop_per_s), None
+def _at_level(roofs: Sequence[Roof], level: Level) -> list[Roof]:
+    """The streams of a level. Roofs of a version that knew one level are memory's, where there are no others."""
+    streams = [r for r in roofs if r.bandwidth_bytes_per_s and r.name in STREAMS]
+    found = [r for r in streams if r.level == level]
+    return found if found or level != "dram" else [r for r in streams if r.level is None]
+
+
+def _between(below: Roof, above: Roof, moved_bytes: int) -> Roof:
+    """The roof at a size between two, linear in the logarithm of the bytes."""
+    first, last = below.moved_bytes or 1, above.moved_bytes or 1
+    share = math.log(moved_bytes / first) / math.log(last / first)
+
+    def at(name: str) -> float | None:
+        a, b = getattr(below, name), getattr(above, name)
+        return None if a is None or b is None else a + (b - a) * share
+
+    return msgspec.structs.replace(
+        below,
+        bandwidth_bytes_per_s=at("bandwidth_bytes_per_s"),
+        low=at("low"),
+        high=at("high"),
+        clock_hz=at("clock_hz"),
+        moved_bytes=moved_bytes,
+        measured_at=min(below.measured_at, above.measured_at),
+        how=f"interpolated between {size_words(first)} ({below.how}) and {size_words(last)} ({above.how})",
+    )
+
+
+def level_of(cost: Cost, roofs: Sequence[Roof], headline: Headline) -> Level:
+    """Where the data of a figure lay: ``l2`` for a warm one of a problem that fits into the largest working set measured
+    there (half of the cache), else ``dram``. A warm problem between that and twice the cache is held against memory, though
+    part of it is on chip: it may pass 100 %.
+    """
+    if headline == "cold":
+        return "dram"
+    cached = max((r.moved_bytes or 0 for r in _at_level(roofs, "l2")), default=0)
+    return "l2" if 0 < cost.moved_bytes <= cached else "dram"
+
+
+def compute_roof(problem: Problem, roofs: Sequence[Roof], cost: Cost | None = None) -> Roof | None:
+    """The measured arithmetic rate that applies to the problem's precision, None when it was not measured.
+
+    A contraction (by its op's name, or by more than INTENSE_FLOP_PER_BYTE) may use the tensor cores: a matrix product's rate,
+    on them where they have that precision. Anything else, element by element or row by row, runs on the vector units: their
+    multiply-add rate where it is known, else (as before it was measured) the matrix product's.
+    """
+    mine = [r for r in roofs if r.rate_flop_per_s and r.precision == problem.precision]
+    products = [r for r in mine if r.name == "matmul"]
+    product = next((r for r in products if r.unit == "tensor"), products[0] if products else None)
+    if contracts(problem, cost):
+        return product
+    return next((r for r in mine if r.name == "fma"), product)
+
+
+def contracts(problem: Problem, cost: Cost | None) -> bool:
+    """Whether the problem can be a matrix product for the hardware. Metrics know no catalogue: an op that is not named here
+    counts as one by its intensity, which no element-wise or row op reaches."""
+    return problem.op in CONTRACTIONS or (
+        cost is not None and (arithmetic_intensity(cost) or 0.0) > INTENSE_FLOP_PER_BYTE
     )
 
 
@@ -84,30 +170,40 @@ class SpeedOfLight:
     def bound(self) -> str:
         return "compute" if self.compute_s is not None and self.compute_s > self.memory_s else "memory"
 
+    @property
+    def roof(self) -> Roof:
+        """The one that sets the time."""
+        return self.compute if self.compute is not None and self.bound == "compute" else self.memory
 
-def speed_of_light(problem: Problem, cost: Cost, roofs: Sequence[Roof]) -> SpeedOfLight | None:
+
+def speed_of_light(
+    problem: Problem, cost: Cost, roofs: Sequence[Roof], headline: Headline = "cold"
+) -> SpeedOfLight | None:
     """max(bytes / bandwidth, flop / peak); None without a measured bandwidth.
 
-    Where the compute roof of this precision is unknown, memory alone decides, unless the problem does more than 16 flop
-    a byte: then the truth would be a guess and the answer is None.
+    Where the compute roof of this precision is unknown, memory alone decides, unless the problem does more than
+    INTENSE_FLOP_PER_BYTE: then the truth would be a guess and the answer is None.
     """
-    memory = memory_roof(cost, roofs)
-    compute = compute_roof(problem, roofs)
+    memory = memory_roof(cost, roofs, level_of(cost, roofs, headline))
+    compute = compute_roof(problem, roofs, cost)
     if memory is None or not memory.bandwidth_bytes_per_s:
         return None
     intensity = arithmetic_intensity(cost) or 0.0
-    if compute is None and intensity > 16:
+    if compute is None and intensity > INTENSE_FLOP_PER_BYTE:
         return None
     memory_s = cost.moved_bytes / memory.bandwidth_bytes_per_s
     compute_s = cost.work_flop / compute.rate_flop_per_s if compute and compute.rate_flop_per_s else None
     return SpeedOfLight(max(memory_s, compute_s or 0.0), memory_s, compute_s, memory, compute)
 
 
-def efficiency(result: Result, roofs: Sequence[Roof], figure: Figure | None = None) -> float | None:
-    """Speed of light over measured time (the cold one unless another is given); None when either is unknown."""
+def efficiency(
+    result: Result, roofs: Sequence[Roof], figure: Figure | None = None, headline: Headline = "cold"
+) -> float | None:
+    """Speed of light over measured time; None when either is unknown. `figure` None: the one that `headline` names."""
     timing = result.timing
-    chosen = figure or (timing.device_cold_s if timing else None)
+    own = (timing.device_cold_s if headline == "cold" else timing.device_warm_s) if timing else None
+    chosen = figure or own
     if chosen is None or result.cost is None:
         return None
-    light = speed_of_light(result.problem, result.cost, roofs)
+    light = speed_of_light(result.problem, result.cost, roofs, headline)
     return None if light is None else light.time_s / chosen.estimate

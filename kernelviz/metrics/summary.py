@@ -8,16 +8,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
 
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Figure, Result, Timing
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import roofline
+from kernelviz.metrics.roofline import INTENSE_FLOP_PER_BYTE
+from kernelviz.metrics.roofline import Headline as Headline
 from kernelviz.metrics.statistics import Verdict, geometric_mean, verdict
-
-Headline = Literal["cold", "warm"]
 
 
 def figure_of(timing: Timing | None, headline: Headline) -> Figure | None:
@@ -76,7 +75,7 @@ def _row(result: Result, base: Result | None, roofs: Sequence[Roof], headline: H
         wrong_figure=figure_of(failed.timing, headline) if failed else None,
         bandwidth_bytes_per_s=roofline.bandwidth_bytes_per_s(cost, figure.estimate) if figure and cost else None,
         rate_flop_per_s=roofline.rate_flop_per_s(cost, figure.estimate) if figure and cost else None,
-        efficiency=roofline.efficiency(result, roofs, figure) if figure else None,
+        efficiency=roofline.efficiency(result, roofs, figure, headline) if figure else None,
         verdict=judged,
         speed_up=_speed_up(figure, base, judged, is_baseline, headline),
         is_baseline=is_baseline,
@@ -88,8 +87,9 @@ def compared(result: Result, base: Result | None, headline: Headline = "cold") -
     time, base_time = figure_of(result.timing, headline), figure_of(base.timing if base else None, headline)
     if time is None or base is None or base_time is None:
         return None
-    # The A/A series is one of cold times, so it says nothing about the noise of warm ones.
-    again = base.timing.again_s if base.timing and headline == "cold" else None
+    again = None
+    if base.timing is not None:
+        again = base.timing.again_s if headline == "cold" else base.timing.again_warm_s
     return _verdict(time, base_time, again)
 
 
@@ -195,10 +195,6 @@ def _worst(own: Sequence[Row]) -> Row | None:
         if known:
             return min(known, key=lambda r: float(getattr(r, measure)))
     return None
-
-
-INTENSE_FLOP_PER_BYTE = 16.0
-"""From this arithmetic intensity on, a problem is better judged by its arithmetic rate than by its bandwidth."""
 
 
 def by_rate(table: Sequence[Row]) -> bool:

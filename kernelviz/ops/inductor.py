@@ -6,6 +6,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from kernelviz.core.cheats import RECOMPILED, refusal
 from kernelviz.core.errors import KernelvizError
 from kernelviz.ops.op import Launch
 
@@ -70,13 +71,13 @@ def _compiled(function: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> Ca
         nonlocal graphs
         graphs += 1
         if graphs > 1:
-            raise NotCompiled("torch.compile wants to compile a bound call again, which would fall into a timed region")
+            raise NotCompiled(refusal(RECOMPILED, "torch.compile wants to compile a bound call again"))
         return compile_fx(graph, examples, config_patches={"triton.cudagraphs": False})
 
     run: Callable[..., Any] = torch.compile(_copy(function), backend=counting, fullgraph=True, dynamic=False)
     run(*inputs)
     if graphs != 1:
-        raise NotCompiled(f"torch.compile made {graphs} graphs of this problem instead of 1: it would run eagerly")
+        raise NotCompiled(refusal(RECOMPILED, f"torch.compile made {graphs} graphs of this problem instead of 1"))
     return run
 
 

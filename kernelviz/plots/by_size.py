@@ -14,6 +14,7 @@ from kernelviz.core.problem import Cost
 from kernelviz.core.result import Figure
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.roofline import bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
+from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import Point, cache_boundary, others, size_words, swept_axis, tied_axes
 from kernelviz.ops import catalogue
@@ -217,17 +218,19 @@ def _width(upper: float | None, lower: float | None, scale: float) -> float:
 def _add_roof(figure: go.Figure, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> None:
     """The best value that the measured roofs allow at each size. Its name stands in the legend, so it crosses no line."""
     best: dict[int, float] = {}
+    by: dict[int, str] = {}
     for result in run.results:
         light = speed_of_light(result.problem, result.cost, roofs) if result.cost else None
         value = chart.quantity.of(result.cost, light.time_s) if light else None
-        if value is not None and chart.axis in result.problem.sizes:
-            best[result.problem.sizes[chart.axis]] = value / chart.scale
+        if light and value is not None and chart.axis in result.problem.sizes:
+            size = result.problem.sizes[chart.axis]
+            best[size], by[size] = value / chart.scale, escape(roof_name(light.roof))
     if not best:
         return
     xs: list[float] = sorted(best)
-    ys = [best[x] for x in sorted(best)]
+    ys, names = [best[x] for x in sorted(best)], [by[x] for x in sorted(best)]
     if len(xs) == 1:  # A single size still gets a line that one can see.
-        xs, ys = [xs[0] / 1.25, xs[0] * 1.25], ys * 2
+        xs, ys, names = [xs[0] / 1.25, xs[0] * 1.25], ys * 2, names * 2
     label = "speed of light" if chart.quantity is TIME else "measured roof"
     value_words = f" {units.significant(ys[0])} {chart.unit}" if max(ys) <= min(ys) * 1.001 else ""
     which = f" · {escape(run.environment.device.name)}" if len(chart.runs) > 1 else ""
@@ -238,7 +241,7 @@ def _add_roof(figure: go.Figure, chart: _Chart, run: Run, roofs: Sequence[Roof])
             name=label + value_words + which,
             mode="lines",
             line=neutral_line(),
-            hovertext=[f"{label}: {units.significant(y)} {chart.unit}" for y in ys],
+            hovertext=[f"{label}: {units.significant(y)} {chart.unit} ({n})" for y, n in zip(ys, names, strict=True)],
             hoverinfo="text",
         )
     )

@@ -16,6 +16,7 @@ from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.roofline import arithmetic_intensity, compute_roof, memory_roof
+from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import Row
 from kernelviz.plots.frame import (
     Runs,
@@ -139,7 +140,7 @@ def _add_roofs(figure: go.Figure, run: Run, shown: Sequence[Run], near: Sequence
     own = [s for s in near if s.run is run] or list(near)
     result = own[0].row.result
     memory = memory_roof(result.cost, roofs) if result.cost else None
-    compute = compute_roof(result.problem, roofs)
+    compute = compute_roof(result.problem, roofs, result.cost)
     if memory is None or not memory.bandwidth_bytes_per_s:
         return
     bandwidth = memory.bandwidth_bytes_per_s
@@ -148,8 +149,8 @@ def _add_roofs(figure: go.Figure, run: Run, shown: Sequence[Run], near: Sequence
     low, high = min(s.intensity for s in near) / 1e3, max(s.intensity for s in near) * 1e3
     xs = sorted({low, high, *([ridge] if ridge else [])})
     ys = [min(x * bandwidth, peak or math.inf) for x in xs]
-    name = f"measured roofs: {memory.name.replace('_', ' ')} {units.rate(bandwidth, 'B/s', 3)}"
-    ceiling = f", {result.problem.precision} matmul {units.rate(peak, 'FLOP/s', 3)}" if peak else ""
+    name = f"measured roofs: {escape(roof_name(memory))} {units.rate(bandwidth, 'B/s', 3)}"
+    ceiling = f", {escape(roof_name(compute))} {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
     which = f" · {escape(run.environment.device.name)}" if len(shown) > 1 else ""
     figure.add_trace(
         go.Scatter(

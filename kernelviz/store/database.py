@@ -16,7 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from kernelviz.core.errors import KernelvizError
 from kernelviz.store import tables
 
-VERSION = 2
+VERSION = 3
 """Of the tables. A change of them adds a step to MIGRATIONS and raises this."""
 
 
@@ -24,7 +24,11 @@ def _deletions(connection: Connection) -> None:
     connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN deleted_at VARCHAR")
 
 
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType({1: _deletions})
+def _selftests(connection: Connection) -> None:
+    tables.selftests.create(connection, checkfirst=True)
+
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType({1: _deletions, 2: _selftests})
 """From which version: what makes it the next one. Runs inside one transaction with the change of the version."""
 
 _BUSY_MS = 30_000

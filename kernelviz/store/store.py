@@ -19,9 +19,10 @@ from kernelviz.core.finite import finite_result
 from kernelviz.core.problem import Method, Plan, Struct
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, SCHEMA, Environment, Roof, Run, Status
+from kernelviz.core.selftest import Selftest
 from kernelviz.store.database import Database, StoreError
 from kernelviz.store.presence import Presence
-from kernelviz.store.tables import results, roofs, runs
+from kernelviz.store.tables import results, roofs, runs, selftests
 
 
 class _Header(Struct, frozen=True, kw_only=True):
@@ -196,6 +197,14 @@ class Store:
                 )
             )
 
+    def put_selftest(self, made: Selftest) -> None:
+        """Keep a selftest; one of the same id is replaced."""
+        uuid = made.environment.device.uuid
+        values = {"device_uuid": uuid, "created_at": made.created_at, "body": msgspec.json.encode(made)}
+        with self._database.write() as connection:
+            connection.execute(delete(selftests).where(selftests.c.id == made.id))
+            connection.execute(insert(selftests).values(id=made.id, **values))
+
     # Reading
 
     def run(self, run_id: str) -> Run:
@@ -218,6 +227,13 @@ class Store:
             plan=header.plan,
             results=tuple(msgspec.json.decode(body, type=Result) for body in bodies),
         )
+
+    def result(self, run_id: str, case_key: str) -> Result | None:
+        """The result of one case so far; None when it has none."""
+        chosen = select(results.c.body).where(results.c.run_id == run_id, results.c.case_key == case_key)
+        with self._database.read() as connection:
+            body = connection.scalar(chosen)
+        return None if body is None else msgspec.json.decode(body, type=Result)
 
     def row(self, run_id: str) -> RunRow:
         """The run's line and counts, deleted or not. Raises UnknownRun."""
@@ -263,14 +279,30 @@ class Store:
         return None
 
     def roofs(self, device_uuid: str) -> tuple[Roof, ...]:
-        """The newest roof of each name and precision, in the order in which they were first measured."""
+        """The newest roof of each kind (Roof.key), in the order in which they were first measured."""
         with self._database.read() as connection:
             bodies = connection.scalars(
                 select(roofs.c.body).where(roofs.c.device_uuid == device_uuid).order_by(roofs.c.id)
             ).all()
-        decoded = (msgspec.json.decode(body, type=Roof) for body in bodies)
-        newest = {(roof.name, roof.precision): roof for roof in decoded}
+        decoded = [msgspec.json.decode(body, type=Roof) for body in bodies]
+        # Roofs of a version that knew neither level nor unit are void where the same was measured with one since.
+        told = {(roof.name, roof.precision) for roof in decoded if roof.level or roof.unit}
+        newest = {
+            roof.key: roof for roof in decoded if roof.level or roof.unit or (roof.name, roof.precision) not in told
+        }
         return tuple(newest.values())
+
+    def selftests(self, device_uuid: str, limit: int) -> tuple[Selftest, ...]:
+        """The newest selftests of that device first."""
+        newest = select(selftests.c.body).where(selftests.c.device_uuid == device_uuid)
+        newest = newest.order_by(selftests.c.created_at.desc(), selftests.c.id.desc()).limit(limit)
+        with self._database.read() as connection:
+            return tuple(msgspec.json.decode(body, type=Selftest) for body in connection.scalars(newest))
+
+    def selftest(self, selftest_id: str) -> Selftest | None:
+        with self._database.read() as connection:
+            body = connection.scalar(select(selftests.c.body).where(selftests.c.id == selftest_id))
+        return None if body is None else msgspec.json.decode(body, type=Selftest)
 
     # Inside
 

@@ -49,6 +49,16 @@ results = Table(
     Index("results_by_op", "op", "variant", "dtype", "device_uuid"),
 )
 
+selftests = Table(
+    "selftests",
+    metadata,
+    Column("id", String, primary_key=True),
+    Column("device_uuid", String, nullable=False),
+    Column("created_at", String, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Index("selftests_by_device", "device_uuid", "created_at"),
+)
+
 roofs = Table(
     "roofs",
     metadata,

@@ -23,14 +23,18 @@ from kernelviz.core.errors import UnknownRun
 from kernelviz.core.events import (
     CaseDone,
     CaseStep,
+    CheckDone,
     DeviceBusy,
     Event,
     RoofDone,
     RunEnded,
     RunQueued,
+    TimelineTaken,
     WorkerStarting,
 )
 from kernelviz.core.result import Failure, Result
+from kernelviz.metrics.checks import check_words
+from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import STAGE_WORDS, time_words
 
 QUIET_S = 2.0
@@ -95,7 +99,11 @@ def told(event: Event, progress: Progress) -> dict[str, object]:
         case CaseDone():
             return {**counts, "kind": "done", "case": event.result.case.key, "words": _outcome_words(event.result)}
         case RoofDone():
-            return {**counts, "kind": "roof", "words": f"measured {event.roof.name.replace('_', ' ')}"}
+            return {**counts, "kind": "roof", "words": f"measured {roof_name(event.roof)}"}
+        case CheckDone():
+            return {**counts, "kind": "check", "words": f"{event.check.name}: {check_words(event.check)}"}
+        case TimelineTaken():
+            return {**counts, "kind": "timeline", "words": "pictured one measurement"}
         case RunEnded():
             return {**counts, "kind": "ended", "status": event.status, "words": event.message}
         case _:

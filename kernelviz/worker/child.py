@@ -35,6 +35,7 @@ from kernelviz.worker.protocol import (
     Open,
     Reply,
     Request,
+    Selftest,
     Shutdown,
     TaskDone,
     TaskFailed,
@@ -94,7 +95,7 @@ class Worker:
                     self._open(request)
                 case Describe():
                     self._describe(request)
-                case Measure() | Calibrate() | Launch():
+                case Measure() | Calibrate() | Selftest() | Launch():
                     self._do(request)
                 case Cancel():
                     pass  # of a task that has ended meanwhile
@@ -121,7 +122,7 @@ class Worker:
             traceback.print_exc()
             self._connection.send(TaskFailed(task=request.task, stage="unavailable", message=one_line(error)))
 
-    def _do(self, request: Measure | Calibrate | Launch) -> None:
+    def _do(self, request: Measure | Calibrate | Selftest | Launch) -> None:
         session = self._session
         if session is None:
             raise RuntimeError("a task came before Open")
@@ -142,6 +143,8 @@ class Worker:
                     session.measure(problem, variants, baseline, method, emit, stop)
                 case Calibrate():
                     session.calibrate(emit, stop)
+                case Selftest(only=only, quick=quick):
+                    session.selftest(emit, stop, only=only, quick=quick)
                 case Launch(problem=problem, variant=variant, calls=calls):
                     session.launch(problem, variant, calls)
         except Exception as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -32,11 +33,21 @@ class Sink(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SelftestAsked:
+    """Which checks: all, or those whose name is, or begins with, one of `only`; `quick`: fewer repetitions of each."""
+
+    only: tuple[str, ...] = ()
+    quick: bool = False
+
+
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """What is queued: one problem of a run, a calibration (problem None), or a launch (`calls` > 0).
+    """What is queued: one problem of a run, a launch of it (`calls` > 0), a selftest, or (none of these) a calibration.
 
     `known_baseline`: the baseline's result of an earlier time, when it is not among the variants (a resumed run).
+    `later`: it is done when nothing else waits on the device (figures beside device cold), and only for the variants that
+    `standing` names by then.
     """
 
     run_id: str
@@ -48,4 +59,7 @@ class Item:
     method: Method = field(default_factory=Method)
     plugins: tuple[str, ...] = ()
     calls: int = 0
+    selftest: SelftestAsked | None = None
     known_baseline: Result | None = None
+    later: bool = False
+    standing: Callable[[], tuple[str, ...]] | None = None

@@ -1,6 +1,6 @@
 """What server and worker say to each other: one JSON object a line, over a private pair of sockets.
 
-Server to worker: Open first, then Measure, Calibrate, Launch, Describe, Cancel, Shutdown. Worker to server: Hello
+Server to worker: Open first, then Measure, Calibrate, Selftest, Launch, Describe, Cancel, Shutdown. Worker to server: Hello
 answers Open, Told carries an event of core.events, and TaskDone, TaskFailed or Described ends a task.
 """
 
@@ -48,6 +48,14 @@ class Calibrate(_Message, frozen=True, kw_only=True, tag="calibrate"):
     task: int
 
 
+class Selftest(_Message, frozen=True, kw_only=True, tag="selftest"):
+    """Put the instrument to the test: all checks, or those whose name is, or begins with, one of `only`."""
+
+    task: int
+    only: tuple[str, ...] = ()
+    quick: bool = False
+
+
 class Launch(_Message, frozen=True, kw_only=True, tag="launch"):
     """Bind, then flush and call that many times with no tracer attached."""
 
@@ -74,7 +82,7 @@ class Shutdown(_Message, frozen=True, kw_only=True, tag="shutdown"):
     """Leave."""
 
 
-Request = Open | Measure | Calibrate | Launch | Describe | Cancel | Shutdown
+Request = Open | Measure | Calibrate | Selftest | Launch | Describe | Cancel | Shutdown
 
 
 class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):

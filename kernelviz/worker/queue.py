@@ -1,4 +1,7 @@
-"""Whose turn it is: problems of different people one by one in turn, each person's own in order."""
+"""Whose turn it is: problems of different people one by one in turn, each person's own in order.
+
+What can wait (figures that nobody looks at first) comes when nothing else is there.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,9 @@ class Queued(Protocol):
     @property
     def owner(self) -> str: ...
 
+    @property
+    def later(self) -> bool: ...
+
 
 T = TypeVar("T", bound=Queued)
 
@@ -26,7 +32,8 @@ class FairQueue(Generic[T]):
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._lines: dict[str, deque[T]] = {}  # in the order of turns; an owner without work has no line
+        # Now and later: lines by owner, in the order of turns; an owner without work has no line.
+        self._both: tuple[dict[str, deque[T]], dict[str, deque[T]]] = ({}, {})
         self._closed = False
 
     def put(self, items: Iterable[T]) -> bool:
@@ -35,51 +42,58 @@ class FairQueue(Generic[T]):
             if self._closed:
                 return False
             for item in items:
-                self._lines.setdefault(item.owner, deque()).append(item)
+                self._both[item.later].setdefault(item.owner, deque()).append(item)
             self._changed.notify()
             return True
 
     def take(self, timeout_s: float | None = None) -> T | None:
         """The next item, waiting for one; None when closed or after `timeout_s`."""
         with self._changed:
-            if not self._changed.wait_for(lambda: self._lines or self._closed, timeout_s) or self._closed:
+            if not self._changed.wait_for(lambda: any(self._both) or self._closed, timeout_s) or self._closed:
                 return None
-            owner, line = next(iter(self._lines.items()))
+            lines = next(lines for lines in self._both if lines)
+            owner, line = next(iter(lines.items()))
             item = line.popleft()
-            del self._lines[owner]
+            del lines[owner]
             if line:
-                self._lines[owner] = line  # to the end of the turns
+                lines[owner] = line  # to the end of the turns
             return item
 
     def remove(self, run_id: str) -> list[T]:
         """Take out what is queued of one run, in order."""
         with self._changed:
-            removed = [item for line in self._lines.values() for item in line if item.run_id == run_id]
-            kept = {o: deque(i for i in line if i.run_id != run_id) for o, line in self._lines.items()}
-            self._lines = {o: line for o, line in kept.items() if line}
+            removed = [item for item in self._all() if item.run_id == run_id]
+            for lines in self._both:
+                kept = {o: deque(i for i in line if i.run_id != run_id) for o, line in lines.items()}
+                lines.clear()
+                lines.update({o: line for o, line in kept.items() if line})
             return removed
 
     def close(self) -> list[T]:
         """Take out everything and end every `take`."""
         with self._changed:
-            removed = [item for line in self._lines.values() for item in line]
-            self._lines, self._closed = {}, True
+            removed = self._all()
+            self._both, self._closed = ({}, {}), True
             self._changed.notify_all()
             return removed
 
     def waiting(self) -> list[tuple[T, int]]:
         """The first item of each run that waits, with how many items of other runs are taken before it."""
         with self._changed:
-            turns = [list(line) for line in self._lines.values()]
+            both = [[list(line) for line in lines.values()] for lines in self._both]
         first: dict[str, tuple[T, int]] = {}
         before = 0
-        for depth in range(max((len(line) for line in turns), default=0)):
-            for line in turns:
-                if depth < len(line):
-                    first.setdefault(line[depth].run_id, (line[depth], before))
-                    before += 1
+        for turns in both:
+            for depth in range(max((len(line) for line in turns), default=0)):
+                for line in turns:
+                    if depth < len(line):
+                        first.setdefault(line[depth].run_id, (line[depth], before))
+                        before += 1
         return list(first.values())
 
     def __len__(self) -> int:
         with self._changed:
-            return sum(len(line) for line in self._lines.values())
+            return len(self._all())
+
+    def _all(self) -> list[T]:
+        return [item for lines in self._both for line in lines.values() for item in line]

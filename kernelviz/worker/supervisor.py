@@ -24,7 +24,7 @@ from kernelviz.worker.item import Item, ItemEnd
 from kernelviz.worker.keeper import Keeper
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.lock import DeviceLock
-from kernelviz.worker.protocol import Calibrate, Launch, Measure
+from kernelviz.worker.protocol import Calibrate, Launch, Measure, Selftest
 from kernelviz.worker.queue import FairQueue
 
 SESSION = "kernelviz.measure.session:open_session"
@@ -184,7 +184,8 @@ class Supervisor:
 
     def _measure(self, item: Item, problem: Problem) -> tuple[ItemEnd, str]:
         """All variants of a problem, in as many tries as crashes and hangs make necessary."""
-        tries = deque([Attempt(problem, item.variants, item.baseline)])
+        variants = item.variants if item.standing is None else item.standing()
+        tries = deque([Attempt(problem, variants, item.baseline)] if variants else [])
         known = item.known_baseline
         while tries:
             attempt = tries.popleft()
@@ -215,13 +216,17 @@ class Supervisor:
         return self._converse(item, request, budget_s, attempt.heard)
 
     def _once(self, item: Item) -> tuple[ItemEnd, str]:
-        """A calibration or a launch: it has no cases, so its trouble is the message of its end."""
-        request: Calibrate | Launch
-        if item.problem is None:
+        """A calibration, a selftest or a launch: it has no cases, so its trouble is the message of its end."""
+        request: Calibrate | Selftest | Launch
+        if item.selftest is not None:
+            request = Selftest(task=next(self._tasks), only=item.selftest.only, quick=item.selftest.quick)
+        elif item.problem is None:
             request = Calibrate(task=next(self._tasks))
         else:
             request = Launch(task=next(self._tasks), problem=item.problem, variant=item.variants[0], calls=item.calls)
-        ending = self._converse(item, request, self._limits.case_s, lambda event: event)
+        # A check of the selftest makes a hundred comparisons before it has anything to tell.
+        budget_s = self._limits.case_s * (5 if item.selftest is not None else 1)
+        ending = self._converse(item, request, budget_s, lambda event: event)
         if self._closing:
             return "interrupted", STOPPED
         if self._cancelled():
@@ -229,7 +234,11 @@ class Supervisor:
         return "finished", ending.message if ending.stage else ""
 
     def _converse(
-        self, item: Item, request: Measure | Calibrate | Launch, budget_s: float, heard: Callable[[Event], Event | None]
+        self,
+        item: Item,
+        request: Measure | Calibrate | Selftest | Launch,
+        budget_s: float,
+        heard: Callable[[Event], Event | None],
     ) -> Ending:
         """Have one task done by a worker that is ready, which is replaced when it cannot be used for the next."""
 

@@ -219,9 +219,9 @@ def test_a_calibration_measures_every_roof(bench: Bench) -> None:
     record(
         "roofs",
         {"seconds": taken}
-        | {f"{r.name} {r.precision or ''}".strip(): r.bandwidth_bytes_per_s or r.rate_flop_per_s for r in roofs},
+        | {r.key: r.bandwidth_bytes_per_s or r.rate_flop_per_s or r.time_s for r in roofs},
     )
-    assert {r.name for r in roofs} == {"read", "copy", "write", "read2_write1", "read1_write2", "matmul"}
+    assert {r.name for r in roofs} >= {"read", "copy", "write", "read2_write1", "read1_write2", "matmul"}
     assert taken < 30
     plan = bench.plan("rmsnorm", dtype="bf16", device="cuda:0")
     run, _ = finished(bench, plan, Method(budget_s=0.5))

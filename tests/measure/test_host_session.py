@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from kernelviz.core.cheats import LOWER_PRECISION, MUTATED_INPUT, RECOMPILED, STALE, UNWRITTEN
 from kernelviz.core.events import CaseDone, CaseStep, Event
-from kernelviz.core.problem import Method, Problem
+from kernelviz.core.problem import USUAL_FIGURES, Method, Problem
 from kernelviz.core.result import Failure, Result, Timing
+from kernelviz.measure import rounds
 from kernelviz.measure.session import DeviceSession, open_session
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
@@ -31,10 +33,10 @@ def measure(session: DeviceSession, variants: tuple[str, ...], **sizes: int) -> 
 @pytest.mark.parametrize(
     ("name", "stage", "message"),
     [
-        ("writes_nothing", "wrong", "never written"),
+        ("writes_nothing", "wrong", UNWRITTEN),
         ("is_wrong", "wrong", "times the allowed one"),
-        ("remembers", "wrong", "times the allowed one"),
-        ("changes_its_input", "wrong", "changes its input x_N"),
+        ("remembers", "wrong", STALE),
+        ("changes_its_input", "wrong", f"{MUTATED_INPUT}: x_N"),
         ("has_another_shape", "wrong", "has shape"),
         ("raises_in_bind", "compile", "no such configuration"),
         ("runs_out_of_memory", "out_of_memory", "memory"),
@@ -123,3 +125,64 @@ def test_a_repeated_point_binds_nothing_again(session: DeviceSession) -> None:
     bound = session._kept["add fp32 n=4242"].variants["honest"]
     measure(session, ("honest",), n=4242)
     assert session._kept["add fp32 n=4242"].variants["honest"] is bound
+
+
+def test_errors_of_a_narrower_format_are_named(session: DeviceSession) -> None:
+    outcome = measure(session, ("honest", "computes_in_half"))["computes_in_half"].outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.message.startswith(f"{LOWER_PRECISION}: its errors are those of fp16")
+    plainly_wrong = measure(session, ("honest", "is_wrong"))["is_wrong"].outcome
+    assert isinstance(plainly_wrong, Failure)
+    assert LOWER_PRECISION not in plainly_wrong.message
+
+
+def others(session: DeviceSession, variants: tuple[str, ...], n: int) -> dict[str, Result]:
+    """What is told behind the cold times, by variant."""
+    events: list[Event] = []
+    problem = Problem(op="add", sizes={"n": n}, dtype="fp32")
+    method = Method(budget_s=0.05, figures=USUAL_FIGURES)
+    session.measure(problem, variants, variants[0], method, events.append, lambda: False)
+    told = [e.result for e in events if isinstance(e, CaseDone)]
+    return {r.variant: r for r in told[len(variants) :]}
+
+
+def test_the_other_figures_follow_the_cold_time(session: DeviceSession) -> None:
+    found = others(session, ("honest", "torch_eager"), 3000)
+    timing = found["honest"].outcome
+    assert isinstance(timing, Timing)
+    assert timing.device_cold_s is None  # it was told before
+    assert timing.device_warm_s is not None
+    assert timing.again_warm_s is not None
+    assert timing.call_eager_s is not None
+    assert timing.call_eager_s.samples is not None
+    assert len(timing.call_eager_s.samples) == 1000
+    assert len(timing.call_eager_s.blocks or ()) == 20
+    assert timing.loop_s is not None
+    # A processor has no queue and no graphs: nothing is made up for them.
+    assert timing.enqueue_s is None
+    assert timing.call_graph_s is None
+    second = found["torch_eager"].outcome
+    assert isinstance(second, Timing)
+    assert second.again_warm_s is None
+
+
+def test_a_call_that_compiles_while_it_is_timed_is_refused(session: DeviceSession) -> None:
+
+    found = others(session, ("honest", "compiles_in_every_call"), 3001)
+    outcome = found["compiles_in_every_call"].outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.message == RECOMPILED
+    assert isinstance(found["honest"].outcome, Timing)
+
+
+def test_sustained_times_come_from_passes_behind_their_own_load(session: DeviceSession) -> None:
+    events: list[Event] = []
+    problem = Problem(op="add", sizes={"n": 500}, dtype="fp32")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(rounds, "STEADY_S", 0.01)
+        session.measure(problem, ("honest",), "honest", Method(clock="sustained"), events.append, lambda: False)
+    outcome = next(e.result.outcome for e in events if isinstance(e, CaseDone))
+    assert isinstance(outcome, Timing)
+    assert outcome.device_cold_s is not None
+    assert len(outcome.device_cold_s.blocks or ()) == 30
+    assert outcome.device_cold_s.low is not None

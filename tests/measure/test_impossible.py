@@ -13,8 +13,8 @@ RIGHT = Accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.0)
 
 
 def judged(problem: Problem, time_s: float, device: Device = H200, clock_hz: float | None = None):
-    session = SimpleNamespace(device=device, timer=None)
-    task = Task(session, catalogue()[problem.op], problem, "torch_eager", Method(), lambda _: None, lambda: False)  # type: ignore[arg-type]
+    site = SimpleNamespace(device=device, timer=None, watch=lambda: SimpleNamespace(look=lambda: False))
+    task = Task(site, catalogue()[problem.op], problem, "torch_eager", Method(), lambda _: None, lambda: False)  # type: ignore[arg-type]
     return task._judged(Timing(device_cold_s=Figure(estimate=time_s)), RIGHT, clock_hz)
 
 

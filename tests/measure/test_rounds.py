@@ -15,6 +15,7 @@ class KnownTimed:
     launch_mode = "graph"
     kernels = ()
     notes = ()
+    correction_s = 0.0
 
     def __init__(self, time_s: float, clocks: Sequence[float] = ()) -> None:
         self.time_s = time_s

@@ -2,10 +2,10 @@
 
 import pytest
 
-from kernelviz.core.errors import DeviceError
+from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM
 from kernelviz.hardware.tracing import tracing
-from kernelviz.measure import trace
-from kernelviz.measure.trace import FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
+from kernelviz.measure import cupti, trace
+from kernelviz.measure.trace import BEGIN, FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
 
 
 def pattern(at: int, *calls: tuple[str, int, int]) -> list[Record]:
@@ -98,7 +98,7 @@ def refuses() -> Works:
 
 
 def test_the_line_of_a_second_best_tracer_says_why_the_best_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace.CuptiTracer, "shared", refuses)
+    monkeypatch.setattr(cupti.CuptiTracer, "shared", refuses)
     monkeypatch.setattr(trace, "KinetoTracer", Works)
     _, line = trace.open_tracer()
     assert line == "kineto; refuses: RuntimeError: ERROR_INSUFFICIENT_PRIVILEGES (35)"
@@ -107,8 +107,31 @@ def test_the_line_of_a_second_best_tracer_says_why_the_best_does_not_work(monkey
     assert "not allowed to trace" in notice.sentence
 
 
-def test_without_any_tracer_the_device_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trace.CuptiTracer, "shared", refuses)
+def test_without_any_tracer_times_come_from_events_and_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cupti.CuptiTracer, "shared", refuses)
     monkeypatch.setattr(trace, "KinetoTracer", TracesNothing)
-    with pytest.raises(DeviceError, match=r"no kernel can be timed .* NVreg_RestrictProfilingToAdminUsers=0"):
-        trace.open_tracer()
+    tracer, line = trace.open_tracer()
+    assert tracer is None
+    notice = tracing(line)
+    assert notice is not None
+    assert "CUDA events give the times instead" in notice.sentence
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in notice.remedy
+    assert notice.severity == "warning"
+
+
+def test_a_call_that_launches_nothing_is_named_by_where_its_work_is() -> None:
+    empty = pattern(1000)
+    with pytest.raises(WrongWork, match=CACHED_OUTPUT):
+        iterations(empty, 1)
+    with pytest.raises(WrongWork, match=OTHER_STREAM):
+        iterations([*empty, Record("stray", 5000, 5100)], 1)
+    with pytest.raises(WrongWork, match=OTHER_STREAM):
+        iterations(pattern(20_000, ("early", -9000, 9000)), 1)
+    with pytest.raises(WrongWork, match=OTHER_STREAM):
+        iterations([Record(FLUSH, 0 + 1, 100), Record("late", 110, 500), Record(MARKER, 120, 130)], 1)
+
+
+def test_a_begin_marker_opens_a_warm_call_as_a_flush_opens_a_cold_one() -> None:
+    records = [Record("call", 100, 200), Record(BEGIN, 210, 212), Record("call", 213, 300), Record(MARKER, 305, 306)]
+    found = iterations(records, 1)
+    assert found[0].span_s == pytest.approx(87e-9)

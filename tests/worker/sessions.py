@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kernelviz.core.events import CaseDone, CaseStep, RoofDone, Step
+from kernelviz.core.events import CaseDone, CaseStep, CheckDone, RoofDone, Step, TimelineTaken
 from kernelviz.core.problem import Case, Cost, Method, Problem
 from kernelviz.core.result import Block, Failure, Figure, Outcome, Result, Timing
 from kernelviz.core.run import Device, Environment, Roof
+from kernelviz.core.selftest import Check, Mark, Timeline
 from kernelviz.measure.contract import Emit, Stop
 
 DEVICE = Device(id="cpu", kind="cpu", name="Test processor", uuid="CPU-test")
@@ -35,6 +36,19 @@ def result(problem: Problem, variant: str, outcome: Outcome | None = None) -> Re
         outcome=outcome or Timing(device_cold_s=figure()),
         cost=Cost(work_flop=1, read_bytes=2, written_bytes=3),
         measured_at="2026-01-01T00:00:00+00:00",
+    )
+
+
+def check(name: str, passed: bool | None, count: int = 100) -> Check:
+    return Check(
+        name=name,
+        question=f"Does it {name}?",
+        passed=passed,
+        value=None if passed is None else 2e-6,
+        limit=3e-6 if passed else 1e-6,
+        unit="s",
+        message="no tool for it" if passed is None else "",
+        figures={"comparisons": float(count)},
     )
 
 
@@ -153,6 +167,21 @@ class Session:
         for name, rate in (("read", 2e11), ("copy", 1e11)):
             roof = Roof(name=name, bandwidth_bytes_per_s=rate, measured_at="2026-01-01T00:00:00+00:00")  # type: ignore[arg-type]
             emit(RoofDone(roof=roof))
+
+    def selftest(self, emit: Emit, stop: Stop, *, only: tuple[str, ...] = (), quick: bool = False) -> None:
+        """Checks are called by what they do, as variants are; without names one passes, one fails, one is not here."""
+        mark = Mark(kind="call", name="k", start_s=0.0, end_s=1e-6)
+        emit(TimelineTaken(timeline=Timeline(case="a call", timer="host", marks=(mark,), counted=((0.0, 1e-6),))))
+        for name in only or ("passes", "fails", "absent"):
+            if name in FAULTS:
+                FAULTS[name]()
+            if name == "until_cancelled":
+                while not stop():
+                    time.sleep(0.002)
+            if stop():
+                return
+            passed = {"fails": False, "absent": None}.get(name, True)
+            emit(CheckDone(check=check(name, passed, count=20 if quick else 100)))
 
     def launch(self, problem: Problem, variant: str, calls: int) -> None:
         if variant in FAULTS:

@@ -12,6 +12,7 @@ class Work:
     run_id: str
     owner: str
     number: int = 0
+    later: bool = False
 
 
 def queue_of(*items: Work) -> FairQueue[Work]:
@@ -54,3 +55,17 @@ def test_remove_takes_one_run_out_and_close_the_rest() -> None:
     assert [w.run_id for w in queue.close()] == ["later", "point"]
     assert queue.take() is None
     assert not queue.put(SWEEP)
+
+
+def test_what_can_wait_comes_when_nothing_else_is_there_whoever_asked_first() -> None:
+    queue = queue_of(Work("sweep", "ann", 0), Work("sweep", "ann", 9, later=True), Work("point", "bob"))
+    assert [(item.run_id, before) for item, before in queue.waiting()] == [("sweep", 0), ("point", 1)]
+    assert len(queue) == 3
+    assert queue.put([Work("point", "bob", 8, later=True)])
+    assert drained(queue) == [("sweep", 0), ("point", 0), ("sweep", 9), ("point", 8)]
+
+
+def test_what_can_wait_is_removed_with_its_run() -> None:
+    queue = queue_of(Work("a", "ann", 0), Work("a", "ann", 9, later=True), Work("b", "bob", 1, later=True))
+    assert [item.number for item in queue.remove("a")] == [0, 9]
+    assert drained(queue) == [("b", 1)]

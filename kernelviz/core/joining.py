@@ -1,0 +1,54 @@
+"""One result of several measurements of the same case: what a later one adds, and what it replaces."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kernelviz.core.result import Conditions, Failure, Result, Timing
+
+
+def with_later(earlier: Result, later: Result) -> Result:
+    """The earlier result with what a later one of the same case knows: its figures replace or complete those that are there.
+
+    A failure of a later measurement does not undo a time that was taken: it becomes a note. A wrong result stays wrong.
+    """
+    if later.source_digest != earlier.source_digest:
+        return later
+    if isinstance(earlier.outcome, Failure):
+        # Figures of something that has no cold time would stand alone: the failure is what there is to say.
+        complete = isinstance(later.outcome, Failure) or later.outcome.device_cold_s is not None
+        return later if complete else earlier
+    if isinstance(later.outcome, Failure):
+        if later.outcome.stage in ("wrong", "impossible"):
+            return later
+        return noted(earlier, f"other figures: {later.outcome.stage}: {later.outcome.message}")
+    known = _there(earlier.outcome)
+    added = _there(later.outcome)
+    outcome = msgspec.structs.replace(earlier.outcome, **added)
+    if "device_cold_s" in added:
+        return msgspec.structs.replace(later, outcome=msgspec.structs.replace(later.outcome, **{**known, **added}))
+    return msgspec.structs.replace(earlier, outcome=outcome, conditions=_both(earlier.conditions, later.conditions))
+
+
+def noted(result: Result, words: str) -> Result:
+    """The result with one more note on its conditions."""
+    seen = result.conditions or Conditions()
+    notes = tuple(dict.fromkeys((*seen.notes, words)))
+    return msgspec.structs.replace(result, conditions=msgspec.structs.replace(seen, notes=notes))
+
+
+def _there(timing: Timing) -> dict[str, object]:
+    return {name: value for name in Timing.__struct_fields__ if (value := getattr(timing, name))}
+
+
+def _both(first: Conditions | None, second: Conditions | None) -> Conditions | None:
+    """The conditions of the headline, with what was noticed beside the later figures too."""
+    if first is None or second is None:
+        return first or second
+    others = [n for n in (first.other_processes, second.other_processes) if n is not None]
+    return msgspec.structs.replace(
+        first,
+        event_reasons=tuple(dict.fromkeys((*first.event_reasons, *second.event_reasons))),
+        other_processes=max(others, default=None),
+        notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
+    )

@@ -1,0 +1,61 @@
+"""What a wrong answer looks like: one of an earlier time, or one of a narrower format. A name says more than a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+from torch import Tensor
+
+from kernelviz.core.cheats import LOWER_PRECISION, STALE, refusal
+from kernelviz.core.problem import Problem
+from kernelviz.measure.check import Comparison, Reference
+from kernelviz.ops import Op
+
+ROUNDINGS = 2.0
+"""A call that goes through a narrower format rounds its inputs to it as well. In the root mean square: where two large inputs
+nearly cancel, a single error may be any multiple of the bound of their small sum."""
+
+
+def diagnosis(
+    op: Op, problem: Problem, inputs: Sequence[Tensor], outputs: Sequence[Tensor], others: Mapping[int, Reference]
+) -> str | None:
+    """The name of what a call did whose outputs for these inputs are wrong, None when it is none that is known.
+
+    `others`: references of other fills of the same buffers. Reads the inputs.
+    """
+    for seed, reference in others.items():
+        if reference.kept and _worst(reference, outputs) <= 1:
+            return refusal(STALE, f"these are the outputs for fill {seed} of its inputs, which are others by now")
+    for name, narrower in _narrower(op, problem):
+        if _mean_share(Reference(op, narrower, inputs), outputs) <= ROUNDINGS:
+            return refusal(LOWER_PRECISION, f"its errors are those of {name}")
+    return None
+
+
+def _worst(reference: Reference, outputs: Sequence[Tensor]) -> float:
+    found = Comparison()
+    found.add(reference, outputs)
+    return float("inf") if found.not_finite or found.unwritten else found.worst
+
+
+def _mean_share(reference: Reference, outputs: Sequence[Tensor]) -> float:
+    """Root mean square of the errors over that of the bounds."""
+    errors = bounds = 0.0
+    cut = bool(reference.op.slab)
+    for slab in reference.slabs():
+        for got, expected, bound in zip(outputs, slab.reference, slab.bound, strict=True):
+            mine = got[slab.first : slab.last] if cut else got
+            errors += float((mine.double() - expected).square().sum())
+            bounds += float(bound.expand_as(expected).square().sum())
+    return float((errors / bounds) ** 0.5) if bounds else float("inf")
+
+
+def _narrower(op: Op, problem: Problem) -> Iterator[tuple[str, Problem]]:
+    """The same problem in formats with fewer significant bits, the widest of them first."""
+    if problem.dtype != "fp32":
+        return
+    if problem.compute == "ieee" and "tf32" in op.computes.get("fp32", ()):
+        yield "tf32", msgspec.structs.replace(problem, compute="tf32")
+    for dtype in ("fp16", "bf16"):
+        yield dtype, msgspec.structs.replace(problem, dtype=dtype, compute=None)

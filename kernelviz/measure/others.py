@@ -1,0 +1,200 @@
+"""The figures beside device cold: device warm, and the call as a program makes it. Taken when the cold times stand."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kernelviz.core.problem import Method
+from kernelviz.core.result import Block, Figure, LaunchMode, Timing
+from kernelviz.measure.binding import BoundVariant
+from kernelviz.measure.calls import Calls
+from kernelviz.measure.compilations import compilations
+from kernelviz.measure.contract import Stop
+from kernelviz.measure.energy import energy
+from kernelviz.measure.rounds import Rounds, Series
+from kernelviz.measure.site import Site, Watch
+from kernelviz.metrics.statistics import median_interval
+
+CALL_BLOCKS, CALLS_A_BLOCK, LEAST_CALLS = 20, 50, 2
+"""1,000 calls, so that the 99th percentile rests on ten; fewer of a call so long that they would take over CALLS_S."""
+CALLS_S = 0.1
+LOOP_S, MOST_LOOP = 2e-3, 200
+"""A block of the loop lasts about so long, and has at most so many calls: the device's queue holds about 1,000."""
+
+
+@dataclass(slots=True)
+class Samples:
+    """Times of one kind, block by block."""
+
+    launch: LaunchMode
+    method: str
+    samples: list[float] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+
+    def add(self, taken: Sequence[float], started_s: float, round_number: int) -> None:
+        self.samples += taken
+        self.blocks.append(Block(size=len(taken), started_s=started_s, round=round_number))
+
+    def figure(self) -> Figure | None:
+        """Its estimate is the median of all samples, with an interval from the blocks' medians."""
+        if not self.samples:
+            return None
+        ends = np.cumsum([b.size for b in self.blocks])
+        medians = [float(np.median(self.samples[e - b.size : e])) for b, e in zip(self.blocks, ends, strict=True)]
+        interval = median_interval(medians)
+        return Figure(
+            estimate=float(np.median(self.samples)),
+            low=interval.low,
+            high=interval.high,
+            samples=tuple(self.samples),
+            blocks=tuple(self.blocks),
+            timer="host",
+            launch=self.launch,
+            method=self.method,
+        )
+
+
+@dataclass(slots=True)
+class _Called:
+    """One variant while its calls are timed."""
+
+    bound: BoundVariant
+    calls: Calls
+    device_s: float
+    call_s: float = 0.0
+    eager: Samples = field(
+        default_factory=lambda: Samples("call", "host clock round one eager call, from idle to done")
+    )
+    enqueue: Samples = field(
+        default_factory=lambda: Samples("call", "host clock round one eager call, until Python goes on")
+    )
+    graph: Samples = field(
+        default_factory=lambda: Samples("graph", "host clock round a graph of one call, from idle to done")
+    )
+    loop: Samples = field(
+        default_factory=lambda: Samples("call", "host clock round eager calls back to back, divided by them")
+    )
+
+
+@dataclass(slots=True)
+class Others:
+    """Measures the other figures of variants whose gate is passed. `compiled`: who compiled inside a timed region."""
+
+    site: Site
+    method: Method
+    stop: Stop
+    progress: Callable[[float], None]
+    watch: Watch
+    compiled: set[str] = field(default_factory=set)
+    notes: dict[str, list[str]] = field(default_factory=dict)
+    seed: int = 0
+
+    def take(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
+        """The figures that the method asks for, by variant; fewer when stopped."""
+        found = {b.variant.name: Timing() for b in ready}
+        if "warm" in self.method.figures:
+            found = self._warm(ready, baseline)
+        if self.method.clock == "burst" and {"call", "graph", "loop"} & set(self.method.figures):
+            found = {name: _with(found[name], timing) for name, timing in self._calls(ready, found).items()}
+        if "energy" in self.method.figures:
+            for b in ready:
+                found[b.variant.name] = _with(found[b.variant.name], self._energy(b, found[b.variant.name]))
+        return found
+
+    def _warm(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
+        timer = self.site.timer
+        series: list[Series] = []
+        for b in ready:
+            if b.warm is None:
+                b.warm = timer.prepare(b.timed.places[0], b.timed.places[1:], warm=True)
+            series.append(Series(b.variant.name, b.warm))
+        base = next((s for s in series if s.name == baseline), None)
+        again = Series("again", base.timed) if base is not None and len(series) > 1 else None
+        everybody = [*series, again] if again is not None else series
+        before = compilations()
+        rounds = Rounds(timer, self.method, self.stop, self.watch.look)
+        rounds.take(everybody, base, again, lambda f: self.progress(f / 2))
+        if compilations() > before:
+            self.compiled |= {s.name for s in series if s.timed.launch_mode == "stream"}
+        found: dict[str, Timing] = {}
+        for s in series:
+            second = again if s is base else None
+            found[s.name] = Timing(
+                device_warm_s=s.figure(timer, timer.describe(s.timed)) if s.blocks else None,
+                again_warm_s=second.figure(timer) if second is not None and second.blocks else None,
+            )
+            self.notes.setdefault(s.name, []).extend(s.words("warm: "))
+        return found
+
+    def _calls(self, ready: Sequence[BoundVariant], known: Mapping[str, Timing]) -> dict[str, Timing]:
+        called = [
+            _Called(b, self.site.timer.calls(b.timed.places[0]), _device_s(known[b.variant.name], b)) for b in ready
+        ]
+        for c in called:
+            c.calls.eager(2)
+            c.call_s = min(c.calls.eager(3)[0])
+            if c.calls.no_graph and "graph" in self.method.figures and self.site.device.kind == "cuda":
+                self.notes.setdefault(c.bound.variant.name, []).append(f"graph of one call: {c.calls.no_graph}")
+        shuffled = random.Random(self.seed)
+        number = time.time_ns() // 1_000_000
+        for turn in range(CALL_BLOCKS):
+            for c in shuffled.sample(called, len(called)):
+                if self.stop():
+                    return {c.bound.variant.name: self._called(c) for c in called}
+                before = compilations()
+                self._block(c, number + turn)
+                if compilations() > before:
+                    self.compiled.add(c.bound.variant.name)
+            self.watch.look()
+            self.progress(0.5 + (turn + 1) / CALL_BLOCKS / 2)
+        return {c.bound.variant.name: self._called(c) for c in called}
+
+    def _block(self, c: _Called, number: int) -> None:
+        wanted = self.method.figures
+        size = max(LEAST_CALLS, min(CALLS_A_BLOCK, int(CALLS_S / CALL_BLOCKS / max(c.call_s, 1e-6))))
+        if "call" in wanted:
+            self.site.timer.rest(size * c.device_s)
+            started_s = time.time()
+            whole, enqueue = c.calls.eager(size)
+            c.eager.add(whole, started_s, number)
+            c.enqueue.add(enqueue, started_s, number)
+        if "graph" in wanted and c.calls.replay is not None:
+            self.site.timer.rest(size * c.device_s)
+            c.graph.add(c.calls.graph(size), time.time(), number)
+        if "loop" in wanted:
+            length = max(LEAST_CALLS, min(MOST_LOOP, int(LOOP_S / max(c.call_s, 1e-6))))
+            self.site.timer.rest(length * c.device_s)
+            started_s = time.time()
+            c.loop.add([c.calls.loop(length)], started_s, number)
+
+    def _called(self, c: _Called) -> Timing:
+        on_gpu = self.site.device.kind == "cuda"
+        return Timing(
+            call_eager_s=c.eager.figure(),
+            # A processor's call is done when Python goes on: the two are one.
+            enqueue_s=c.enqueue.figure() if on_gpu else None,
+            call_graph_s=c.graph.figure(),
+            loop_s=c.loop.figure(),
+        )
+
+    def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
+        warm = known.device_warm_s
+        call_s = warm.estimate if warm is not None else 1e-3
+        return Timing(energy=energy(self.site.device, bound.timed.places[0], call_s, self.stop))
+
+
+def _device_s(known: Timing, bound: BoundVariant) -> float:
+    """About how long the device works for one call: what counts as load while the host's clock is looked at."""
+    if known.device_warm_s is not None:
+        return known.device_warm_s.estimate
+    return sum(k.duration_s or 0.0 for k in bound.timed.kernels)
+
+
+def _with(one: Timing, other: Timing) -> Timing:
+    figures = {n: getattr(other, n) or getattr(one, n) for n in Timing.__struct_fields__}
+    return Timing(**figures)

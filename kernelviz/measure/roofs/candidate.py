@@ -1,0 +1,121 @@
+"""The ways to reach one roof, timed in interleaved rounds: ten rounds of all, then the best two until they are known well."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+
+import msgspec
+
+from kernelviz.core.problem import Method
+from kernelviz.core.result import Figure
+from kernelviz.core.run import Roof
+from kernelviz.measure.contract import Stop
+from kernelviz.measure.rounds import Rounds, Series
+from kernelviz.measure.timer import DeviceTimer, Place
+from kernelviz.metrics.statistics import Interval
+from kernelviz.ops import Launch
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Effort:
+    """How long a roof is measured. `finalists`: how many candidates go on after the first rounds of all. `host_product_s`:
+    about how long one matrix product may take on a CPU.
+
+    Two calibrations must agree within 1 %: the interval aims at 0.15 %, and a series ends at its budget at the latest.
+    """
+
+    choosing: Method
+    deciding: Method
+    finalists: int = 2
+    host_product_s: float = 0.05
+
+
+GPU = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=0.2, half_width=0.0015))
+HOST = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=1.5, half_width=0.0025))
+"""A CPU's clock and neighbours move more, and its roofs are fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way to reach `roof`, which says of what: its rate is what `amount` (bytes or flop of one call) makes of the time.
+
+    `amount` None: the time itself is the roof. The launch must not return large tensors: what it returns is poisoned.
+    """
+
+    roof: Roof
+    launch: Launch
+    amount: float | None = None
+
+
+@dataclass(slots=True)
+class Contest:
+    """Times candidates with one timer and finds the best. `tried` keeps every figure of the last contest, for a closer look."""
+
+    timer: DeviceTimer
+    stop: Stop
+    effort: Effort
+    tried: list[Roof] = field(default_factory=list)
+
+    def best(self, candidates: Iterable[Candidate], *, warm: bool = False) -> Roof | None:
+        """The roof by the fastest candidate; None without candidates, or when stopped."""
+        series: list[tuple[Candidate, Series]] = []
+        for candidate in candidates:
+            if self.stop():
+                return None
+            candidate.launch()
+            series.append(
+                (candidate, Series(candidate.roof.how, self.timer.prepare(Place(candidate.launch), warm=warm)))
+            )
+        if len(series) > self.effort.finalists and not self._take([s for _, s in series], self.effort.choosing):
+            return None
+        ordered = self._ordered(series) if len(series) > self.effort.finalists else series
+        finalists = ordered[: self.effort.finalists]
+        if not finalists or not self._take([s for _, s in finalists], self.effort.deciding):
+            return None
+        self.tried = [self._roof(candidate, s) for candidate, s in ordered]
+        return self._roof(*self._ordered(finalists)[0])
+
+    def _take(self, series: Sequence[Series], method: Method) -> bool:
+        return Rounds(self.timer, method, self.stop).take(series, None, None, lambda _: None)
+
+    def _ordered(self, series: Sequence[tuple[Candidate, Series]]) -> list[tuple[Candidate, Series]]:
+        """Fastest first."""
+
+        def speed(pair: tuple[Candidate, Series]) -> float:
+            return (pair[0].amount or 1.0) / pair[1].figure(self.timer).estimate
+
+        return sorted(series, key=speed, reverse=True)
+
+    def _roof(self, candidate: Candidate, series: Series) -> Roof:
+        clocks = [b.clock_hz for b in series.blocks if b.clock_hz]
+        return measured(
+            candidate.roof,
+            candidate.amount,
+            series.figure(self.timer),
+            clock_hz=median(clocks) if clocks else None,
+            timer=self.timer.name,
+        )
+
+
+def measured(
+    roof: Roof, amount: float | None, time: Figure | Interval, *, timer: str, clock_hz: float | None = None
+) -> Roof:
+    """`roof` with what was measured and when: a rate where `amount` was done in that time, else the time itself."""
+    found: dict[str, object] = {"clock_hz": clock_hz, "timer": timer, "measured_at": _now()}
+    if amount is None:
+        found |= {"time_s": time.estimate, "low": time.low, "high": time.high}
+    else:
+        field_name = "rate_flop_per_s" if roof.name in ("matmul", "fma") else "bandwidth_bytes_per_s"
+        found |= {
+            field_name: amount / time.estimate,
+            "low": amount / time.high if time.high else None,
+            "high": amount / time.low if time.low else None,
+        }
+    return msgspec.structs.replace(roof, **found)
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,155 @@
+"""Matrix products: the tensor cores' rate by precision where there are tensor cores, else what the library reaches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kernelviz.core.run import Device, Roof, Unit
+from kernelviz.measure import faults
+from kernelviz.measure.roofs.candidate import Candidate, Contest
+from kernelviz.ops import Launch, op_named
+
+SIZES = (4096, 8192)
+"""4096: the SM clock stays up (172 us of bf16); 8192: more work a byte, at a lower clock."""
+LONG_S = 0.012
+"""A product that would take longer than this is measured at the smaller size only: burst allows 40 ms of load in 200 ms."""
+HOST_SIZES = (256, 512, 1024, 2048)
+"""On a CPU: the largest of these that takes no longer than the effort allows."""
+TENSOR_FP64 = frozenset({(8, 0), (9, 0), (10, 0)})
+"""Compute capabilities whose tensor cores multiply fp64 (PTX ISA, mma.m8n8k4.f64, at full rate: A100, H100, H200, B200)."""
+FP8_SINCE = (8, 9)
+INT8_SINCE = (7, 5)
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A precision, the unit that does it, and what binds a product of two n x n matrices."""
+
+    precision: str
+    unit: Unit | None
+    bind: Callable[[int, torch.device], Launch]
+    how: str
+
+
+def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
+    for product in gpu_products(device) if device.kind == "cuda" else host_products():
+        yield contest.best(_candidates(product, device, contest.effort.host_product_s))
+
+
+def gpu_products(device: Device) -> Iterator[Product]:
+    """What this GPU multiplies. Precisions that torch or the GPU does not offer are left out when they are bound."""
+    capability = device.compute_capability or (0, 0)
+    yield Product("fp32", "vector", _matmul(torch.float32, "ieee"), "torch mm")
+    yield Product("tf32", "tensor", _matmul(torch.float32, "tf32"), "torch mm")
+    yield Product("fp16", "tensor", _matmul(torch.float16), "torch mm")
+    yield Product("bf16", "tensor", _matmul(torch.bfloat16), "torch mm")
+    yield Product("fp64", "tensor" if capability in TENSOR_FP64 else "vector", _fp64, "torch mm")
+    if capability >= FP8_SINCE:
+        yield Product("fp8", "tensor", _fp8, "torch _scaled_mm, e4m3 to bf16, fast accumulation")
+    if capability >= INT8_SINCE:
+        yield Product("int8", "tensor", _int8, "torch _int_mm, int8 to int32")
+
+
+def host_products() -> Iterator[Product]:
+    yield Product("fp32", None, _matmul(torch.float32), "torch mm")
+    yield Product("bf16", None, _matmul(torch.bfloat16), "torch mm")
+    yield Product("fp64", None, _fp64, "torch mm")
+
+
+def _candidates(product: Product, device: Device, host_product_s: float) -> Iterator[Candidate]:
+    where = torch.device(device.id)
+    for n in SIZES if device.kind == "cuda" else (_host_size(product, host_product_s),):
+        try:
+            launch = product.bind(n, where)
+            launch()
+            once_s = _once_s(launch)
+        except (RuntimeError, NotImplementedError, AttributeError, TypeError) as error:
+            if faults.sticky(error) or faults.out_of_memory(error):
+                raise
+            return  # This torch or this GPU does not multiply that: then there is no such roof.
+        if n != SIZES[0] and device.kind == "cuda" and once_s > LONG_S:
+            return
+        how = f"{product.how} {n}x{n}x{n}, random data"
+        itemsize = {"tf32": 4, "fp32": 4, "fp64": 8, "fp8": 1, "int8": 1}.get(product.precision, 2)
+        yield Candidate(
+            Roof(
+                name="matmul",
+                precision=product.precision,
+                unit=product.unit,
+                moved_bytes=2 * n * n * itemsize + n * n * _output_bytes(product.precision, itemsize),
+                how=how,
+            ),
+            launch,
+            2.0 * n**3,
+        )
+
+
+def _output_bytes(precision: str, itemsize: int) -> int:
+    return {"fp8": 2, "int8": 4}.get(precision, itemsize)
+
+
+def _once_s(launch: Launch) -> float:
+    """One more call, by the host's clock; 10 us do not matter here."""
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    begun = time.perf_counter()
+    launch()
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+    return time.perf_counter() - begun
+
+
+def _host_size(product: Product, most_s: float) -> int:
+    """The largest size whose product takes at most that long, by the time of the smallest."""
+    least = HOST_SIZES[0]
+    launch = product.bind(least, torch.device("cpu"))
+    launch()
+    once_s = min(_once_s(launch) for _ in range(3))
+    return max((n for n in HOST_SIZES if once_s * (n / least) ** 3 <= most_s), default=least)
+
+
+def _matmul(dtype: torch.dtype, compute: str | None = None) -> Callable[[int, torch.device], Launch]:
+    """As the op's own variant binds it: with the same settings of torch."""
+    variant = op_named("matmul").variant_named("torch_eager")
+
+    def bind(n: int, where: torch.device) -> Launch:
+        a, b = (torch.randn((n, n), device=where).to(dtype) for _ in range(2))
+        launch: Launch = variant.bind(a, b, compute=compute)
+        return _quiet(launch)
+
+    return bind
+
+
+def _fp64(n: int, where: torch.device) -> Launch:
+    a, b = (torch.randn((n, n), dtype=torch.float64, device=where) for _ in range(2))
+    out = torch.empty_like(a)
+    return _quiet(lambda: torch.mm(a, b, out=out))
+
+
+def _fp8(n: int, where: torch.device) -> Launch:
+    a, b = (torch.randn((n, n), device=where).to(torch.float8_e4m3fn) for _ in range(2))
+    scale = torch.ones((), device=where)
+    out = torch.empty((n, n), dtype=torch.bfloat16, device=where)
+    return _quiet(
+        lambda: torch._scaled_mm(
+            a, b.t(), scale_a=scale, scale_b=scale, out_dtype=torch.bfloat16, use_fast_accum=True, out=out
+        )
+    )
+
+
+def _int8(n: int, where: torch.device) -> Launch:
+    a, b = (torch.randint(-128, 128, (n, n), dtype=torch.int8, device=where) for _ in range(2))
+    out = torch.empty((n, n), dtype=torch.int32, device=where)
+    return _quiet(lambda: torch._int_mm(a, b.t(), out=out))
+
+
+def _quiet(launch: Launch) -> Launch:
+    """The launch, which returns only a corner of its output: what it returns is poisoned before each call."""
+    first = launch()
+    seen = (first if isinstance(first, Tensor) else first[0])[:1, :1]
+    return lambda: (launch(), seen)[1]

@@ -1,0 +1,153 @@
+"""Streams on a GPU: from memory at several sizes (what a kernel wrote last may still lie in the L2 when it ends, which makes
+smaller ones faster), and inside the L2."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from kernelviz.core.run import Device, Roof, StreamName
+from kernelviz.measure.roofs.candidate import Candidate, Contest
+from kernelviz.ops import Launch, nvrtc
+
+SOURCE = Path(__file__).parents[1] / "roofs.cu"
+MIXES: dict[StreamName, tuple[int, int]] = {
+    "read": (1, 0),
+    "read2_write1": (2, 1),
+    "copy": (1, 1),
+    "read1_write2": (1, 2),
+    "write": (0, 1),
+}
+"""Arrays read and written by each mix."""
+LARGEST_BYTES = 2**32
+MEMORY_SHARE = 8
+"""A stream takes at most this part of the memory; its two buffers together twice that."""
+STEP = 4
+CACHED_SHARES = (8, 4, 2)
+"""Working sets inside the L2: these parts of it."""
+CACHED_TRAFFIC = 32
+"""A cached stream moves this many times the L2's size: some 300 us, of which launch and tail are 1 %."""
+_THREADS = 512
+_GUARD = ctypes.c_uint(7)
+
+
+def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
+    """Every mix from memory at every size, then inside the L2."""
+    tools = _Buffers.allocate(device)
+    for mix in MIXES:
+        for total_bytes in memory_sizes(tools.l2_bytes, tools.largest_bytes):
+            yield contest.best(_from_memory(tools, mix, total_bytes))
+    for mix in MIXES:
+        for share in CACHED_SHARES:
+            yield contest.best(_inside_l2(tools, mix, tools.l2_bytes // share), warm=True)
+
+
+def memory_sizes(l2_bytes: int, largest_bytes: int) -> tuple[int, ...]:
+    """Bytes moved by a stream: from twice the L2 in steps of four, the last one the largest.
+
+    >>> [n // 2**20 for n in memory_sizes(60 * 2**20, 2**32)]
+    [120, 480, 1920, 4096]
+    >>> [n // 2**20 for n in memory_sizes(50 * 2**20, 1600 * 2**20)]
+    [100, 400, 1600]
+    """
+    found = [min(2 * l2_bytes, largest_bytes)]
+    while found[-1] * STEP <= largest_bytes:
+        found.append(found[-1] * STEP)
+    # A last step of less than half as much again would tell nothing new.
+    return (*found, largest_bytes) if largest_bytes >= found[-1] * 1.5 else tuple(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Buffers:
+    """Memory that every stream uses, so that all mixes and sizes lie in the same place."""
+
+    source: Tensor
+    target: Tensor
+    l2_bytes: int
+    largest_bytes: int
+    resident: int
+
+    @classmethod
+    def allocate(cls, device: Device) -> _Buffers:
+        where = torch.device(device.id)
+        properties = torch.cuda.get_device_properties(where)
+        largest = min(LARGEST_BYTES, properties.total_memory // MEMORY_SHARE)
+        # Words below 2^30: no AND of them has all bits set, which is what would make a reading stream write.
+        source = torch.randint(0, 2**30, (largest // 4,), dtype=torch.int32, device=where)
+        resident = properties.multi_processor_count * (properties.max_threads_per_multi_processor // _THREADS)
+        return cls(source, torch.empty_like(source), properties.L2_cache_size, largest, resident)
+
+    def arguments(self) -> tuple[int, int]:
+        return self.source.data_ptr(), self.target.data_ptr()
+
+
+def _from_memory(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[Candidate]:
+    reads, writes = MIXES[mix]
+    count = total_bytes // 16 // (reads + writes)
+    moved = (reads + writes) * count * 16
+    for words in (1, 4):
+        for hint in ("cached", "streaming"):
+            kernel = nvrtc.kernel(SOURCE, f"kernelviz_stream_{reads}_{writes}_{words}_{hint}")
+            blocks = -(-count // (_THREADS * words))
+            launch = _launch(kernel, blocks, tools, ctypes.c_longlong(count), _GUARD)
+            how = f"own {hint} stream, {words} x 16 bytes a thread"
+            yield Candidate(Roof(name=mix, level="dram", moved_bytes=moved, how=how), launch, moved)
+    library = library_stream(mix, tools.source.view(torch.float32), tools.target.view(torch.float32), count * 4)
+    if library is not None:
+        how, call = library
+        yield Candidate(Roof(name=mix, level="dram", moved_bytes=moved, how=how), call, moved)
+
+
+def _inside_l2(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[Candidate]:
+    reads, writes = MIXES[mix]
+    count = total_bytes // 16 // (reads + writes)
+    held = (reads + writes) * count * 16
+    for words in (1, 4):
+        kernel = nvrtc.kernel(SOURCE, f"kernelviz_cached_stream_{reads}_{writes}_{words}")
+        for waves in (1, 16):
+            blocks = waves * tools.resident
+            a_round = blocks * _THREADS * words * (reads + writes) * 16
+            rounds = max(1, round(CACHED_TRAFFIC * tools.l2_bytes / a_round))
+            moved = rounds * a_round
+            launch = _launch(kernel, blocks, tools, ctypes.c_uint(count), ctypes.c_int(rounds), _GUARD)
+            how = (
+                f"own stream inside the L2, {words} x 16 bytes a thread, {waves} x the blocks that fit, "
+                f"{moved / held:.0f} passes over the working set"
+            )
+            yield Candidate(Roof(name=mix, level="l2", moved_bytes=held, how=how), launch, moved)
+
+
+def _launch(kernel: object, blocks: int, tools: _Buffers, *sizes: object) -> Launch:
+    pointers = tools.arguments()
+    seen = tools.target[:4]  # A launch returns what it wrote, and that is poisoned: here as little as possible.
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, _THREADS, *pointers, *sizes)
+        return seen
+
+    return launch
+
+
+def library_stream(
+    mix: StreamName, source: Tensor, target: Tensor, elements: int
+) -> tuple[str, Callable[[], Tensor]] | None:
+    """torch's own kernel of a mix over float32 arrays of `elements`, None where it has none."""
+    seen = target[:4]
+    if mix == "copy":
+        read, written = source[:elements], target[:elements]
+        return "torch copy_", lambda: (written.copy_(read), seen)[1]
+    if mix == "read":
+        read, out = source[:elements], torch.empty((), dtype=torch.float32, device=source.device)
+        return "torch sum", lambda: torch.sum(read, dim=0, out=out)
+    if mix == "read2_write1":
+        first, second, written = source[:elements], source[elements : 2 * elements], target[:elements]
+        return "torch add", lambda: (torch.add(first, second, out=written), seen)[1]
+    if mix == "write":
+        written = target[:elements]
+        return "torch fill_", lambda: (written.fill_(1.0), seen)[1]
+    return None

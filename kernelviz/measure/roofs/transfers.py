@@ -1,0 +1,52 @@
+"""Copies between pinned host memory and the device, both ways, by CUDA events: beside 5 ms a copy their constant is nothing."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from kernelviz.core.result import Block
+from kernelviz.core.run import Device, Roof, RoofName
+from kernelviz.measure.roofs.candidate import Contest, measured
+from kernelviz.metrics.statistics import Interval, figure_interval
+
+SIZES_BYTES = (2**24, 2**26, 2**28)
+BLOCKS, COPIES = 12, 2
+
+
+def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
+    host = torch.empty(SIZES_BYTES[-1], dtype=torch.uint8, pin_memory=True).fill_(1)
+    there = torch.zeros(SIZES_BYTES[-1], dtype=torch.uint8, device=device.id)
+    ways: tuple[tuple[RoofName, Tensor, Tensor], ...] = (("h2d", there, host), ("d2h", host, there))
+    for name, target, source in ways:
+        found: list[Roof] = []
+        for size in SIZES_BYTES:
+            if contest.stop():
+                return
+            how = f"{size // 2**20} MiB of pinned memory in one copy"
+            time_s = copied(target[:size], source[:size])
+            found.append(measured(Roof(name=name, moved_bytes=size, how=how), size, time_s, timer="events"))
+        yield max(found, key=lambda r: r.bandwidth_bytes_per_s or 0.0)
+
+
+def copied(target: Tensor, source: Tensor) -> Interval:
+    """How long one copy takes, seconds."""
+    samples: list[float] = []
+    blocks: list[Block] = []
+    target.copy_(source, non_blocking=True)
+    for _ in range(BLOCKS):
+        begun = time.time()
+        ends = [torch.cuda.Event(enable_timing=True) for _ in range(COPIES + 1)]  # type: ignore[no-untyped-call]
+        torch.cuda.synchronize()
+        ends[0].record()
+        for end in ends[1:]:
+            target.copy_(source, non_blocking=True)
+            end.record()
+        torch.cuda.synchronize()
+        samples += [a.elapsed_time(b) / 1e3 for a, b in itertools.pairwise(ends)]
+        blocks.append(Block(size=COPIES, started_s=begun))
+    return figure_interval(samples, blocks)

@@ -1,0 +1,127 @@
+"""The instrument put to the test on the machine at hand: what it claims about its own numbers, checked here and now.
+
+A check is a function with `@probe(question, limit=…)` in one of the modules of this package, and a place in CUDA or CPU.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+import traceback
+from collections.abc import Sequence
+
+import torch
+
+from kernelviz.core.errors import UnknownName, one_line
+from kernelviz.core.events import CheckDone, TimelineTaken
+from kernelviz.core.selftest import Check
+from kernelviz.measure import faults
+from kernelviz.measure.contract import Emit, Stop
+from kernelviz.measure.selftest import agreement, caches, hosted, instrument, picture, processor, refusals, verdicts
+from kernelviz.measure.selftest.instrument import gap_widening_s
+from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench
+from kernelviz.measure.session import DeviceSession
+
+__all__ = ["CPU", "CUDA", "TIMELINE", "gap_widening_s", "selftest"]
+
+CUDA: tuple[Probe, ...] = (
+    instrument.empty_kernel,
+    instrument.known_traffic_copy,
+    instrument.gap_widening,
+    verdicts.a_a,
+    verdicts.planted_1_percent_of_200_us,
+    verdicts.planted_1_percent_of_1_ms,
+    verdicts.planted_2_percent_of_20_us,
+    hosted.host_sleep,
+    caches.flush_by_time,
+    caches.flush_by_counters,
+    agreement.torch_profiler,
+    agreement.events_fallback,
+    agreement.ncu_duration,
+    *refusals.CUDA,
+)
+CPU: tuple[Probe, ...] = (
+    processor.empty_call_on_processor,
+    processor.known_traffic_copy_on_processor,
+    verdicts.a_a_on_processor,
+    verdicts.planted_20_percent_on_processor,
+    hosted.host_sleep_on_processor,
+    processor.flush_by_time_on_processor,
+    *refusals.CPU,
+)
+TIMELINE = "timeline"
+"""The name by which the picture of one measurement is asked for; it is no check."""
+
+
+def selftest(session: DeviceSession, emit: Emit, stop: Stop, *, only: Sequence[str] = (), quick: bool = False) -> None:
+    """Make every check of the session's device, or those named; see Session.selftest. Errors: UnknownName."""
+    probes = CUDA if session.device.kind == "cuda" else CPU
+    names = (*(p.name for p in probes), TIMELINE)
+    for asked in only:
+        if not any(name.startswith(asked) for name in names):
+            raise UnknownName("check", asked, names)
+    wanted = [p for p in probes if not only or any(p.name.startswith(asked) for asked in only)]
+    bench = Workbench(session, stop, quick)
+    if not only or any(TIMELINE.startswith(asked) for asked in only):
+        _take_picture(bench, emit)
+    for one in wanted:
+        if stop():
+            return
+        try:
+            check = _made(one, bench)
+        except Stopped:
+            return
+        emit(CheckDone(check=check))
+        _release(session)
+        if session.spoilt is not None:
+            raise Spoilt(f"the selftest ends after {one.name}: {session.spoilt}")
+
+
+def _made(one: Probe, bench: Workbench) -> Check:
+    begun = time.monotonic()
+    try:
+        found = one.make(bench)
+        passed = found.passed if found.passed is not None else _within(one, found)
+    except NotHere as reason:
+        found, passed = Found(None, {}, message=str(reason)), None
+    except (Stopped, Spoilt):
+        raise
+    except Exception as error:
+        traceback.print_exc()
+        bench.session.site.note(error)
+        if faults.sticky(error):
+            raise
+        found, passed = Found(None, {}, message=one_line(error)), False
+    return Check(
+        name=one.name,
+        question=one.question,
+        passed=passed,
+        value=found.value,
+        limit=one.limit,
+        unit=one.unit,
+        at_most=one.at_most,
+        message=found.message,
+        figures=found.figures,
+        took_s=time.monotonic() - begun,
+    )
+
+
+def _release(session: DeviceSession) -> None:
+    gc.collect()
+    if session.device.kind == "cuda":
+        torch.cuda.empty_cache()
+
+
+def _within(one: Probe, found: Found) -> bool:
+    if found.value is None or one.limit is None:
+        raise ValueError(f"check {one.name} has nothing to compare")
+    return found.value <= one.limit if one.at_most else found.value >= one.limit
+
+
+def _take_picture(bench: Workbench, emit: Emit) -> None:
+    if bench.device.kind != "cuda":
+        return  # a processor's only stamps are those of the call
+    try:
+        emit(TimelineTaken(timeline=picture.timeline(bench)))
+    except (NotHere, Stopped):
+        return

@@ -1,0 +1,152 @@
+"""Does the instrument read what is known by construction? An empty kernel, a copy of known traffic, gaps between kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import median
+
+import torch
+
+from kernelviz.hardware.datasheet import datasheet
+from kernelviz.measure.cuda import CudaTimer
+from kernelviz.measure.selftest import kernels
+from kernelviz.measure.selftest.workbench import Found, Workbench, probe
+from kernelviz.measure.session import DeviceSession
+from kernelviz.measure.timer import Place
+from kernelviz.measure.trace import Record
+from kernelviz.ops import Launch
+
+EMPTY_LEAST_S, EMPTY_MOST_S = 0.4e-6, 1.5e-6
+COPY_BYTES, COPY_CALLS, COPY_TRIES = 2**30, 20, 5
+LEAST_SHARE = 0.6
+"""Of the data sheet's bandwidth: a copy below it is no copy of a working device."""
+GAP_KERNELS, GAP_TRIES = 200, 15
+COVER = 12
+"""Flushes (about 30 us each) ahead of a graph, so that it is submitted as a whole before its first kernel runs."""
+
+
+@probe("What does the method read for a kernel that does nothing?", limit=EMPTY_MOST_S, unit="s")
+def empty_kernel(at: Workbench) -> Found:
+    """A kernel cannot end before it starts, and its launch overhead on the device is about 1 us."""
+    figure = at.figure(at.timed(Place(kernels.empty())))
+    figures = {"estimate_s": figure.estimate, "low_s": figure.low or 0.0, "high_s": figure.high or 0.0}
+    passed = EMPTY_LEAST_S <= figure.estimate <= EMPTY_MOST_S
+    return Found(figure.estimate, figures | {"least_s": EMPTY_LEAST_S}, passed)
+
+
+@probe(
+    "Do kernel stamps and events agree on copies back to back, at a bandwidth that the device can have?",
+    limit=0.02,
+    unit="fraction",
+)
+def known_traffic_copy(at: Workbench) -> Found:
+    """Twenty copies by events, and by the tracer's stamps; the bandwidth of one of them by the product's method."""
+    count = min(COPY_BYTES, at.room_bytes // 2) // kernels.WORD_BYTES
+    source, target = kernels.words(count, at.where), torch.empty(4 * count, dtype=torch.int32, device=at.where)
+    launch = kernels.copy(source, target, count)
+    cold = at.figure(at.timed(Place(launch)))
+    at.go_on()
+    moved = 2 * count * kernels.WORD_BYTES
+    timer, tracer = at.tracing()
+
+    # In a graph: launched one by one, twenty copies under the tracer took 3 % longer than without it.
+    graph = _graph(launch, COPY_CALLS)
+    by_events: list[float] = []
+    by_stamps: list[float] = []
+    spans: list[float] = []
+    for _ in range(COPY_TRIES):
+        at.go_on()
+        timer.rest(2 * COPY_CALLS * cold.estimate)
+        by_events.append(_by_events(graph.replay) / COPY_CALLS)
+        records = tracer.trace(graph.replay)
+        by_stamps.append(sum(r.end_ns - r.start_ns for r in records) / 1e9 / COPY_CALLS)
+        spans.append(_span_s(records) / COPY_CALLS)
+    events_s, stamps_s = median(by_events), median(by_stamps)
+    apart = abs(stamps_s - events_s) / events_s
+    rate = moved / cold.estimate
+    figures = {
+        "cold_s": cold.estimate,
+        "back_to_back_by_events_s": events_s,
+        "back_to_back_by_stamps_s": stamps_s,
+        "back_to_back_span_s": median(spans),
+        "bandwidth_bytes_per_s": rate,
+        "back_to_back_bandwidth_bytes_per_s": moved / events_s,
+    }
+    sheet = datasheet(at.device.name)
+    if sheet is None:
+        return Found(apart, figures, message="no data sheet is known for this GPU: its bandwidth is not judged")
+    figures["data_sheet_bytes_per_s"] = sheet.bandwidth_bytes_per_s
+    possible = LEAST_SHARE * sheet.bandwidth_bytes_per_s < rate < sheet.bandwidth_bytes_per_s
+    words = "" if possible else "the bandwidth lies outside 60 to 100 % of the data sheet's"
+    return Found(apart, figures, apart <= 0.02 and possible, words)
+
+
+@probe("By how much does tracing widen the gap between two kernels of a graph?", limit=0.5e-6, unit="s")
+def gap_widening(at: Workbench) -> Found:
+    """The slope of a graph's time by the number of its empty kernels: by stamps while traced, by events while not."""
+    traced_s, untraced_s = _slopes(at.session)
+    figures = {"traced_slope_s": traced_s, "untraced_slope_s": untraced_s}
+    return Found(traced_s - untraced_s, figures)
+
+
+def gap_widening_s(session: DeviceSession) -> float:
+    """Seconds by which tracing widens the gap between two kernels of a graph; below 0 it narrows it."""
+    traced_s, untraced_s = _slopes(session)
+    return traced_s - untraced_s
+
+
+def _slopes(session: DeviceSession) -> tuple[float, float]:
+    """Seconds for one more empty kernel in a graph: (by stamps, traced; by events, untraced)."""
+    timer, tracer = Workbench(session, lambda: False).tracing()
+    launch = kernels.empty()
+    launch()
+    short, long = _graph(launch, GAP_KERNELS), _graph(launch, 2 * GAP_KERNELS)
+    traced: list[list[float]] = [[], []]
+    untraced: list[list[float]] = [[], []]
+    for _ in range(GAP_TRIES):
+        for index, graph in enumerate((short, long)):
+            timer.rest(1e-3)
+            _cover(timer)
+            untraced[index].append(_by_events(graph.replay))
+            records = tracer.trace(_covered(timer, graph))
+            traced[index].append(_span_s([r for r in records if r.name.startswith(kernels.EMPTY)]))
+    by_stamps, by_events = ([median(one) for one in kind] for kind in (traced, untraced))
+    return (by_stamps[1] - by_stamps[0]) / GAP_KERNELS, (by_events[1] - by_events[0]) / GAP_KERNELS
+
+
+def _graph(launch: Launch, count: int) -> torch.cuda.CUDAGraph:
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(count):
+            launch()
+    graph.replay()
+    torch.cuda.synchronize()
+    return graph
+
+
+def _cover(timer: CudaTimer) -> None:
+    for _ in range(COVER):
+        timer.flush()
+
+
+def _covered(timer: CudaTimer, graph: torch.cuda.CUDAGraph) -> Callable[[], None]:
+    def work() -> None:
+        _cover(timer)
+        graph.replay()
+
+    return work
+
+
+def _span_s(records: Sequence[Record]) -> float:
+    return (max(r.end_ns for r in records) - min(r.start_ns for r in records)) / 1e9
+
+
+def _by_events(work: Callable[[], None]) -> float:
+    """Seconds between two events round some work."""
+    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
+    first.record()
+    work()
+    last.record()
+    torch.cuda.synchronize()
+    return float(first.elapsed_time(last)) / 1e3

@@ -1,0 +1,68 @@
+"""The selftest's own kernels, bound to tensors: an empty one, copies and reads of known traffic."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from kernelviz.measure.instruments import SOURCE as INSTRUMENTS
+from kernelviz.ops import Launch, nvrtc
+
+SOURCE = Path(__file__).parent / "probes.cu"
+EMPTY = "kernelviz_empty"
+WORD_BYTES = 16
+THREADS = 512
+READS = {"normal": "kernelviz_probe_read", "evict_last": "kernelviz_probe_read_evict_last"}
+_GUARD = ctypes.c_uint(0xFFFFFFFF)
+
+
+def words(count: int, device: torch.device) -> Tensor:
+    """So many 16-byte words with random bits below 2^30: no word has all bits set, which the reads look for."""
+    return torch.randint(0, 2**30, (count * 4,), dtype=torch.int32, device=device)
+
+
+def empty() -> Launch:
+    """A kernel that does nothing; it has no output."""
+    kernel = nvrtc.kernel(INSTRUMENTS, EMPTY)
+
+    def launch() -> tuple[Tensor, ...]:
+        nvrtc.launch(kernel, 1, 32)
+        return ()
+
+    return launch
+
+
+def copy(source: Tensor, target: Tensor, count: int) -> Launch:
+    """Copies the first `count` words of `source`; the kernel is the same for every count."""
+    kernel = nvrtc.kernel(SOURCE, "kernelviz_probe_copy")
+    blocks = -(-count // THREADS)
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, THREADS, source.data_ptr(), target.data_ptr(), ctypes.c_longlong(count))
+        return target[: 4 * count]
+
+    return launch
+
+
+def read(source: Tensor, kind: str = "normal") -> Launch:
+    """Reads all of `source`, with normal loads or with loads that ask the L2 to keep the lines; writes nothing."""
+    kernel = nvrtc.kernel(SOURCE, READS[kind])
+    count = source.numel() // 4
+    sink = torch.zeros(1, dtype=torch.int32, device=source.device)
+    blocks = -(-count // THREADS)
+
+    def launch() -> tuple[Tensor, ...]:
+        nvrtc.launch(kernel, blocks, THREADS, source.data_ptr(), ctypes.c_longlong(count), _GUARD, sink.data_ptr())
+        return ()
+
+    return launch
+
+
+def wave_words(device: torch.device) -> int:
+    """Words that one full wave of copy blocks moves: more of the device's time needs more waves."""
+    properties = torch.cuda.get_device_properties(device)
+    resident: int = properties.multi_processor_count * (properties.max_threads_per_multi_processor // THREADS)
+    return resident * THREADS

@@ -1,0 +1,59 @@
+"""The picture of one measurement: what the device did in a few consecutive iterations of a real block."""
+
+from __future__ import annotations
+
+from kernelviz.core.selftest import Mark, MarkKind, Timeline
+from kernelviz.measure.cuda import CudaTimed
+from kernelviz.measure.selftest.workbench import Workbench
+from kernelviz.measure.trace import FLUSH, MARKER, POISON, Iteration, Record, iterations
+
+ITERATIONS = 3
+ELEMENTS = 2**20
+
+
+def timeline(at: Workbench) -> Timeline:
+    """Iterations of the cold block of an add of 2^20 fp32. Raises NotHere where nothing is traced."""
+    timer, tracer = at.tracing()
+    timed = at.add(ELEMENTS)
+    assert isinstance(timed, CudaTimed)
+    records = tracer.trace(timed.replay)
+    return drawn(records, iterations(records, timed.samples), timer.name)
+
+
+def drawn(records: list[Record], found: list[Iteration], timer: str) -> Timeline:
+    """The marks of ITERATIONS iterations from the second one on (the first begins with the block), seconds from the first."""
+    first = min(1, len(found) - 1)
+    chosen = found[first : first + ITERATIONS]
+    begins_ns = found[first - 1].marker_end_ns if first else 0
+    ends_ns = chosen[-1].marker_end_ns
+    inside = sorted((r for r in records if begins_ns <= r.start_ns and r.end_ns <= ends_ns), key=lambda r: r.start_ns)
+    zero_ns = inside[0].start_ns
+    calls = {id(call) for one in found for call in one.calls}
+    marks = tuple(
+        Mark(
+            kind=_kind(record, id(record) in calls),
+            name=record.name,
+            start_s=(record.start_ns - zero_ns) / 1e9,
+            end_s=(record.end_ns - zero_ns) / 1e9,
+        )
+        for record in inside
+    )
+    counted = []
+    for one in chosen:
+        end_s = (max(c.end_ns for c in one.calls) - zero_ns) / 1e9
+        counted.append((end_s - one.span_s, end_s))
+    return Timeline(
+        case=f"add fp32 n=2^{ELEMENTS.bit_length() - 1}, torch_eager", timer=timer, marks=marks, counted=tuple(counted)
+    )
+
+
+def _kind(record: Record, is_call: bool) -> MarkKind:
+    if is_call:
+        return "call"
+    for name, kind in _OWN:
+        if record.name.startswith(name):
+            return kind
+    return "restore"
+
+
+_OWN: tuple[tuple[str, MarkKind], ...] = ((FLUSH, "flush"), (MARKER, "marker"), (POISON, "poison"))

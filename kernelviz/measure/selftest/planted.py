@@ -1,0 +1,180 @@
+"""Variants that do what variants may not do, each to be refused by the name of its cheat (core.cheats).
+
+Each looks as busy as the honest one: it launches work of the same size, so that only the named fault can give it away.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from kernelviz.ops import Launch, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+KEPT_BYTES = 16 * 2**20
+
+
+def _stream() -> torch.cuda.Stream:
+    return torch.cuda.Stream()  # type: ignore[no-untyped-call]
+
+
+@variant(op="add", backend="torch")
+def other_stream(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Adds on a stream of its own, which nothing waits for."""
+    out_N, side = torch.empty_like(x_N), _stream()
+
+    def launch() -> Tensor:
+        with torch.cuda.stream(side):
+            torch.add(x_N, y_N, out=out_N)
+        return out_N
+
+    return launch
+
+
+@variant(op="add", backend="torch")
+def other_thread(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Has another thread add, on that thread's stream, and returns at once."""
+    out_N, side = torch.empty_like(x_N), _stream()
+    asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+
+    def added() -> None:
+        with torch.cuda.stream(side):
+            torch.add(x_N, y_N, out=out_N)
+
+    def serve() -> None:
+        while True:
+            asked.get()()
+
+    threading.Thread(target=serve, name="planted other_thread", daemon=True).start()
+
+    def launch() -> Tensor:
+        asked.put(added)
+        return out_N
+
+    return launch
+
+
+@variant(op="add", backend="torch")
+def cached_output(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Knows the addresses of its inputs from the call before, and gives the same output again."""
+    known: dict[tuple[int, int], Tensor] = {}
+
+    def launch() -> Tensor:
+        at = (x_N.data_ptr(), y_N.data_ptr())
+        if at not in known:
+            known[at] = x_N + y_N
+        return known[at]
+
+    return launch
+
+
+@variant(op="add", backend="torch")
+def copied_output(x_N: Tensor, y_N: Tensor) -> Launch:
+    """The same, but copies what it knows: work enough to be timed."""
+    known: dict[tuple[int, int], Tensor] = {}
+    out_N = torch.empty_like(x_N)
+
+    def launch() -> Tensor:
+        at = (x_N.data_ptr(), y_N.data_ptr())
+        if at not in known:
+            known[at] = x_N + y_N
+        return torch.mul(known[at], 1.0, out=out_N)
+
+    return launch
+
+
+@variant(op="add", backend="torch")
+def mutated_input(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Leaves the sum in x and zeros in y, so that its own answers stay right, and declares nothing."""
+    out_N = torch.empty_like(x_N)
+
+    def launch() -> Tensor:
+        torch.add(x_N, y_N, out=out_N)
+        torch.mul(out_N, 1.0, out=x_N)
+        torch.mul(y_N, 0.0, out=y_N)
+        return out_N
+
+    return launch
+
+
+@variant(op="add", backend="torch")
+def unwritten(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Writes only the first half of its output, and the other half elsewhere."""
+    out_N, other_N = torch.empty_like(x_N), torch.empty_like(x_N)
+    half = max(1, x_N.numel() // 2)
+
+    def launch() -> Tensor:
+        torch.add(x_N[:half], y_N[:half], out=out_N[:half])
+        torch.add(x_N[half:], y_N[half:], out=other_N[half:])
+        return out_N
+
+    return launch
+
+
+@variant(op="add", backend="torch")
+def stale(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Copies its inputs when it is bound, and adds the copies ever after."""
+    old_x_N, old_y_N, out_N = x_N.clone(), y_N.clone(), torch.empty_like(x_N)
+    return lambda: torch.add(old_x_N, old_y_N, out=out_N)
+
+
+@variant(op="add", backend="torch")
+def through_bf16(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Adds in bf16 and returns fp32."""
+    out_N = torch.empty_like(x_N)
+    return lambda: out_N.copy_(x_N.bfloat16() + y_N.bfloat16())
+
+
+@variant(op="matmul", backend="torch")
+def through_tf32(a_MK: Tensor, b_KN: Tensor) -> Launch:
+    """Multiplies in tf32, whatever the problem asks for."""
+    from kernelviz.ops.matmul.vendor import bind_mm
+
+    return bind_mm(a_MK, b_KN, "tf32")
+
+
+@variant(op="add", backend="inductor", needs=("inductor",))
+def recompiled(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Is compiled for a number that changes with every call."""
+    from kernelviz.ops.inductor import compiled
+
+    calls = [0]
+
+    def plus(x_N: Tensor, y_N: Tensor) -> Tensor:
+        return x_N + y_N + 0.0 * calls[0]
+
+    run = compiled(plus, x_N, y_N)
+
+    def launch() -> Any:
+        calls[0] += 1
+        return run()
+
+    return launch
+
+
+@variant(op="add", backend="torch")
+def persisting_l2(x_N: Tensor, y_N: Tensor) -> Launch:
+    """Raises the device's limit of persisting lines and asks that its inputs be kept in the L2."""
+    from cuda.bindings import runtime
+
+    out_N = torch.empty_like(x_N)
+    value: Any = runtime.cudaStreamAttrValue()
+    value.accessPolicyWindow.base_ptr = x_N.data_ptr()
+    value.accessPolicyWindow.num_bytes = min(x_N.numel() * x_N.element_size(), KEPT_BYTES)
+    value.accessPolicyWindow.hitRatio = 1.0
+    value.accessPolicyWindow.hitProp = runtime.cudaAccessProperty.cudaAccessPropertyPersisting
+    value.accessPolicyWindow.missProp = runtime.cudaAccessProperty.cudaAccessPropertyStreaming
+    name = runtime.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow
+    runtime.cudaDeviceSetLimit(runtime.cudaLimit.cudaLimitPersistingL2CacheSize, KEPT_BYTES)
+
+    def launch() -> Tensor:
+        runtime.cudaStreamSetAttribute(torch.cuda.current_stream().cuda_stream, name, value)
+        return torch.add(x_N, y_N, out=out_N)
+
+    return launch

@@ -1,0 +1,82 @@
+"""The instrument on a processor, whose timer is the host's clock round one call."""
+
+from __future__ import annotations
+
+import time
+from statistics import median
+
+import torch
+from torch import Tensor
+
+from kernelviz.measure.host import DEFAULT_CACHE_BYTES
+from kernelviz.measure.selftest.workbench import Found, Workbench, probe
+from kernelviz.measure.timer import Place
+from kernelviz.ops import Launch
+
+EMPTY_MOST_S = 20e-6
+CACHES = 4
+COPY_TRIES = 12
+BETWEEN = 0.25
+"""Two ways of timing a copy may differ by so much: neighbours on a small machine take a core for milliseconds."""
+
+
+@probe("What does the method read for a call that does nothing?", limit=EMPTY_MOST_S, unit="s")
+def empty_call_on_processor(at: Workbench) -> Found:
+    """One Python call behind a flush that has emptied its caches too."""
+    figure = at.figure(at.timed(Place(lambda: ())), 0.3)
+    return Found(
+        figure.estimate, {"estimate_s": figure.estimate, "low_s": figure.low or 0.0, "high_s": figure.high or 0.0}
+    )
+
+
+@probe("Do one copy behind a flush and copies back to back give the same bandwidth?", limit=BETWEEN, unit="fraction")
+def known_traffic_copy_on_processor(at: Workbench) -> Found:
+    """Copies of four times the last level of cache, in turn each way."""
+    elements = _cache_bytes(at) * CACHES // 8
+    source, target = torch.randn(elements), torch.empty(elements)
+    timed = at.timed(Place(lambda: target.copy_(source)))
+    alone: list[float] = []
+    in_a_row: list[float] = []
+    for _ in range(COPY_TRIES):
+        at.go_on()
+        alone += at.timer.collect([[timed]])[0][0].samples[:2]
+        begun = time.perf_counter()
+        for _ in range(2):
+            target.copy_(source)
+        in_a_row.append((time.perf_counter() - begun) / 2)
+    moved = 8 * elements
+    figures = {
+        "behind_a_flush_s": median(alone),
+        "back_to_back_s": median(in_a_row),
+        "bandwidth_bytes_per_s": moved / median(alone),
+    }
+    return Found(abs(median(alone) / median(in_a_row) - 1), figures)
+
+
+@probe(
+    "How many times as long is a read of an eighth of the cache behind the flush, against one with its data there?",
+    limit=1.2,
+    unit="fraction",
+    at_most=False,
+)
+def flush_by_time_on_processor(at: Workbench) -> Found:
+    """The ratio cold to warm; 1 would mean that the flush does nothing."""
+    source = torch.randn(_cache_bytes(at) // 8 // 4)
+    read = _reads(source)
+    cold = at.figure(at.timed(Place(read)), 0.5)
+    warm: list[float] = []
+    for _ in range(20):
+        begun = time.perf_counter()
+        read()
+        warm.append(time.perf_counter() - begun)
+    figures = {"cold_s": cold.estimate, "warm_s": median(warm), "read_bytes": 4.0 * source.numel()}
+    return Found(cold.estimate / median(warm), figures)
+
+
+def _reads(source: Tensor) -> Launch:
+    sum_ = torch.empty((), dtype=source.dtype)
+    return lambda: torch.sum(source, dim=0, out=sum_)
+
+
+def _cache_bytes(at: Workbench) -> int:
+    return min(at.device.last_level_cache_bytes or DEFAULT_CACHE_BYTES, at.room_bytes // 8)

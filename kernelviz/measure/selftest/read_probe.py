@@ -1,0 +1,37 @@
+"""For ncu: reads of 16 MiB behind the flush, of each kind of line, then one behind itself. Run as a module.
+
+ncu --profile-from-start off … python -m kernelviz.measure.selftest.read_probe cuda:0
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import nullcontext
+
+import torch
+
+from kernelviz.measure.instruments import Instruments
+from kernelviz.measure.selftest import caches, kernels, ncu
+
+KINDS = (*kernels.READS, "persisting", "warm")
+TIMES = 3
+
+
+def main(device: str) -> None:
+    """Each kind TIMES times: read, flush, then the read that is profiled; `warm` is read twice with no flush."""
+    torch.cuda.set_device(torch.device(device))
+    tools = Instruments(torch.device(device))
+    source = kernels.words(caches.READ_BYTES // kernels.WORD_BYTES, torch.device(device))
+    for kind in KINDS:
+        launch = kernels.read(source, kind if kind in kernels.READS else "normal")
+        with caches.persisting(source) if kind == "persisting" else nullcontext():
+            for _ in range(TIMES):
+                launch()
+                if kind != "warm":
+                    tools.flush()
+                with ncu.watched():
+                    launch()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

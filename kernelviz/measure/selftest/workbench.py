@@ -1,0 +1,181 @@
+"""What a check of the selftest has at hand: the session's own timer and rounds, and problems with planted variants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+import torch
+
+from kernelviz.core.events import CaseDone, Event
+from kernelviz.core.problem import Method, Problem
+from kernelviz.core.result import Figure, Result
+from kernelviz.core.run import Device
+from kernelviz.core.selftest import CheckUnit
+from kernelviz.measure.contract import Stop
+from kernelviz.measure.cuda import CudaTimer
+from kernelviz.measure.rounds import Rounds, Series
+from kernelviz.measure.session import DeviceSession
+from kernelviz.measure.timer import DeviceTimer, Place, Timed
+from kernelviz.measure.trace import Tracer
+from kernelviz.metrics.statistics import Verdict, verdict
+from kernelviz.ops import Variant, op_named
+
+PLACES, PLACES_BYTES = 60, 2**31
+"""An add is timed at so many places in memory, as in the product: one place alone moves 4 us by 2 %."""
+
+
+class Stopped(Exception):
+    """The selftest was cancelled."""
+
+
+class Spoilt(Exception):
+    """A planted variant broke the process; nothing that is measured from here on would say anything of the instrument."""
+
+
+class NotHere(Exception):
+    """The check cannot be made on this machine; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a check found. Without `passed`, `value` against the check's limit decides."""
+
+    value: float | None
+    figures: dict[str, float]
+    passed: bool | None = None
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A check that can be made: `make` returns what it found, or raises NotHere or Stopped.
+
+    `limit` may follow from the device; it is compared with the value, which must be at most it (`at_most`) or at least.
+    """
+
+    name: str
+    question: str
+    make: Callable[[Workbench], Found]
+    limit: float | None = None
+    unit: CheckUnit | None = None
+    at_most: bool = True
+
+
+def probe(
+    question: str, *, limit: float | None = None, unit: CheckUnit | None = None, at_most: bool = True
+) -> Callable[[Callable[[Workbench], Found]], Probe]:
+    """Make a Probe of a function, with its name; what is asked of a processor in its own way has the same name there."""
+
+    def made(make: Callable[[Workbench], Found]) -> Probe:
+        return Probe(make.__name__.removesuffix("_on_processor"), question, make, limit, unit, at_most)
+
+    return made
+
+
+@dataclass(slots=True)
+class Workbench:
+    """One session under test. Everything here uses the session's own timer, never another method."""
+
+    session: DeviceSession
+    asked: Stop
+    quick: bool = False
+
+    @property
+    def device(self) -> Device:
+        return self.session.device
+
+    @property
+    def timer(self) -> DeviceTimer:
+        return self.session.timer
+
+    @property
+    def where(self) -> torch.device:
+        return torch.device(self.device.id)
+
+    @property
+    def room_bytes(self) -> int:
+        """What a check may allocate: an eighth of the device's memory."""
+        return (self.device.memory_bytes or 2**32) // 8
+
+    def tracing(self) -> tuple[CudaTimer, Tracer]:
+        """The GPU's timer and what traces for it. Raises NotHere where times come from events."""
+        assert isinstance(self.timer, CudaTimer)
+        if self.timer.tracer is None:
+            raise NotHere("nothing can be traced on this GPU: its times come from events")
+        return self.timer, self.timer.tracer
+
+    def go_on(self) -> None:
+        """Asked between steps. Raises Stopped."""
+        if self.asked():
+            raise Stopped
+
+    def repeats(self, full: int, quick: int) -> int:
+        return quick if self.quick else full
+
+    def wait(self) -> None:
+        if self.where.type == "cuda":
+            torch.cuda.synchronize(self.where)
+
+    def timed(self, place: Place, others: Iterable[Place] = ()) -> Timed:
+        """A call made ready, which was called once before."""
+        place.launch()
+        self.wait()
+        return self.timer.prepare(place, others)
+
+    def figure(self, timed: Timed, budget_s: float = 1.0) -> Figure:
+        """Its cold time by the product's rounds."""
+        series = Series("call", timed)
+        self._take([series], None, None, budget_s)
+        return series.figure(self.timer)
+
+    def together(self, calls: list[Timed], budget_s: float = 1.0) -> list[Figure]:
+        """Their cold times from shared, interleaved rounds."""
+        series = [Series(str(i), timed) for i, timed in enumerate(calls)]
+        self._take(series, None, None, budget_s)
+        return [s.figure(self.timer) for s in series]
+
+    def compared(self, call: Timed, baseline: Timed, budget_s: float = 1.0) -> Verdict:
+        """The verdict on `call`, as the product gives it: shared rounds, the baseline twice."""
+        base, again, other = Series("base", baseline), Series("again", baseline), Series("call", call)
+        self._take([other, base, again], base, again, budget_s)
+        return verdict(other.figure(self.timer), base.figure(self.timer), again.figure(self.timer))
+
+    def _take(self, series: list[Series], base: Series | None, again: Series | None, budget_s: float) -> None:
+        rounds = Rounds(self.timer, Method(budget_s=budget_s), self.asked)
+        if not rounds.take(series, base, again, lambda _: None):
+            raise Stopped
+
+    def add(self, n: int) -> Timed:
+        """torch.add of n fp32 elements, at as many places in memory as the product would time it."""
+        return self.timed(self._add_place(n), self._add_places(n))
+
+    def _add_place(self, n: int) -> Place:
+        x, y = (torch.randn(n, device=self.where) for _ in range(2))
+        out = torch.empty_like(x)
+        return Place(lambda: torch.add(x, y, out=out))
+
+    def _add_places(self, n: int) -> Iterator[Place]:
+        count = min(PLACES, min(PLACES_BYTES, self.room_bytes) // max(12 * n, 6 * 2**20))
+        for _ in range(count - 1 if self.where.type == "cuda" else 0):
+            yield self._add_place(n)
+
+    def results(
+        self, problem: Problem, variants: tuple[Variant, ...], baseline: str, budget_s: float = 0.05
+    ) -> dict[str, Result]:
+        """Results of the baseline and of planted variants, by the product's own session. Raises Stopped."""
+        self.go_on()
+        op = op_named(problem.op, self.session.ops).plus(variants)
+        # A session of its own: planted variants must not stay bound beside honest ones.
+        planted = DeviceSession(self.device, {op.name: op}, self.timer, None)
+        names = (baseline, *(v.name for v in variants))
+        events: list[Event] = []
+        planted.measure(problem, names, baseline, Method(budget_s=budget_s), events.append, self.asked)
+        if planted.spoilt is not None:
+            raise Spoilt(planted.spoilt)
+        self.go_on()
+        return {e.result.variant: e.result for e in events if isinstance(e, CaseDone)}
+
+    def not_here(self, why: str) -> NoReturn:
+        raise NotHere(why)

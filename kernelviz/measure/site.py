@@ -1,0 +1,90 @@
+"""The device while it measures: its timer, what is noticed beside the measurement, and whether this process is still good."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from kernelviz.core.errors import one_line
+from kernelviz.core.result import Conditions
+from kernelviz.core.run import Device
+from kernelviz.hardware.telemetry import conditions
+from kernelviz.measure import faults
+from kernelviz.measure.timer import DeviceTimer
+from kernelviz.measure.trace import TraceError, WrongWork
+
+LOOK_S = 0.05
+"""The driver is asked at most so often while rounds run, and only between their batches: it answers in 1-2 ms."""
+THROTTLED = ("hardware slowdown", "thermal slowdown (software)", "thermal slowdown (hardware)", "power brake")
+"""Reasons (hardware.telemetry) for which a batch is taken again. The power cap is none: it is how the card works under load."""
+
+
+class Site:
+    """One device with its timer. `release` gives memory back when there is not enough of it."""
+
+    def __init__(self, device: Device, timer: DeviceTimer, release: Callable[[], str | None]) -> None:
+        self.device, self.timer = device, timer
+        self._release = release
+        self._spoilt: str | None = None
+
+    @property
+    def spoilt(self) -> str | None:
+        """Why this process must be replaced before the next problem, or None."""
+        return self._spoilt or self.timer.worn
+
+    @property
+    def context_lost(self) -> bool:
+        """Nothing can be asked of the device any more."""
+        return self._spoilt is not None
+
+    def note(self, error: Exception) -> None:
+        """After an error: is this process still good for the next problem?"""
+        if isinstance(error, TraceError) and not isinstance(error, WrongWork):
+            self._spoilt = f"the tracer lost its records: {error}"
+        elif faults.sticky(error):
+            self._spoilt = f"CUDA error: {one_line(error, 200)}"
+        elif faults.out_of_memory(error):
+            self._spoilt = self._release()
+
+    def watch(self) -> Watch:
+        """Begin to notice what happens beside a measurement."""
+        return Watch(self.device)
+
+
+class Watch:
+    """What the driver reported between the batches of one measurement."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._seen: list[Conditions] = []
+        self._next_s = 0.0
+        self.throttled_batches = 0
+        self.look()
+
+    def look(self) -> bool:
+        """Ask the driver, unless that was done just now. True when what was measured since the last time must be repeated."""
+        now_s = time.monotonic()
+        if now_s < self._next_s:
+            return False
+        self._next_s = now_s + LOOK_S
+        self._seen.append(conditions(self._device))
+        throttled = any(r in THROTTLED for r in self._seen[-1].event_reasons)
+        self.throttled_batches += throttled
+        return throttled
+
+    def summary(self) -> Conditions:
+        """The last reading, with every reason that was ever reported and the most neighbours."""
+        self._next_s = 0.0
+        self.look()
+        # An idle device between two batches is none that slowed anything down.
+        reasons = dict.fromkeys(r for c in self._seen for r in c.event_reasons if r != "idle")
+        others = [c.other_processes for c in self._seen if c.other_processes is not None]
+        hottest = [c.temperature_c for c in self._seen if c.temperature_c is not None]
+        return msgspec.structs.replace(
+            self._seen[-1],
+            event_reasons=tuple(reasons),
+            other_processes=max(others, default=None),
+            temperature_c=max(hottest, default=None),
+        )

@@ -1,0 +1,93 @@
+"""The selftest on a GPU, through the product's own worker: no check fails; and ncu against every variant."""
+
+import msgspec
+import pytest
+from figures import record
+
+from kernelviz.core.problem import Case, Problem
+from kernelviz.metrics.checks import check_words
+
+pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
+
+
+def test_every_check_passes_or_cannot_be_made_here(tmp_path) -> None:
+    from kernelviz.bench import Bench
+    from kernelviz.hardware.discovery import discover
+    from kernelviz.store import Store
+
+    bench = Bench(Store.open(tmp_path), discover(), lock_directory=tmp_path)
+    try:
+        followed = bench.selftest("cuda:0")
+        for _ in bench.follow(followed):
+            pass
+        made = bench.last_selftest("cuda:0")
+    finally:
+        bench.close()
+    assert made is not None
+    record("selftest", msgspec.to_builtins(made))
+    assert {c.name: check_words(c) for c in made.failed} == {}
+    assert made.timeline is not None
+    assert len(made.timeline.counted) == 3
+    assert sum(c.passed is True for c in made.checks) >= 15
+
+
+def _cases() -> list[Case]:
+    """Every variant of every op in its first dtype at three sizes: short, middling, long."""
+    from kernelviz.ops import catalogue
+
+    sizes = {
+        1: ({"n": 2**18}, {"n": 2**20}, {"n": 2**24}),
+        2: ({"m": 256, "n": 4096}, {"m": 2048, "n": 4096}, {"m": 8192, "n": 8192}),
+        3: tuple({"m": n, "n": n, "k": n} for n in (512, 1024, 2048)),
+    }
+    found = []
+    for op in catalogue().values():
+        dtype = "bf16" if op.name == "matmul" else op.dtypes[0]
+        for chosen in sizes[len(op.axis_names)]:
+            problem = op.problem(dict(zip(op.axis_names, chosen.values(), strict=True)), dtype)
+            found += [Case(problem=problem, variant=v.name) for v in op.variants if v.refuses(problem) is None]
+    return found
+
+
+def test_calls_of_one_kernel_agree_with_ncu() -> None:
+    """|CUPTI - ncu| within 1.3 us + 1 %, for every variant whose call is one kernel. ncu empties the caches before each
+    kernel, so a call of several would read longer there."""
+    from kernelviz.core.events import CaseDone, Event
+    from kernelviz.core.problem import Method
+    from kernelviz.measure.selftest import ncu
+    from kernelviz.measure.selftest.agreement import ncu_times
+    from kernelviz.measure.selftest.workbench import NotHere, Workbench
+    from kernelviz.measure.session import open_session
+
+    if ncu.path() is None:
+        pytest.skip("ncu is not on the PATH")
+    cases = _cases()
+    session = open_session("cuda:0")
+    events: list[Event] = []
+    by_problem: dict[str, tuple[Problem, list[str]]] = {}
+    for case in cases:
+        by_problem.setdefault(case.problem.key, (case.problem, []))[1].append(case.variant)
+    for problem, variants in by_problem.values():
+        session.measure(problem, tuple(variants), variants[0], Method(budget_s=0.2), events.append, lambda: False)
+    results = {e.result.case.key: e.result for e in events if isinstance(e, CaseDone)}
+    try:
+        by_ncu = ncu_times(Workbench(session, lambda: False), cases, most_s=600)
+    except NotHere as reason:
+        pytest.skip(str(reason))
+    compared = {}
+    for key, found in by_ncu.items():
+        timing = results[key].timing
+        if timing is None or timing.device_cold_s is None:
+            continue
+        own_s = timing.device_cold_s.estimate
+        beyond_s = abs(found.seconds - own_s) - 0.01 * own_s
+        compared[key] = {
+            "own_s": own_s,
+            "ncu_s": found.seconds,
+            "kernels": found.kernels,
+            "beyond_1_percent_s": beyond_s,
+        }
+    record("ncu_every_variant", compared)
+    single = {k: c for k, c in compared.items() if c["kernels"] == 1 and len(results[k].kernels) == 1}
+    assert len(single) > len(cases) / 2
+    assert {k: c for k, c in single.items() if c["beyond_1_percent_s"] > 1.3e-6} == {}

@@ -1,0 +1,209 @@
+"""The roofs of a device: every kernel compiles, the best of the candidates wins, and a CPU is calibrated for real."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from kernelviz.core.events import Event, RoofDone
+from kernelviz.core.problem import Method
+from kernelviz.core.result import Kernel, LaunchMode, Timer
+from kernelviz.core.run import Device, Roof
+from kernelviz.formats.check import _check_roof
+from kernelviz.measure.calls import Calls
+from kernelviz.measure.roofs import calibrate, products, streams, vectors
+from kernelviz.measure.roofs.candidate import Candidate, Contest, Effort, measured
+from kernelviz.measure.tensors import as_tuple
+from kernelviz.measure.timer import Place, Taken, Timed
+from kernelviz.metrics.statistics import Interval
+from kernelviz.ops import nvrtc
+from kernelviz.ops.op import TARGETS
+
+QUICK = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=1e-3), host_product_s=1e-3)
+SMALL = Device(id="cpu", kind="cpu", name="a CPU", uuid="cpu", last_level_cache_bytes=2**20)
+
+
+class Quick:
+    """A call, timed once a block."""
+
+    launch_mode: LaunchMode = "call"
+    kernels: tuple[Kernel, ...] = ()
+    notes: tuple[str, ...] = ()
+    correction_s = 0.0
+
+    def __init__(self, place: Place, warm: bool) -> None:
+        self.places, self.warm = [place], warm
+
+    def run_once(self) -> tuple[Tensor, ...]:
+        return as_tuple(self.places[0].launch())
+
+
+class QuickTimer:
+    """Blocks of one call by the host's clock; or, where the launch has a planted time, that."""
+
+    name: Timer = "host"
+    worn = None
+
+    def __init__(self, planted: dict[int, float] | None = None) -> None:
+        self.planted = planted or {}
+        self.prepared: list[Quick] = []
+        self.taken = 0
+
+    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> Timed:
+        self.prepared.append(Quick(first, warm))
+        return self.prepared[-1]
+
+    def block_s(self, timed: Timed) -> float:
+        return 1e-3
+
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
+        return [[self._block(t) for t in r] for r in rounds]
+
+    def _block(self, timed: Timed) -> Taken:
+        self.taken += 1
+        launch = timed.places[0].launch
+        begun = time.perf_counter()
+        launch()
+        took = self.planted.get(id(launch), time.perf_counter() - begun)
+        return Taken([took], [took], begun, clock_hz=1e9)
+
+    def describe(self, timed: Timed) -> str:
+        return "quick"
+
+    def flush(self) -> None: ...
+
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
+        raise NotImplementedError
+
+    def calls(self, place: Place) -> Calls:
+        raise NotImplementedError
+
+    def rest(self, coming_s: float) -> None: ...
+
+    def refused(self) -> str | None:
+        return None
+
+
+def planted(times: Sequence[float], amounts: Sequence[float]) -> tuple[QuickTimer, list[Candidate]]:
+    """Candidates called 0, 1, … that take these times for these amounts."""
+    launches: list[Callable[[], Tensor]] = [lambda i=i: torch.zeros(1) + i for i in range(len(times))]  # type: ignore[misc]
+    timer = QuickTimer({id(launch): t for launch, t in zip(launches, times, strict=True)})
+    made = [
+        Candidate(Roof(name="copy", level="dram", moved_bytes=8, how=str(i)), launch, amount)
+        for i, (launch, amount) in enumerate(zip(launches, amounts, strict=True))
+    ]
+    return timer, made
+
+
+def test_the_best_rate_wins_not_the_shortest_time() -> None:
+    timer, made = planted([4e-6, 1e-6, 3e-6, 2e-6], [400.0, 10.0, 360.0, 200.0])
+    found = Contest(timer, lambda: False, QUICK).best(made)
+    assert found is not None
+    assert (found.how, found.bandwidth_bytes_per_s) == ("2", pytest.approx(120e6))
+    assert (found.rate_flop_per_s, found.time_s, found.clock_hz, found.timer) == (None, None, 1e9, "host")
+    assert found.low == pytest.approx(120e6)
+    assert found.measured_at.endswith("+00:00")
+
+
+def test_only_the_finalists_are_measured_further() -> None:
+    timer, made = planted([4e-4, 1e-4, 3e-4], [1.0, 1.0, 1.0])
+    contest = Contest(timer, lambda: False, QUICK)
+    assert contest.best(made) is not None
+    assert timer.taken == 3 * 10 + 2 * 10
+    assert [r.how for r in contest.tried] == ["1", "2", "0"]
+    timer, made = planted([4e-4, 1e-4], [1.0, 1.0])
+    assert Contest(timer, lambda: False, QUICK).best(made) is not None
+    assert timer.taken == 2 * 10
+
+
+def test_without_candidates_or_when_stopped_there_is_no_roof() -> None:
+    timer, made = planted([1e-6], [1.0])
+    assert Contest(timer, lambda: False, QUICK).best([]) is None
+    assert Contest(timer, lambda: True, QUICK).best(made) is None
+    assert timer.taken == 0
+
+
+def test_a_rate_has_its_interval_turned_round_and_a_time_has_it_as_it_is() -> None:
+    time_s = Interval(2e-6, 1e-6, 4e-6)
+    rate = measured(Roof(name="fma", precision="fp32"), 8.0, time_s, timer="cupti", clock_hz=1e9)
+    assert (rate.rate_flop_per_s, rate.low, rate.high) == (pytest.approx(4e6), pytest.approx(2e6), pytest.approx(8e6))
+    launch = measured(Roof(name="launch", what="torch_call"), None, time_s, timer="host")
+    assert (launch.time_s, launch.low, launch.high) == (2e-6, 1e-6, 4e-6)
+    unsure = measured(Roof(name="copy"), 8.0, Interval(2e-6, None, None), timer="host")
+    assert (unsure.bandwidth_bytes_per_s, unsure.low, unsure.high) == (pytest.approx(4e6), None, None)
+
+
+def test_a_cpu_is_calibrated() -> None:
+    timer = QuickTimer()
+    events: list[Event] = []
+    calibrate(SMALL, timer, events.append, lambda: False, QUICK)
+    roofs = [e.roof for e in events if isinstance(e, RoofDone)]
+    assert len({r.key for r in roofs}) == len(roofs) == len(events)
+    for i, roof in enumerate(roofs):
+        _check_roof(roof, f"$[{i}]")
+        assert roof.measured_at
+    levels = {level: {r.name for r in roofs if r.level == level} for level in ("dram", "l2")}
+    assert levels["dram"] == levels["l2"] == set(streams.MIXES)
+    assert all(3 * 2**20 < (r.moved_bytes or 0) <= 2**22 for r in roofs if r.level == "dram")
+    assert all(2**18 < (r.moved_bytes or 0) <= 2**19 for r in roofs if r.level == "l2")
+    assert [r.precision for r in roofs if r.name == "matmul"] == ["fp32", "bf16", "fp64"]
+    assert [r.what for r in roofs if r.name == "launch"] == ["torch_call"]
+    assert sum(t.warm for t in timer.prepared) == len(streams.MIXES)
+
+
+def test_a_calibration_ends_when_it_is_stopped() -> None:
+    events: list[Event] = []
+    calibrate(SMALL, QuickTimer(), events.append, lambda: len(events) == 2, QUICK)
+    assert len(events) == 2
+
+
+def test_the_mix_one_to_two_writes_every_element_twice() -> None:
+    from kernelviz.measure.roofs import streams_host
+
+    source, target = torch.arange(8192.0), torch.zeros(3 * 8192)
+    _, launch = streams_host._stream("read1_write2", source, target, 8192)
+    launch()
+    assert target[: 2 * 8192].view(2, 2, 4096)[:, 0].reshape(-1).equal(source)
+    assert target[: 2 * 8192].view(2, 2, 4096)[:, 1].reshape(-1).equal(source)
+    assert target[2 * 8192 :].count_nonzero() == 0
+
+
+def test_gpu_products_name_their_units() -> None:
+    def offered(capability: tuple[int, int]) -> dict[str, str | None]:
+        device = Device(id="cuda:0", kind="cuda", name="a GPU", uuid="u", compute_capability=capability)
+        return {p.precision: p.unit for p in products.gpu_products(device)}
+
+    assert offered((9, 0)) == {
+        "fp32": "vector", "tf32": "tensor", "fp16": "tensor", "bf16": "tensor", "fp64": "tensor", "fp8": "tensor",
+        "int8": "tensor",
+    }  # fmt: skip
+    assert "fp8" not in offered((8, 0))
+    assert offered((8, 6))["fp64"] == "vector"
+
+
+_MIXES = [f"{r}_{w}_{n}" for r, w in streams.MIXES.values() for n in (1, 4)]
+KERNELS = (
+    *(f"kernelviz_stream_{mix}_{hint}" for mix in _MIXES for hint in ("cached", "streaming")),
+    *(f"kernelviz_cached_stream_{mix}" for mix in _MIXES),
+    *(f"kernelviz_fma_{f.precision}" for f in vectors.FORMATS),
+)
+
+
+@pytest.mark.parametrize("arch", TARGETS)
+def test_every_kernel_compiles(arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cuda.core")
+    monkeypatch.setenv("KERNELVIZ_CACHE", str(tmp_path))
+    cubin = nvrtc.compile_cubin(streams.SOURCE, arch)
+    assert cubin.startswith(b"\x7fELF")
+    assert [name for name in KERNELS if name.encode() + b"\0" not in cubin] == []
+
+
+def test_the_kernel_file_and_the_host_agree_on_the_number_of_multiply_adds() -> None:
+    constants = dict(re.findall(r"constexpr int (\w+) = (\d+);", streams.SOURCE.read_text()))
+    assert (int(constants["CHAINS"]), int(constants["UNROLLED"])) == (vectors.CHAINS, vectors.UNROLLED)

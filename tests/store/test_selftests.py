@@ -1,0 +1,60 @@
+"""Selftests in the store, and databases of earlier versions."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+import sample_runs as samples
+
+from kernelviz.core.selftest import Check, Mark, Selftest, Timeline
+from kernelviz.store import Store
+from kernelviz.store.database import VERSION
+
+
+def selftest(name: str, created_at: str) -> Selftest:
+    run = samples.run([])
+    check = Check(name="a_a", question="?", passed=True, value=1.0, limit=1.0, unit="count", figures={"same": 99.0})
+    mark = Mark(kind="call", name="k", start_s=0.0, end_s=1e-6)
+    timeline = Timeline(case="add", timer="cupti", marks=(mark,), counted=((0.0, 1e-6),))
+    return Selftest(id=name, created_at=created_at, environment=run.environment, checks=(check,), timeline=timeline)
+
+
+def test_the_newest_selftest_of_a_device_comes_first(tmp_path: Path) -> None:
+    store = Store.open(tmp_path)
+    old, new = selftest("one", "2026-01-01"), selftest("two", "2026-01-02")
+    store.put_selftest(new)
+    store.put_selftest(old)
+    store.put_selftest(old)
+    uuid = old.environment.device.uuid
+    assert store.selftests(uuid, 5) == (new, old)
+    assert store.selftests(uuid, 1) == (new,)
+    assert store.selftests("another", 5) == ()
+    assert (store.selftest("one"), store.selftest("three")) == (old, None)
+    store.close()
+
+
+@pytest.mark.parametrize("version", range(1, VERSION))
+def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tmp_path: Path, version: int) -> None:
+    store = Store.open(tmp_path)
+    store.create(samples.run([], id="kept"))
+    store.close()
+    with sqlite3.connect(tmp_path / "kernelviz.db") as connection:
+        # As that version left it.
+        connection.execute("DROP TABLE selftests")
+        if version < 2:
+            connection.execute("ALTER TABLE runs DROP COLUMN deleted_at")
+        connection.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(version),))
+    migrated = Store.open(tmp_path)
+    assert migrated.run("kept").id == "kept"
+    migrated.set_deleted("kept", "2026-01-02")
+    assert migrated.row("kept").deleted_at == "2026-01-02"
+    made = selftest("one", "2026-01-01")
+    migrated.put_selftest(made)
+    assert migrated.selftests(made.environment.device.uuid, 1) == (made,)
+    migrated.close()
+    with sqlite3.connect(tmp_path / "kernelviz.db") as connection:
+        assert connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone() == (str(VERSION),)
+        indices = {row[1] for row in connection.execute("PRAGMA index_list(selftests)")}
+        assert "selftests_by_device" in indices
