@@ -27,8 +27,10 @@ from kernelviz.measure.tensors import as_tuple
 from kernelviz.measure.timer import Place, Taken, Timed
 from kernelviz.measure.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer
 
-BLOCK_S = 0.5e-3
-"""Aim of one block: long enough to average out single calls, short enough for ten blocks in 30 ms with their records."""
+BLOCK_S = 0.3e-3
+"""Aim of one block: ten of seven series are then 21 ms of load, and two such problems fit into what a burst allows."""
+BIG_BYTES = 16 * 2**20
+"""Outputs from this size on are spread over so many addresses that a call may get the same block every time."""
 MAX_SAMPLES = 12
 """A block of more samples would tell less than another block: what a block shares is not averaged out by its samples."""
 LOAD_S, WINDOW_S = 0.040, 0.200
@@ -66,6 +68,7 @@ class CudaTimed:
         self.first_cycles, self.last_cycles = instruments.cycles(), instruments.cycles()
         self.outputs: tuple[Tensor, ...] = as_tuple(place.launch())
         self.static = [t.data_ptr() for t in as_tuple(place.launch())] == [t.data_ptr() for t in self.outputs]
+        self._big = sum(t.numel() * t.element_size() for t in self.outputs) >= BIG_BYTES
         # What a call writes where it does not allocate.
         self._written = [self.outputs] if self.static else []
 
@@ -80,19 +83,24 @@ class CudaTimed:
         """The pattern, `samples` times, into the current stream; returns the outputs of the last call."""
         outputs: tuple[Tensor, ...] = ()
         # A call that allocates gets the block that was poisoned and freed right before it, every time another one.
-        spare = [] if self.static or self.warm else [self._like_outputs() for _ in range(samples)]
+        allocates = not (self.static or self.warm)
+        spare = [self._like_outputs() for _ in range(samples)] if allocates and not self._big else []
         kept: list[tuple[Tensor, ...]] = []
         for i in range(samples):
             at = (turn * samples + samples - 1 - i) % len(self.places)
             first = self.first_cycles if i == 0 else None
             if self.warm:
                 self._warmed(self.places[at], first)
+            elif self.static:
+                self._flushed(self.places[at], self._written[at], first)
             else:
-                self._flushed(self.places[at], spare.pop() if spare else self._written[at], first)
+                outputs = ()
+                self._flushed(self.places[at], spare.pop() if spare else self._like_outputs(), first)
             self.stamps.begins(self, turn, i)
             outputs = as_tuple(self.places[at].launch())
             self.stamps.ends(self, turn, i)
-            kept.append(outputs)
+            if not self._big:
+                kept.append(outputs)
             self.instruments.marker(self.last_cycles if i == samples - 1 else None)
         return outputs
 

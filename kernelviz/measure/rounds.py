@@ -24,8 +24,9 @@ CLOCK_LOSS = 0.01
 RETRIES = 3
 PASSES, STEADY_S = 3, 1.0
 """Sustained: so many passes, each series behind this much of its own load. The power cap takes hold after 0.1 s."""
-SHORT_S, SHORT_BLOCKS = 5e-6, 40
-"""Stamps tick in 32 ns, 1.6 % of 2 us: the interval of a few blocks of so short a call is narrower than it should be."""
+SHORT_S, SHORT_BLOCKS = 5e-6, 0.1
+"""Stamps tick in 32 ns, 1.6 % of 2 us: the interval of a few blocks of so short a call is narrower than it should be. This
+many blocks at least, over the half-width that is wanted: 40 for 0.25 %, 20 for 0.5 %."""
 
 
 @dataclass(slots=True)
@@ -158,7 +159,7 @@ class Rounds:
     def _decided(self, series: Sequence[Series], baseline: Series | None, again: Series | None) -> bool:
         figures = {s.name: s.figure(self.timer) for s in series}
         for figure in figures.values():
-            if figure.estimate < SHORT_S and len(figure.blocks or ()) < SHORT_BLOCKS:
+            if figure.estimate < SHORT_S and len(figure.blocks or ()) < SHORT_BLOCKS / self.method.half_width:
                 return False
             if figure.half_width is None or figure.half_width > self.method.half_width:
                 return False

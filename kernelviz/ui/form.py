@@ -8,13 +8,14 @@ from typing import Literal, get_args
 
 from kernelviz.bench import Bench
 from kernelviz.core.errors import UsageError
-from kernelviz.core.problem import Data, Method, Plan, Problem
+from kernelviz.core.problem import USUAL_FIGURES, Clock, Data, FigureName, Method, Plan, Problem
 from kernelviz.core.run import Run
 from kernelviz.core.sizes import expand, written
 from kernelviz.ops import Op, Variant
 
 SizesFrom = Literal["values", "preset", "sweep"]
 DATA: tuple[str, ...] = get_args(Data)
+CLOCKS: tuple[Clock, ...] = get_args(Clock)
 BUDGET_S = (0.05, 60.0)
 FIRST = "rmsnorm"
 """The op that a first visit shows: memory-bound, on every CPU, and fusing it visibly pays."""
@@ -34,6 +35,8 @@ class Form:
     preset: str | None
     sizes: Mapping[str, str]
     budget_s: float
+    clock: Clock
+    energy: bool
     data: str
     baseline: str
 
@@ -52,7 +55,8 @@ class Form:
 
     @property
     def method(self) -> Method:
-        return Method(budget_s=self.budget_s)
+        figures: tuple[FigureName, ...] = (*USUAL_FIGURES, "energy") if self.energy else USUAL_FIGURES
+        return Method(budget_s=self.budget_s, clock=self.clock, figures=figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,8 @@ def default_form(bench: Bench, op_name: str | None = None, device_id: str | None
         preset=None,
         sizes=default_sizes(bench, op, device),
         budget_s=Method().budget_s,
+        clock="burst",
+        energy=False,
         data="normal",
         baseline=default_baseline(op, variants),
     )
@@ -120,7 +126,14 @@ def reconciled(form: Form, before: Form, bench: Bench) -> Form:
     op = bench.ops()[form.op]
     if form.op != before.op:
         kept = form.dtype if form.dtype in op.dtypes else op.dtypes[0]
-        form = replace(default_form(bench, form.op, form.device), dtype=kept, budget_s=form.budget_s, data=form.data)
+        form = replace(
+            default_form(bench, form.op, form.device),
+            dtype=kept,
+            budget_s=form.budget_s,
+            clock=form.clock,
+            energy=form.energy,
+            data=form.data,
+        )
     elif form.device != before.device and dict(form.sizes) == default_sizes(bench, op, before.device):
         form = replace(form, sizes=default_sizes(bench, op, form.device))
     computes = op.computes.get(form.dtype, ())
@@ -188,6 +201,8 @@ def form_of(run: Run, bench: Bench) -> Form | None:
         preset=None,
         sizes=texts,
         budget_s=run.method.budget_s,
+        clock=run.method.clock,
+        energy="energy" in run.method.figures,
         data=first.data,
         baseline=run.plan.baseline,
     )

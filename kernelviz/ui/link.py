@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import cast
 
 from kernelviz.bench import Bench
 from kernelviz.core.errors import UnknownName, UsageError, nearest
+from kernelviz.core.problem import Clock
 from kernelviz.core.sizes import expand
 from kernelviz.ops import Op
 from kernelviz.ui.form import (
     BUDGET_S,
+    CLOCKS,
     DATA,
     Form,
     choices,
@@ -26,7 +29,9 @@ from kernelviz.ui.form import (
 
 VIEW = ("show", "against", "at")
 """Filters of the view, bound by their widgets; they are no part of the plan."""
-_PLAN = ("op", "variants", "dtype", "compute", "preset", "budget", "device", "data", "baseline", "run")
+_PLAN = (
+    "op", "variants", "dtype", "compute", "preset", "budget", "clock", "energy", "device", "data", "baseline", "run",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,8 @@ def read(params: Mapping[str, str], bench: Bench) -> Link:
     form = replace(
         form,
         budget_s=_budget(reader, form.budget_s),
+        clock=cast(Clock, reader.one_of("clock", "clock", CLOCKS, form.clock)),
+        energy=reader.one_of("energy", "energy", ("yes", "no"), "yes" if form.energy else "no") == "yes",
         data=reader.one_of("data", "input data", DATA, form.data),
         baseline=reader.one_of("baseline", "baseline", form.variants, form.baseline, of="the chosen variants"),
     )
@@ -187,6 +194,8 @@ def write(form: Form, run_id: str | None) -> dict[str, str]:
         params |= form.sizes
     params |= {
         "budget": f"{form.budget_s:g}",
+        "clock": form.clock,
+        "energy": "yes" if form.energy else "no",
         "data": form.data,
         "baseline": form.baseline,
         "device": form.device,

@@ -10,11 +10,11 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core.errors import KernelvizError, UsageError
-from kernelviz.core.problem import Plan
+from kernelviz.core.problem import Clock, Plan
 from kernelviz.ops import Op
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui import link
-from kernelviz.ui.form import BUDGET_S, DATA, Choice, Form, SizesFrom, choices, form_of, reconciled
+from kernelviz.ui.form import BUDGET_S, CLOCKS, DATA, Choice, Form, SizesFrom, choices, form_of, reconciled
 from kernelviz.ui.text import plain
 
 _SIZE_HELP = (
@@ -83,6 +83,8 @@ def _seed(form: Form) -> None:
         "dtype": form.dtype,
         "sizes_from": form.sizes_from,
         "budget": form.budget_s,
+        "clock": form.clock,
+        "energy": form.energy,
         "device": form.device,
         "data": form.data,
         "baseline": form.baseline,
@@ -119,6 +121,8 @@ def _from_widgets(before: Form, bench: Bench) -> Form:
         preset=held.get("preset", before.preset),
         sizes=sizes,
         budget_s=float(held.get("budget") or before.budget_s),
+        clock=cast(Clock, held.get("clock") or before.clock),
+        energy=bool(held.get("energy", before.energy)),
         data=held.get("data") or before.data,
         baseline=held.get("baseline") or before.baseline,
     )
@@ -202,6 +206,16 @@ def _method(bench: Bench, form: Form) -> None:
             "Budget a case, s", min_value=low, max_value=high, step=0.25, key="budget",
             help="The most measuring time that a case may take; it ends sooner when its interval is narrow enough.",
         )  # fmt: skip
+        st.segmented_control(
+            "Load", CLOCKS, key="clock", required=True,
+            help="burst: short bursts at the clock that the device begins with. sustained: calls back to back behind a second of "
+            "the same load, as in a long job. Two questions; their times are never compared.",
+        )  # fmt: skip
+        st.toggle(
+            "Energy of a call",
+            key="energy",
+            help="By the board's counter, over calls for two seconds: three seconds a case.",
+        )
         if form.variants:
             st.selectbox(
                 "Baseline",

@@ -122,7 +122,6 @@ def test_a_wrong_result_keeps_its_time_and_is_never_fastest(
         (["run", "add", "--device", "cuda:9"], "did you mean 'cuda:0'?"),
         (["run", "add", "--data", "zeroes"], "did you mean 'zeros'?"),
         (["run", "add", "--figures", "cold,lop"], "did you mean 'loop'?"),
-        (["run", "add", "--figures", "warm"], "device cold is always measured"),
         (["run", "add", "--clock", "brust"], "did you mean 'burst'?"),
         (["run", "add", "--l2", "warn"], "did you mean 'warm'?"),
         (["run", "add", "--budget-s", "0"], "--budget-s"),

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from figures import record
 
+from kernelviz.core.cheats import CACHED_OUTPUT
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Result, Timing
@@ -66,12 +67,23 @@ def test_eager_calls_agree_with_the_published_column(session) -> None:
 FRESH = """
 import json, sys
 sys.path.insert(0, "tests/gpu")
-from test_method import add, matmul, measure, cold_s, ADD, MATMUL
+from test_method import FRESH_PROBLEMS, cold_s, measure
 from kernelviz.measure.session import open_session
 session = open_session("cuda:0")
-print(json.dumps({**{f"add n={n}": cold_s(measure(session, add(n))["torch_eager"]) for n in ADD},
-                  **{f"matmul bf16 {n}": cold_s(measure(session, matmul(n))["torch_eager"]) for n in MATMUL}}))
+print(json.dumps({p.key: cold_s(measure(session, p)["torch_eager"]) for p in FRESH_PROBLEMS}))
 """
+# About 1.4, 2, 4, 3.6, 23, 24, 182 us, 2.9 and 11 ms.
+FRESH_PROBLEMS = [
+    add(2**12),
+    add(2**18),
+    add(2**20),
+    matmul(512),
+    add(2**23),
+    matmul(2048),
+    add(2**26),
+    add(2**30),
+    add(2**32),
+]
 
 
 def test_five_fresh_processes_agree() -> None:
@@ -84,23 +96,25 @@ def test_five_fresh_processes_agree() -> None:
         for case in runs[0]
     }
     record("fresh_processes", {"seconds": runs, "half_range": half_ranges})
-    above = {case: h for case, h in half_ranges.items() if statistics.median(r[case] for r in runs) > 2e-6}
-    assert not {case: h for case, h in above.items() if h > 0.005}
+    allowed = {case: 0.01 if statistics.median(r[case] for r in runs) < 3e-6 else 0.005 for case in half_ranges}
+    assert not {case: h for case, h in half_ranges.items() if h > allowed[case]}
 
 
-def test_a_warm_point_takes_thirty_milliseconds(session) -> None:
-    times = {}
-    for n in (2**12, 2**18, 2**20):
+def test_a_warm_point_takes_fifteen_milliseconds_and_its_calls(session) -> None:
+    times, allowed = {}, {}
+    for n in (2**12, 2**18, 2**20, 2**24):
         measure(session, add(n))
         taken = []
         for _ in range(7):
             time.sleep(0.25)  # as after a person's move of a slider: the burst window is empty again
             begun = time.perf_counter()
-            measure(session, add(n), budget_s=0.001)
+            timing = measure(session, add(n), budget_s=0.001)["torch_eager"].outcome
             taken.append(time.perf_counter() - begun)
         times[n] = statistics.median(taken)
-    record("warm_point", {f"add n={n}": t for n, t in times.items()})
-    assert max(times.values()) <= 0.030
+        samples = timing.device_cold_s.samples
+        allowed[n] = 0.015 + 1.1 * len(samples) * (timing.device_cold_s.estimate + session.timer._flush_s)
+    record("warm_point", {f"add n={n}": {"took_s": t, "allowed_s": allowed[n]} for n, t in times.items()})
+    assert not {n: t for n, t in times.items() if t > allowed[n]}
 
 
 def test_compile_is_really_compiled_over_nineteen_sizes(session) -> None:
@@ -177,5 +191,5 @@ def test_stamps_reject_a_call_that_is_not_there(session) -> None:
     from kernelviz.measure.timer import Place
     from kernelviz.measure.trace import TraceError
 
-    with pytest.raises(TraceError, match="launched nothing"):
+    with pytest.raises(TraceError, match=CACHED_OUTPUT):
         session.timer.prepare(Place(lambda: next(iter(session._kept.values())).inputs[0]))

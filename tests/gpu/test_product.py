@@ -218,8 +218,7 @@ def test_a_calibration_measures_every_roof(bench: Bench) -> None:
     roofs = bench.roofs("cuda:0")
     record(
         "roofs",
-        {"seconds": taken}
-        | {r.key: r.bandwidth_bytes_per_s or r.rate_flop_per_s or r.time_s for r in roofs},
+        {"seconds": taken} | {r.key: r.bandwidth_bytes_per_s or r.rate_flop_per_s or r.time_s for r in roofs},
     )
     assert {r.name for r in roofs} >= {"read", "copy", "write", "read2_write1", "read1_write2", "matmul"}
     assert taken < 30

@@ -14,6 +14,7 @@ from kernelviz.measure.selftest.workbench import Found, Probe, Workbench
 from kernelviz.ops import Variant
 
 _ADD = Problem(op="add", sizes={"n": 2**20}, dtype="fp32")
+_SMALL_ADD = Problem(op="add", sizes={"n": 2**16}, dtype="fp32")
 _MATMUL = Problem(op="matmul", sizes={"m": 512, "n": 512, "k": 512}, dtype="fp32", compute="ieee")
 
 
@@ -41,23 +42,27 @@ def _refused(name: str, variant: Variant, cheat: str, *also: str, problem: Probl
     return Probe(f"cheat_{name}", f"Is a call refused that {cheat}?", make, 1.0, "count", at_most=False)
 
 
-_EVERYWHERE = (
-    _refused("copied_output", planted.copied_output, cheats.CACHED_OUTPUT, cheats.STALE),
-    _refused("mutated_input", planted.mutated_input, cheats.MUTATED_INPUT),
-    _refused("unwritten", planted.unwritten, cheats.UNWRITTEN),
-    _refused("stale", planted.stale, cheats.STALE),
-    _refused("lower_precision", planted.through_bf16, cheats.LOWER_PRECISION),
-)
+def _everywhere(problem: Problem) -> tuple[Probe, ...]:
+    """The cheats that a processor knows too."""
+    return (
+        _refused("copied_output", planted.copied_output, cheats.CACHED_OUTPUT, cheats.STALE, problem=problem),
+        _refused("mutated_input", planted.mutated_input, cheats.MUTATED_INPUT, problem=problem),
+        _refused("unwritten", planted.unwritten, cheats.UNWRITTEN, problem=problem),
+        _refused("stale", planted.stale, cheats.STALE, problem=problem),
+        _refused("lower_precision", planted.through_bf16, cheats.LOWER_PRECISION, problem=problem),
+    )
+
+
 CPU = (
     # No tracer sees that a call did nothing; what was put into its output before is then still there.
-    _refused("cached_output", planted.cached_output, cheats.CACHED_OUTPUT, cheats.UNWRITTEN),
-    *_EVERYWHERE,
+    _refused("cached_output", planted.cached_output, cheats.CACHED_OUTPUT, cheats.UNWRITTEN, problem=_SMALL_ADD),
+    *_everywhere(_SMALL_ADD),
 )
 CUDA = (
     _refused("other_stream", planted.other_stream, cheats.OTHER_STREAM),
     _refused("other_thread", planted.other_thread, cheats.OTHER_STREAM),
     _refused("cached_output", planted.cached_output, cheats.CACHED_OUTPUT),
-    *_EVERYWHERE,
+    *_everywhere(_ADD),
     _refused("tf32", planted.through_tf32, cheats.LOWER_PRECISION, problem=_MATMUL),
     _refused("recompiled", planted.recompiled, cheats.RECOMPILED),
     _refused("persisting_l2", planted.persisting_l2, cheats.PERSISTING_L2),

@@ -1,0 +1,208 @@
+"""What an engineer stakes a decision on: the other figures, steady load, energy, speed of the instrument, and its calm."""
+
+import statistics
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from figures import record
+from kernelviz.metrics.figures import host_bound
+
+from kernelviz.core.events import CaseDone, Event
+from kernelviz.core.problem import USUAL_FIGURES, Case, Method, Problem
+from kernelviz.core.result import Result, Timing
+
+pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
+
+PLANTED = str(Path(__file__).parents[1] / "planted.py")
+
+
+def add(n: int) -> Problem:
+    return Problem(op="add", sizes={"n": n}, dtype="fp32")
+
+
+def matmul(n: int) -> Problem:
+    return Problem(op="matmul", sizes={"m": n, "n": n, "k": n}, dtype="bf16")
+
+
+@pytest.fixture(scope="module")
+def session():
+    from kernelviz.measure.session import open_session
+
+    return open_session("cuda:0", (PLANTED,))
+
+
+def measured(session, problem: Problem, variants: tuple[str, ...], method: Method) -> dict[str, Timing]:
+    """All figures of each variant, joined as a run joins them."""
+    from kernelviz.core.joining import with_later
+
+    events: list[Event] = []
+    session.measure(problem, variants, variants[0], method, events.append, lambda: False)
+    found: dict[str, Result] = {}
+    for event in events:
+        if isinstance(event, CaseDone):
+            known = found.get(event.result.variant)
+            found[event.result.variant] = event.result if known is None else with_later(known, event.result)
+    assert all(isinstance(r.outcome, Timing) for r in found.values()), {v: r.outcome for v, r in found.items()}
+    return {v: r.outcome for v, r in found.items() if isinstance(r.outcome, Timing)}
+
+
+def us(figure) -> float | None:
+    return None if figure is None else round(figure.estimate * 1e6, 4)
+
+
+def test_five_figures_of_short_and_long_calls(session) -> None:
+    found, took = {}, {}
+    for problem in (add(2**12), add(2**20), add(2**24), add(2**26), matmul(512), matmul(2048)):
+        begun = time.monotonic()
+        timing = measured(session, problem, ("torch_eager",), Method(figures=USUAL_FIGURES))["torch_eager"]
+        took[problem.key] = time.monotonic() - begun
+        names = ("device_cold_s", "device_warm_s", "call_eager_s", "enqueue_s", "call_graph_s", "loop_s")
+        found[problem.key] = {name: us(getattr(timing, name)) for name in names}
+        assert all(v is not None for v in found[problem.key].values()), found
+        assert timing.enqueue_s.estimate < timing.call_eager_s.estimate
+        assert timing.call_graph_s.estimate < timing.call_eager_s.estimate
+        assert timing.call_graph_s.estimate > timing.device_warm_s.estimate
+        assert host_bound(timing) == (timing.loop_s.estimate > 1.1 * timing.device_warm_s.estimate)
+    record("five_figures_us", {"figures": found, "took_s": took})
+    assert max(took.values()) < 6
+
+
+def test_a_sleep_on_the_host_is_none_of_the_device_s_time(session) -> None:
+    found = measured(session, add(2**20), ("honest", "sleeps_on_the_host"), Method(figures=USUAL_FIGURES))
+    plain, slow = found["honest"], found["sleeps_on_the_host"]
+    shift = slow.device_cold_s.estimate / plain.device_cold_s.estimate - 1
+    record("host_sleep", {"shift": shift, "loop_s": slow.loop_s.estimate, "warm_s": slow.device_warm_s.estimate})
+    assert abs(shift) < 0.01
+    assert host_bound(slow)
+    assert slow.enqueue_s.estimate > 1e-3
+
+
+def test_burst_and_sustained_differ_by_the_clock_that_was_measured(session) -> None:
+    burst = measured(session, matmul(4096), ("torch_eager",), Method(figures=("cold", "warm")))["torch_eager"]
+    steady = measured(session, matmul(4096), ("torch_eager",), Method(figures=("cold", "warm"), clock="sustained"))[
+        "torch_eager"
+    ]
+    clocks = {
+        name: statistics.median(b.clock_hz for b in figure.blocks if b.clock_hz)
+        for name, figure in (
+            ("burst", burst.device_warm_s),
+            ("sustained", steady.device_warm_s),
+        )
+    }
+    times = {"burst": burst.device_warm_s.estimate, "sustained": steady.device_warm_s.estimate}
+    explained = (times["sustained"] / times["burst"]) / (clocks["burst"] / clocks["sustained"]) - 1
+    record("burst_and_sustained", {"seconds": times, "clock_hz": clocks, "unexplained": explained})
+    assert times["sustained"] > 1.05 * times["burst"]
+    assert abs(explained) < 0.05
+
+
+def test_two_energy_readings_agree(session) -> None:
+    readings = {}
+    for problem in (matmul(4096), add(2**26), add(2**20)):
+        two = []
+        for _ in range(2):
+            energy = measured(session, problem, ("torch_eager",), Method(figures=("cold", "energy")))[
+                "torch_eager"
+            ].energy
+            assert energy is not None
+            two.append(energy.joules)
+            power_w = energy.joules * energy.calls / energy.seconds
+            assert 100 < power_w < 800, energy
+        readings[problem.key] = two
+    record("energy_joules", readings)
+    assert not {k: v for k, v in readings.items() if abs(v[0] / v[1] - 1) > 0.05}
+
+
+SIX = ("torch_eager", "torch_compile", "triton_block_per_row", "triton_online", "triton_persistent", "composite_eager")
+
+
+def test_a_sweep_of_bound_variants_is_a_matter_of_two_seconds(session) -> None:
+    """softmax 4096 x 2^7..2^15 bf16, six variants, bound before: device cold, decided or within 0.5 %."""
+    problems = [Problem(op="softmax", sizes={"m": 4096, "n": 2**e}, dtype="bf16") for e in range(7, 16)]
+    method = Method(half_width=0.005, ratio_half_width=0.005)
+    for problem in problems:
+        measured(session, problem, SIX, method)
+    bound = [p.key in session._kept for p in problems]
+    time.sleep(0.5)
+    begun = time.monotonic()
+    each = []
+    for problem in problems:
+        at = time.monotonic()
+        measured(session, problem, SIX, method)
+        each.append(time.monotonic() - at)
+    taken = time.monotonic() - begun
+    record("softmax_sweep", {"seconds": taken, "each_s": each, "kept": bound})
+    assert all(bound)
+    assert taken <= 2.0
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+    from kernelviz.bench import Bench
+    from kernelviz.hardware.discovery import discover
+    from kernelviz.store import Store
+
+    made = Bench(Store.open(tmp_path_factory.mktemp("stakes")), discover())
+    yield made
+    made.close()
+
+
+def test_a_page_that_reruns_does_not_move_the_times(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page at 2 Hz in this process, the worker in its own: with and without, alternating."""
+    from streamlit.testing.v1 import AppTest
+
+    import kernelviz.bench
+    import kernelviz.ui
+
+    monkeypatch.setattr(kernelviz.bench, "_made", bench)
+    plan = bench.plan("add", sizes={"n": "2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0")
+    done = threading.Event()
+    reruns = 0
+
+    def rerun() -> None:
+        nonlocal reruns
+        app = AppTest.from_file(str(Path(kernelviz.ui.__file__).parent / "main.py"), default_timeout=60)
+        while not done.is_set():
+            app.run()
+            reruns += 1
+            done.wait(0.5)
+
+    def times() -> dict[str, float]:
+        run_id = bench.run(plan, Method())
+        for _ in bench.follow(run_id):
+            pass
+        run = bench.load(run_id)
+        return {r.problem.key: r.timing.device_cold_s.estimate for r in run.results}
+
+    times()
+    quiet, busy = [], []
+    for _ in range(6):
+        quiet.append(times())
+        done.clear()
+        page = threading.Thread(target=rerun)
+        page.start()
+        busy.append(times())
+        done.set()
+        page.join()
+    shifts = {
+        key: statistics.median(t[key] for t in busy) / statistics.median(t[key] for t in quiet) - 1 for key in quiet[0]
+    }
+    record("page_at_2_hz", {"shifts": shifts, "reruns": reruns})
+    assert reruns >= 6
+    assert all(abs(s) < 0.005 for s in shifts.values()), shifts
+
+
+def test_a_run_has_its_cold_times_first_and_the_other_figures_after(bench) -> None:
+    plan = bench.plan("add", sizes={"n": "2^12..2^16"}, variants=("torch_eager", "triton_block"), device="cuda:0")
+    run_id = bench.run(plan)
+    first: dict[str, list[bool]] = {}
+    for _, event in bench.follow(run_id):
+        if isinstance(event, CaseDone):
+            key = Case(problem=event.result.problem, variant=event.result.variant).key
+            first.setdefault(key, []).append(event.result.outcome.device_warm_s is not None)
+    run = bench.load(run_id)
+    assert all(r.timing.device_cold_s and r.timing.device_warm_s and r.timing.loop_s for r in run.results)
+    assert all(not known[0] and known[-1] for known in first.values())
