@@ -211,11 +211,10 @@ def _method(bench: Bench, form: Form) -> None:
             help="burst: short bursts at the clock that the device begins with. sustained: calls back to back behind a second of "
             "the same load, as in a long job. Two questions; their times are never compared.",
         )  # fmt: skip
-        st.toggle(
-            "Energy of a call",
-            key="energy",
-            help="By the board's counter, over calls for two seconds: three seconds a case.",
-        )
+        if bench.device(form.device).kind == "cuda":
+            st.toggle(
+                "Energy of a call", key="energy", help="By the board's counter over two seconds: three seconds a case."
+            )
         if form.variants:
             st.selectbox(
                 "Baseline",

@@ -82,6 +82,8 @@ def test_a_link_reopens_the_same_plan_in_a_fresh_browser_with_defaults(
         "dtype": catalogue()["add"].dtypes[0],
         "n": "2^20",
         "budget": "1",
+        "clock": "burst",
+        "energy": "no",
         "data": "normal",
         "baseline": "torch_eager",
         "device": "cuda:0",

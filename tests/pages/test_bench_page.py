@@ -85,6 +85,8 @@ def test_a_link_reopens_its_plan_and_the_address_holds_every_field(page: Open) -
         "dtype": "bf16",
         "n": "2^20,2^21",
         "budget": "0.5",
+        "clock": "burst",
+        "energy": "no",
         "data": "normal",
         "baseline": "torch_eager",
         "device": "cuda:0",

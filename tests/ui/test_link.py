@@ -68,6 +68,8 @@ WRONG = [
     ({"op": "add", "n": "__import__('os')"}, "n", "2^12..2^28"),
     ({"budget": "much"}, "budget", "1 s"),
     ({"budget": "nan"}, "budget", "1 s"),
+    ({"clock": "sustain"}, "clock", "sustained"),
+    ({"energy": "maybe"}, "energy", "no"),
     ({"budget": "9999"}, "budget", "60 s"),
     ({"device": "cuda:7"}, "device", "cuda:0"),
     ({"data": "zeroes"}, "data", "zeros"),
