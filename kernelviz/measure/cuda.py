@@ -6,6 +6,7 @@ and end stamps do not. The reasons and the figures: docs/measuring.md.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import time
 from collections import deque
@@ -21,6 +22,7 @@ from kernelviz.core.errors import one_line
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.calls import Calls
 from kernelviz.measure.faults import sticky
+from kernelviz.measure.gaps import slopes
 from kernelviz.measure.instruments import Instruments, persisting_bytes
 from kernelviz.measure.stamps import Stamps
 from kernelviz.measure.tensors import as_tuple
@@ -196,7 +198,14 @@ class CudaTimer:
         if len({i.names for i in final}) > 1:
             timed.notes = (*timed.notes, "its calls did not all launch the same kernels")
         timed.kernels = _kernels(final) if self.tracer is not None else ()
+        if timed.launch_mode == "graph" and len(timed.kernels) > 1:
+            timed.correction_s = self.gap_widening_s * (len(timed.kernels) - 1)
         return timed
+
+    @functools.cached_property
+    def gap_widening_s(self) -> float:
+        """By how much tracing widens each gap between two kernels of a graph, seconds; 0 without a tracer."""
+        return 0.0 if self.tracer is None else slopes(self.instruments, self.tracer).widening_s
 
     def _eagerly(self, timed: CudaTimed) -> Sequence[Iteration]:
         def work() -> None:
@@ -263,7 +272,13 @@ class CudaTimer:
         where = "in graphs" if timed.launch_mode == "graph" else "launched into the stream"
         places = f" at {len(timed.places)} places in memory" if len(timed.places) > 1 else ""
         before = "behind an untimed call of the same place" if timed.warm else "L2 flushed by reading"
-        return f"{self.stamps.words}, {before} before each of {timed.samples} calls{places} {where}"
+        gaps = len(timed.kernels) - 1
+        less = (
+            f", less {timed.correction_s * 1e6:.2f} us by which tracing widens {gaps} gaps"
+            if timed.correction_s
+            else ""
+        )
+        return f"{self.stamps.words}, {before} before each of {timed.samples} calls{places} {where}{less}"
 
     @property
     def worn(self) -> str | None:
