@@ -25,8 +25,10 @@ from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.core.selftest import Selftest
 from kernelviz.formats import document
+from kernelviz.metrics.figures import host_bound, times_s
 from kernelviz.metrics.statistics import Verdict
 from kernelviz.metrics.summary import Row, rows, summary
+from kernelviz.metrics.trust import trust_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -268,5 +270,9 @@ def _record(run: Run, row: Row) -> dict[str, object]:
         "sm_clock_hz": seen.sm_clock_hz if seen else None,
         "power_w": seen.power_w if seen else None,
         "temperature_c": seen.temperature_c if seen else None,
+        **{name: time_s for name, time_s in times_s(result).items() if name != "cold_s"},  # that is time_s
+        "host_bound": host_bound(result.timing),
+        "energy_joules": result.timing.energy.joules if result.timing and result.timing.energy else None,
+        "trust": trust_words(result, "cold", run.method.clock),
         "source_digest": result.source_digest,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -13,6 +14,7 @@ from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import roofline
+from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import (
     STAGE_WORDS,
@@ -25,13 +27,22 @@ from kernelviz.metrics.summary import (
     verdict_words,
 )
 from kernelviz.metrics.sweep import varying_axes
+from kernelviz.metrics.trust import trust
 
 
-def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold") -> RenderableType:
-    """The whole answer: what was measured, a row a case, the reasons of failures, and the winner."""
+def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verbose: bool = False) -> RenderableType:
+    """The whole answer: what was measured, a row a case, the reasons of failures and doubts, and the winner.
+
+    `verbose`: also every figure of every case, and the whole trust line of each.
+    """
     found = rows(run, roofs, headline)
-    parts: list[RenderableType] = [Text(heading(run, headline)), results(found, run)]
+    parts: list[RenderableType] = [Text(heading(run, headline)), results(found, run, headline)]
     parts += [Text(line) for line in failures(found)]
+    if verbose:
+        parts += [Text(""), figures(found, run), *(Text(f"{f.name}: {f.question}", style="dim") for f in FIGURES)]
+        parts += [Text(""), *(Text(line) for line in trust_lines(found, run, headline)), Text("")]
+    else:
+        parts += [Text(line) for line in doubts(found, run, headline)]
     parts.append(Text(conclusion(summary(found), run, roofs)))
     parts.append(Text(f"run {run.id}", style="dim"))
     return Group(*parts)
@@ -46,27 +57,78 @@ def heading(run: Run, headline: Headline = "cold") -> str:
     return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}, {headline} L2"
 
 
-def results(found: Sequence[Row], run: Run) -> Table:
+def results(found: Sequence[Row], run: Run, headline: Headline = "cold") -> Table:
     """One row a case, in the order of the plan."""
-    varying = varying_axes(run.plan.problems)
+    table = _table(run, ("time", "rate", "of roof"))
+    for title in (f"against {run.plan.baseline}", "correct", "trust"):
+        table.add_column(title)
+    trusted = [trust(row.result, headline, run.method.clock) for row in found]
+    _fill(table, found, run, [(*cells(row), t.badge if t else "") for row, t in zip(found, trusted, strict=True)])
+    return table
+
+
+def figures(found: Sequence[Row], run: Run) -> Table:
+    """Every figure of every case, each with its own unit; a loop that waits for Python says so."""
+    table = _table(run, tuple(TIMES.values()))
+    table.add_column("")
+    _fill(
+        table,
+        found,
+        run,
+        [
+            (
+                *("–" if time_s is None else units.seconds(time_s) for time_s in times_s(row.result).values()),
+                host_bound_words(row.result.timing),
+            )
+            for row in found
+        ],
+    )
+    return table
+
+
+def _table(run: Run, numbers: Sequence[str]) -> Table:
+    """Columns for the sizes, the variant, and numbers."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for axis in varying:
+    for axis in varying_axes(run.plan.problems):
         table.add_column(axis, justify="right")
     table.add_column("variant", overflow="fold")
-    for title in ("time", "rate", "of roof"):
+    for title in numbers:
         table.add_column(title, justify="right")
-    table.add_column(f"against {run.plan.baseline}")
-    table.add_column("correct")
+    return table
+
+
+def _fill(table: Table, found: Sequence[Row], run: Run, lines: Sequence[Sequence[str]]) -> None:
+    varying = varying_axes(run.plan.problems)
     before: Problem | None = None
-    for row in found:
+    for row, line in zip(found, lines, strict=True):
         problem = row.result.problem
         # A size is written once, above its variants; a piped table keeps it in the same column.
         sizes = [typed_size(problem.sizes[a]) if a in problem.sizes else "" for a in varying]
         if before is not None and before.key != problem.key and varying:
             table.add_section()
         before = problem
-        table.add_row(*sizes, row.result.variant, *cells(row), style="" if row.failure is None else "red")
-    return table
+        table.add_row(*sizes, row.result.variant, *line, style="" if row.failure is None else "red")
+
+
+def trust_lines(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:
+    """The whole trust line of each time, behind its sizes and variant."""
+    varying = varying_axes(run.plan.problems)
+    return [
+        " ".join((*(f"{a}={typed_size(row.result.problem.sizes[a])}" for a in varying), row.result.variant, t.line))
+        for row in found
+        if (t := trust(row.result, headline, run.method.clock)) is not None
+    ]
+
+
+def doubts(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:
+    """Each set of reasons why a time is not sound once, with how many cases it is true of. Wrong ones are told as failures."""
+    counts: Counter[str] = Counter()
+    timed = [row for row in found if row.failure is None]
+    for row in timed:
+        t = trust(row.result, headline, run.method.clock)
+        if t is not None and t.level != "sound":
+            counts[f"{t.badge}: {', '.join(t.reasons)}"] += 1
+    return [f"{words} ({count} of {len(timed)} cases)" for words, count in counts.items()]
 
 
 def cells(row: Row) -> tuple[str, str, str, str, str]:

@@ -6,19 +6,36 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator
+from typing import get_args
 
 import msgspec
 
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.finite import finite_result
+from kernelviz.core.problem import Clock
+from kernelviz.core.result import Result
 from kernelviz.core.run import SCHEMA, Run
 from kernelviz.formats.check import check
 from kernelviz.formats.export import Export
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.trust import trust
 
 MAX_BYTES = 20 * 2**20
 """Larger documents are not read. A run of 1,000 cases with 200 samples each has about 5 MB."""
 
 _FAMILY, _VERSION = SCHEMA.split("/")
+
+
+class _TrustedResult(Result, frozen=True, kw_only=True):
+    """A result as it is written: with the trust line of both device times, derived anew and ignored by every reader."""
+
+    trust: dict[str, str]
+
+
+class _TrustedRun(Run, frozen=True, kw_only=True):
+    """A run as it is written."""
+
+    results: tuple[_TrustedResult, ...]
 
 
 class _Head(msgspec.Struct):
@@ -30,8 +47,7 @@ def encode(run: Run) -> bytes:
 
     Errors: DocumentError with the field for a number that must be finite and is not (a method's budget, say).
     """
-    clean = _finite_run(run)
-    return msgspec.json.encode(clean)
+    return msgspec.json.encode(_with_trust(_finite_run(run)))
 
 
 def decode(data: bytes | str) -> Run:
@@ -94,6 +110,18 @@ def _finite_run(run: Run) -> Run:
         if not math.isfinite(number):
             raise DocumentError(f"{number} cannot be written; it must be a finite number", path=path)
     return msgspec.structs.replace(run, results=tuple(finite_result(r) for r in run.results))
+
+
+def _with_trust(run: Run) -> _TrustedRun:
+    """The run with a trust line for each time. A derived field is told, never stored: `decode` and `digest` do not know it."""
+    fields = {name: getattr(run, name) for name in Run.__struct_fields__}
+    return _TrustedRun(**fields | {"results": tuple(_trusted(r, run.method.clock) for r in run.results)})
+
+
+def _trusted(result: Result, clock: Clock) -> _TrustedResult:
+    found = {headline: trust(result, headline, clock) for headline in get_args(Headline)}
+    fields = {name: getattr(result, name) for name in Result.__struct_fields__}
+    return _TrustedResult(**fields, trust={name: t.line for name, t in found.items() if t is not None})
 
 
 def _required(run: Run) -> Iterator[tuple[str, float]]:

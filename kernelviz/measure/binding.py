@@ -167,6 +167,8 @@ class BoundProblem:
         preparation = Preparation(
             bind_s=preparation.bind_s, first_call_s=preparation.first_call_s, check_s=time.perf_counter() - begun
         )
+        if accuracy.passed:
+            timer.refine(timed)
         bound = BoundVariant(variant, timed, preparation, accuracy)
         self.variants[variant.name] = bound
         return bound

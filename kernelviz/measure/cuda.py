@@ -17,17 +17,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelviz.core.cheats import PERSISTING_L2, refusal
+from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM, PERSISTING_L2, refusal
 from kernelviz.core.errors import one_line
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.calls import Calls
 from kernelviz.measure.faults import sticky
-from kernelviz.measure.gaps import slopes
 from kernelviz.measure.instruments import Instruments, persisting_bytes
 from kernelviz.measure.stamps import Stamps
 from kernelviz.measure.tensors import as_tuple
 from kernelviz.measure.timer import Place, Taken, Timed
-from kernelviz.measure.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer
+from kernelviz.measure.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer, WrongWork
+from kernelviz.measure.tracing_cost import TracingCost
 
 BLOCK_S = 0.3e-3
 """Aim of one block: ten of seven series are then 21 ms of load, and two such problems fit into what a burst allows."""
@@ -198,14 +198,19 @@ class CudaTimer:
         if len({i.names for i in final}) > 1:
             timed.notes = (*timed.notes, "its calls did not all launch the same kernels")
         timed.kernels = _kernels(final) if self.tracer is not None else ()
-        if timed.launch_mode == "graph" and len(timed.kernels) > 1:
-            timed.correction_s = self.gap_widening_s * (len(timed.kernels) - 1)
         return timed
 
+    def refine(self, timed: Timed) -> None:
+        assert isinstance(timed, CudaTimed)
+        place = timed.places[0]
+        # A call that changes its inputs would run on what it left; one outside a graph cannot be asked in this way.
+        if self._cost is not None and timed.launch_mode == "graph" and place.restore is None:
+            cold_iteration_s = timed.iteration_s / 2 + self._flush_s if timed.warm else timed.iteration_s
+            timed.correction_s = self._cost.adds_s(place, cold_iteration_s)
+
     @functools.cached_property
-    def gap_widening_s(self) -> float:
-        """By how much tracing widens each gap between two kernels of a graph, seconds; 0 without a tracer."""
-        return 0.0 if self.tracer is None else slopes(self.instruments, self.tracer).widening_s
+    def _cost(self) -> TracingCost | None:
+        return None if self.tracer is None else TracingCost(self.instruments, self.tracer, self.rest)
 
     def _eagerly(self, timed: CudaTimed) -> Sequence[Iteration]:
         def work() -> None:
@@ -236,7 +241,12 @@ class CudaTimer:
                 raise
             torch.cuda.synchronize()
             return (), f"not capturable as a graph ({one_line(error, 200)}): launched into the stream"
-        replayed = self._once(timed)
+        try:
+            replayed = self._once(timed)
+        except WrongWork as error:
+            if str(error).startswith(CACHED_OUTPUT):  # its eager calls did launch something
+                raise WrongWork(refusal(OTHER_STREAM, "what it launches is not captured with it")) from error
+            raise
         if replayed[-1].names != names:
             return (), "a graph would run other kernels than an eager call does: launched into the stream"
         return replayed, None
@@ -272,12 +282,7 @@ class CudaTimer:
         where = "in graphs" if timed.launch_mode == "graph" else "launched into the stream"
         places = f" at {len(timed.places)} places in memory" if len(timed.places) > 1 else ""
         before = "behind an untimed call of the same place" if timed.warm else "L2 flushed by reading"
-        gaps = len(timed.kernels) - 1
-        less = (
-            f", less {timed.correction_s * 1e6:.2f} us by which tracing widens {gaps} gaps"
-            if timed.correction_s
-            else ""
-        )
+        less = f", less {timed.correction_s * 1e6:.2f} us that tracing adds" if timed.correction_s else ""
         return f"{self.stamps.words}, {before} before each of {timed.samples} calls{places} {where}{less}"
 
     @property

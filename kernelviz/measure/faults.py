@@ -7,6 +7,7 @@ import os
 
 import torch
 
+from kernelviz.core.cheats import RECOMPILED
 from kernelviz.core.errors import DeviceError, DoesNotFit, UsageError, one_line
 from kernelviz.core.result import Failure
 from kernelviz.hardware import folders
@@ -77,6 +78,9 @@ def failure(error: Exception, *, calling: bool) -> Failure:
     refused = _refused(error)
     if refused is not None:
         return Failure(stage="compile", message=f"{refused} ({one_line(error, 300)})")
+    recompiled = next((e for e in _chain(error) if str(e).startswith(RECOMPILED)), None)
+    if recompiled is not None:
+        return Failure(stage="wrong", message=str(recompiled))
     if out_of_memory(error):
         return Failure(stage="out_of_memory", message=one_line(error))
     if isinstance(error, WrongOutput):
@@ -100,5 +104,5 @@ def _chain(error: BaseException) -> list[BaseException]:
     current: BaseException | None = error
     while current is not None and current not in found:
         found.append(current)
-        current = current.__cause__ or current.__context__
+        current = getattr(current, "inner_exception", None) or current.__cause__ or current.__context__
     return found

@@ -59,6 +59,10 @@ class DeviceTimer(Protocol):
         """
         ...
 
+    def refine(self, timed: Timed) -> None:
+        """Find out what the instrument itself adds to each sample, to be taken off from now on (`correction_s`)."""
+        ...
+
     def block_s(self, timed: Timed) -> float:
         """About how long one block takes, seconds."""
         ...

@@ -240,38 +240,6 @@ def time_words(figure: Figure | None) -> str:
     return units.seconds(figure.estimate) + ("" if width is None else f" ± {units.width(width)}")
 
 
-def trust_words(result: Result, figure: Figure | None) -> str:
-    """What stands behind a time: samples, blocks, clock, timer and launch mode, and whatever was noticed beside it.
-
-    >>> one = Problem(op="add", sizes={"n": 1}, dtype="fp32")
-    >>> trust_words(Result(problem=one, variant="v", outcome=Timing()), None)
-    'not timed'
-    """
-    if figure is None:
-        return "not timed"
-    said: list[str] = []
-    if figure.samples is None:
-        said.append("samples unknown")
-    else:
-        said.append(f"{len(figure.samples):,} samples")
-        if figure.blocks:
-            said.append(f"{len(figure.blocks)} blocks")
-    clocks = [b.clock_hz for b in figure.blocks or () if b.clock_hz is not None]
-    seen = result.conditions
-    if clocks:
-        said.append(units.clock(sum(clocks) / len(clocks)))
-    elif seen is not None and seen.sm_clock_hz is not None:
-        said.append(units.clock(seen.sm_clock_hz))
-    said.append(f"{figure.timer or 'timer unknown'}, {figure.launch or 'launch unknown'}")
-    if figure.low is None:
-        said.append("too few blocks for an interval")
-    if seen is not None:
-        if seen.retried_blocks:
-            said.append(f"{seen.retried_blocks} blocks repeated")
-        said += [*seen.event_reasons, *seen.notes]
-    return " · ".join(said)
-
-
 STAGE_WORDS: dict[str, str] = {
     "unavailable": "not available here",
     "compile": "does not compile",

@@ -10,11 +10,13 @@ from kernelviz.plots.bars import time_by_variant
 from kernelviz.plots.by_size import bandwidth_by_size, latency_by_size, rate_by_size
 from kernelviz.plots.roofline import rate_by_intensity
 from kernelviz.plots.styles import Style, style_of, variant_words
+from kernelviz.plots.timeline import marks_by_time
 
 __all__ = [
     "Style",
     "bandwidth_by_size",
     "latency_by_size",
+    "marks_by_time",
     "rate_by_intensity",
     "rate_by_size",
     "style_of",

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics.roofline import SpeedOfLight, speed_of_light
+from kernelviz.metrics.roofline import Headline, SpeedOfLight, speed_of_light
 from kernelviz.metrics.summary import STAGE_WORDS, Row
 from kernelviz.plots.frame import (
     Runs,
@@ -32,7 +32,13 @@ _WORDS_FROM = 0.62
 """Where the column of words begins, as a share of the plot: on a phone it still holds a time and a share."""
 
 
-def time_by_variant(runs: Runs, problem: Problem | None = None, *, roofs: Sequence[Roof] | None = None) -> go.Figure:
+def time_by_variant(
+    runs: Runs,
+    problem: Problem | None = None,
+    *,
+    roofs: Sequence[Roof] | None = None,
+    headline: Headline = "cold",
+) -> go.Figure:
     """A bar a variant at `problem` (None: the last one with results); dashed: the speed of light.
 
     Right of each bar stand its time and its share of the measured roof. A wrong result's bar is hatched and says so; a
@@ -41,16 +47,16 @@ def time_by_variant(runs: Runs, problem: Problem | None = None, *, roofs: Sequen
     shown = listed(runs)
     known = problems_of(shown)
     chosen = problem or (known[-1] if known else None)
-    at_size = [(run, r) for run in shown for r in table_of(run, roofs) if r.result.problem == chosen]
+    at_size = [(run, r) for run in shown for r in table_of(run, roofs, headline) if r.result.problem == chosen]
     if chosen is None or not at_size:
         return nothing("No result at this size yet.", height=_FRAME_PX + 2 * _ROW_PX)
     times = [_time_s(row) for _, row in at_size]
-    light = _speed_of_light(at_size, roofs)
+    light = _speed_of_light(at_size, roofs, headline)
     scale, unit = _unit(max(times))
     figure = go.Figure()
     for run, row in at_size:
-        figure.add_trace(_bar(run, row, shown, scale))
-        _add_words(figure, run, row, shown)
+        figure.add_trace(_bar(run, row, shown, scale, headline))
+        _add_words(figure, run, row, shown, headline)
     if light is not None:
         _mark(figure, light, max(times), scale, unit)
     framed(figure, height=_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
@@ -70,7 +76,7 @@ def _unit(largest_s: float) -> tuple[float, str]:
     return next(((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if largest_s >= s), (1e-9, "ns"))
 
 
-def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float) -> go.Bar:
+def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float, headline: Headline) -> go.Bar:
     style = style_of(row.result.problem.op, row.result.variant)
     figure = row.figure or row.wrong_figure
     low, high = (figure.low, figure.high) if figure else (None, None)
@@ -96,12 +102,12 @@ def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float) -> go.Bar:
             "color": NEUTRAL,
         },
         customdata=[row.result.problem.key],
-        hovertext=[hover(run, row)],
+        hovertext=[hover(run, row, headline)],
         hoverinfo="text",
     )
 
 
-def _add_words(figure: go.Figure, run: Run, row: Row, shown: Sequence[Run]) -> None:
+def _add_words(figure: go.Figure, run: Run, row: Row, shown: Sequence[Run], headline: Headline) -> None:
     """The time and the share of the roof in a column of their own, where no bar or interval runs through them."""
     figure.add_annotation(
         x=_WORDS_FROM,
@@ -109,25 +115,27 @@ def _add_words(figure: go.Figure, run: Run, row: Row, shown: Sequence[Run]) -> N
         xanchor="left",
         y=trace_name(run, row.result.variant, shown),
         yref="y",
-        text=_words(row),
+        text=_words(row, headline),
         showarrow=False,
         font={"size": 12},
     )
 
 
-def _words(row: Row) -> str:
+def _words(row: Row, headline: Headline) -> str:
     if row.figure is not None:
         share = "" if row.efficiency is None else f" · {units.percent(row.efficiency, 0)}"
         return f"{units.seconds(row.figure.estimate)}{share}"
-    stage = STAGE_WORDS[row.failure.stage] if row.failure else "no cold time"
+    stage = STAGE_WORDS[row.failure.stage] if row.failure else f"no {headline} time"
     time = f" · {units.seconds(row.wrong_figure.estimate)}" if row.wrong_figure else ""
     return escape(f"✕ {stage}{time}")
 
 
-def _speed_of_light(at_size: Sequence[tuple[Run, Row]], roofs: Sequence[Roof] | None) -> SpeedOfLight | None:
+def _speed_of_light(
+    at_size: Sequence[tuple[Run, Row]], roofs: Sequence[Roof] | None, headline: Headline
+) -> SpeedOfLight | None:
     run, row = at_size[0]
     cost = next((r.result.cost for _, r in at_size if r.result.cost), None)
-    return speed_of_light(row.result.problem, cost, roofs_of(run, roofs)) if cost else None
+    return speed_of_light(row.result.problem, cost, roofs_of(run, roofs), headline) if cost else None
 
 
 def _mark(figure: go.Figure, light: SpeedOfLight, longest_s: float, scale: float, unit: str) -> None:

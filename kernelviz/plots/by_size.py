@@ -13,7 +13,7 @@ from kernelviz.core import units
 from kernelviz.core.problem import Cost
 from kernelviz.core.result import Figure
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics.roofline import bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
+from kernelviz.metrics.roofline import Headline, bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import Point, cache_boundary, others, size_words, swept_axis, tied_axes
@@ -73,19 +73,25 @@ RATE = Quantity(
 )
 
 
-def latency_by_size(runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None) -> go.Figure:
+def latency_by_size(
+    runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
+) -> go.Figure:
     """Time by size, both logarithmic; dashed: the speed of light, the least time that the measured roofs allow."""
-    return _by_size(runs, TIME, roofs, axis)
+    return _by_size(runs, TIME, roofs, axis, headline)
 
 
-def bandwidth_by_size(runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None) -> go.Figure:
+def bandwidth_by_size(
+    runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
+) -> go.Figure:
     """Minimal bytes over time by size; dashed: what the measured roofs allow."""
-    return _by_size(runs, BANDWIDTH, roofs, axis)
+    return _by_size(runs, BANDWIDTH, roofs, axis, headline)
 
 
-def rate_by_size(runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None) -> go.Figure:
+def rate_by_size(
+    runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
+) -> go.Figure:
     """Flop over time by size; dashed: what the measured roofs allow."""
-    return _by_size(runs, RATE, roofs, axis)
+    return _by_size(runs, RATE, roofs, axis, headline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +115,21 @@ class _Chart:
     axis: str
     scale: float
     unit: str
+    headline: Headline
 
 
-def _by_size(runs: Runs, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str | None) -> go.Figure:
+def _by_size(
+    runs: Runs, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str | None, headline: Headline
+) -> go.Figure:
     shown = listed(runs)
     problems = problems_of(shown)
     chosen = axis or swept_axis(problems)
     if chosen is None:
         return nothing(quantity.empty, height=HEIGHT)
-    placed = [_placed(run, quantity, roofs, chosen) for run in shown]
+    placed = [_placed(run, quantity, roofs, chosen, headline) for run in shown]
     everything = [d for group in placed for d in group]
     scale, unit = _unit(quantity, max((d.y for d in everything if d.y is not None), default=None))
-    chart = _Chart(shown, quantity, chosen, scale, unit)
+    chart = _Chart(shown, quantity, chosen, scale, unit, headline)
     figure = go.Figure()
     for number, (run, group) in enumerate(zip(shown, placed, strict=True)):
         _add_variants(figure, chart, run, group, DASHES[number % len(DASHES)])
@@ -135,15 +144,15 @@ def _unit(quantity: Quantity, largest: float | None) -> tuple[float, str]:
     return next((p for p in quantity.prefixes if largest is not None and largest >= p[0]), quantity.prefixes[-1])
 
 
-def _placed(run: Run, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str) -> list[_Drawn]:
+def _placed(run: Run, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str, headline: Headline) -> list[_Drawn]:
     found: list[_Drawn] = []
-    for row in table_of(run, roofs):
+    for row in table_of(run, roofs, headline):
         size = row.result.problem.sizes.get(axis)
         if size is None:
             continue
         figure = row.figure or row.wrong_figure
         y, low, high = _interval(quantity, row.result.cost, figure)
-        found.append(_Drawn(row, size, y, low, high, hover(run, row)))
+        found.append(_Drawn(row, size, y, low, high, hover(run, row, headline)))
     return found
 
 
@@ -220,7 +229,7 @@ def _add_roof(figure: go.Figure, chart: _Chart, run: Run, roofs: Sequence[Roof])
     best: dict[int, float] = {}
     by: dict[int, str] = {}
     for result in run.results:
-        light = speed_of_light(result.problem, result.cost, roofs) if result.cost else None
+        light = speed_of_light(result.problem, result.cost, roofs, chart.headline) if result.cost else None
         value = chart.quantity.of(result.cost, light.time_s) if light else None
         if light and value is not None and chart.axis in result.problem.sizes:
             size = result.problem.sizes[chart.axis]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Sequence
 from html import escape
 
@@ -11,8 +12,10 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics.summary import STAGE_WORDS, Row, rows, time_words, trust_words, verdict_words
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.summary import STAGE_WORDS, Row, rows, time_words, verdict_words
 from kernelviz.metrics.sweep import size_text, size_words
+from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.styles import NEUTRAL, variant_words
 
 GRID = "rgba(124,135,132,0.22)"
@@ -30,8 +33,8 @@ def roofs_of(run: Run, roofs: Sequence[Roof] | None) -> tuple[Roof, ...]:
     return tuple(run.environment.roofs if roofs is None else roofs)
 
 
-def table_of(run: Run, roofs: Sequence[Roof] | None) -> tuple[Row, ...]:
-    return rows(run, roofs_of(run, roofs))
+def table_of(run: Run, roofs: Sequence[Roof] | None, headline: Headline = "cold") -> tuple[Row, ...]:
+    return rows(run, roofs_of(run, roofs), headline)
 
 
 def framed(figure: go.Figure, *, height: int, x_title: str = "", y_title: str = "") -> go.Figure:
@@ -77,7 +80,7 @@ def size_ticks(sizes: Sequence[int]) -> tuple[list[int], list[str]]:
     return kept, [size_text(s) for s in kept]
 
 
-def hover(run: Run, row: Row) -> str:
+def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     """The words over a point: what it is, its time, what that means, and why to trust it. Names are escaped."""
     result = row.result
     lines = [
@@ -96,8 +99,13 @@ def hover(run: Run, row: Row) -> str:
     if row.verdict is not None:
         lines.append(f"{escape(verdict_words(row.verdict))}")
     if figure is not None:
-        lines.append(escape(trust_words(result, figure)))
+        lines.append(_folded(trust_words(result, headline, run.method.clock)))
     return "<br>".join(lines)
+
+
+def _folded(line: str, width: int = 78) -> str:
+    """A line of words joined by " · " on several, escaped: a hover wider than a phone would be cut."""
+    return "<br>".join(escape(part) for part in textwrap.wrap(line, width, break_long_words=False))
 
 
 def failure_words(row: Row, length: int = 90) -> str:

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics.roofline import arithmetic_intensity, compute_roof, memory_roof
+from kernelviz.metrics.roofline import Headline, arithmetic_intensity, compute_roof, level_of, memory_roof
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import Row
 from kernelviz.plots.frame import (
@@ -57,7 +57,13 @@ class _Spot:
     chosen: bool
 
 
-def rate_by_intensity(runs: Runs, problem: Problem | None = None, *, roofs: Sequence[Roof] | None = None) -> go.Figure:
+def rate_by_intensity(
+    runs: Runs,
+    problem: Problem | None = None,
+    *,
+    roofs: Sequence[Roof] | None = None,
+    headline: Headline = "cold",
+) -> go.Figure:
     """Arithmetic rate by arithmetic intensity under the measured roofs, both logarithmic.
 
     `problem` (None: the last with results) is drawn in full and labelled with its share of the roof; other sizes are
@@ -66,18 +72,19 @@ def rate_by_intensity(runs: Runs, problem: Problem | None = None, *, roofs: Sequ
     shown = listed(runs)
     known = problems_of(shown)
     chosen = problem or (known[-1] if known else None)
-    spots = _spots(shown, chosen, roofs)
+    spots = _spots(shown, chosen, roofs, headline)
     if not spots:
-        done = any(row.figure for run in shown for row in table_of(run, roofs))
+        done = any(row.figure for run in shown for row in table_of(run, roofs, headline))
         words = "This op does no arithmetic: see its bandwidth." if done else "No correct result to place yet."
         return nothing(words, height=HEIGHT)
     near = [s for s in spots if s.chosen] or spots
     figure = go.Figure()
     for run in shown:
-        _add_roofs(figure, run, shown, near, roofs_of(run, roofs))
+        _add_roofs(figure, run, shown, near, roofs_of(run, roofs), headline)
     for run in shown:
         for variant in dict.fromkeys(s.row.result.variant for s in spots if s.run is run):
-            figure.add_trace(_trace(run, shown, [s for s in spots if s.run is run and s.row.result.variant == variant]))
+            mine = [s for s in spots if s.run is run and s.row.result.variant == variant]
+            figure.add_trace(_trace(run, shown, mine, headline))
     x_range, y_range = _zoom(near)
     places, y_range = _placed(near, y_range)
     scale, unit = next((p for p in _UNITS if 10 ** y_range[1] >= p[0]), _UNITS[-1])
@@ -102,10 +109,12 @@ def rate_by_intensity(runs: Runs, problem: Problem | None = None, *, roofs: Sequ
     return figure
 
 
-def _spots(shown: Sequence[Run], chosen: Problem | None, roofs: Sequence[Roof] | None) -> list[_Spot]:
+def _spots(
+    shown: Sequence[Run], chosen: Problem | None, roofs: Sequence[Roof] | None, headline: Headline
+) -> list[_Spot]:
     found: list[_Spot] = []
     for run in shown:
-        for row in table_of(run, roofs):
+        for row in table_of(run, roofs, headline):
             intensity = arithmetic_intensity(row.result.cost) if row.result.cost else None
             if intensity and row.rate_flop_per_s:
                 roof = row.rate_flop_per_s / row.efficiency if row.efficiency else None
@@ -115,7 +124,7 @@ def _spots(shown: Sequence[Run], chosen: Problem | None, roofs: Sequence[Roof] |
     return [s for s in found if s.chosen or not here or abs(s.intensity / here[0] - 1) > _ASIDE]
 
 
-def _trace(run: Run, shown: Sequence[Run], spots: Sequence[_Spot]) -> go.Scatter:
+def _trace(run: Run, shown: Sequence[Run], spots: Sequence[_Spot], headline: Headline) -> go.Scatter:
     style = style_of(spots[0].row.result.problem.op, spots[0].row.result.variant)
     return go.Scatter(
         x=[s.intensity for s in spots],
@@ -130,16 +139,23 @@ def _trace(run: Run, shown: Sequence[Run], spots: Sequence[_Spot]) -> go.Scatter
             "opacity": [1.0 if s.chosen else 0.3 for s in spots],
         },
         customdata=[s.row.result.problem.key for s in spots],
-        hovertext=[hover(s.run, s.row) for s in spots],
+        hovertext=[hover(s.run, s.row, headline) for s in spots],
         hoverinfo="text",
     )
 
 
-def _add_roofs(figure: go.Figure, run: Run, shown: Sequence[Run], near: Sequence[_Spot], roofs: Sequence[Roof]) -> None:
+def _add_roofs(
+    figure: go.Figure,
+    run: Run,
+    shown: Sequence[Run],
+    near: Sequence[_Spot],
+    roofs: Sequence[Roof],
+    headline: Headline,
+) -> None:
     """The memory slope up to the compute ceiling, as one line; its two names stand in the legend."""
     own = [s for s in near if s.run is run] or list(near)
     result = own[0].row.result
-    memory = memory_roof(result.cost, roofs) if result.cost else None
+    memory = memory_roof(result.cost, roofs, level_of(result.cost, roofs, headline)) if result.cost else None
     compute = compute_roof(result.problem, roofs, result.cost)
     if memory is None or not memory.bandwidth_bytes_per_s:
         return

@@ -11,13 +11,21 @@ from kernelviz import plots
 from kernelviz.bench import Bench, Progress
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import LIVING, Roof, Run
-from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows, summary, time_words
+from kernelviz.metrics.figures import FIGURES, host_bound_words
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, figure_of, rows, summary, time_words
 from kernelviz.metrics.sweep import others, size_words, swept_axis, telling_axes, tied_axes, varying_axes
+from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui import intro, live, session, share, table, tiles, view
 from kernelviz.ui.text import plain, when
 
 _SHOW = {"bandwidth": plots.bandwidth_by_size, "rate": plots.rate_by_size, "time": plots.latency_by_size}
+_L2: dict[Headline, str] = {"cold": "cold L2", "warm": "warm L2"}
+_OF: dict[Headline, str] = {
+    "cold": "Times with the caches flushed before each call.",
+    "warm": "Times with the data left where the call itself leaves them: in the L2 if they fit.",
+}
 _CHART = {"displayModeBar": False, "scrollZoom": False}
 
 
@@ -26,14 +34,15 @@ def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof
     _heading(bench, run, progress)
     if progress is not None and progress.status in LIVING:
         _going(bench, run, progress)
-    found = rows(run, roofs)
+    headline = _headline(run)
+    found = rows(run, roofs, headline)
     tiles.show(summary(found), run.plan)
     if not found:
         st.caption("Figures appear here as soon as the first case is done; compiled variants arrive later.")
         return
-    problem, against = _charts(run, found, roofs)
-    _at_one_size(run, found, problem, roofs)
-    _tables(bench, run, found, against)
+    problem = _charts(run, found, roofs, headline)
+    _at_one_size(run, found, problem, roofs, headline)
+    _tables(bench, run, found, headline)
 
 
 def _heading(bench: Bench, run: Run, progress: Progress | None) -> None:
@@ -70,7 +79,39 @@ def _going(bench: Bench, run: Run, progress: Progress) -> None:
             bench.cancel(run.id)
 
 
-def _charts(run: Run, found: Sequence[Row], roofs: Sequence[Roof]) -> tuple[Problem, str | None]:
+def _headline(run: Run) -> Headline:
+    """Which device time the tiles, charts and the table show: with flushed caches, or with the data left in them."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="l2_row"):
+        view.seed("l2", list(_L2), "cold")
+        options = list(_L2)
+        chosen: Headline = (
+            st.segmented_control(
+                "L2", options, key="l2", required=True, format_func=_L2.__getitem__, label_visibility="collapsed"
+            )
+            or "cold"
+        )
+        view.keep("l2", chosen, "cold")
+        st.caption(_headline_words(run, chosen), width="stretch")
+    return chosen
+
+
+def _headline_words(run: Run, headline: Headline) -> str:
+    """What the chosen time is of, or that it is not there yet."""
+    timed = [r.timing for r in run.results if r.timing is not None]
+    lacking = sum(figure_of(t, headline) is None for t in timed)
+    if headline == "cold" or not timed or not lacking:
+        return _OF[headline]
+    if lacking < len(timed):
+        return f"{_OF[headline]} {lacking} of {len(timed)} cases have no warm time yet."
+    if run.status in LIVING:
+        return "No case has a warm time yet: they follow when the cold ones stand."
+    asked = "warm" in run.method.figures
+    return "No case has a warm time: " + (
+        "none was reached." if asked else "this run did not ask for it. Run it again."
+    )
+
+
+def _charts(run: Run, found: Sequence[Row], roofs: Sequence[Roof], headline: Headline) -> Problem:
     problems = list({r.result.problem.key: r.result.problem for r in found}.values())
     axis = swept_axis(problems)
     left, right = st.columns([1.15, 1], gap="medium")
@@ -81,7 +122,7 @@ def _charts(run: Run, found: Sequence[Row], roofs: Sequence[Roof]) -> tuple[Prob
             chosen = st.segmented_control("Draw", list(_SHOW), key="show", required=True, label_visibility="collapsed")
             view.keep("show", chosen, usual)
             axis = _against(problems, axis)
-        figure = _SHOW[chosen or "time"](run, roofs=roofs, axis=axis)
+        figure = _SHOW[chosen or "time"](run, roofs=roofs, axis=axis, headline=headline)
         event = st.plotly_chart(
             figure, key="by_size", on_select="rerun", selection_mode="points", config=_CHART,
             alt=f"{chosen} of each variant by size, with 95 % intervals; the same figures are in the table below",
@@ -89,10 +130,10 @@ def _charts(run: Run, found: Sequence[Row], roofs: Sequence[Roof]) -> tuple[Prob
     with right:
         problem = _size_choice(problems, axis, event)
         st.plotly_chart(
-            plots.rate_by_intensity(run, problem, roofs=roofs), key="roofline", config=_CHART,
+            plots.rate_by_intensity(run, problem, roofs=roofs, headline=headline), key="roofline", config=_CHART,
             alt=f"Roofline at {size_words(problem)}: each variant's share of the measured roof",
         )  # fmt: skip
-    return problem, axis
+    return problem
 
 
 def _against(problems: Sequence[Problem], axis: str | None) -> str | None:
@@ -135,34 +176,41 @@ def _size_name(problem: Problem) -> str:
     return "x".join(str(s) for s in problem.sizes.values())
 
 
-def _at_one_size(run: Run, found: Sequence[Row], problem: Problem, roofs: Sequence[Roof]) -> None:
+def _at_one_size(run: Run, found: Sequence[Row], problem: Problem, roofs: Sequence[Roof], headline: Headline) -> None:
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
         st.markdown(f"**Time and share of the roof at {plain(size_words(problem))}**")
         st.plotly_chart(
-            plots.time_by_variant(run, problem, roofs=roofs), key="bars", config=_CHART,
+            plots.time_by_variant(run, problem, roofs=roofs, headline=headline), key="bars", config=_CHART,
             alt=f"Time of each variant at {size_words(problem)}, with 95 % intervals and the speed of light",
         )  # fmt: skip
     with right:
         st.markdown(f"**Against {plain(variant_words(run.plan.baseline))} at this size**")
-        lines = [_in_words(row) for row in found if row.result.problem == problem]
+        lines = [_in_words(row, run, headline) for row in found if row.result.problem == problem]
         st.markdown("\n".join(f"- {line}" for line in lines))
 
 
-def _in_words(row: Row) -> str:
+def _in_words(row: Row, run: Run, headline: Headline) -> str:
     name = f"**{plain(variant_words(row.result.variant))}**"
     if row.failure is not None:
         return f"{name} :red[✕] {plain(table.outcome_words(row))[1:].strip()}"
-    return f"{name} {plain(time_words(row.figure))} · {plain(table.against_words(row))}"
+    if row.figure is None:
+        return f"{name} no {headline} time"
+    trusted = trust_words(row.result, headline, run.method.clock)
+    bound = host_bound_words(row.result.timing)
+    said = f"{name} {plain(time_words(row.figure))} · {plain(table.against_words(row))}"
+    return f"{said}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(trusted)}]]"
 
 
-def _tables(bench: Bench, run: Run, found: Sequence[Row], axis: str | None) -> None:
+def _tables(bench: Bench, run: Run, found: Sequence[Row], headline: Headline) -> None:
     failed = table.failures(found)
     kernels = table.kernels_frame(found)
-    names = ["Table", f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures", "Kernels"]
-    first, second, third, fourth = st.tabs([*names, "Variants"], key="tables")
+    failures = f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures"
+    first, figures, second, third, fourth = st.tabs(["Table", "Figures", failures, "Kernels", "Variants"], key="tables")
+    with figures:
+        _figures(found)
     with first:
-        frame, columns = table.frame(found, run.plan.baseline)
+        frame, columns = table.frame(found, run.plan.baseline, headline, run.method.clock)
         st.dataframe(
             frame, column_config=columns, hide_index=True, placeholder="–", key="table", alt="Every case of the run"
         )
@@ -186,3 +234,11 @@ def _tables(bench: Bench, run: Run, found: Sequence[Row], axis: str | None) -> N
             )
     with fourth:
         intro.ladder(bench.ops().get(run.plan.op), run.plan.variants)
+
+
+def _figures(found: Sequence[Row]) -> None:
+    st.markdown("\n".join(f"- **{plain(f.name)}** {plain(f.question)}" for f in FIGURES))
+    frame, columns = table.figures_frame(found)
+    st.dataframe(
+        frame, column_config=columns, hide_index=True, placeholder="–", key="figures", alt="Every figure of every case"
+    )

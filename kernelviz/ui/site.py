@@ -17,6 +17,7 @@ _PACKAGE = Path(kernelviz.__file__).parent
 _PAGES = {
     "bench": ("Bench", ":material/speed:"),
     "history": ("History", ":material/history:"),
+    "method": ("Method", ":material/straighten:"),
 }
 """By file name: title and icon, in the order of the navigation."""
 

@@ -9,18 +9,19 @@ import pandas as pd
 import streamlit as st
 
 from kernelviz.core import units
+from kernelviz.core.problem import Clock
 from kernelviz.core.result import Preparation
-from kernelviz.metrics.summary import (
-    STAGE_WORDS,
-    Row,
-    by_rate,
-    correctness_words,
-    trust_words,
-    verdict_words,
-)
+from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, correctness_words, verdict_words
 from kernelviz.metrics.sweep import varying_axes
+from kernelviz.metrics.trust import method_words, notes_on_figures, trust_words
 from kernelviz.plots.styles import variant_words
 
+_HEADLINES: dict[Headline, str] = {
+    "cold": "caches flushed before each call",
+    "warm": "data left where the call itself leaves them",
+}
 _TIME_UNITS = ((1e-3, "ms"), (1e-6, "µs"))
 
 
@@ -34,13 +35,15 @@ def time_unit(times_s: Sequence[float]) -> tuple[float, str]:
     return next((u for u in _TIME_UNITS if smallest >= u[0]), _TIME_UNITS[-1])
 
 
-def frame(table: Sequence[Row], baseline: str) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """The table and how its columns are shown. Unknown numbers are empty, never zero."""
+def frame(
+    table: Sequence[Row], baseline: str, headline: Headline = "cold", clock: Clock | None = None
+) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table and how its columns are shown. Unknown numbers are empty, never zero. `clock`: that of the run's method."""
     scale, unit = time_unit([r.figure.estimate for r in table if r.figure])
     axes = varying_axes([r.result.problem for r in table]) or tuple(table[0].result.problem.sizes)
     computes = by_rate(table)
     against = f"against {variant_words(baseline)}"
-    time, width, rate = f"cold time, {unit}", "±, %", "TFLOP/s" if computes else "GB/s"
+    time, width, rate = f"{headline} time, {unit}", "±, %", "TFLOP/s" if computes else "GB/s"
     lines = [
         {
             "variant": variant_words(row.result.variant),
@@ -52,7 +55,7 @@ def frame(table: Sequence[Row], baseline: str) -> tuple[pd.DataFrame, dict[str, 
             against: against_words(row),
             "result": outcome_words(row),
             "first call, s": first_call_s(row.result.preparation),
-            "trust": trust_words(row.result, row.figure),
+            "trust": trust_words(row.result, headline, clock),
         }
         for row in table
     ]
@@ -60,7 +63,7 @@ def frame(table: Sequence[Row], baseline: str) -> tuple[pd.DataFrame, dict[str, 
     shown: dict[str, Any] = {
         "variant": st.column_config.TextColumn(pinned=True),
         **{axis: number(format="localized", help="Size of this axis.") for axis in axes},
-        time: number(format="%.2f", help="Median of trimmed block means, caches flushed before each call."),
+        time: number(format="%.2f", help=f"Median of trimmed block means, {_HEADLINES[headline]}."),
         width: number(format="%.2f", help="Half the 95 % interval, bootstrapped over blocks."),
         rate: number(format="%.4g" if computes else "%.1f", help="Of the minimal bytes or flop of the problem."),
         "of roof, %": st.column_config.ProgressColumn(
@@ -71,7 +74,9 @@ def frame(table: Sequence[Row], baseline: str) -> tuple[pd.DataFrame, dict[str, 
         "first call, s": number(
             format="%.3f", help="Binding (allocation, compiling) and the first call; in no sample."
         ),
-        "trust": st.column_config.TextColumn(help="Samples, blocks, measured clock, timer and launch.", width="large"),
+        "trust": st.column_config.TextColumn(
+            help="What stands behind the time, part by part: see the page Method.", width="large"
+        ),
     }
     return pd.DataFrame(lines), shown
 
@@ -109,15 +114,65 @@ def first_call_s(preparation: Preparation | None) -> float | None:
     return sum(known) if known else None
 
 
+def figures_frame(table: Sequence[Row]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """Every figure of every case, all in one unit so that columns can be compared; unknown ones are empty."""
+    found = [times_s(row.result) for row in table]
+    scale, unit = time_unit([t for times in found for t in times.values() if t is not None])
+    axes = varying_axes([r.result.problem for r in table]) or tuple(table[0].result.problem.sizes)
+    names = {key: f"{name}, {unit}" for key, name in TIMES.items()}
+    lines = [
+        {
+            "variant": variant_words(row.result.variant),
+            **{axis: row.result.problem.sizes[axis] for axis in axes},
+            **{names[key]: None if time_s is None else time_s / scale for key, time_s in times.items()},
+            "against the host": host_bound_words(row.result.timing),
+            "energy, mJ a call": _energy_mj(row),
+            "how": method_words(row.result),
+            "noticed": notes_on_figures(row.result),
+        }
+        for row, times in zip(table, found, strict=True)
+    ]
+    made = pd.DataFrame(lines)
+    if made["energy, mJ a call"].isna().all():
+        made = made.drop(columns="energy, mJ a call")
+    number = st.column_config.NumberColumn
+    questions = {f.name: f.question for f in FIGURES}
+    shown: dict[str, Any] = {
+        "variant": st.column_config.TextColumn(pinned=True),
+        **{axis: number(format="localized", help="Size of this axis.") for axis in axes},
+        **{names[k]: number(format="%.2f", help=questions.get(name, _QUANTILES)) for k, name in TIMES.items()},
+        "against the host": st.column_config.TextColumn(help=_HOST_BOUND, width="medium"),
+        "energy, mJ a call": number(format="%.3g", help="By the driver's counter, over calls back to back."),
+        "how": st.column_config.TextColumn(
+            help="Of the device times: where the stamps come from, how the call was launched, what was taken off."
+        ),
+        "noticed": st.column_config.TextColumn(help="What was noticed about a figure beside the cold time."),
+    }
+    return made, shown
+
+
+_QUANTILES = (
+    "One Python call from idle to done, by the host clock: half, 90 % and 99 % of the calls take at most so long."
+)
+_HOST_BOUND = "Host-bound: calls back to back take over 1.1 times the device's warm time, so they wait for Python."
+
+
+def _energy_mj(row: Row) -> float | None:
+    energy = row.result.timing.energy if row.result.timing else None
+    return None if energy is None else energy.joules * 1e3
+
+
 def kernels_frame(table: Sequence[Row]) -> pd.DataFrame:
-    """A line for each kernel that a call of each case launches."""
+    """A line for each kernel that a call of each case launches, with the span of the call and how much of it was busy."""
     return pd.DataFrame(
         [
             {
                 "variant": variant_words(row.result.variant),
                 "sizes": " ".join(f"{a}={s}" for a, s in row.result.problem.sizes.items()),
+                "span of the call, µs": _microseconds(times_s(row.result)["cold_s"]),
+                "busy, µs": _microseconds(times_s(row.result)["busy_s"]),
                 "kernel": kernel.name,
-                "duration, µs": None if kernel.duration_s is None else kernel.duration_s * 1e6,
+                "duration, µs": _microseconds(kernel.duration_s),
                 "grid": _dimensions(kernel.grid),
                 "block": _dimensions(kernel.block),
                 "registers a thread": kernel.registers_per_thread,
@@ -127,6 +182,10 @@ def kernels_frame(table: Sequence[Row]) -> pd.DataFrame:
             for kernel in row.result.kernels
         ]
     )
+
+
+def _microseconds(time_s: float | None) -> float | None:
+    return None if time_s is None else time_s * 1e6
 
 
 def _dimensions(of: tuple[int, int, int] | None) -> str:

@@ -50,8 +50,8 @@ def _cases() -> list[Case]:
 
 
 def test_calls_of_one_kernel_agree_with_ncu() -> None:
-    """|CUPTI - ncu| within 1.3 us + 1 %, for every variant whose call is one kernel. ncu empties the caches before each
-    kernel, so a call of several would read longer there."""
+    """|CUPTI - ncu| within 1.3 us + 1 %, for every variant whose call is one kernel; ncu adds its microsecond to each kernel
+    of a call."""
     from kernelviz.core.events import CaseDone, Event
     from kernelviz.core.problem import Method
     from kernelviz.measure.selftest import ncu

@@ -55,6 +55,8 @@ class QuickTimer:
         self.prepared: list[Quick] = []
         self.taken = 0
 
+    def refine(self, timed: Timed) -> None: ...
+
     def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> Timed:
         self.prepared.append(Quick(first, warm))
         return self.prepared[-1]

@@ -67,7 +67,7 @@ def test_calls_are_cut_apart_by_their_markers(fake_ncu: Any, tmp_path: Path) -> 
     asked = (tmp_path / "asked").read_text()
     for words in (
         "--clock-control none",
-        "--cache-control all",
+        "--cache-control none",
         "--profile-from-start off",
         "kernelviz.measure.selftest.ncu_probe",
     ):

@@ -72,10 +72,14 @@ class Contest:
         if len(series) > self.effort.finalists and not self._take([s for _, s in series], self.effort.choosing):
             return None
         ordered = self._ordered(series) if len(series) > self.effort.finalists else series
-        finalists = ordered[: self.effort.finalists]
+        finalists: list[tuple[Candidate, Series]] = []
+        for candidate, first in ordered[: self.effort.finalists]:
+            self.timer.refine(first.timed)
+            finalists.append((candidate, Series(first.name, first.timed)))
         if not finalists or not self._take([s for _, s in finalists], self.effort.deciding):
             return None
-        self.tried = [self._roof(candidate, s) for candidate, s in ordered]
+        others = ordered[self.effort.finalists :]
+        self.tried = [self._roof(candidate, s) for candidate, s in (*finalists, *others) if s.blocks]
         return self._roof(*self._ordered(finalists)[0])
 
     def _take(self, series: Sequence[Series], method: Method) -> bool:

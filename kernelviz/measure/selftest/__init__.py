@@ -17,7 +17,17 @@ from kernelviz.core.events import CheckDone, TimelineTaken
 from kernelviz.core.selftest import Check
 from kernelviz.measure import faults
 from kernelviz.measure.contract import Emit, Stop
-from kernelviz.measure.selftest import agreement, caches, hosted, instrument, picture, processor, refusals, verdicts
+from kernelviz.measure.selftest import (
+    agreement,
+    caches,
+    hosted,
+    instrument,
+    picture,
+    processor,
+    refusals,
+    tracing,
+    verdicts,
+)
 from kernelviz.measure.selftest.instrument import gap_widening_s
 from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench
 from kernelviz.measure.session import DeviceSession
@@ -28,6 +38,7 @@ CUDA: tuple[Probe, ...] = (
     instrument.empty_kernel,
     instrument.known_traffic_copy,
     instrument.gap_widening,
+    tracing.traced_calls,
     verdicts.a_a,
     verdicts.planted_1_percent_of_200_us,
     verdicts.planted_1_percent_of_1_ms,

@@ -57,7 +57,7 @@ def known_traffic_copy(at: Workbench) -> Found:
     for _ in range(COPY_TRIES):
         at.go_on()
         timer.rest(2 * COPY_CALLS * cold.estimate)
-        by_events.append(_by_events(graph.replay) / COPY_CALLS)
+        by_events.append(between_events_s(graph.replay) / COPY_CALLS)
         records = tracer.trace(graph.replay)
         by_stamps.append(sum(r.end_ns - r.start_ns for r in records) / 1e9 / COPY_CALLS)
         spans.append(_span_s(records) / COPY_CALLS)
@@ -107,7 +107,7 @@ def _slopes(session: DeviceSession) -> tuple[float, float]:
         for index, graph in enumerate((short, long)):
             timer.rest(1e-3)
             _cover(timer)
-            untraced[index].append(_by_events(graph.replay))
+            untraced[index].append(between_events_s(graph.replay))
             records = tracer.trace(_covered(timer, graph))
             traced[index].append(_span_s([r for r in records if r.name.startswith(kernels.EMPTY)]))
     by_stamps, by_events = ([median(one) for one in kind] for kind in (traced, untraced))
@@ -142,7 +142,7 @@ def _span_s(records: Sequence[Record]) -> float:
     return (max(r.end_ns for r in records) - min(r.start_ns for r in records)) / 1e9
 
 
-def _by_events(work: Callable[[], None]) -> float:
+def between_events_s(work: Callable[[], None]) -> float:
     """Seconds between two events round some work."""
     first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
     first.record()

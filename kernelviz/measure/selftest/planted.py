@@ -39,13 +39,15 @@ def other_stream(x_N: Tensor, y_N: Tensor) -> Launch:
 
 @variant(op="add", backend="torch")
 def other_thread(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Has another thread add, on that thread's stream, and returns at once."""
+    """Has another thread add, on that thread's stream, and returns when it is launched there."""
     out_N, side = torch.empty_like(x_N), _stream()
     asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+    launched: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def added() -> None:
         with torch.cuda.stream(side):
             torch.add(x_N, y_N, out=out_N)
+        launched.put(None)
 
     def serve() -> None:
         while True:
@@ -55,6 +57,7 @@ def other_thread(x_N: Tensor, y_N: Tensor) -> Launch:
 
     def launch() -> Tensor:
         asked.put(added)
+        launched.get(timeout=1.0)
         return out_N
 
     return launch

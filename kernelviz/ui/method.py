@@ -1,0 +1,136 @@
+"""The sections of the page Method: how a number is made, in the order in which one doubts it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from kernelviz import plots
+from kernelviz.bench import Bench
+from kernelviz.core.cheats import CHEATS
+from kernelviz.core.result import Result
+from kernelviz.core.run import Device, Roof
+from kernelviz.core.selftest import Selftest, Timeline
+from kernelviz.formats import shipped
+from kernelviz.metrics.figures import FIGURES, HOST_BOUND
+from kernelviz.metrics.trust import LEVELS, trust
+from kernelviz.plots.timeline import counted_words
+from kernelviz.ui import method_words as words
+from kernelviz.ui import strip, view
+from kernelviz.ui.text import plain, when
+
+_CHART = {"displayModeBar": False, "scrollZoom": False}
+_SECTIONS = (
+    "Device cold", "Selftest", "Five figures", "Verdicts", "Trust line", "Roofs", "What is refused",
+)  # fmt: skip
+
+
+def heading() -> None:
+    """Title, and links to the sections."""
+    st.markdown("#### Method: how a number is made")
+    st.markdown(" · ".join(f"[{name}](#{_anchor(name)})" for name in _SECTIONS))
+
+
+def _anchor(name: str) -> str:
+    return name.lower().replace(" ", "-")
+
+
+def _section(name: str) -> None:
+    st.subheader(name, anchor=_anchor(name))
+
+
+def device_choice(bench: Bench) -> Device:
+    """The device that the page speaks of; a choice where there are several."""
+    ids = [d.id for d in bench.devices()]
+    default = bench.default_device()
+    if len(ids) == 1:
+        return bench.device(default)
+    view.seed("on", ids, default)
+    chosen = st.segmented_control(
+        "Device", ids, key="on", required=True, format_func=lambda i: f"{bench.device(i).name} ({i})"
+    )
+    view.keep("on", chosen, default)
+    return bench.device(chosen or default)
+
+
+def device_cold(device: Device, last: Selftest | None) -> None:
+    """What the headline is, with the picture of a real measurement."""
+    _section("Device cold")
+    st.markdown(words.COLD[device.kind])
+    found = pictured(last)
+    if found is None:
+        if device.kind == "cuda":
+            st.info(
+                "No measurement was pictured on this GPU yet: the selftest below takes one.", icon=":material/timeline:"
+            )
+        return
+    made, timeline = found
+    where = "" if last is not None and made.id == last.id else ", which came with kernelviz"
+    st.plotly_chart(plots.marks_by_time(timeline), key="timeline", config=_CHART, alt=counted_words(timeline))
+    of = f"{timeline.case}, {made.environment.device.name}, {when(made.created_at)}{where}"
+    st.caption(plain(f"Iterations of a real measurement: {of}. Shaded: what became a sample."))
+
+
+def pictured(last: Selftest | None) -> tuple[Selftest, Timeline] | None:
+    """The newest picture of a measurement on this device, else one that came with the package."""
+    for made in (*((last,) if last is not None else ()), *shipped.selftests()):
+        if made.timeline is not None:
+            return made, made.timeline
+    return None
+
+
+def figures() -> None:
+    """The figures of a case and their questions."""
+    _section("Five figures")
+    st.markdown("Every case has them, because people ask several questions. Enqueue and busy are parts of one.")
+    st.markdown("\n".join(f"- **{f.name}** {plain(f.question)}" for f in FIGURES))
+    st.markdown(
+        "Calls are timed by the host clock with no tracer attached, 1,000 of them, as p50, p90 and p99. "
+        f"**Host-bound**: the loop takes over {HOST_BOUND:g} × device warm, so the device waits for Python."
+    )
+
+
+def verdicts() -> None:
+    """How two variants are compared."""
+    _section("Verdicts")
+    st.markdown(words.VERDICT)
+
+
+def example(bench: Bench) -> Result | None:
+    """A timed result to show a trust line of: of the newest run here, else of one that came with the package."""
+    for run in (*bench.runs(3), *bench.history.shipped()[:1]):
+        found = next((r for r in bench.load(run.id).results if r.timing is not None), None)
+        if found is not None:
+            return found
+    return None
+
+
+def trust_line(example: Result | None) -> None:
+    """The line that stands with each result, part by part, with a real one."""
+    _section("Trust line")
+    st.markdown("It stands with each result, on every page, in the terminal and in every file, always in this order.")
+    found = trust(example) if example is not None else None
+    said = {p.name: p.words for p in found.parts} if found is not None else {}
+    lines = [f"| {'part | example' if said else 'part'} | what it says |", f"|---|---|{'---|' if said else ''}"]
+    for name, means in words.PARTS.items():
+        shown = f" {plain(said.get(name, '–'))} |" if said else ""
+        lines.append(f"| **{name}** |{shown} {plain(means)} |")
+    st.markdown("\n".join(lines))
+    st.markdown(
+        "Before it stands the level of its worst part:\n\n" + "\n".join(f"- {words.level_words(n)}" for n in LEVELS)
+    )
+
+
+def roofs(found: Sequence[Roof]) -> None:
+    """What a share of the roof is of."""
+    _section("Roofs")
+    st.markdown(f"This device: {strip.roof_words(found)}." if found else "This device is **not calibrated** yet.")
+    st.markdown(words.ROOFS)
+
+
+def refused() -> None:
+    """The cheats, by name."""
+    _section("What is refused")
+    st.markdown(words.REFUSED)
+    st.markdown("\n".join(f"- **{plain(name)}**: {plain(reason)}" for name, reason in CHEATS.items()))

@@ -1,0 +1,139 @@
+"""The instrument's own test on the page Method: start it, follow it, read what it found."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from kernelviz.bench import Bench, Progress
+from kernelviz.core.errors import KernelvizError
+from kernelviz.core.run import LIVING, Device
+from kernelviz.core.selftest import Check, CheckUnit, Selftest
+from kernelviz.metrics.checks import amount, limit_words
+from kernelviz.ui import live, session
+from kernelviz.ui.text import plain, when
+
+_PARAM = "selftest"
+_OUTCOMES = {True: ("✓ passed", "green"), False: ("✕ failed", "red"), None: ("– not possible here", "gray")}
+_UNITS: dict[str, CheckUnit] = {"_s": "s", "_fraction": "fraction", "_bytes_per_s": "bytes_per_s", "_hz": "hz"}
+
+
+def section(bench: Bench, device: Device, last: Selftest | None) -> None:
+    """The whole section: a button, the one that goes on, and the last one."""
+    asked = st.query_params.get(_PARAM)
+    progress = live.state(bench, asked) if asked else None
+    going = progress is not None and progress.status in LIVING
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="selftest_head"):
+        st.subheader("Selftest", anchor="selftest", width="content")
+        if st.button(
+            "Run the selftest", key="run_selftest", icon=":material/fact_check:", disabled=going or not device.usable,
+            help="Known work, planted slow-downs, planted cheats, other timers. Also: kernelviz selftest",
+        ):  # fmt: skip
+            st.query_params[_PARAM] = bench.selftest(device.id, owner=session.owner())
+            st.rerun()
+    st.markdown("What this page claims, put to the test on this machine.")
+    if not device.usable:
+        st.caption(plain(f"{device.name} cannot be used: {device.reason}"))
+    if asked and progress is not None:
+        _asked(bench, asked, progress, device)
+    made = bench.selftest_made(asked) if asked and going else None
+    if made is not None and made.checks:
+        st.markdown("**So far**")
+        results(made)
+    elif last is not None:
+        results(last)
+    elif not going:
+        st.info(
+            f"The instrument was not tested on {plain(device.name)} yet. **Run the selftest** takes some minutes, and nothing "
+            "else is measured meanwhile.",
+            icon=":material/fact_check:",
+        )
+
+
+def _asked(bench: Bench, name: str, progress: Progress, device: Device) -> None:
+    """The selftest that was started from this address: where it stands, or how it ended when it did not come to its end."""
+    if progress.status in LIVING:
+        with st.container(border=True, key="selftest_going"):
+            st.caption(plain(f"Testing the instrument on {device.name}: {progress.done} checks done."))
+            live.following(name, progress, key="live_selftest")
+            if st.button("Cancel", key="cancel_selftest", icon=":material/stop_circle:"):
+                try:
+                    bench.cancel(name)
+                except KernelvizError as error:
+                    st.warning(plain(error))
+    elif progress.status == "cancelled":
+        st.warning("The selftest was cancelled; it is not kept.", icon=":material/pause_circle:")
+    elif progress.status == "interrupted":
+        st.error(f"The selftest broke off: {plain(progress.message)}", icon=":material/error:")
+
+
+def results(made: Selftest) -> None:
+    """Its verdict in one line, a line a check, and all figures behind them."""
+    st.markdown(f"{summary_words(made)}  \n:small[:gray[{plain(_where(made))}]]")
+    lines = ["| | check | question | found | allowed |", "|---|---|---|---|---|"]
+    lines += [_line(check) for check in sorted(made.checks, key=_failed_first)]
+    with st.container(key="checks"):
+        st.markdown("\n".join(lines))
+    rows = [
+        {"check": _name(c), "figure": figure.replace("_", " "), "value": _figure(figure, value)}
+        for c in made.checks
+        for figure, value in c.figures.items()
+    ]
+    if rows:
+        with st.expander("All figures", key="selftest_figures", icon=":material/table_rows:"):
+            st.dataframe(pd.DataFrame(rows), hide_index=True, key="check_figures", alt="Every figure of every check")
+
+
+def summary_words(made: Selftest) -> str:
+    """How many checks passed, failed, could not be made.
+
+    >>> from kernelviz.core.run import Environment
+    >>> checks = tuple(Check(name=n, question="?", passed=p) for n, p in (("a", True), ("b", False), ("c", None)))
+    >>> device = Device(id="cpu", kind="cpu", name="x", uuid="x")
+    >>> where = Environment(device=device, host="h", platform="p", python="3", kernelviz="1")
+    >>> summary_words(Selftest(id="s", created_at="", environment=where, checks=checks))
+    '**:red[✕ 1 failed]**, 1 passed, 1 not possible here'
+    """
+    counts = {outcome: sum(c.passed is outcome for c in made.checks) for outcome in _OUTCOMES}
+    parts = [f"**:red[✕ {counts[False]} failed]**"] if counts[False] else []
+    parts.append(f"{counts[True]} passed" if counts[False] else f"**:green[✓ {counts[True]} passed]**")
+    if not counts[False]:
+        parts.append("none failed")
+    if counts[None]:
+        parts.append(f"{counts[None]} not possible here")
+    return ", ".join(parts)
+
+
+def _where(made: Selftest) -> str:
+    at = made.environment
+    software = [f"kernelviz {at.kernelviz}", f"Python {at.python}", *(f"{n} {v}" for n, v in at.versions.items())]
+    if at.device.driver:
+        software.insert(0, f"driver {at.device.driver}")
+    return f"{at.device.name} · {when(made.created_at)} · {' · '.join(software)}"
+
+
+def _failed_first(check: Check) -> int:
+    return [False, True, None].index(check.passed)
+
+
+def _line(check: Check) -> str:
+    word, colour = _OUTCOMES[check.passed]
+    said = f" **{plain(check.message)}**" if check.message and check.passed is False else ""
+    if check.message and check.passed is not False:
+        said = f" :gray[{plain(check.message)}]"
+    found = plain(amount(check.value, check.unit)) if check.value is not None else ""
+    return f"| :{colour}[{word}] | **{_name(check)}** | {plain(check.question)}{said} | {found} | {plain(limit_words(check))} |"
+
+
+def _name(check: Check) -> str:
+    return plain(check.name.replace("_", " "))
+
+
+def _figure(name: str, value: float) -> str:
+    """A figure for people, by the unit that its name ends with.
+
+    >>> _figure("cold_s", 2e-6), _figure("copies", 20.0)
+    ('2.000 µs', '20')
+    """
+    longest = sorted(_UNITS, key=len, reverse=True)
+    return amount(value, next((_UNITS[end] for end in longest if name.endswith(end)), None))

@@ -1,0 +1,76 @@
+"""What the page Method says, as Markdown: short sentences, one place for each."""
+
+from __future__ import annotations
+
+from kernelviz.core.run import DeviceKind
+from kernelviz.metrics.trust import LEVELS, TrustLevel
+
+COLD: dict[DeviceKind, str] = {
+    "cuda": """
+**Device cold** is the headline: from the first start to the last end of the call's own kernels, by the device's own stamps, with
+the L2 flushed before. Launching, compiling and tuning are in none of it.
+
+- One iteration: fill the outputs with 0xFF, restore what the call changes, **flush the L2 by reading** twice its size, **call**,
+  end marker. A flush by writing would leave dirty lines, and the call would pay for their eviction.
+- Up to 12 iterations (about 0.5 ms) are one CUDA graph, a **block**, replayed under the CUPTI tracer. The call's first kernel
+  counts from where the flush ends.
+- Short calls run at up to 60 places in memory in turn; at one place a 4 µs kernel may be 2 % off that figure.
+- The SM clock of each block is counted by the SMs themselves. A block over 1 % under the first one's clock is taken again.
+""",
+    "cpu": """
+**Device cold** is the headline: the host clock round one call, with the caches read out before it. Compiling and tuning are in
+none of it.
+
+- One iteration: fill the outputs with 0xFF, restore what the call changes, read eight times the last-level cache, **call**.
+- The time includes one Python call of the launch, 0.3–2 µs: below about 20 µs it is that call you see.
+- Threads are fixed and recorded.
+""",
+}
+VERDICT = """
+- All variants of a problem run in interleaved **rounds** in random order, the baseline twice. The baseline against itself is the
+  live **noise floor**.
+- A comparison is the ratio **inside each round**, bootstrapped over rounds: clock, temperature and neighbours cancel.
+- **▲ faster** or **▼ slower**: the whole 95 % interval lies beyond max(0.5 %, noise floor). **= same**: it lies inside.
+  **? unclear**: anything else, with the reason.
+- Measuring stops when every comparison is decided and every interval is narrow, or at the budget. No sample is dropped.
+- Right before fast: the *timed* call is made again over three fills and compared with a float64 reference, element by element.
+  A wrong variant keeps its time, marked wrong: never fastest, no speed-up.
+"""
+ROOFS = """
+- **Calibrate**, on the first page, measures them on this device by the same method: streams at five read:write mixes and several
+  sizes, from memory and from the L2; matrix products and plain multiply-adds in each precision; transfers; launches.
+- A case is held against the stream of its own read:write mix at its own bytes; a warm case that fits, against the L2's.
+- **Share of the roof** = speed of light / measured time; speed of light = max(bytes / bandwidth, flop / rate). Above 100 % is
+  shown as it is: the call beats the stream that set the roof, or the L2 still holds part of what it wrote.
+- Faster than the **data sheet** allows is refused as impossible. A device that is not in our table has no data-sheet roof.
+"""
+REFUSED = """
+A variant that does one of these is marked **wrong**, by this name. The selftest plants each and looks whether it is refused.
+"""
+
+PARTS: dict[str, str] = {
+    "samples": "Calls timed, in how many blocks (a block is one replay), at how many places in memory.",
+    "interval": "Half the 95 % interval of the time, bootstrapped over blocks. Below ten blocks none is given.",
+    "L2": "Data flushed from the L2 before the call (cold), or left where the call itself leaves them (warm).",
+    "clock": "The SM clock inside the blocks, from least to most where it moved by over 1 %. "
+    "Burst: short bursts of load. Sustained: after a second of the same load.",
+    "throttle": "Why the driver held the clock down meanwhile: none, power cap, thermal, …",
+    "repeated": "Blocks taken again because their clock fell.",
+    "correct": "The largest error against the float64 reference, as a share of what the op's bound allows; how many fills.",
+    "method": "Where the stamps come from and how the call was launched. In stream: it cannot be captured as a graph. "
+    "Events: no tracer here. Corrected: what tracing widens between its kernels was taken off.",
+    "others": "Other processes on the GPU meanwhile. Inside a container the driver often does not say.",
+    "notes": "Whatever else was noticed.",
+}
+"""The parts of a trust line in their order, and what each says."""
+LEVEL_RULES: dict[TrustLevel, str] = {
+    "sound": "Nothing speaks against the time.",
+    "noticed": "The time holds; know this about it. Blocks repeated, call in a stream, stamps not CUPTI's, span corrected, clock "
+    "set by somebody, power cap under sustained load, a note, or a part unknown (on a processor always).",
+    "doubtful": "Decide nothing by it. Throttled, slow clock kept, no interval, other processes on the GPU, not checked, wrong.",
+}
+
+
+def level_words(level: TrustLevel) -> str:
+    """The sign and word of a level with its rule."""
+    return f"**{LEVELS[level]} {level}** {LEVEL_RULES[level]}"
