@@ -85,6 +85,8 @@ class Method(Struct, frozen=True, kw_only=True):
 
     `budget_s`: the most device time a case may take. `half_width`: relative half-width of the 95 % interval at which
     measuring stops early; at 0.5 % five fresh processes differed by ±0.6 % on a 3.6 µs kernel (docs/measuring.md).
+    `ratio_half_width`: the same of a comparison that stays undecided. `decided_is_enough`: comparisons that are decided end the
+    measurement, however wide the single intervals are (an answer while somebody turns a knob).
     `seeds`: how many fills of the inputs the correctness gate checks. `figures`: what is measured; documents that do not say
     have device cold only.
     """
@@ -93,6 +95,7 @@ class Method(Struct, frozen=True, kw_only=True):
     budget_s: float = 1.0
     half_width: float = 0.0025
     ratio_half_width: float = 0.002
+    decided_is_enough: bool = False
     seeds: int = 3
     figures: tuple[FigureName, ...] = ("cold",)
 

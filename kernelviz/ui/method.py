@@ -9,12 +9,13 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.core.cheats import CHEATS
-from kernelviz.core.result import Result
 from kernelviz.core.run import Device, Roof
 from kernelviz.core.selftest import Selftest, Timeline
 from kernelviz.formats import shipped
 from kernelviz.metrics.figures import FIGURES, HOST_BOUND
-from kernelviz.metrics.trust import LEVELS, trust
+from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.trust import LEVELS, Trust, trust
+from kernelviz.plots.styles import variant_words
 from kernelviz.plots.timeline import counted_words
 from kernelviz.ui import method_words as words
 from kernelviz.ui import strip, view
@@ -33,11 +34,13 @@ def heading() -> None:
 
 
 def _anchor(name: str) -> str:
+    """As Streamlit makes it of a heading."""
     return name.lower().replace(" ", "-")
 
 
-def _section(name: str) -> None:
-    st.subheader(name, anchor=_anchor(name))
+def section(name: str) -> None:
+    """The heading of one of the sections."""
+    st.markdown(f"##### {name}")
 
 
 def device_choice(bench: Bench) -> Device:
@@ -56,20 +59,20 @@ def device_choice(bench: Bench) -> Device:
 
 def device_cold(device: Device, last: Selftest | None) -> None:
     """What the headline is, with the picture of a real measurement."""
-    _section("Device cold")
+    section("Device cold")
     st.markdown(words.COLD[device.kind])
     found = pictured(last)
     if found is None:
-        if device.kind == "cuda":
-            st.info(
-                "No measurement was pictured on this GPU yet: the selftest below takes one.", icon=":material/timeline:"
-            )
+        st.info(words.NOT_PICTURED[device.kind], icon=":material/timeline:")
         return
     made, timeline = found
-    where = "" if last is not None and made.id == last.id else ", which came with kernelviz"
+    own = last is not None and made.id == last.id
+    if not own and made.environment.device.kind != device.kind:
+        st.markdown("On a GPU the device itself tells when its kernels began and ended:")
     st.plotly_chart(plots.marks_by_time(timeline), key="timeline", config=_CHART, alt=counted_words(timeline))
-    of = f"{timeline.case}, {made.environment.device.name}, {when(made.created_at)}{where}"
-    st.caption(plain(f"Iterations of a real measurement: {of}. Shaded: what became a sample."))
+    of = f"{timeline.case}, {made.environment.device.name}, {when(made.created_at)}"
+    came = "" if own else " It came with kernelviz; this machine has none of its own."
+    st.caption(plain(f"A real measurement: {of}. Shaded: what became a sample; nothing else is in the time.{came}"))
 
 
 def pictured(last: Selftest | None) -> tuple[Selftest, Timeline] | None:
@@ -82,7 +85,7 @@ def pictured(last: Selftest | None) -> tuple[Selftest, Timeline] | None:
 
 def figures() -> None:
     """The figures of a case and their questions."""
-    _section("Five figures")
+    section("Five figures")
     st.markdown("Every case has them, because people ask several questions. Enqueue and busy are parts of one.")
     st.markdown("\n".join(f"- **{f.name}** {plain(f.question)}" for f in FIGURES))
     st.markdown(
@@ -93,44 +96,55 @@ def figures() -> None:
 
 def verdicts() -> None:
     """How two variants are compared."""
-    _section("Verdicts")
+    section("Verdicts")
     st.markdown(words.VERDICT)
 
 
-def example(bench: Bench) -> Result | None:
-    """A timed result to show a trust line of: of the newest run here, else of one that came with the package."""
-    for run in (*bench.runs(3), *bench.history.shipped()[:1]):
-        found = next((r for r in bench.load(run.id).results if r.timing is not None), None)
-        if found is not None:
-            return found
+def example(bench: Bench) -> tuple[str, Trust] | None:
+    """What a real result is of and what stands behind it: of the newest run here, else of one that came with the package."""
+    for listed in (*bench.runs(3), *bench.history.shipped()[:1]):
+        run = bench.load(listed.id)
+        for result in run.results:
+            found = trust(result, clock=run.method.clock) if result.timing is not None else None
+            if found is not None:
+                sizes = size_words(result.problem)
+                return f"{run.plan.op} {variant_words(result.variant)}, {sizes}, {run.environment.device.name}", found
     return None
 
 
-def trust_line(example: Result | None) -> None:
+def trust_line(shown: tuple[str, Trust] | None) -> None:
     """The line that stands with each result, part by part, with a real one."""
-    _section("Trust line")
-    st.markdown("It stands with each result, on every page, in the terminal and in every file, always in this order.")
-    found = trust(example) if example is not None else None
-    said = {p.name: p.words for p in found.parts} if found is not None else {}
-    lines = [f"| {'part | example' if said else 'part'} | what it says |", f"|---|---|{'---|' if said else ''}"]
-    for name, means in words.PARTS.items():
-        shown = f" {plain(said.get(name, '–'))} |" if said else ""
-        lines.append(f"| **{name}** |{shown} {plain(means)} |")
-    st.markdown("\n".join(lines))
+    section("Trust line")
     st.markdown(
-        "Before it stands the level of its worst part:\n\n" + "\n".join(f"- {words.level_words(n)}" for n in LEVELS)
+        "One line stands with each result: on every page, in the terminal, in every file. Always in this order."
     )
+    said: dict[str, str] = {}
+    if shown is not None:
+        of, found = shown
+        said = {p.name: p.words for p in found.parts}
+        st.markdown(f"> {plain(found.line)}  \n> :small[:gray[{plain(of)}]]")
+    st.markdown(
+        "It begins with the level of its worst part:\n\n" + "\n".join(f"- {words.level_words(n)}" for n in LEVELS)
+    )
+    lines = [
+        "| part | here | what it says |" if said else "| part | what it says |",
+        f"|---|---|{'---|' if said else ''}",
+    ]
+    for name, means in words.PARTS.items():
+        here = f" {plain(said.get(name, '–'))} |" if said else ""
+        lines.append(f"| **{name}** |{here} {plain(means)} |")
+    st.markdown("\n".join(lines))
 
 
 def roofs(found: Sequence[Roof]) -> None:
     """What a share of the roof is of."""
-    _section("Roofs")
+    section("Roofs")
     st.markdown(f"This device: {strip.roof_words(found)}." if found else "This device is **not calibrated** yet.")
     st.markdown(words.ROOFS)
 
 
 def refused() -> None:
     """The cheats, by name."""
-    _section("What is refused")
+    section("What is refused")
     st.markdown(words.REFUSED)
     st.markdown("\n".join(f"- **{plain(name)}**: {plain(reason)}" for name, reason in CHEATS.items()))

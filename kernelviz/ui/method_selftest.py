@@ -24,7 +24,7 @@ def section(bench: Bench, device: Device, last: Selftest | None) -> None:
     progress = live.state(bench, asked) if asked else None
     going = progress is not None and progress.status in LIVING
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="selftest_head"):
-        st.subheader("Selftest", anchor="selftest", width="content")
+        st.markdown("##### Selftest", width="content")
         if st.button(
             "Run the selftest", key="run_selftest", icon=":material/fact_check:", disabled=going or not device.usable,
             help="Known work, planted slow-downs, planted cheats, other timers. Also: kernelviz selftest",
@@ -70,7 +70,7 @@ def _asked(bench: Bench, name: str, progress: Progress, device: Device) -> None:
 def results(made: Selftest) -> None:
     """Its verdict in one line, a line a check, and all figures behind them."""
     st.markdown(f"{summary_words(made)}  \n:small[:gray[{plain(_where(made))}]]")
-    lines = ["| | check | question | found | allowed |", "|---|---|---|---|---|"]
+    lines = ["| result | check | found | allowed |", "|---|---|---|---|"]
     lines += [_line(check) for check in sorted(made.checks, key=_failed_first)]
     with st.container(key="checks"):
         st.markdown("\n".join(lines))
@@ -118,11 +118,20 @@ def _failed_first(check: Check) -> int:
 
 def _line(check: Check) -> str:
     word, colour = _OUTCOMES[check.passed]
-    said = f" **{plain(check.message)}**" if check.message and check.passed is False else ""
-    if check.message and check.passed is not False:
-        said = f" :gray[{plain(check.message)}]"
-    found = plain(amount(check.value, check.unit)) if check.value is not None else ""
-    return f"| :{colour}[{word}] | **{_name(check)}** | {plain(check.question)}{said} | {found} | {plain(limit_words(check))} |"
+    message = plain(check.message)
+    said = f" **{message}**" if check.passed is False else f" :gray[{message}]"
+    found = amount(check.value, check.unit) if check.value is not None else ""
+    cells = (
+        f":{colour}[{_unbroken(word)}]",
+        f"**{_name(check)}** · {plain(check.question)}{said if message else ''}",
+        _unbroken(plain(found)),
+        _unbroken(plain(limit_words(check))),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def _unbroken(text: str) -> str:
+    return text.replace(" ", "\u00a0")
 
 
 def _name(check: Check) -> str:

@@ -26,6 +26,10 @@ none of it.
 - Threads are fixed and recorded.
 """,
 }
+NOT_PICTURED: dict[DeviceKind, str] = {
+    "cuda": "No measurement was pictured on this GPU yet. The selftest below takes a picture of one.",
+    "cpu": "A timing diagram needs a GPU's own stamps; a processor has none, so nothing is pictured here.",
+}
 VERDICT = """
 - All variants of a problem run in interleaved **rounds** in random order, the baseline twice. The baseline against itself is the
   live **noise floor**.

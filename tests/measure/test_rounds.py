@@ -130,3 +130,14 @@ def test_figures_hold_every_sample_in_order() -> None:
     assert figure.low is not None
     assert figure.low <= figure.estimate <= (figure.high or 0)
     assert figure.estimate == pytest.approx(1e-5, rel=1e-3)
+
+
+def test_decided_comparisons_may_end_it_before_the_single_times_are_narrow() -> None:
+    times = {"base": 1e-5, "slow": 2e-5}
+    counts = {}
+    for enough in (False, True):
+        timer = KnownTimer(noise=0.05)
+        found = measured(timer, times, Method(budget_s=5.0, half_width=0.004, decided_is_enough=enough))
+        counts[enough] = len(found["base"].blocks)
+    assert counts[True] == 10
+    assert counts[False] > 20
