@@ -39,7 +39,7 @@ def marks_by_time(timeline: Timeline | None, iterations: int = SHOWN) -> go.Figu
     lanes = [kind for kind in LANES if any(m.kind == kind for m in marks)]
     figure = go.Figure([_lane(kind, [m for m in marks if m.kind == kind], end_s) for kind in lanes])
     for number, (begin_s, stop_s) in enumerate(counted):
-        _add_counted(figure, begin_s, stop_s, end_s, last=number == len(counted) - 1)
+        _add_counted(figure, begin_s, stop_s, end_s, first=number == 0)
     framed(figure, height=HEIGHT - (len(LANES) - len(lanes)) * 26, x_title="time, µs")
     figure.update_xaxes(range=[-0.01 * end_s * 1e6, end_s * 1e6 * 1.01])
     figure.update_yaxes(
@@ -77,22 +77,23 @@ def _words(mark: Mark) -> str:
     return f"<b>{LANES[mark.kind]}</b><br>{escape(mark.name[:80])}<br>{length}, from {begin} on"
 
 
-def _add_counted(figure: go.Figure, begin_s: float, stop_s: float, end_s: float, *, last: bool) -> None:
-    """A band over all lanes, a brace above it, and its length in words."""
+def _add_counted(figure: go.Figure, begin_s: float, stop_s: float, end_s: float, *, first: bool) -> None:
+    """A band over all lanes, a brace above it, and its length in words: the first says what it is, a phone has room for one."""
     begin, stop = begin_s * 1e6, stop_s * 1e6
     figure.add_vrect(x0=begin, x1=stop, fillcolor=_COUNTED, opacity=0.18, line_width=0, layer="below")
     brace = {"type": "line", "xref": "x", "yref": "paper", "line": {"color": _COUNTED, "width": 2}}
     figure.add_shape(**brace, x0=begin, x1=stop, y0=1.03, y1=1.03)
     for x in (begin, stop):
         figure.add_shape(**brace, x0=x, x1=x, y0=0.99, y1=1.03)
+    at_the_edge = stop_s > 0.8 * end_s
     figure.add_annotation(
-        x=stop if last and stop_s > 0.8 * end_s else (begin + stop) / 2,
+        x=stop if at_the_edge else (begin + stop) / 2,
         y=1.05,
         yref="paper",
         yanchor="bottom",
-        xanchor="right" if last and stop_s > 0.8 * end_s else "center",
+        xanchor="right" if at_the_edge else "center",
         showarrow=False,
-        text=f"counted: {units.seconds(stop_s - begin_s, 3)}",
+        text=f"{'counted: ' if first else ''}{units.seconds(stop_s - begin_s, 3)}",
         font={"size": 12},
     )
 

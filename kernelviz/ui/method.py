@@ -27,8 +27,22 @@ _SECTIONS = (
 )  # fmt: skip
 
 
+_CSS = """
+<style>
+/* On a phone a row of these tables is a card: four columns would stand one word wide. */
+@media (max-width: 640px) {
+  :is(.st-key-checks, .st-key-parts) thead { display: none; }
+  :is(.st-key-checks, .st-key-parts) tr { display: block; padding: 0.35rem 0; }
+  :is(.st-key-checks, .st-key-parts) td { display: block; border: none; padding: 0.05rem 0.6rem; }
+  :is(.st-key-checks, .st-key-parts) td:empty { display: none; }
+}
+</style>
+"""
+
+
 def heading() -> None:
     """Title, and links to the sections."""
+    st.html(_CSS)
     st.markdown("#### Method: how a number is made")
     st.markdown(" · ".join(f"[{name}](#{_anchor(name)})" for name in _SECTIONS))
 
@@ -133,7 +147,8 @@ def trust_line(shown: tuple[str, Trust] | None) -> None:
     for name, means in words.PARTS.items():
         here = f" {plain(said.get(name, '–'))} |" if said else ""
         lines.append(f"| **{name}** |{here} {plain(means)} |")
-    st.markdown("\n".join(lines))
+    with st.container(key="parts"):
+        st.markdown("\n".join(lines))
 
 
 def roofs(found: Sequence[Roof]) -> None:

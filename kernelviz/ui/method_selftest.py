@@ -14,7 +14,11 @@ from kernelviz.ui import live, session
 from kernelviz.ui.text import plain, when
 
 _PARAM = "selftest"
-_OUTCOMES = {True: ("✓ passed", "green"), False: ("✕ failed", "red"), None: ("– not possible here", "gray")}
+_OUTCOMES = {
+    True: ("✓\u00a0passed", "green"),
+    False: ("✕\u00a0failed", "red"),
+    None: ("–\u00a0not possible here", "gray"),
+}
 _UNITS: dict[str, CheckUnit] = {"_s": "s", "_fraction": "fraction", "_bytes_per_s": "bytes_per_s", "_hz": "hz"}
 
 
@@ -122,7 +126,7 @@ def _line(check: Check) -> str:
     said = f" **{message}**" if check.passed is False else f" :gray[{message}]"
     found = amount(check.value, check.unit) if check.value is not None else ""
     cells = (
-        f":{colour}[{_unbroken(word)}]",
+        f":{colour}[{word}]",
         f"**{_name(check)}** · {plain(check.question)}{said if message else ''}",
         _unbroken(plain(found)),
         _unbroken(plain(limit_words(check))),

@@ -17,7 +17,7 @@ from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, figure_of, rows
 from kernelviz.metrics.sweep import others, size_words, swept_axis, telling_axes, tied_axes, varying_axes
 from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import intro, live, session, share, table, tiles, view
+from kernelviz.ui import intro, live, session, share, site, table, tiles, view
 from kernelviz.ui.text import plain, when
 
 _SHOW = {"bandwidth": plots.bandwidth_by_size, "rate": plots.rate_by_size, "time": plots.latency_by_size}
@@ -214,6 +214,7 @@ def _tables(bench: Bench, run: Run, found: Sequence[Row], headline: Headline) ->
         st.dataframe(
             frame, column_config=columns, hide_index=True, placeholder="–", key="table", alt="Every case of the run"
         )
+        st.page_link(site.page("method"), label="How these numbers are made", icon=":material/straighten:")
     with second:
         if not failed:
             st.caption("No case failed.")

@@ -28,11 +28,10 @@ from kernelviz.measure.selftest import (
     tracing,
     verdicts,
 )
-from kernelviz.measure.selftest.instrument import gap_widening_s
 from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench
 from kernelviz.measure.session import DeviceSession
 
-__all__ = ["CPU", "CUDA", "TIMELINE", "gap_widening_s", "selftest"]
+__all__ = ["CPU", "CUDA", "TIMELINE", "selftest"]
 
 CUDA: tuple[Probe, ...] = (
     instrument.empty_kernel,

@@ -89,12 +89,6 @@ def gap_widening(at: Workbench) -> Found:
     return Found(traced_s - untraced_s, figures)
 
 
-def gap_widening_s(session: DeviceSession) -> float:
-    """Seconds by which tracing widens the gap between two kernels of a graph; below 0 it narrows it."""
-    traced_s, untraced_s = _slopes(session)
-    return traced_s - untraced_s
-
-
 def _slopes(session: DeviceSession) -> tuple[float, float]:
     """Seconds for one more empty kernel in a graph: (by stamps, traced; by events, untraced)."""
     timer, tracer = Workbench(session, lambda: False).tracing()

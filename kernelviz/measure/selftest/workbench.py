@@ -122,7 +122,9 @@ class Workbench:
         """A call made ready, which was called once before."""
         place.launch()
         self.wait()
-        return self.timer.prepare(place, others)
+        timed = self.timer.prepare(place, others)
+        self.timer.refine(timed)
+        return timed
 
     def figure(self, timed: Timed, budget_s: float = 1.0) -> Figure:
         """Its cold time by the product's rounds."""
