@@ -29,8 +29,8 @@ from kernelviz.measure.timer import Place, Taken, Timed
 from kernelviz.measure.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer, WrongWork
 from kernelviz.measure.tracing_cost import TracingCost
 
-BLOCK_S = 0.3e-3
-"""Aim of one block: ten of seven series are then 21 ms of load, and two such problems fit into what a burst allows."""
+BLOCK_S = 0.2e-3
+"""Aim of one block: ten of seven series are then 14 ms of load, and two such problems fit into what a burst allows."""
 BIG_BYTES = 16 * 2**20
 """Outputs from this size on are spread over so many addresses that a call may get the same block every time."""
 MAX_SAMPLES = 12

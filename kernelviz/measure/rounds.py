@@ -15,7 +15,7 @@ from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Figure
 from kernelviz.measure.contract import Stop
 from kernelviz.measure.timer import DeviceTimer, Taken, Timed
-from kernelviz.metrics.statistics import MIN_BLOCKS, Interval, figure_interval, verdict
+from kernelviz.metrics.statistics import MIN_BLOCKS, figure_interval, verdict
 
 BATCH_S = 0.040
 """Rounds are taken in batches of about this much load, so that a cancel is heard and burst limits hold."""
@@ -161,15 +161,17 @@ class Rounds:
         least = SHORT_BLOCKS / self.method.half_width
         if any(f.estimate < SHORT_S and len(f.blocks or ()) < least for f in figures.values()):
             return False
-        narrow = all((f.half_width or 1.0) <= self.method.half_width for f in figures.values())
+        narrow = all(_within(f.half_width, self.method.half_width) for f in figures.values())
         if baseline is None or len(series) < 2:
             return narrow
         to = figures[baseline.name]
         floor = figures[again.name] if again is not None else None
         compared = [verdict(figures[s.name], to, floor) for s in series if s is not baseline and s is not again]
         decided = all(v.word != "unclear" for v in compared)
-        known = all(v.word != "unclear" or self._narrow(v.ratio) for v in compared)
+        least_ratio = self.method.ratio_half_width
+        known = all(v.word != "unclear" or (v.ratio and _within(v.ratio.half_width, least_ratio)) for v in compared)
         return (decided and self.method.decided_is_enough) or (known and narrow)
 
-    def _narrow(self, ratio: Interval | None) -> bool:
-        return ratio is not None and (ratio.half_width or 1.0) <= self.method.ratio_half_width
+
+def _within(half_width: float | None, wanted: float) -> bool:
+    return half_width is not None and half_width <= wanted

@@ -46,15 +46,25 @@ def quantiles(figure: Figure | None) -> tuple[float, float, float] | None:
     return round(float(p50), 12), round(float(p90), 12), round(float(p99), 12)
 
 
+def loop_over_warm(timing: Timing | None) -> float | None:
+    """One of many eager calls back to back over the device's warm time; None where either is unknown.
+
+    >>> loop_over_warm(Timing(device_warm_s=Figure(estimate=0.5), loop_s=Figure(estimate=2.5)))
+    5.0
+    """
+    if timing is None or timing.device_warm_s is None or timing.loop_s is None:
+        return None
+    return timing.loop_s.estimate / timing.device_warm_s.estimate
+
+
 def host_bound(timing: Timing | None) -> bool | None:
     """Whether calls back to back wait for the host: loop > 1.1 × device warm; None where either is unknown.
 
     >>> host_bound(Timing(device_warm_s=Figure(estimate=1e-6), loop_s=Figure(estimate=5e-6)))
     True
     """
-    if timing is None or timing.device_warm_s is None or timing.loop_s is None:
-        return None
-    return timing.loop_s.estimate > HOST_BOUND * timing.device_warm_s.estimate
+    ratio = loop_over_warm(timing)
+    return None if ratio is None else ratio > HOST_BOUND
 
 
 TIMES = {
@@ -110,6 +120,5 @@ def host_bound_words(timing: Timing | None) -> str:
     >>> host_bound_words(Timing())
     ''
     """
-    if not host_bound(timing) or timing is None or timing.loop_s is None or timing.device_warm_s is None:
-        return ""
-    return f"host-bound: loop {timing.loop_s.estimate / timing.device_warm_s.estimate:.1f}× device warm"
+    ratio = loop_over_warm(timing)
+    return f"host-bound: loop {ratio:.1f}× device warm" if ratio is not None and ratio > HOST_BOUND else ""

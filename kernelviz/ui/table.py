@@ -11,7 +11,7 @@ import streamlit as st
 from kernelviz.core import units
 from kernelviz.core.problem import Clock
 from kernelviz.core.result import Preparation
-from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
+from kernelviz.metrics.figures import FIGURES, TIMES, host_bound, loop_over_warm, times_s
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, correctness_words, verdict_words
 from kernelviz.metrics.sweep import varying_axes
@@ -119,13 +119,13 @@ def figures_frame(table: Sequence[Row]) -> tuple[pd.DataFrame, dict[str, Any]]:
     found = [times_s(row.result) for row in table]
     scale, unit = time_unit([t for times in found for t in times.values() if t is not None])
     axes = varying_axes([r.result.problem for r in table]) or tuple(table[0].result.problem.sizes)
-    names = {key: f"{name}, {unit}" for key, name in TIMES.items()}
+    names = {key: f"{_SHORT.get(key, name)}, {unit}" for key, name in TIMES.items()}
     lines = [
         {
             "variant": variant_words(row.result.variant),
             **{axis: row.result.problem.sizes[axis] for axis in axes},
             **{names[key]: None if time_s is None else time_s / scale for key, time_s in times.items()},
-            "against the host": host_bound_words(row.result.timing),
+            "host-bound": _host_bound_words(row),
             "energy, mJ a call": _energy_mj(row),
             "how": method_words(row.result),
             "noticed": notes_on_figures(row.result),
@@ -141,7 +141,7 @@ def figures_frame(table: Sequence[Row]) -> tuple[pd.DataFrame, dict[str, Any]]:
         "variant": st.column_config.TextColumn(pinned=True),
         **{axis: number(format="localized", help="Size of this axis.") for axis in axes},
         **{names[k]: number(format="%.2f", help=questions.get(name, _QUANTILES)) for k, name in TIMES.items()},
-        "against the host": st.column_config.TextColumn(help=_HOST_BOUND, width="medium"),
+        "host-bound": st.column_config.TextColumn(help=_HOST_BOUND),
         "energy, mJ a call": number(format="%.3g", help="By the driver's counter, over calls back to back."),
         "how": st.column_config.TextColumn(
             help="Of the device times: where the stamps come from, how the call was launched, what was taken off."
@@ -151,10 +151,24 @@ def figures_frame(table: Sequence[Row]) -> tuple[pd.DataFrame, dict[str, Any]]:
     return made, shown
 
 
+_SHORT = {
+    "cold_s": "cold",
+    "warm_s": "warm",
+    "call_eager_s": "eager p50",
+    "call_eager_p90_s": "eager p90",
+    "call_eager_p99_s": "eager p99",
+    "call_graph_s": "graph",
+}
+"""What stands above the columns, so that all of them are seen at once."""
 _QUANTILES = (
     "One Python call from idle to done, by the host clock: half, 90 % and 99 % of the calls take at most so long."
 )
-_HOST_BOUND = "Host-bound: calls back to back take over 1.1 times the device's warm time, so they wait for Python."
+_HOST_BOUND = "Loop over warm. Host-bound: over 1.1, so that calls back to back wait for Python, not for the device."
+
+
+def _host_bound_words(row: Row) -> str | None:
+    ratio = loop_over_warm(row.result.timing)
+    return None if ratio is None else f"{'host-bound' if host_bound(row.result.timing) else 'no'}, {ratio:.1f}×"
 
 
 def _energy_mj(row: Row) -> float | None:

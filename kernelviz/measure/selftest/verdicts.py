@@ -23,7 +23,7 @@ FOUND_SHARE = 0.95
 @probe("How many of the comparisons of a call with itself say faster or slower?", limit=FALSE_ALARMS, unit="count")
 def a_a(at: Workbench) -> Found:
     """Adds of 2^20 (4 us) and 2^24 (44 us) elements in turn, each against itself."""
-    return _same(at, [at.add(2**20), at.add(2**24)], at.repeats(A_A, A_A_QUICK))
+    return _same(at, [at.add(2**20), at.add(2**24)], at.repeats(A_A, A_A_QUICK), budget_s=0.5)
 
 
 @probe("How many of the comparisons of a call with itself say faster or slower?", limit=FALSE_ALARMS, unit="count")

@@ -1,0 +1,50 @@
+"""The table of a terminal: its trust column, why a time is not sound, and with --verbose every figure and the whole line."""
+
+from __future__ import annotations
+
+import pytest
+import sample_figures as figures
+import sample_runs as samples
+
+from kernelviz.cli import console, tables
+from kernelviz.core.run import Run
+from kernelviz.metrics.figures import FIGURES, TIMES
+
+
+def printed(capsys: pytest.CaptureFixture[str], run: Run, **how: object) -> list[str]:
+    console.show(tables.report(run, run.environment.roofs, **how))  # type: ignore[arg-type]
+    return capsys.readouterr().out.splitlines()
+
+
+def test_the_level_stands_in_the_last_column_and_the_reasons_below(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, figures.run())
+    cases = lines[2:14]
+    assert [line.split()[-1] for line in cases] == ["sound"] * 11 + ["noticed"]
+    (why,) = (line for line in lines if line.startswith("◐ noticed: "))
+    assert "2 blocks repeated, CUPTI stamps in stream, corrected by 320 ns" in why
+    assert why.endswith("(1 of 12 cases)")
+
+
+def test_verbose_shows_every_figure_its_question_and_every_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, figures.run(), verbose=True)
+    heads = next(line for line in lines if "call eager p99" in line)
+    assert all(name in heads for name in TIMES.values())
+    assert all(f"{f.name}: {f.question}" in lines for f in FIGURES)
+    text = "\n".join(lines)
+    assert text.count("host-bound: loop 5.6× device warm") == 3  # the smallest size
+    assert text.count("480 samples in 24 blocks at 60 places") == 12
+
+
+def test_unknown_figures_are_dashes_and_failures_have_no_trust(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, samples.mixed(), verbose=True)
+    first = next(line for line in lines if "composite_eager" in line and "–" in line.split())
+    assert first.split().count("–") == 7
+    failed = next(line for line in lines if "does not compile" in line)
+    assert "sound" not in failed
+
+
+def test_warm_as_the_headline(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, figures.run(), headline="warm")
+    assert lines[0].endswith("warm L2")
+    assert all(line.split()[-1] == "noticed" for line in lines[2:14])
+    assert any(line == "◐ noticed: repeated blocks unknown (12 of 12 cases)" for line in lines)

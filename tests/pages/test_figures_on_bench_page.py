@@ -1,0 +1,123 @@
+"""The Bench page's switch between cold and warm L2, its figures, and the trust line beside each time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+import sample_figures as figures
+import sample_runs as samples
+from rehearsed_bench import RehearsedBench
+from streamlit.testing.v1 import AppTest
+
+import kernelviz
+import kernelviz.bench
+from kernelviz.core.run import Run
+from kernelviz.metrics.figures import FIGURES
+from kernelviz.metrics.trust import trust_words
+
+MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Open:
+    def opened(run: Run, **params: str) -> AppTest:
+        made = RehearsedBench((samples.H200, samples.CPU), roofs=samples.H200_ROOFS, stored=(run,))
+        monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
+        test = AppTest.from_file(MAIN, default_timeout=30)
+        test.query_params.update({"run": run.id, **params})
+        test.run()
+        assert not test.exception, test.exception
+        return test
+
+    return opened
+
+
+def words(test: AppTest) -> str:
+    return "\n".join(str(e.value) for kind in ("markdown", "caption") for e in getattr(test, kind)).replace("\\", "")
+
+
+def test_cold_is_shown_first_and_warm_by_the_switch_and_from_the_address(page: Open) -> None:
+    run = figures.run()
+    test = page(run)
+    assert "cold time, µs" in test.dataframe[1].value or "cold time, µs" in test.dataframe[0].value
+    assert "l2" not in test.query_params
+    test.segmented_control(key="l2").set_value("warm").run()
+    assert not test.exception
+    assert test.query_params["l2"] == "warm"
+    again = page(run, l2="warm")
+    table = next(d.value for d in again.dataframe if "warm time, µs" in d.value)
+    stored = [r.timing.device_warm_s.estimate * 1e6 for r in run.results if r.timing and r.timing.device_warm_s]
+    assert list(table["warm time, µs"]) == pytest.approx(stored)
+    assert list(table["trust"]) == [trust_words(r, "warm", "burst") for r in run.results]
+    again.segmented_control(key="l2").set_value("cold").run()
+    assert "l2" not in again.query_params
+
+
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [
+        ("running", "No case has a warm time yet: they follow"),
+        ("finished", "this run did not ask for it. Run it again."),
+    ],
+)
+def test_the_switch_says_when_no_case_has_a_warm_time(page: Open, status: str, says: str) -> None:
+    test = page(samples.run(id="kept", status=status), l2="warm")  # type: ignore[arg-type]
+    assert says in words(test)
+    assert test.metric[0].value == "–"
+
+
+def test_the_switch_counts_those_that_lack_one(page: Open) -> None:
+    run = figures.run()
+    cold_only = msgspec.structs.replace(run.results[0].outcome, device_warm_s=None)
+    first = msgspec.structs.replace(run.results[0], outcome=cold_only)
+    test = page(msgspec.structs.replace(run, results=(first, *run.results[1:])), l2="warm")
+    assert "1 of 12 cases have no warm time yet" in words(test)
+
+
+def test_a_bad_value_in_the_address_is_named(page: Open) -> None:
+    test = page(figures.run(), l2="hot")
+    assert "'hot' is not among cold, warm" in words(test)
+    assert test.segmented_control(key="l2").value == "cold"
+
+
+def test_every_figure_has_a_column_and_its_question(page: Open) -> None:
+    test = page(figures.run())
+    table = next(d.value for d in test.dataframe if "eager p99, µs" in d.value)
+    names = ["cold", "warm", "eager p50", "eager p90", "eager p99", "enqueue", "graph", "loop", "busy"]
+    assert [f"{n}, µs" for n in names] == list(table.columns[2:11])
+    assert table["host-bound"].iloc[0].startswith("host-bound, ")
+    assert table["host-bound"].iloc[-1] == "no, 1.0×"
+    assert table["how"].iloc[-1] == "CUPTI stamps in stream, corrected by 320 ns; warm: CUPTI stamps in graph"
+    assert table["noticed"].iloc[-1] == "graph of one call: it synchronises"
+    assert "energy, mJ a call" not in table
+    assert all(f"**{f.name}** {f.question}" in words(test) for f in FIGURES)
+
+
+def test_unknown_figures_are_empty_not_zero(page: Open) -> None:
+    table = next(d.value for d in page(samples.mixed()).dataframe if "eager p99, µs" in d.value)
+    assert table["warm, µs"].isna().all()
+    assert table["host-bound"].isna().all()
+    wrong = table[table["variant"] == "triton block per row"]
+    assert wrong["cold, µs"].isna().all()
+
+
+def test_each_time_beside_the_bars_has_its_line_and_host_bound_in_words(page: Open) -> None:
+    said = words(page(figures.run(), at="4096"))
+    run = figures.run()
+    for result in run.results[:3]:
+        assert trust_words(result, "cold", "burst") in said
+    assert said.count("host-bound: loop") == 3
+    assert "host-bound: loop" not in words(page(figures.run(), at="16777216"))
+
+
+def test_kernels_stand_with_the_span_of_their_call(page: Open) -> None:
+    run = figures.run()
+    table = next(d.value for d in page(run).dataframe if "kernel" in d.value)
+    cold = [r.timing.device_cold_s.estimate * 1e6 for r in run.results if r.timing and r.timing.device_cold_s]
+    assert list(table["span of the call, µs"]) == pytest.approx(cold)
+    assert list(table["busy, µs"]) == pytest.approx(cold)
+    assert {"duration, µs", "grid", "block", "registers a thread", "shared memory, B"} <= set(table.columns)
