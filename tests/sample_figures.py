@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+
 import msgspec
 import sample_runs as samples
 from rehearsed_bench import RehearsedBench
 
 from kernelviz.bench import Progress
 from kernelviz.core.errors import UnknownRun
+from kernelviz.core.events import CheckDone, Event, RunEnded
 from kernelviz.core.problem import USUAL_FIGURES, Method
 from kernelviz.core.result import Block, Conditions, Figure, Result, Timing
 from kernelviz.core.run import Run, Status
@@ -140,31 +147,40 @@ def selftest(checks: tuple[Check, ...] = CHECKS, *, id: str = "selftest-1", pict
 
 
 class SelftestedBench(RehearsedBench):
-    """Plays a selftest: it goes on until `finish` is called; a whole one is then the last of its device."""
+    """Plays a selftest: it goes on until `end` is called, or makes CHECKS by itself, one each `pace_s`. A whole one is kept."""
 
     kept: Selftest | None = None
-    _progress: Progress | None = None
+    pace_s: float | None = None
+    _told: list[Event] | None = None
 
     def selftest(self, device_id: str, *, owner: str = "", only: tuple[str, ...] = (), quick: bool = False) -> str:
-        self._made = selftest((), id="selftest-new")
-        self._progress = Progress("running", 0, 0, 0, 0, "", {}, 1)
+        self._bell = threading.Condition()
+        self._told = []
+        if self.pace_s is not None:
+            threading.Thread(target=self._play_checks, args=(self.pace_s,), daemon=True).start()
         return "selftest-new"
 
-    def tell(self, *checks: Check) -> None:
-        """More of its checks are made."""
-        assert self._progress is not None
-        self._made = msgspec.structs.replace(self._made, checks=(*self._made.checks, *checks))
-        failed = sum(c.passed is False for c in self._made.checks)
-        done = len(self._made.checks)
-        self._progress = Progress("running", done, failed, 0, 0, "", {}, 1 + done)
+    def _play_checks(self, pace_s: float) -> None:
+        for check in CHECKS:
+            time.sleep(pace_s)
+            self.tell_check(check)
+        self.end()
+
+    def tell_check(self, check: Check) -> None:
+        """One more of its checks is made."""
+        self._tell(CheckDone(check=check))
 
     def end(self, status: Status = "finished", message: str = "") -> None:
         """It ends."""
-        assert self._progress is not None
-        done = self._progress.done
-        self._progress = Progress(status, done, self._progress.failed, 0, 0, message, {}, 2 + done)
         if status == "finished":
-            self.kept = self._made
+            self.kept = self.selftest_made("selftest-new")
+        self._tell(RunEnded(status=status, message=message))
+
+    def _tell(self, event: Event) -> None:
+        assert self._told is not None
+        with self._bell:
+            self._told.append(event)
+            self._bell.notify_all()
 
     def cancel(self, run_id: str) -> None:
         if run_id == "selftest-new":
@@ -175,12 +191,32 @@ class SelftestedBench(RehearsedBench):
     def progress(self, run_id: str) -> Progress:
         if not run_id.startswith("selftest-"):
             return super().progress(run_id)
-        if self._progress is None or run_id != "selftest-new":
+        told = self._told
+        if told is None or run_id != "selftest-new":
             raise UnknownRun(run_id)
-        return self._progress
+        ended = next((e for e in told if isinstance(e, RunEnded)), None)
+        checks = [e.check for e in told if isinstance(e, CheckDone)]
+        failed = sum(c.passed is False for c in checks)
+        status, message = (ended.status, ended.message) if ended else ("running", "")
+        return Progress(status, len(checks), failed, 0, 0, message, {}, len(told))
+
+    def follow(self, run_id: str, after: int = 0, timeout_s: float | None = None) -> Iterator[tuple[int, Event]]:
+        if not run_id.startswith("selftest-"):
+            yield from super().follow(run_id, after, timeout_s)
+            return
+        told = self._told or []
+        for number in itertools.count(after):
+            with self._bell:
+                if not self._bell.wait_for(partial(lambda n: len(told) > n, number), timeout_s):
+                    return
+            yield number + 1, told[number]
+            if isinstance(told[number], RunEnded):
+                return
 
     def selftest_made(self, selftest_id: str) -> Selftest | None:
-        return self._made if self._progress is not None else None
+        if self._told is None:
+            return None
+        return selftest(tuple(e.check for e in self._told if isinstance(e, CheckDone)), id="selftest-new")
 
     def last_selftest(self, device_id: str) -> Selftest | None:
         return self.kept

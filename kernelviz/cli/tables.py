@@ -27,7 +27,7 @@ from kernelviz.metrics.summary import (
     verdict_words,
 )
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.metrics.trust import trust
+from kernelviz.metrics.trust import Trust, trust
 
 
 def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verbose: bool = False) -> RenderableType:
@@ -121,14 +121,31 @@ def trust_lines(found: Sequence[Row], run: Run, headline: Headline) -> list[str]
 
 
 def doubts(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:
-    """Each set of reasons why a time is not sound once, with how many cases it is true of. Wrong ones are told as failures."""
-    counts: Counter[str] = Counter()
+    """Why times are not sound: a line a level, each reason once, with how many cases it is true of. Wrong ones are told as
+    failures."""
     timed = [row for row in found if row.failure is None]
-    for row in timed:
-        t = trust(row.result, headline, run.method.clock)
-        if t is not None and t.level != "sound":
-            counts[f"{t.badge}: {', '.join(t.reasons)}"] += 1
-    return [f"{words} ({count} of {len(timed)} cases)" for words, count in counts.items()]
+    trusted = [t for row in timed if (t := trust(row.result, headline, run.method.clock)) is not None]
+    lines = []
+    for level in ("doubtful", "noticed"):
+        alike = [t for t in trusted if t.level == level]
+        if alike:
+            reasons = "; ".join(_reasons(alike))
+            lines.append(f"{alike[0].badge} ({len(alike)} of {len(timed)} cases): {reasons}")
+    return lines
+
+
+def _reasons(alike: Sequence[Trust]) -> list[str]:
+    """The reasons of times of one level, part by part: a part that says something else each time is told twice at most."""
+    parts: dict[str, Counter[str]] = {}
+    for one in alike:
+        for part in one.reasons:
+            parts.setdefault(part.name, Counter())[part.words] += 1
+    said = []
+    for words in parts.values():
+        most = [w for w, _ in words.most_common(2)]
+        count = "" if words.total() == len(alike) else f" ({words.total()})"
+        said.append(" / ".join(most) + (" / …" if len(words) > len(most) else "") + count)
+    return said
 
 
 def cells(row: Row) -> tuple[str, str, str, str, str]:

@@ -56,9 +56,9 @@ class Trust:
         return max((p.level for p in self.parts), key=list(LEVELS).index)
 
     @property
-    def reasons(self) -> tuple[str, ...]:
+    def reasons(self) -> tuple[Part, ...]:
         """Why it is not sound, worst first."""
-        return tuple(p.words for level in ("doubtful", "noticed") for p in self.parts if p.level == level)
+        return tuple(p for level in ("doubtful", "noticed") for p in self.parts if p.level == level)
 
     @property
     def badge(self) -> str:
@@ -166,10 +166,10 @@ def _clock(seen: _Seen) -> Part:
     clocks = seen.clocks_hz
     if not clocks:
         reported = seen.conditions.sm_clock_hz if seen.conditions else None
-        name = "" if seen.on_host else "SM "
+        name = "clock" if seen.on_host else "SM clock"
         if reported is None:
-            return Part("clock", f"{name}clock unknown, {mode}", "noticed")
-        return Part("clock", f"{name}{units.clock(reported)} as reported, not measured, {mode}", "noticed")
+            return Part("clock", f"{name} unknown, {mode}", "noticed")
+        return Part("clock", f"{name} {units.clock(reported)} as reported, not measured, {mode}", "noticed")
     low, high = min(clocks), max(clocks)
     moved = low < high * (1 - CLOCK_MOVED)
     words = f"SM {low / 1e6:.0f}–{units.clock(high)}" if moved else f"SM {units.clock(sum(clocks) / len(clocks))}"

@@ -128,6 +128,8 @@ def _by_size(
         return nothing(quantity.empty, height=HEIGHT)
     placed = [_placed(run, quantity, roofs, chosen, headline) for run in shown]
     everything = [d for group in placed for d in group]
+    if headline == "warm" and all(d.y is None and d.row.failure is None for d in everything):
+        return nothing("No case has a warm time yet.", height=HEIGHT)
     scale, unit = _unit(quantity, max((d.y for d in everything if d.y is not None), default=None))
     chart = _Chart(shown, quantity, chosen, scale, unit, headline)
     figure = go.Figure()

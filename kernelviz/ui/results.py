@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 import streamlit as st
 
@@ -21,11 +21,7 @@ from kernelviz.ui import intro, live, session, share, site, table, tiles, view
 from kernelviz.ui.text import plain, when
 
 _SHOW = {"bandwidth": plots.bandwidth_by_size, "rate": plots.rate_by_size, "time": plots.latency_by_size}
-_L2: dict[Headline, str] = {"cold": "cold L2", "warm": "warm L2"}
-_OF: dict[Headline, str] = {
-    "cold": "Times with the caches flushed before each call.",
-    "warm": "Times with the data left where the call itself leaves them: in the L2 if they fit.",
-}
+_L2: tuple[Headline, ...] = get_args(Headline)
 _CHART = {"displayModeBar": False, "scrollZoom": False}
 
 
@@ -83,10 +79,15 @@ def _headline(run: Run) -> Headline:
     """Which device time the tiles, charts and the table show: with flushed caches, or with the data left in them."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="l2_row"):
         view.seed("l2", list(_L2), "cold")
-        options = list(_L2)
+        cache = _cache(run)
         chosen: Headline = (
             st.segmented_control(
-                "L2", options, key="l2", required=True, format_func=_L2.__getitem__, label_visibility="collapsed"
+                "L2",
+                list(_L2),
+                key="l2",
+                required=True,
+                format_func=lambda name: f"{name} {cache}",
+                label_visibility="collapsed",
             )
             or "cold"
         )
@@ -95,14 +96,21 @@ def _headline(run: Run) -> Headline:
     return chosen
 
 
+def _cache(run: Run) -> str:
+    return "L2" if run.environment.device.kind == "cuda" else "caches"
+
+
 def _headline_words(run: Run, headline: Headline) -> str:
     """What the chosen time is of, or that it is not there yet."""
+    if headline == "cold":
+        return "Times with the data in memory: the caches are flushed before each call."
+    of = f"Times with the data where the call itself leaves them: in the {_cache(run)} if they fit."
     timed = [r.timing for r in run.results if r.timing is not None]
     lacking = sum(figure_of(t, headline) is None for t in timed)
-    if headline == "cold" or not timed or not lacking:
-        return _OF[headline]
+    if not timed or not lacking:
+        return of
     if lacking < len(timed):
-        return f"{_OF[headline]} {lacking} of {len(timed)} cases have no warm time yet."
+        return f"{of} {lacking} of {len(timed)} cases have no warm time yet."
     if run.status in LIVING:
         return "No case has a warm time yet: they follow when the cold ones stand."
     asked = "warm" in run.method.figures
@@ -228,6 +236,7 @@ def _tables(bench: Bench, run: Run, found: Sequence[Row], headline: Headline) ->
         else:
             st.dataframe(
                 kernels,
+                column_config=table.KERNEL_COLUMNS,
                 hide_index=True,
                 placeholder="–",
                 key="kernels",

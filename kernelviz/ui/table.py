@@ -183,8 +183,8 @@ def kernels_frame(table: Sequence[Row]) -> pd.DataFrame:
             {
                 "variant": variant_words(row.result.variant),
                 "sizes": " ".join(f"{a}={s}" for a, s in row.result.problem.sizes.items()),
-                "span of the call, µs": _microseconds(times_s(row.result)["cold_s"]),
-                "busy, µs": _microseconds(times_s(row.result)["busy_s"]),
+                "span of the call, µs": _microseconds(times["cold_s"]),
+                "busy, µs": _microseconds(times["busy_s"]),
                 "kernel": kernel.name,
                 "duration, µs": _microseconds(kernel.duration_s),
                 "grid": _dimensions(kernel.grid),
@@ -193,9 +193,21 @@ def kernels_frame(table: Sequence[Row]) -> pd.DataFrame:
                 "shared memory, B": kernel.shared_memory_bytes,
             }
             for row in table
+            if row.result.kernels
+            for times in (times_s(row.result),)
             for kernel in row.result.kernels
         ]
     )
+
+
+KERNEL_COLUMNS: dict[str, Any] = {
+    "span of the call, µs": st.column_config.NumberColumn(
+        format="%.2f", help="From the first start to the last end of the call's kernels: device cold."
+    ),
+    "busy, µs": st.column_config.NumberColumn(format="%.2f", help="The part of the span in which a kernel ran."),
+    "duration, µs": st.column_config.NumberColumn(format="%.2f", help="Of this kernel, the median over the samples."),
+}
+"""How columns of the kernels are shown."""
 
 
 def _microseconds(time_s: float | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 import sample_figures as figures
 import sample_runs as samples
@@ -20,9 +21,8 @@ def test_the_level_stands_in_the_last_column_and_the_reasons_below(capsys: pytes
     lines = printed(capsys, figures.run())
     cases = lines[2:14]
     assert [line.split()[-1] for line in cases] == ["sound"] * 11 + ["noticed"]
-    (why,) = (line for line in lines if line.startswith("◐ noticed: "))
-    assert "2 blocks repeated, CUPTI stamps in stream, corrected by 320 ns" in why
-    assert why.endswith("(1 of 12 cases)")
+    (why,) = (line for line in lines if line.startswith("◐ noticed (1 of 12 cases): "))
+    assert "2 blocks repeated; CUPTI stamps in stream, corrected by 320 ns; not capturable" in why
 
 
 def test_verbose_shows_every_figure_its_question_and_every_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -47,4 +47,20 @@ def test_warm_as_the_headline(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, figures.run(), headline="warm")
     assert lines[0].endswith("warm L2")
     assert all(line.split()[-1] == "noticed" for line in lines[2:14])
-    assert any(line == "◐ noticed: repeated blocks unknown (12 of 12 cases)" for line in lines)
+    assert "◐ noticed (12 of 12 cases): repeated blocks unknown" in lines
+
+
+def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.CaptureFixture[str]) -> None:
+    made = []
+    for number, result in enumerate(figures.run().results):
+        assert result.conditions is not None
+        others = 2 if number < 3 else 0
+        seen = msgspec.structs.replace(result.conditions, retried_blocks=number + 1, other_processes=others)
+        made.append(msgspec.structs.replace(result, conditions=seen))
+    lines = printed(capsys, msgspec.structs.replace(figures.run(), results=tuple(made)))
+    doubtful, noticed = (line for line in lines if line.startswith(("◐", "⚠")))
+    assert doubtful == "⚠ doubtful (3 of 12 cases): other processes 2; 1 block repeated / 2 blocks repeated / …"
+    assert noticed.startswith(
+        "◐ noticed (9 of 12 cases): 4 blocks repeated / 5 blocks repeated / …; CUPTI stamps in stream"
+    )
+    assert "corrected by 320 ns (1)" in noticed

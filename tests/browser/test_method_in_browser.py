@@ -1,0 +1,64 @@
+"""The Method page as people meet it: the timing diagram really drawn, a selftest followed, and a phone's width."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from servers import served
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+
+
+@pytest.fixture(scope="module")
+def selftested(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The pages over a bench that plays a selftest."""
+    with served(Path(__file__).with_name("method_app.py"), tmp_path_factory.mktemp("selftested")) as url:
+        yield url
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_diagram_is_drawn_and_nothing_is_wider_than_the_page(selftested: str, page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(f"{selftested}/method")
+    chart = page.locator(".st-key-timeline .js-plotly-plot")
+    expect(chart).to_be_visible()
+    names = chart.evaluate("g => g.data.map(t => t.name)")
+    assert names == ["fill output", "flush L2", "call", "end marker"]
+    expect(chart).to_contain_text("counted: 4.08 µs")
+    least = chart.evaluate(
+        "g => Math.min(...[...g.querySelectorAll('.trace.bars path')].map(p => p.getBoundingClientRect().width))"
+    )
+    assert least >= 1.5, "a bar that nobody sees"
+    expect(page.get_by_text("pins its data in the L2")).to_be_attached()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    tables = page.locator(".st-key-checks table, .st-key-parts table")
+    expect(tables).to_have_count(2)
+    assert all(box["width"] <= width for table in tables.all() if (box := table.bounding_box()))
+
+
+def test_a_selftest_is_started_and_followed_to_its_end(selftested: str, page: Page) -> None:
+    page.goto(f"{selftested}/method")
+    start = page.locator(".st-key-run_selftest").get_by_role("button", name="Run the selftest")
+    start.click()
+    expect(page.locator(".st-key-selftest_going")).to_be_visible()
+    expect(start).to_be_disabled()
+    expect(page).to_have_url(re.compile("selftest=selftest-new"))
+    expect(page.locator(".st-key-selftest_going")).to_have_count(0)
+    expect(start).to_be_enabled()
+    expect(page.get_by_text("1 failed")).to_be_visible()
+
+
+def test_the_switch_and_the_figures_on_the_first_page(selftested: str, page: Page) -> None:
+    page.goto(f"{selftested}/?run=figures")
+    page.locator(".st-key-l2").get_by_role("radio", name="warm L2").click()
+    expect(page).to_have_url(re.compile("l2=warm"))
+    expect(page.get_by_text("L2 warm").first).to_be_visible()
+    page.get_by_role("tab", name="Figures").click()
+    expect(page.get_by_role("region", name="Every figure of every case")).to_be_visible()
+    page.get_by_role("tab", name="Table").click()
+    page.get_by_role("link", name="How these numbers are made").click()
+    expect(page.get_by_text("Method: how a number is made")).to_be_visible()
