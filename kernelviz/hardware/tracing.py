@@ -48,7 +48,7 @@ _UNKNOWN = Cause(
 
 
 def cause(reasons: Sequence[str]) -> Cause:
-    """The first known cause in what the tracers said, as `measure.trace.open_tracer` writes it down.
+    """The first known cause in what the tracers said, as `measure.tracers.open_tracer` writes it down.
 
     >>> cause(["CuptiTracer: cuptiError: ERROR_INSUFFICIENT_PRIVILEGES (35)"]).sentence[:29]
     'this user is not allowed to t'

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
 from kernelviz.core.result import Timer
 from kernelviz.measure.instruments import SOURCE, Instruments
+from kernelviz.measure.stamps import Pattern
 from kernelviz.measure.trace import Iteration, Record, TraceError, Tracer
-
-if TYPE_CHECKING:
-    from kernelviz.measure.cuda import CudaTimed
 
 EMPTY_KERNEL_S = 0.25e-6
 """What of the empty kernel's own time is put back. Its launch hides in the flush's tail: with 0, twelve calls of 0.7 to 44 us
@@ -39,13 +37,13 @@ class EventStamps:
         self._empty_s = 0.0
         self._empty_s = self._round_an_empty_kernel_s(instruments)
 
-    def begins(self, timed: CudaTimed, turn: int, number: int) -> None:
+    def begins(self, timed: Pattern, turn: int, number: int) -> None:
         self._pair(timed, turn, number)[0].record()
 
-    def ends(self, timed: CudaTimed, turn: int, number: int) -> None:
+    def ends(self, timed: Pattern, turn: int, number: int) -> None:
         self._pair(timed, turn, number)[1].record()
 
-    def replayed(self, timed: CudaTimed, turn: int) -> None:
+    def replayed(self, timed: Pattern, turn: int) -> None:
         """Read the events before the next replay sets them: the device idles between blocks, never inside one."""
         torch.cuda.synchronize()
         pairs = [self._pair(timed, turn, number) for number in range(timed.samples)]
@@ -60,7 +58,7 @@ class EventStamps:
             )
         self._taken.append(found)
 
-    def of(self, work: Callable[[], None], made: Sequence[tuple[CudaTimed, int]]) -> list[list[Iteration]]:
+    def of(self, work: Callable[[], None], made: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
         self._taken = []
         work()
         taken, self._taken = self._taken, []
@@ -79,7 +77,7 @@ class EventStamps:
 
         return min(one() for _ in range(5))
 
-    def _pair(self, timed: CudaTimed, turn: int, number: int) -> tuple[Any, Any]:
+    def _pair(self, timed: Pattern, turn: int, number: int) -> tuple[Any, Any]:
         capturing = torch.cuda.is_current_stream_capturing()
         key = (turn if timed.graphs or capturing else -1, number)
         if key not in timed.events:

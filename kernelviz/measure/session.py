@@ -160,7 +160,7 @@ def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession
         from kernelviz.measure.events import EventStamps
         from kernelviz.measure.instruments import Instruments
         from kernelviz.measure.stamps import Stamps, TracedStamps
-        from kernelviz.measure.trace import open_tracer
+        from kernelviz.measure.tracers import open_tracer
 
         torch.cuda.set_device(torch.device(device_id))
         watch_triton()

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 from kernelviz.core.result import Timer
 from kernelviz.measure.instruments import Instruments
 from kernelviz.measure.trace import Iteration, TraceError, Tracer, iterations
 
-if TYPE_CHECKING:
-    from kernelviz.measure.cuda import CudaTimed
-
 TRIES = 3
+
+
+class Pattern(Protocol):
+    """What stamps must know of a captured call: how many calls a graph holds, and where it keeps events of its own."""
+
+    samples: int
+    graphs: tuple[Any, ...]
+    events: dict[tuple[int, int], tuple[Any, Any]]
 
 
 class Stamps(Protocol):
@@ -23,7 +28,7 @@ class Stamps(Protocol):
     tracer: Tracer | None
     retraced: int
 
-    def of(self, work: Callable[[], None], made: Sequence[tuple[CudaTimed, int]]) -> list[list[Iteration]]:
+    def of(self, work: Callable[[], None], made: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
         """Do the work, which replays or enqueues these calls in this order; the iterations of each.
 
         Errors: TraceError when the times cannot be those of the calls, WrongWork when the calls do not do their work.
@@ -34,15 +39,15 @@ class Stamps(Protocol):
         """How long one flush takes, seconds."""
         ...
 
-    def begins(self, timed: CudaTimed, turn: int, number: int) -> None:
+    def begins(self, timed: Pattern, turn: int, number: int) -> None:
         """The next thing in the stream is this call of that turn's graph."""
         ...
 
-    def ends(self, timed: CudaTimed, turn: int, number: int) -> None:
+    def ends(self, timed: Pattern, turn: int, number: int) -> None:
         """The last thing in the stream was that call."""
         ...
 
-    def replayed(self, timed: CudaTimed, turn: int) -> None:
+    def replayed(self, timed: Pattern, turn: int) -> None:
         """The pattern of that turn was launched once more."""
         ...
 
@@ -57,7 +62,7 @@ class TracedStamps:
         self.words = {"cupti": "CUPTI kernel stamps", "kineto": "torch.profiler kernel stamps"}[self.name]
         self.retraced = 0
 
-    def of(self, work: Callable[[], None], made: Sequence[tuple[CudaTimed, int]]) -> list[list[Iteration]]:
+    def of(self, work: Callable[[], None], made: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
         found = self._traced(work, sum(count for _, count in made))
         cut: list[list[Iteration]] = []
         at = 0
@@ -74,12 +79,12 @@ class TracedStamps:
         work()
         return min((r.end_ns - r.start_ns) / 1e9 for r in self._tracer.trace(work))
 
-    def begins(self, timed: CudaTimed, turn: int, number: int) -> None:
+    def begins(self, timed: Pattern, turn: int, number: int) -> None:
         """A tracer sees by itself where calls begin, where they end, and how often."""
 
     ends = begins
 
-    def replayed(self, timed: CudaTimed, turn: int) -> None:
+    def replayed(self, timed: Pattern, turn: int) -> None:
         """See `begins`."""
 
     def _traced(self, work: Callable[[], None], expected: int) -> list[Iteration]:

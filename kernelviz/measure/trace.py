@@ -1,6 +1,6 @@
 """Device activity as a tracer reports it, and the grouping of records into iterations.
 
-The tracer is CUPTI (measure.cupti); torch.profiler, which uses CUPTI in its own way, stands in where that fails.
+Who traces is chosen in measure.tracers.
 """
 
 from __future__ import annotations
@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
-
-import torch
 
 from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM, refusal
 
@@ -137,58 +135,3 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
     if len(found) != expected:
         raise TraceError(f"{len(found)} calls were traced, {expected} were made")
     return found
-
-
-class KinetoTracer:
-    """torch.profiler's raw events: names and times only. Sessions cost 2.5 s at first, memory grows with use."""
-
-    name = "kineto"
-
-    def __init__(self) -> None:
-        self.records_seen = 0
-
-    def trace(self, work: Callable[[], None]) -> list[Record]:
-        """As CuptiTracer.trace; grid, registers and shared memory stay unknown."""
-        from torch.profiler import ProfilerActivity, profile
-
-        torch.cuda.synchronize()
-        with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
-            work()
-            torch.cuda.synchronize()
-        events = profiler.profiler.kineto_results.events()
-        records = [
-            Record(_plain_name(e.name()), e.start_ns(), e.start_ns() + e.duration_ns())
-            for e in events
-            if e.device_type().name == "CUDA"
-        ]
-        self.records_seen += len(records)
-        return records
-
-
-def _plain_name(name: str) -> str:
-    """Kineto's "Memcpy DtoD (Device -> Device)" and "Memset (Device)" by CUPTI's kinds; kernels as they are."""
-    lower = name.lower()
-    return MEMCPY if lower.startswith("memcpy") else MEMSET if lower.startswith("memset") else name
-
-
-def _one_kernel() -> None:
-    torch.zeros(1024, device="cuda")
-
-
-def open_tracer() -> tuple[Tracer | None, str]:
-    """The best tracer that works here and a line: its name, then why a better one does not. None (and ``events``) where none
-    does: times then come from events, which need no permission."""
-    from kernelviz.measure.cupti import CuptiTracer
-
-    reasons: list[str] = []
-    for make in (CuptiTracer.shared, KinetoTracer):
-        try:
-            tracer: Tracer = make()
-            records = tracer.trace(_one_kernel)
-        except Exception as error:
-            reasons.append(f"{make.__qualname__}: {type(error).__name__}: {error}")
-            continue
-        if records:
-            return tracer, "; ".join([tracer.name, *reasons])
-        reasons.append(f"{make.__qualname__}: traced nothing")
-    return None, "; ".join(["events", *reasons])

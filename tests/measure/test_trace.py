@@ -4,7 +4,7 @@ import pytest
 
 from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM
 from kernelviz.hardware.tracing import tracing
-from kernelviz.measure import cupti, trace
+from kernelviz.measure import cupti, tracers
 from kernelviz.measure.trace import BEGIN, FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
 
 
@@ -99,8 +99,8 @@ def refuses() -> Works:
 
 def test_the_line_of_a_second_best_tracer_says_why_the_best_does_not_work(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cupti.CuptiTracer, "shared", refuses)
-    monkeypatch.setattr(trace, "KinetoTracer", Works)
-    _, line = trace.open_tracer()
+    monkeypatch.setattr(tracers, "KinetoTracer", Works)
+    _, line = tracers.open_tracer()
     assert line == "kineto; refuses: RuntimeError: ERROR_INSUFFICIENT_PRIVILEGES (35)"
     notice = tracing(line)
     assert notice is not None
@@ -109,8 +109,8 @@ def test_the_line_of_a_second_best_tracer_says_why_the_best_does_not_work(monkey
 
 def test_without_any_tracer_times_come_from_events_and_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cupti.CuptiTracer, "shared", refuses)
-    monkeypatch.setattr(trace, "KinetoTracer", TracesNothing)
-    tracer, line = trace.open_tracer()
+    monkeypatch.setattr(tracers, "KinetoTracer", TracesNothing)
+    tracer, line = tracers.open_tracer()
     assert tracer is None
     notice = tracing(line)
     assert notice is not None

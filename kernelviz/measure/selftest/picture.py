@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.selftest import Mark, MarkKind, Timeline
-from kernelviz.measure.cuda import CudaTimed
+from kernelviz.measure.captured import CudaTimed
 from kernelviz.measure.selftest.workbench import Workbench
 from kernelviz.measure.trace import FLUSH, MARKER, POISON, Iteration, Record, iterations
 

@@ -22,7 +22,7 @@ from kernelviz.measure.instruments import Instruments
 from kernelviz.measure.session import DeviceSession
 from kernelviz.measure.stamps import TracedStamps
 from kernelviz.measure.timer import DeviceTimer
-from kernelviz.measure.trace import KinetoTracer
+from kernelviz.measure.tracers import KinetoTracer
 from kernelviz.ops import catalogue, op_named
 
 

@@ -1,0 +1,63 @@
+"""Who traces: CUPTI; torch.profiler, which uses CUPTI in its own way, where that fails; nobody where neither may."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from kernelviz.measure.cupti import CuptiTracer
+from kernelviz.measure.trace import MEMCPY, MEMSET, Record, Tracer
+
+
+class KinetoTracer:
+    """torch.profiler's raw events: names and times only. Sessions cost 2.5 s at first, memory grows with use."""
+
+    name = "kineto"
+
+    def __init__(self) -> None:
+        self.records_seen = 0
+
+    def trace(self, work: Callable[[], None]) -> list[Record]:
+        """As CuptiTracer.trace; grid, registers and shared memory stay unknown."""
+        from torch.profiler import ProfilerActivity, profile
+
+        torch.cuda.synchronize()
+        with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as profiler:
+            work()
+            torch.cuda.synchronize()
+        events = profiler.profiler.kineto_results.events()
+        records = [
+            Record(_plain_name(e.name()), e.start_ns(), e.start_ns() + e.duration_ns())
+            for e in events
+            if e.device_type().name == "CUDA"
+        ]
+        self.records_seen += len(records)
+        return records
+
+
+def _plain_name(name: str) -> str:
+    """Kineto's "Memcpy DtoD (Device -> Device)" and "Memset (Device)" by CUPTI's kinds; kernels as they are."""
+    lower = name.lower()
+    return MEMCPY if lower.startswith("memcpy") else MEMSET if lower.startswith("memset") else name
+
+
+def _one_kernel() -> None:
+    torch.zeros(1024, device="cuda")
+
+
+def open_tracer() -> tuple[Tracer | None, str]:
+    """The best tracer that works here and a line: its name, then why a better one does not. None (and ``events``) where none
+    does: times then come from events, which need no permission."""
+    reasons: list[str] = []
+    for make in (CuptiTracer.shared, KinetoTracer):
+        try:
+            tracer: Tracer = make()
+            records = tracer.trace(_one_kernel)
+        except Exception as error:
+            reasons.append(f"{make.__qualname__}: {type(error).__name__}: {error}")
+            continue
+        if records:
+            return tracer, "; ".join([tracer.name, *reasons])
+        reasons.append(f"{make.__qualname__}: traced nothing")
+    return None, "; ".join(["events", *reasons])
