@@ -12,16 +12,16 @@ def with_later(earlier: Result, later: Result) -> Result:
 
     A failure of a later measurement does not undo a time that was taken: it becomes a note. A wrong result stays wrong.
     """
+    if isinstance(later.outcome, Failure):
+        # Who tells of it need not know the variant's source (a plug-in's lives in the worker).
+        if isinstance(earlier.outcome, Failure) or later.outcome.stage in ("wrong", "impossible"):
+            return later
+        return noted(earlier, f"other figures: {later.outcome.stage}: {later.outcome.message}")
     if later.source_digest != earlier.source_digest:
         return later
     if isinstance(earlier.outcome, Failure):
         # Figures of something that has no cold time would stand alone: the failure is what there is to say.
-        complete = isinstance(later.outcome, Failure) or later.outcome.device_cold_s is not None
-        return later if complete else earlier
-    if isinstance(later.outcome, Failure):
-        if later.outcome.stage in ("wrong", "impossible"):
-            return later
-        return noted(earlier, f"other figures: {later.outcome.stage}: {later.outcome.message}")
+        return earlier if later.outcome.device_cold_s is None else later
     known = _there(earlier.outcome)
     added = _there(later.outcome)
     outcome = msgspec.structs.replace(earlier.outcome, **added)

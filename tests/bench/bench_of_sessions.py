@@ -21,7 +21,7 @@ BROKEN_GPU = Device(
     id="cuda:1", kind="cuda", name="Old GPU", uuid="GPU-old", usable=False, reason="the driver is too old; update it"
 )
 QUICK = Limits(step_s=0.4, check_s=0.4, cancel_s=0.3)
-NAMES = ("a", "b", *FAULTS, "twice", "out_of_memory", "until_cancelled", "not_finite")
+NAMES = ("a", "b", *FAULTS, "twice", "out_of_memory", "until_cancelled", "not_finite", "later_abort", "later_waits")
 
 
 def _bind(*inputs: object) -> None:

@@ -29,6 +29,10 @@ def test_a_later_failure_is_a_note_unless_it_shows_that_the_call_is_wrong() -> N
     assert kept.outcome == Timing(device_cold_s=COLD)
     assert kept.conditions is not None
     assert kept.conditions.notes == ("other figures: crash: gone",)
+    elsewhere = with_later(
+        result(Timing(device_cold_s=COLD)), result(Failure(stage="cancelled", message=""), digest="b")
+    )
+    assert elsewhere.outcome == Timing(device_cold_s=COLD)
     wrong = result(Failure(stage="wrong", message="compiles"))
     assert with_later(result(Timing(device_cold_s=COLD)), wrong) is wrong
 

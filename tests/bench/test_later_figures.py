@@ -1,0 +1,97 @@
+"""Figures beside device cold: they come when nothing else waits, complete what is there, and undo nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernelviz.bench import Bench
+from kernelviz.core.events import CaseDone
+from kernelviz.core.problem import Method, Plan
+from kernelviz.core.result import Failure, Result, Timing
+from tests.bench.bench_of_sessions import bench_in
+
+ALL = Method(budget_s=0.01, figures=("cold", "warm", "loop"))
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = bench_in(tmp_path)
+    yield made
+    made.close()
+
+
+def plan(bench: Bench, *variants: str, n: str = "1") -> Plan:
+    return bench.plan("add", sizes={"n": n}, variants=variants, device="cpu")
+
+
+def told(bench: Bench, run_id: str) -> list[Result]:
+    return [e.result for _, e in bench.follow(run_id, timeout_s=20) if isinstance(e, CaseDone)]
+
+
+def timing(result: Result) -> Timing:
+    assert isinstance(result.outcome, Timing), result.outcome
+    return result.outcome
+
+
+def finished(bench: Bench, asked: Plan) -> dict[tuple[int, str], Result]:
+    run_id = bench.run(asked, ALL)
+    told(bench, run_id)
+    run = bench.load(run_id)
+    assert run.status == "finished"
+    return {(r.problem.sizes["n"], r.variant): r for r in run.results}
+
+
+def test_the_cold_times_of_all_problems_come_before_any_other_figure(bench: Bench) -> None:
+    run_id = bench.run(plan(bench, "a", "b", n="1,2,3"), ALL)
+    order = []
+    for _, event in bench.follow(run_id, timeout_s=20):
+        if isinstance(event, CaseDone):
+            order.append(timing(event.result).device_warm_s is not None)
+    # Events of a case that a newer one replaced are not told to who comes late, so there may be fewer of the first kind.
+    assert order == sorted(order)
+    assert order.count(True) == 6
+
+
+def test_later_figures_complete_the_stored_results(bench: Bench) -> None:
+    found = finished(bench, plan(bench, "a", "b", n="1,2"))
+    assert len(found) == 4
+    for result in found.values():
+        assert timing(result).device_cold_s is not None
+        assert timing(result).device_warm_s is not None
+        assert timing(result).loop_s is not None
+
+
+def test_only_what_is_right_is_asked_for_more(bench: Bench) -> None:
+    found = finished(bench, plan(bench, "a", "abort"))
+    assert timing(found[1, "a"]).device_warm_s is not None
+    outcome = found[1, "abort"].outcome
+    assert isinstance(outcome, Failure)
+    assert outcome.stage == "crash"
+
+
+def test_a_crash_behind_the_cold_time_is_a_note_and_the_time_stays(bench: Bench) -> None:
+    found = finished(bench, plan(bench, "a", "later_abort"))
+    kept = found[1, "later_abort"]
+    assert timing(kept).device_cold_s is not None
+    assert kept.conditions is not None
+    assert any(note.startswith("other figures: crash") for note in kept.conditions.notes)
+    assert timing(found[1, "a"]).device_warm_s is not None
+
+
+def test_a_cancel_behind_the_cold_times_keeps_them(bench: Bench) -> None:
+    run_id = bench.run(plan(bench, "a", "later_waits"), ALL)
+    seen = 0
+    for _, event in bench.follow(run_id, timeout_s=20):
+        seen += isinstance(event, CaseDone)
+        if seen == 2:
+            break
+    bench.cancel(run_id)
+    told(bench, run_id)
+    cancelled = bench.load(run_id)
+    assert cancelled.status == "cancelled"
+    assert all(timing(r).device_cold_s is not None for r in cancelled.results)
+    lacking = [r.variant for r in cancelled.results if timing(r).device_warm_s is None]
+    assert "later_waits" in lacking
