@@ -90,6 +90,9 @@ def run(
     budget_s: Annotated[float, typer.Option(min=0.01, max=600.0, help="most device time for a case, in seconds")] = 1.0,
     device: DeviceId = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="also write the document (JSON) to a file")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="also every figure and the whole trust line of each case")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Measure variants of an op; progress goes to stderr, the table or the document to stdout. Ctrl-C keeps results."""
@@ -110,7 +113,7 @@ def run(
             device=device,
             plugins=tuple(str(p.resolve()) for p in plugins or ()),
         )
-        code = running.run(bench, plan, method, save=save, as_json=as_json, headline=headline)
+        code = running.run(bench, plan, method, save=save, as_json=as_json, headline=headline, verbose=verbose)
     finally:
         bench.close()
     raise typer.Exit(code)

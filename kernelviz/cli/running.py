@@ -81,7 +81,14 @@ def headline(l2: str) -> Headline:
 
 
 def run(
-    bench: Bench, plan: Plan, method: Method, *, save: Path | None, as_json: bool, headline: Headline = "cold"
+    bench: Bench,
+    plan: Plan,
+    method: Method,
+    *,
+    save: Path | None,
+    as_json: bool,
+    headline: Headline = "cold",
+    verbose: bool = False,
 ) -> int:
     """Measure, print, save; returns the exit code. Ctrl-C ends the run after its current block and keeps its results.
 
@@ -92,17 +99,19 @@ def run(
     run_id = bench.run(plan, method, owner=f"terminal {os.getpid()}")
     with Reporter(plan) as reporter:
         follow(bench, run_id, reporter)
-    return print_run(bench, bench.load(run_id), save=save, as_json=as_json, headline=headline)
+    return print_run(bench, bench.load(run_id), save=save, as_json=as_json, headline=headline, verbose=verbose)
 
 
-def print_run(bench: Bench, found: Run, *, save: Path | None, as_json: bool, headline: Headline = "cold") -> int:
+def print_run(
+    bench: Bench, found: Run, *, save: Path | None, as_json: bool, headline: Headline = "cold", verbose: bool = False
+) -> int:
     """The table of a run (or its document) on stdout, the document in a file where one is asked for; the exit code."""
     if save is not None:
         save.write_bytes(document.encode(found))
     if as_json:
         sys.stdout.write(document.encode(found).decode().rstrip("\n") + "\n")
     else:
-        console.show(tables.report(found, bench.roofs_of(found), headline))
+        console.show(tables.report(found, bench.roofs_of(found), headline, verbose=verbose))
     return exit_code(found)
 
 

@@ -45,10 +45,12 @@ def _both(first: Conditions | None, second: Conditions | None) -> Conditions | N
     """The conditions of the headline, with what was noticed beside the later figures too."""
     if first is None or second is None:
         return first or second
+    retried = second.retried_warm_blocks
     others = [n for n in (first.other_processes, second.other_processes) if n is not None]
     return msgspec.structs.replace(
         first,
         event_reasons=tuple(dict.fromkeys((*first.event_reasons, *second.event_reasons))),
         other_processes=max(others, default=None),
+        retried_warm_blocks=first.retried_warm_blocks if retried is None else retried,
         notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
     )

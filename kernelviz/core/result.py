@@ -121,6 +121,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     threads: int | None = None
     read_at: str | None = None
     retried_blocks: int = 0
+    retried_warm_blocks: int | None = None
     notes: tuple[str, ...] = ()
 
 

@@ -92,6 +92,7 @@ class Others:
     watch: Watch
     compiled: set[str] = field(default_factory=set)
     notes: dict[str, list[str]] = field(default_factory=dict)
+    retried: dict[str, int] = field(default_factory=dict)
     seed: int = 0
 
     def take(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
@@ -130,6 +131,7 @@ class Others:
                 again_warm_s=second.figure(timer) if second is not None and second.blocks else None,
             )
             self.notes.setdefault(s.name, []).extend(s.words("warm: "))
+            self.retried[s.name] = s.retried
         return found
 
     def _calls(self, ready: Sequence[BoundVariant], known: Mapping[str, Timing]) -> dict[str, Timing]:

@@ -100,8 +100,10 @@ class Task:
                 failed = Failure(stage="wrong", message=refusal(RECOMPILED))
                 self.emit(CaseDone(result=self.result(b.variant, failed, b)))
             elif found[name] != Timing():
-                notes = msgspec.structs.replace(now, notes=tuple(others.notes.get(name, ())))
-                self.emit(CaseDone(result=self.result(b.variant, found[name], b, notes)))
+                seen = msgspec.structs.replace(
+                    now, notes=tuple(others.notes.get(name, ())), retried_warm_blocks=others.retried.get(name)
+                )
+                self.emit(CaseDone(result=self.result(b.variant, found[name], b, seen)))
 
     def _ready(self, bound: BoundProblem, variants: Sequence[Variant]) -> list[BoundVariant]:
         ready: list[BoundVariant] = []

@@ -192,9 +192,10 @@ def _throttle(seen: _Seen) -> Part:
 
 
 def _repeated(seen: _Seen) -> Part:
-    if seen.conditions is None or seen.headline == "warm":
-        return Part("repeated", "repeated blocks unknown", "noticed")  # only the cold series' are stored
-    count = seen.conditions.retried_blocks
+    known = seen.conditions
+    count = None if known is None else known.retried_blocks if seen.headline == "cold" else known.retried_warm_blocks
+    if count is None:
+        return Part("repeated", "repeated blocks unknown", "noticed")
     if not count:
         return Part("repeated", "no block repeated")
     return Part("repeated", f"{count} block{'s' if count > 1 else ''} repeated", "noticed")

@@ -71,7 +71,8 @@ function follow(root, data, setTriggerValue) {
   function counts(m) {
     if (m.total) { bar.max = m.total; bar.value = m.done; } else { bar.removeAttribute("value"); }
     const failed = m.failed ? ", " + m.failed + " failed" : "";
-    count.textContent = m.total ? m.done + " of " + m.total + " cases done" + failed : m.status;
+    count.textContent = m.total ? m.done + " of " + m.total + " cases done" + failed :
+      m.done ? m.done + " done" + failed : m.status;
     if (m.status === "queued") {
       note.textContent = m.ahead ? "Queued, " + m.ahead + (m.ahead === 1 ? " problem" : " problems") + " before yours" :
         "Queued, next in line";
@@ -98,7 +99,8 @@ function follow(root, data, setTriggerValue) {
       note.textContent = m.case.replace(" | ", " \\u00b7 ") + ": " + m.words;
       redraw(false);
     }
-    if (m.kind === "busy" || m.kind === "starting" || m.kind === "roof") note.textContent = m.words;
+    if (["busy", "starting", "roof", "check", "timeline"].includes(m.kind)) note.textContent = m.words;
+    if (m.kind === "check" || m.kind === "timeline") redraw(false);
     if (m.kind === "ended") { stop(); redraw(true); }
   };
   source.onerror = () => {

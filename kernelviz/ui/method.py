@@ -31,10 +31,10 @@ _CSS = """
 <style>
 /* On a phone a row of these tables is a card: four columns would stand one word wide. */
 @media (max-width: 640px) {
-  :is(.st-key-checks, .st-key-parts) thead { display: none; }
-  :is(.st-key-checks, .st-key-parts) tr { display: block; padding: 0.35rem 0; }
-  :is(.st-key-checks, .st-key-parts) td { display: block; border: none; padding: 0.05rem 0.6rem; }
-  :is(.st-key-checks, .st-key-parts) td:empty { display: none; }
+  :is([class*="checks"], .st-key-parts) thead { display: none; }
+  :is([class*="checks"], .st-key-parts) tr { display: block; padding: 0.35rem 0; }
+  :is([class*="checks"], .st-key-parts) td { display: block; border: none; padding: 0.05rem 0.6rem; }
+  :is([class*="checks"], .st-key-parts) td:empty { display: none; }
 }
 </style>
 """

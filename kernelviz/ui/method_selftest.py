@@ -9,6 +9,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core.errors import KernelvizError
 from kernelviz.core.run import LIVING, Device
 from kernelviz.core.selftest import Check, CheckUnit, Selftest
+from kernelviz.formats import shipped
 from kernelviz.metrics.checks import amount, limit_words
 from kernelviz.ui import live, session
 from kernelviz.ui.text import plain, when
@@ -52,6 +53,15 @@ def section(bench: Bench, device: Device, last: Selftest | None) -> None:
             "else is measured meanwhile.",
             icon=":material/fact_check:",
         )
+        _shipped()
+
+
+def _shipped() -> None:
+    """What was found elsewhere, for a machine that has found nothing yet."""
+    for made in shipped.selftests():
+        title = f"Found elsewhere, on {plain(made.environment.device.name)}: {summary_words(made)}"
+        with st.expander(title, key=f"shipped_{made.id}", icon=":material/inventory_2:"):
+            results(made, key=f"{made.id}_", nested=True)
 
 
 def _asked(bench: Bench, name: str, progress: Progress, device: Device) -> None:
@@ -71,21 +81,26 @@ def _asked(bench: Bench, name: str, progress: Progress, device: Device) -> None:
         st.error(f"The selftest broke off: {plain(progress.message)}", icon=":material/error:")
 
 
-def results(made: Selftest) -> None:
-    """Its verdict in one line, a line a check, and all figures behind them."""
+def results(made: Selftest, key: str = "", *, nested: bool = False) -> None:
+    """Its verdict in one line, a line a check, and all figures behind them. `key` tells several on one page apart."""
     st.markdown(f"{summary_words(made)}  \n:small[:gray[{plain(_where(made))}]]")
     lines = ["| result | check | found | allowed |", "|---|---|---|---|"]
     lines += [_line(check) for check in sorted(made.checks, key=_failed_first)]
-    with st.container(key="checks"):
+    with st.container(key=f"{key}checks"):
         st.markdown("\n".join(lines))
     rows = [
         {"check": _name(c), "figure": figure.replace("_", " "), "value": _figure(figure, value)}
         for c in made.checks
         for figure, value in c.figures.items()
     ]
-    if rows:
-        with st.expander("All figures", key="selftest_figures", icon=":material/table_rows:"):
-            st.dataframe(pd.DataFrame(rows), hide_index=True, key="check_figures", alt="Every figure of every check")
+    if not rows:
+        return
+    # An expander cannot hold another one.
+    place = (
+        st.container() if nested else st.expander("All figures", key="selftest_figures", icon=":material/table_rows:")
+    )
+    frame = pd.DataFrame(rows)
+    place.dataframe(frame, hide_index=True, key=f"{key}check_figures", alt="Every figure of every check")
 
 
 def summary_words(made: Selftest) -> str:

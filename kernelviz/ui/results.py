@@ -32,7 +32,7 @@ def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof
         _going(bench, run, progress)
     headline = _headline(run)
     found = rows(run, roofs, headline)
-    tiles.show(summary(found), run.plan)
+    tiles.show(summary(found), run.plan, headline)
     if not found:
         st.caption("Figures appear here as soon as the first case is done; compiled variants arrive later.")
         return

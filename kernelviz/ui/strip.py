@@ -26,7 +26,6 @@ def strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof]) 
         facts += condition_facts(bench.conditions(local.id), device)
     elif run is not None:
         facts.append(f"measured on {plain(run.environment.host)} {when(run.created_at)}, not on this machine")
-    facts.append("cold caches")
     facts.append(roof_words(roofs))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
         st.markdown(" · ".join(facts), width="stretch")

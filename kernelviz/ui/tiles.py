@@ -8,6 +8,7 @@ import streamlit as st
 
 from kernelviz.core import units
 from kernelviz.core.problem import Plan
+from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.plots.styles import variant_words
@@ -24,11 +25,11 @@ class Tile:
     how: str
 
 
-def tiles(found: Summary | None, plan: Plan) -> tuple[Tile, Tile, Tile, Tile]:
+def tiles(found: Summary | None, plan: Plan, headline: Headline = "cold") -> tuple[Tile, Tile, Tile, Tile]:
     """The tiles of a run; without a correct time each says what it waits for."""
     base = variant_words(plan.baseline)
     if found is None:
-        waiting = "no correct time yet"
+        waiting = "no correct time yet" if headline == "cold" else "no correct warm time"
         return (
             Tile("Fastest correct variant", "–", waiting, "The lowest geometric mean time over the sizes."),
             Tile(f"Against {base}", "–", waiting, "Baseline's time over this variant's."),
@@ -88,13 +89,13 @@ def _worst(found: Summary, plan: Plan) -> Tile:
     return Tile("Worst size", words, gain, how)
 
 
-def show(found: Summary | None, plan: Plan) -> None:
+def show(found: Summary | None, plan: Plan, headline: Headline = "cold") -> None:
     """Draw the four tiles; two by two where the page is narrow."""
     if found is not None and found.excluded:
         names = ", ".join(plain(variant_words(v)) for v in found.excluded)
         st.markdown(f":red[✕ **{names}**] gave a wrong or impossible result: marked below, never fastest, no speed-up.")
     with st.container(key="tiles"):
-        for column, tile in zip(st.columns(4, gap="small"), tiles(found, plan), strict=True):
+        for column, tile in zip(st.columns(4, gap="small"), tiles(found, plan, headline), strict=True):
             column.metric(
                 plain(tile.label),
                 plain(tile.value),

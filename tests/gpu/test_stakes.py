@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 from figures import record
-from kernelviz.metrics.figures import host_bound
 
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.problem import USUAL_FIGURES, Case, Method, Problem
 from kernelviz.core.result import Result, Timing
+from kernelviz.metrics.figures import host_bound
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
 

@@ -79,6 +79,9 @@ def test_a_shipped_picture_says_whose_it_is(page: Open, monkeypatch: pytest.Monk
     assert "It came with kernelviz" in words(test)
     on_cpu = page(bench_with(), on="cpu")
     assert "On a GPU the device itself tells" in words(on_cpu)
+    (found,) = (e for e in on_cpu.expander if "Found elsewhere, on NVIDIA H200" in e.label)
+    assert "cheat\\_stale" in "".join(m.value for m in found.markdown)
+    assert not [e for e in test.expander if "Found elsewhere" in e.label], "its own results stand first"
 
 
 @pytest.mark.usefixtures("none_shipped")
