@@ -27,7 +27,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     """A time with its 95 % interval and the samples behind it, in order.
 
     `low` and `high` are None when there were too few blocks for an interval. `samples` and `blocks` are None when
-    another tool's file did not say. `correction_s` was taken off every sample (gaps that tracing widens); None: nothing was.
+    another tool's file did not say. `correction_s` was taken off every sample (what tracing adds); None: nothing was.
     """
 
     estimate: float

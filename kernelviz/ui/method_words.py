@@ -62,7 +62,7 @@ PARTS: dict[str, str] = {
     "repeated": "Blocks taken again because their clock fell.",
     "correct": "The largest error against the float64 reference, as a share of what the op's bound allows; how many fills.",
     "method": "Where the stamps come from and how the call was launched. In stream: it cannot be captured as a graph. "
-    "Events: no tracer here. Corrected: what tracing widens between its kernels was taken off.",
+    "Events: no tracer here. Corrected: what tracing adds to the call was taken off.",
     "others": "Other processes on the GPU meanwhile. Inside a container the driver often does not say.",
     "notes": "Whatever else was noticed.",
 }

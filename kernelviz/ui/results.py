@@ -27,10 +27,9 @@ _CHART = {"displayModeBar": False, "scrollZoom": False}
 
 def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof]) -> None:
     """Everything about a run, in the order in which one asks."""
-    _heading(bench, run, progress)
+    headline = _heading(bench, run, progress)
     if progress is not None and progress.status in LIVING:
         _going(bench, run, progress)
-    headline = _headline(run)
     found = rows(run, roofs, headline)
     tiles.show(summary(found), run.plan, headline)
     if not found:
@@ -41,13 +40,16 @@ def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof
     _tables(bench, run, found, headline)
 
 
-def _heading(bench: Bench, run: Run, progress: Progress | None) -> None:
+def _heading(bench: Bench, run: Run, progress: Progress | None) -> Headline:
+    """What was measured and when, what can be done with it; returns which device time is to be shown."""
     first = run.plan.problems[0]
     parts = [run.plan.op, first.dtype, *([first.compute] if first.compute else []), first.direction]
     status = progress.status if progress is not None else run.status
     said = f"{when(run.created_at)} · baseline {variant_words(run.plan.baseline)}"
     if first.data != "normal":
         said += f" · {first.data.replace('_', ' ')} data"
+    if run.method.clock == "sustained":
+        said += " · sustained load"
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heading"):
         st.markdown(f"#### {plain(', '.join(parts))}", width="content")
         st.caption(plain(f"{run.title + ' · ' if run.title else ''}{said}"), width="content")
@@ -59,12 +61,16 @@ def _heading(bench: Bench, run: Run, progress: Progress | None) -> None:
                 bench.resume(run.id, owner=session.owner())
                 st.rerun()
         share.button(bench, run.id, key="share")
-    if run.note:
-        st.text(run.note)
-    if all(d.uuid != run.environment.device.uuid for d in bench.devices()):
-        st.caption(
-            f"Measured on another machine. **Run** measures the same plan here, on {plain(bench.default_device())}."
-        )
+        headline = _headline(run)
+    with st.container(gap=None, key="notes"):
+        if run.note:
+            st.text(run.note)
+        if all(d.uuid != run.environment.device.uuid for d in bench.devices()):
+            here = plain(bench.default_device())
+            st.caption(f"Measured on another machine. **Run** measures the same plan here, on {here}.")
+        if headline == "warm":
+            st.caption(_warm_words(run))
+    return headline
 
 
 def _going(bench: Bench, run: Run, progress: Progress) -> None:
@@ -77,22 +83,21 @@ def _going(bench: Bench, run: Run, progress: Progress) -> None:
 
 def _headline(run: Run) -> Headline:
     """Which device time the tiles, charts and the table show: with flushed caches, or with the data left in them."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="l2_row"):
-        view.seed("l2", list(_L2), "cold")
-        cache = _cache(run)
-        chosen: Headline = (
-            st.segmented_control(
-                "L2",
-                list(_L2),
-                key="l2",
-                required=True,
-                format_func=lambda name: f"{name} {cache}",
-                label_visibility="collapsed",
-            )
-            or "cold"
+    view.seed("l2", list(_L2), "cold")
+    cache = _cache(run)
+    chosen: Headline = (
+        st.segmented_control(
+            "L2",
+            list(_L2),
+            key="l2",
+            required=True,
+            format_func=lambda name: f"{name} {cache}",
+            label_visibility="collapsed",
+            help="cold: the caches are flushed before each call. warm: its data lie where the call itself leaves them.",
         )
-        view.keep("l2", chosen, "cold")
-        st.caption(_headline_words(run, chosen), width="stretch")
+        or "cold"
+    )
+    view.keep("l2", chosen, "cold")
     return chosen
 
 
@@ -100,13 +105,11 @@ def _cache(run: Run) -> str:
     return "L2" if run.environment.device.kind == "cuda" else "caches"
 
 
-def _headline_words(run: Run, headline: Headline) -> str:
-    """What the chosen time is of, or that it is not there yet."""
-    if headline == "cold":
-        return "Times with the data in memory: the caches are flushed before each call."
+def _warm_words(run: Run) -> str:
+    """What the warm time is of, or that it is not there yet."""
     of = f"Times with the data where the call itself leaves them: in the {_cache(run)} if they fit."
     timed = [r.timing for r in run.results if r.timing is not None]
-    lacking = sum(figure_of(t, headline) is None for t in timed)
+    lacking = sum(figure_of(t, "warm") is None for t in timed)
     if not timed or not lacking:
         return of
     if lacking < len(timed):
