@@ -29,7 +29,9 @@ def strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof]) 
     facts.append(roof_words(roofs))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
         st.markdown(" · ".join(facts), width="stretch")
-        can = local is not None and local.usable and not roofs and _calibrating(bench) is None
+        # Roofs of an earlier version know no levels: they are offered to be measured again.
+        lacking = local is not None and not any(r.level for r in bench.roofs(local.id))
+        can = local is not None and local.usable and lacking and _calibrating(bench) is None
         if can and local is not None:
             _calibrate_button(bench, local)
     if local is not None:
@@ -100,7 +102,7 @@ def _calibration(bench: Bench) -> None:
     if run_id is None:
         return
     with st.container(border=True, key="calibrating"):
-        st.caption("Measuring the roofs of this device: streams of bytes and matrix products.")
+        st.caption("Measuring the roofs of this device: streams of bytes, arithmetic, launches and transfers.")
         live.following(run_id, bench.progress(run_id), key="live_calibration")
         if st.button("Cancel", key="cancel_calibration"):
             try:
