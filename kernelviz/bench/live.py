@@ -89,6 +89,11 @@ class LiveRun:
                 self._standing.discard(result.case.key)
             self.log.append(CaseDone(result=result))
 
+    def timed(self, problem: Problem, variant: str) -> Result | None:
+        """The stored result of a case that has a correct time; None for any other."""
+        key = Case(problem=problem, variant=variant).key
+        return self._store.result(self.run_id, key) if key in self._standing else None
+
     def standing(self, problem: Problem, variants: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the variants that have a correct time of the problem."""
         return tuple(v for v in variants if Case(problem=problem, variant=v).key in self._standing)

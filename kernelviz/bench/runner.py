@@ -68,7 +68,8 @@ class Runner:
         standing = [key for key, r in results.items() if r.timing is not None]
         live = LiveRun(run.id, run.plan, op, self._store, log, run.environment, standing)
         unavailable: list[Result] = []
-        items: list[Item] = []
+        prompt: list[Item] = []
+        late: list[Item] = []
         later: list[Item] = []
         for problem in run.plan.problems:
             able: list[str] = []
@@ -79,12 +80,15 @@ class Runner:
                 elif _key(problem, name) not in results:
                     unavailable.append(failed(op, problem, name, Failure(stage="unavailable", message=reason)))
             fresh = tuple(name for name in able if _key(problem, name) not in results)
-            if fresh:
-                items.append(_item(run, live, problem, fresh, owner, results))
+            # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start.
+            slow = tuple(n for n in fresh if op.variant_named(n).late and n != run.plan.baseline)
+            at_once = tuple(n for n in fresh if n not in slow)
+            prompt += [_item(run, live, problem, at_once, owner)] if at_once else []
+            late += [_item(run, live, problem, slow, owner)] if slow else []
             lacking = tuple(n for n in able if _lacks_figures(results.get(_key(problem, n)), run.method))
             if lacking:
                 later.append(_later(run, live, problem, lacking, owner))
-        items += later
+        items = [*prompt, *late, *later]
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(run.id)
         self._register(run.id, live)
@@ -205,10 +209,7 @@ def _later(run: Run, live: LiveRun, problem: Problem, variants: tuple[str, ...],
     )
 
 
-def _item(
-    run: Run, live: LiveRun, problem: Problem, variants: tuple[str, ...], owner: str, results: dict[str, Result]
-) -> Item:
-    base = results.get(_key(problem, run.plan.baseline))
+def _item(run: Run, live: LiveRun, problem: Problem, variants: tuple[str, ...], owner: str) -> Item:
     return Item(
         run_id=run.id,
         owner=owner,
@@ -218,5 +219,5 @@ def _item(
         baseline=run.plan.baseline,
         method=msgspec.structs.replace(run.method, figures=("cold",)),
         plugins=run.plan.plugins,
-        known_baseline=base if base is not None and base.timing is not None else None,
+        known_baseline=lambda: live.timed(problem, run.plan.baseline),
     )

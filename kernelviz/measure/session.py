@@ -62,7 +62,7 @@ class DeviceSession:
             return
         if "cold" in method.figures:
             # What is compiled already, and what compiles at once, is measured first.
-            prompt = [v for v in chosen if not v.late or v.name in bound.variants]
+            prompt = [v for v in chosen if not v.late or v.name == baseline or v.name in bound.variants]
             task.cold(bound, prompt)
             for variant in chosen:
                 if variant not in prompt and self.spoilt is None:

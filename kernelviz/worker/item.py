@@ -45,7 +45,8 @@ class SelftestAsked:
 class Item:
     """What is queued: one problem of a run, a launch of it (`calls` > 0), a selftest, or (none of these) a calibration.
 
-    `known_baseline`: the baseline's result of an earlier time, when it is not among the variants (a resumed run).
+    `known_baseline`: asked, when the item's turn comes, for the baseline's result so far, when it is not among the variants
+    (it was measured with the prompt ones, or before a run was resumed).
     `later`: it is done when nothing else waits on the device (figures beside device cold), and only for the variants that
     `standing` names by then.
     """
@@ -60,6 +61,6 @@ class Item:
     plugins: tuple[str, ...] = ()
     calls: int = 0
     selftest: SelftestAsked | None = None
-    known_baseline: Result | None = None
+    known_baseline: Callable[[], Result | None] | None = None
     later: bool = False
     standing: Callable[[], tuple[str, ...]] | None = None

@@ -186,7 +186,7 @@ class Supervisor:
         """All variants of a problem, in as many tries as crashes and hangs make necessary."""
         variants = item.variants if item.standing is None else item.standing()
         tries = deque([Attempt(problem, variants, item.baseline)] if variants else [])
-        known = item.known_baseline
+        known = item.known_baseline() if item.known_baseline is not None else None
         while tries:
             attempt = tries.popleft()
             attempt.known = known

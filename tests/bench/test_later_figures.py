@@ -95,3 +95,24 @@ def test_a_cancel_behind_the_cold_times_keeps_them(bench: Bench) -> None:
     assert all(timing(r).device_cold_s is not None for r in cancelled.results)
     lacking = [r.variant for r in cancelled.results if timing(r).device_warm_s is None]
     assert "later_waits" in lacking
+
+
+def test_what_compiles_for_long_comes_when_the_others_stand_at_all_sizes(bench: Bench) -> None:
+    run_id = bench.run(plan(bench, "a", "slow", "b", n="1,2,3"), Method(budget_s=0.01))
+    order = [(r.problem.sizes["n"], r.variant) for r in told(bench, run_id)]
+    run = bench.load(run_id)
+    assert run.status == "finished"
+    first = {case: i for i, case in reversed(list(enumerate(order)))}
+    slow = [first[n, "slow"] for n in (1, 2, 3)]
+    assert max(first[n, "b"] for n in (1, 2, 3)) < min(slow)
+
+
+def test_the_baseline_shares_rounds_with_what_comes_late(bench: Bench) -> None:
+    run_id = bench.run(plan(bench, "a", "slow"), Method(budget_s=0.01))
+    told(bench, run_id)
+    results = {r.variant: timing(r) for r in bench.load(run_id).results}
+    base, slow = results["a"].device_cold_s, results["slow"].device_cold_s
+    assert base is not None
+    assert slow is not None
+    # Measured once with the prompt variants and once beside the late one: the blocks of both.
+    assert len(base.blocks or ()) == 2 * len(slow.blocks or ())
