@@ -126,7 +126,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
 
 
 class Kernel(Struct, frozen=True, kw_only=True):
-    """One kernel of one call, as the tracer saw it; `duration_s` is its median over the samples."""
+    """One kernel of one call, as the tracer saw it; `duration_s` is its median over the samples, with what tracing adds."""
 
     name: str
     duration_s: float | None = None

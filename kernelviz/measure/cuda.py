@@ -223,7 +223,8 @@ class CudaTimer:
         return [
             Taken(
                 [i.span_s - timed.correction_s for i in mine],
-                [i.busy_s for i in mine],
+                # In proportion, so that what was busy never outlasts the span that it is part of.
+                [i.busy_s * (1 - timed.correction_s / i.span_s) for i in mine],
                 mine[0].flush_end_ns / 1e9,
                 _clock_hz(counted[row], mine[-1].marker_end_ns - mine[0].flush_end_ns),
             )

@@ -186,7 +186,7 @@ def kernels_frame(table: Sequence[Row]) -> pd.DataFrame:
                 "span of the call, µs": _microseconds(times["cold_s"]),
                 "busy, µs": _microseconds(times["busy_s"]),
                 "kernel": kernel.name,
-                "duration, µs": _microseconds(kernel.duration_s),
+                "traced duration, µs": _microseconds(kernel.duration_s),
                 "grid": _dimensions(kernel.grid),
                 "block": _dimensions(kernel.block),
                 "registers a thread": kernel.registers_per_thread,
@@ -205,7 +205,10 @@ KERNEL_COLUMNS: dict[str, Any] = {
         format="%.2f", help="From the first start to the last end of the call's kernels: device cold."
     ),
     "busy, µs": st.column_config.NumberColumn(format="%.2f", help="The part of the span in which a kernel ran."),
-    "duration, µs": st.column_config.NumberColumn(format="%.2f", help="Of this kernel, the median over the samples."),
+    "traced duration, µs": st.column_config.NumberColumn(
+        format="%.2f",
+        help="Of this kernel by the tracer, the median over the samples; what tracing adds is taken off the span only.",
+    ),
 }
 """How columns of the kernels are shown."""
 

@@ -120,4 +120,4 @@ def test_kernels_stand_with_the_span_of_their_call(page: Open) -> None:
     cold = [r.timing.device_cold_s.estimate * 1e6 for r in run.results if r.timing and r.timing.device_cold_s]
     assert list(table["span of the call, µs"]) == pytest.approx(cold)
     assert list(table["busy, µs"]) == pytest.approx(cold)
-    assert {"duration, µs", "grid", "block", "registers a thread", "shared memory, B"} <= set(table.columns)
+    assert {"traced duration, µs", "grid", "block", "registers a thread", "shared memory, B"} <= set(table.columns)
