@@ -87,7 +87,7 @@ class Runner:
             late += [_item(run, live, problem, slow, owner)] if slow else []
             lacking = tuple(n for n in able if _lacks_figures(results.get(_key(problem, n)), run.method))
             if lacking:
-                later.append(_later(run, live, problem, lacking, owner))
+                later.append(_item(run, live, problem, lacking, owner, later=True))
         items = [*prompt, *late, *later]
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(run.id)
@@ -193,8 +193,10 @@ def _lacks_figures(result: Result | None, method: Method) -> bool:
     return result.timing is not None and any(getattr(result.timing, field) is None for field in wanted)
 
 
-def _later(run: Run, live: LiveRun, problem: Problem, variants: tuple[str, ...], owner: str) -> Item:
-    figures = tuple(f for f in run.method.figures if f != "cold")
+def _item(
+    run: Run, live: LiveRun, problem: Problem, variants: tuple[str, ...], owner: str, *, later: bool = False
+) -> Item:
+    """Device cold of these variants; or `later` the other figures of those that stand by then."""
     return Item(
         run_id=run.id,
         owner=owner,
@@ -202,22 +204,11 @@ def _later(run: Run, live: LiveRun, problem: Problem, variants: tuple[str, ...],
         problem=problem,
         variants=variants,
         baseline=run.plan.baseline,
-        method=msgspec.structs.replace(run.method, figures=figures),
+        method=msgspec.structs.replace(
+            run.method, figures=tuple(f for f in run.method.figures if (f == "cold") is not later)
+        ),
         plugins=run.plan.plugins,
-        later=True,
-        standing=lambda: live.standing(problem, variants),
-    )
-
-
-def _item(run: Run, live: LiveRun, problem: Problem, variants: tuple[str, ...], owner: str) -> Item:
-    return Item(
-        run_id=run.id,
-        owner=owner,
-        sink=live,
-        problem=problem,
-        variants=variants,
-        baseline=run.plan.baseline,
-        method=msgspec.structs.replace(run.method, figures=("cold",)),
-        plugins=run.plan.plugins,
-        known_baseline=lambda: live.timed(problem, run.plan.baseline),
+        known_baseline=None if later else lambda: live.timed(problem, run.plan.baseline),
+        later=later,
+        standing=(lambda: live.standing(problem, variants)) if later else None,
     )
