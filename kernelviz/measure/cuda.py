@@ -87,11 +87,16 @@ class CudaTimer:
 
     def refine(self, timed: Timed) -> None:
         assert isinstance(timed, CudaTimed)
-        place = timed.places[0]
+        if self._cost is None:
+            return
+        place, added_s = timed.places[0], None
         # A call that changes its inputs would run on what it left; one outside a graph cannot be asked in this way.
-        if self._cost is not None and timed.launch_mode == "graph" and place.restore is None:
+        if timed.launch_mode == "graph" and place.restore is None:
             cold_iteration_s = timed.iteration_s / 2 + self._flush_s if timed.warm else timed.iteration_s
-            timed.correction_s = self._cost.adds_s(place, cold_iteration_s)
+            added_s = self._cost.adds_s(place, cold_iteration_s)
+        if added_s is None:
+            timed.notes = (*timed.notes, "what tracing adds to it is not known")
+        timed.correction_s = added_s or 0.0
 
     @functools.cached_property
     def _cost(self) -> TracingCost | None:

@@ -114,6 +114,7 @@ class Others:
             if b.warm is None:
                 b.warm = timer.prepare(b.timed.places[0], b.timed.places[1:], warm=True)
                 b.warm.correction_s = b.timed.correction_s
+                b.warm.notes = tuple(dict.fromkeys((*b.warm.notes, *b.timed.notes)))
             series.append(Series(b.variant.name, b.warm))
         base = next((s for s in series if s.name == baseline), None)
         again = Series("again", base.timed) if base is not None and len(series) > 1 else None

@@ -36,8 +36,8 @@ class TracingCost:
         self._of_nothing_s = 0.0
         self._of_nothing_s = median(self._added(Place(lambda: _launched(empty)), MOST_CALLS, MORE_TRIES))
 
-    def adds_s(self, place: Place, iteration_s: float) -> float:
-        """Seconds by which a call in a graph is longer while it is traced; 0 where that does not show, or cannot be asked.
+    def adds_s(self, place: Place, iteration_s: float) -> float | None:
+        """Seconds by which a call in a graph is longer while it is traced; 0 where that does not show, None when memory is short.
 
         `iteration_s`: about how long flush and call take together.
         """
@@ -48,8 +48,8 @@ class TracingCost:
             if abs(median(found) - RESOLVED_S) < DOUBT_S:
                 self._rest(2 * MORE_TRIES * calls * iteration_s)
                 found += self._added(place, calls, MORE_TRIES)
-        except torch.OutOfMemoryError:  # a second set of outputs may not fit
-            return 0.0
+        except torch.OutOfMemoryError:  # another set of outputs may not fit
+            return None
         added_s = median(found)
         return added_s if added_s > RESOLVED_S else 0.0
 
