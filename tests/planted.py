@@ -129,3 +129,19 @@ def sleeps_on_the_host(x_N, y_N) -> Launch:
         return torch.add(x_N, y_N, out=out_N)
 
     return launch
+
+
+@variant(op="add", backend="torch")
+def takes_long(x_N, y_N) -> Launch:
+    """Sleeps a sixth of a second in each call."""
+    import time
+
+    import torch
+
+    out_N = torch.empty_like(x_N)
+
+    def launch():
+        time.sleep(0.16)
+        return torch.add(x_N, y_N, out=out_N)
+
+    return launch

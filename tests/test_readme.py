@@ -58,7 +58,10 @@ def test_every_command_line_works(
     assert len(lines) >= 5
     for line in lines:
         arguments = re.sub(r"\s*[#>].*", "", line).split()[1:]
-        if arguments[0] in ("launch", "selftest"):  # would work on the device; that the options exist can be said without
+        if arguments[0] in (
+            "launch",
+            "selftest",
+        ):  # would work on the device; that the options exist can be said without
             assert main([arguments[0], "--help"]) == 0
             shown = capsys.readouterr().out
             assert all(a in shown for a in arguments if a.startswith("-"))

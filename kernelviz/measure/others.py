@@ -23,6 +23,10 @@ from kernelviz.metrics.statistics import median_interval
 CALL_BLOCKS, CALLS_A_BLOCK, LEAST_CALLS = 20, 50, 2
 """1,000 calls, so that the 99th percentile rests on ten; fewer of a call so long that they would take over CALLS_S."""
 CALLS_S = 0.1
+LONGEST_S = 0.1
+"""A call that takes longer has no other figures: what a launch costs is nothing beside it, and no cache holds its data."""
+KINDS = 3
+"""Eager, graph, loop: each may take the case's budget."""
 LOOP_S, MOST_LOOP = 2e-3, 200
 """A block of the loop lasts about so long, and has at most so many calls: the device's queue holds about 1,000."""
 
@@ -97,7 +101,10 @@ class Others:
 
     def take(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
         """The figures that the method asks for, by variant; fewer when stopped."""
+        ready = [b for b in ready if self._short(b)]
         found = {b.variant.name: Timing() for b in ready}
+        if not ready:
+            return found
         if "warm" in self.method.figures:
             found = self._warm(ready, baseline)
         if self.method.clock == "burst" and {"call", "graph", "loop"} & set(self.method.figures):
@@ -106,6 +113,14 @@ class Others:
             for b in ready:
                 found[b.variant.name] = _with(found[b.variant.name], self._energy(b, found[b.variant.name]))
         return found
+
+    def _short(self, bound: BoundVariant) -> bool:
+        """Whether the call is short enough for other figures; a note says where it is not."""
+        call_s = self.site.timer.calls(bound.timed.places[0]).eager(1)[0][0]
+        if call_s > LONGEST_S:
+            words = f"other figures: not taken, one call takes {call_s:.2g} s"
+            self.notes.setdefault(bound.variant.name, []).append(words)
+        return call_s <= LONGEST_S
 
     def _warm(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
         timer = self.site.timer
@@ -146,7 +161,10 @@ class Others:
                 self.notes.setdefault(c.bound.variant.name, []).append(f"graph of one call: {c.calls.no_graph}")
         shuffled = random.Random(self.seed)
         number = time.time_ns() // 1_000_000
+        until_s = time.monotonic() + self.method.budget_s * len(called) * KINDS
         for turn in range(CALL_BLOCKS):
+            if turn and time.monotonic() > until_s:
+                break
             for c in shuffled.sample(called, len(called)):
                 if self.stop():
                     return {c.bound.variant.name: self._called(c) for c in called}
@@ -169,7 +187,8 @@ class Others:
             c.enqueue.add(enqueue, started_s, number)
         if "graph" in wanted and c.calls.replay is not None:
             self.site.timer.rest(size * c.device_s)
-            c.graph.add(c.calls.graph(size), time.time(), number)
+            started_s = time.time()
+            c.graph.add(c.calls.graph(size), started_s, number)
         if "loop" in wanted:
             length = max(LEAST_CALLS, min(MOST_LOOP, int(LOOP_S / max(c.call_s, 1e-6))))
             self.site.timer.rest(length * c.device_s)

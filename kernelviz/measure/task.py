@@ -99,11 +99,11 @@ class Task:
             if name in others.compiled:
                 failed = Failure(stage="wrong", message=refusal(RECOMPILED))
                 self.emit(CaseDone(result=self.result(b.variant, failed, b)))
-            elif found[name] != Timing():
+            elif found.get(name, Timing()) != Timing() or others.notes.get(name):
                 seen = msgspec.structs.replace(
                     now, notes=tuple(others.notes.get(name, ())), retried_warm_blocks=others.retried.get(name)
                 )
-                self.emit(CaseDone(result=self.result(b.variant, found[name], b, seen)))
+                self.emit(CaseDone(result=self.result(b.variant, found.get(name, Timing()), b, seen)))
 
     def _ready(self, bound: BoundProblem, variants: Sequence[Variant]) -> list[BoundVariant]:
         ready: list[BoundVariant] = []

@@ -186,3 +186,13 @@ def test_sustained_times_come_from_passes_behind_their_own_load(session: DeviceS
     assert outcome.device_cold_s is not None
     assert len(outcome.device_cold_s.blocks or ()) == 30
     assert outcome.device_cold_s.low is not None
+
+
+def test_a_long_call_has_no_other_figures_and_says_why(session: DeviceSession) -> None:
+    found = others(session, ("honest", "takes_long"), 3002)
+    assert isinstance(found["honest"].outcome, Timing)
+    assert found["honest"].outcome.device_warm_s is not None
+    assert found["takes_long"].outcome == Timing()
+    seen = found["takes_long"].conditions
+    assert seen is not None
+    assert seen.notes == ("other figures: not taken, one call takes 0.16 s",)
