@@ -116,7 +116,10 @@ class Others:
 
     def _short(self, bound: BoundVariant) -> bool:
         """Whether the call is short enough for other figures; a note says where it is not."""
-        call_s = self.site.timer.calls(bound.timed.places[0]).eager(1)[0][0]
+        calls = self.site.timer.calls(bound.timed.places[0])
+        call_s = calls.eager(1)[0][0]
+        if call_s > LONGEST_S:  # or a neighbour took the processor for a moment
+            call_s = min(call_s, *calls.eager(2)[0])
         if call_s > LONGEST_S:
             words = f"other figures: not taken, one call takes {call_s:.2g} s"
             self.notes.setdefault(bound.variant.name, []).append(words)

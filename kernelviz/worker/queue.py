@@ -91,6 +91,11 @@ class FairQueue(Generic[T]):
                         before += 1
         return list(first.values())
 
+    def urgent(self) -> int:
+        """How many items wait that cannot come later."""
+        with self._changed:
+            return sum(len(line) for line in self._both[False].values())
+
     def __len__(self) -> int:
         with self._changed:
             return len(self._all())

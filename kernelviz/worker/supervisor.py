@@ -36,7 +36,8 @@ _State = Literal["none", "starting", "ready", "waiting", "working"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkerState:
-    """What the health route shows of a device. `state`: no worker, starting, ready, waiting (for the lock), working."""
+    """What the health route shows of a device. `state`: no worker, starting, ready, waiting (for the lock), working. `queued`:
+    without what comes when nothing else waits."""
 
     state: _State
     run_id: str | None
@@ -91,7 +92,7 @@ class Supervisor:
             return WorkerState(
                 state=self._state,
                 run_id=self._current.run_id if self._current else None,
-                queued=len(self._queue),
+                queued=self._queue.urgent(),
                 workers_started=self._keeper.started,
                 last_trouble=self._keeper.trouble,
             )

@@ -60,7 +60,7 @@ def test_remove_takes_one_run_out_and_close_the_rest() -> None:
 def test_what_can_wait_comes_when_nothing_else_is_there_whoever_asked_first() -> None:
     queue = queue_of(Work("sweep", "ann", 0), Work("sweep", "ann", 9, later=True), Work("point", "bob"))
     assert [(item.run_id, before) for item, before in queue.waiting()] == [("sweep", 0), ("point", 1)]
-    assert len(queue) == 3
+    assert (len(queue), queue.urgent()) == (3, 2)
     assert queue.put([Work("point", "bob", 8, later=True)])
     assert drained(queue) == [("sweep", 0), ("point", 0), ("sweep", 9), ("point", 8)]
 
