@@ -268,12 +268,9 @@ class Bench:
         """Clocks, power, temperature, other processes now (NVML; psutil on CPU). Never while reading would disturb: while
         the device measures for us, the last reading."""
         device = self.device(device_id)
-        state = self._runner.state(device_id)
-        working = state is not None and state.state == "working"
         known = self._conditions.get(device_id)
-        now_s = time.monotonic()
-        if known is None or (not working and now_s - known[0] > _CONDITIONS_S):
-            known = self._conditions[device_id] = (now_s, conditions(device))
+        if known is None or self._stale(device_id, known[0], _CONDITIONS_S):
+            known = self._conditions[device_id] = (time.monotonic(), conditions(device))
         return known[1]
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
@@ -282,16 +279,19 @@ class Bench:
         Read at most once in 5 s, and never while the device measures for us: reading would disturb.
         """
         device = self.device(device_id)
-        state = self._runner.state(device_id)
-        working = state is not None and state.state == "working"
         known = self._notices.get(device_id)
-        now_s = time.monotonic()
-        if known is None or (not working and now_s - known[0] > _NOTICES_S):
+        if known is None or self._stale(device_id, known[0], _NOTICES_S):
+            state = self._runner.state(device_id)
             tracer = self._store.last_tracer(device.uuid)
             worker = state is not None and state.state != "none"
-            found = notices(device, tracer, self._store.folder, worker=worker)
-            known = self._notices[device_id] = (now_s, found)
+            now_s = time.monotonic()
+            known = self._notices[device_id] = (now_s, notices(device, tracer, self._store.folder, worker=worker))
         return known[1]
+
+    def _stale(self, device_id: str, read_s: float, after_s: float) -> bool:
+        state = self._runner.state(device_id)
+        working = state is not None and state.state == "working"
+        return not working and time.monotonic() - read_s > after_s
 
     def health(self) -> dict[str, object]:
         """State of each device's worker, for the health route."""

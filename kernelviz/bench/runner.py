@@ -100,20 +100,15 @@ class Runner:
         """Queue a calibration; the name under which it can be followed."""
         name = f"calibration-{secrets.token_hex(4)}"
         live = LiveCalibration(self._store, device.uuid, EventLog(0))
-        supervisor = self._supervisor(device)
-        live.abandon = lambda: supervisor.cancel(name)
-        self._register(name, live)
-        supervisor.submit([Item(run_id=name, owner=owner, sink=live, plugins=self._choice.plugins)])
+        self._submit_alone(device, live, Item(run_id=name, owner=owner, sink=live, plugins=self._choice.plugins))
         return name
 
     def selftest(self, device: Device, asked: SelftestAsked, *, owner: str) -> str:
         """Queue a selftest; the name under which it can be followed, which is its id in the store."""
         name = f"selftest-{secrets.token_hex(6)}"
         live = LiveSelftest(name, self._store, EventLog(0), kept=not asked.only)
-        supervisor = self._supervisor(device)
-        live.abandon = lambda: supervisor.cancel(name)
-        self._register(name, live)
-        supervisor.submit([Item(run_id=name, owner=owner, sink=live, plugins=self._choice.plugins, selftest=asked)])
+        plugins = self._choice.plugins
+        self._submit_alone(device, live, Item(run_id=name, owner=owner, sink=live, plugins=plugins, selftest=asked))
         return name
 
     def made_selftest(self, name: str) -> Selftest | None:
@@ -163,6 +158,12 @@ class Runner:
                     device, session=self._session, limits=self._limits, lock_directory=self._lock_directory
                 )
             return self._supervisors[device.id]
+
+    def _submit_alone(self, device: Device, live: LiveCalibration | LiveSelftest, item: Item) -> None:
+        supervisor = self._supervisor(device)
+        live.abandon = lambda: supervisor.cancel(item.run_id)
+        self._register(item.run_id, live)
+        supervisor.submit([item])
 
     def _register(self, name: str, live: Live) -> None:
         with self._lock:

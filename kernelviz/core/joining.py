@@ -24,9 +24,9 @@ def with_later(earlier: Result, later: Result) -> Result:
         return earlier if later.outcome.device_cold_s is None else later
     known = _there(earlier.outcome)
     added = _there(later.outcome)
-    outcome = msgspec.structs.replace(earlier.outcome, **added)
     if "device_cold_s" in added:
         return msgspec.structs.replace(later, outcome=msgspec.structs.replace(later.outcome, **{**known, **added}))
+    outcome = msgspec.structs.replace(earlier.outcome, **added)
     return msgspec.structs.replace(earlier, outcome=outcome, conditions=_both(earlier.conditions, later.conditions))
 
 

@@ -74,16 +74,6 @@ def sm_clock_hz(device: Device) -> float | None:
     return None if mhz is None else mhz * 1e6
 
 
-def maximum_sm_clock_hz(device: Device) -> float | None:
-    """The highest SM clock that the driver allows, None when unknown."""
-    library = nvml.opened().library
-    handle = nvml.handle(device.uuid) if device.kind == "cuda" else None
-    if library is None or handle is None:
-        return None
-    mhz = nvml.ask(library.nvmlDeviceGetMaxClockInfo, handle, library.NVML_CLOCK_SM)
-    return None if mhz is None else mhz * 1e6
-
-
 def free_memory_bytes(device: Device) -> int | None:
     """Memory that is free on the device now; None when unknown."""
     if device.kind == "cpu":
