@@ -21,21 +21,23 @@ __all__ = ["Contest", "Effort", "calibrate"]
 def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort: Effort | None = None) -> None:
     """Measure every roof of the device and emit each as soon as it is known. Ends early when stopped."""
     contest = Contest(timer, stop, effort or (GPU if device.kind == "cuda" else HOST))
-    for roof in _roofs(device, contest):
+    launched = launches.HostLaunches(device)
+    for roof in _roofs(device, contest, launched):
         if stop():
             return
         if roof is not None:
             emit(RoofDone(roof=roof))
+        launched.take()
 
 
-def _roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
+def _roofs(device: Device, contest: Contest, launched: launches.HostLaunches) -> Iterator[Roof | None]:
     if device.kind == "cuda":
         yield from streams.roofs(device, contest)
         yield from vectors.roofs(device, contest)
         yield from products.roofs(device, contest)
-        yield from launches.roofs(device, contest)
+        yield launches.empty_kernel(device, contest)
         yield from transfers.roofs(device, contest)
     else:
         yield from streams_host.roofs(device, contest)
         yield from products.roofs(device, contest)
-        yield from launches.roofs(device, contest)
+    yield from launched.roofs()

@@ -32,6 +32,8 @@ CACHED_SHARES = (8, 4, 2)
 """Working sets inside the L2: these parts of it."""
 CACHED_TRAFFIC = 32
 """A cached stream moves this many times the L2's size: some 300 us, of which launch and tail are 1 %."""
+PLACES, _PAGE_BYTES = 5, 2**21
+"""Successive blocks of a stream lie at so many places of the buffers: as many as the timer has graphs."""
 _THREADS = 512
 _GUARD = ctypes.c_uint(7)
 
@@ -82,31 +84,42 @@ class _Buffers:
         resident = properties.multi_processor_count * (properties.max_threads_per_multi_processor // _THREADS)
         return cls(source, torch.empty_like(source), properties.L2_cache_size, largest, resident)
 
-    def arguments(self) -> tuple[int, int]:
-        return self.source.data_ptr(), self.target.data_ptr()
+    def offsets(self, held_bytes: int) -> list[int]:
+        """Bytes into both buffers at which a stream that holds so much of each is timed; the first is 0."""
+        step = (self.largest_bytes - held_bytes) // PLACES // _PAGE_BYTES * _PAGE_BYTES
+        return [i * step for i in range(PLACES)] if step > 0 else [0]
+
+    def at(self, offset_bytes: int) -> tuple[Tensor, Tensor]:
+        """Source and target from there on, float32."""
+        there = slice(offset_bytes // 4, None)
+        return self.source[there].view(torch.float32), self.target[there].view(torch.float32)
 
 
 def _from_memory(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[Candidate]:
     reads, writes = MIXES[mix]
     count = total_bytes // 16 // (reads + writes)
     moved = (reads + writes) * count * 16
+    offsets = tools.offsets(max(reads, writes) * count * 16)
     for words in (1, 4):
         for hint in ("cached", "streaming"):
             kernel = nvrtc.kernel(SOURCE, f"kernelviz_stream_{reads}_{writes}_{words}_{hint}")
             blocks = -(-count // (_THREADS * words))
-            launch = _launch(kernel, blocks, tools, ctypes.c_longlong(count), _GUARD)
+            launches = [_launch(kernel, blocks, tools, o, ctypes.c_longlong(count), _GUARD) for o in offsets]
             how = f"own {hint} stream, {words} x 16 bytes a thread"
-            yield Candidate(Roof(name=mix, level="dram", moved_bytes=moved, how=how), launch, moved)
-    library = library_stream(mix, tools.source.view(torch.float32), tools.target.view(torch.float32), count * 4)
-    if library is not None:
-        how, call = library
-        yield Candidate(Roof(name=mix, level="dram", moved_bytes=moved, how=how), call, moved)
+            roof = Roof(name=mix, level="dram", moved_bytes=moved, how=how)
+            yield Candidate(roof, launches[0], moved, tuple(launches[1:]))
+    calls = [library_stream(mix, *tools.at(o), count * 4) for o in offsets]
+    library = [c for c in calls if c is not None]
+    if library:
+        roof = Roof(name=mix, level="dram", moved_bytes=moved, how=library[0][0])
+        yield Candidate(roof, library[0][1], moved, tuple(call for _, call in library[1:]))
 
 
 def _inside_l2(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[Candidate]:
     reads, writes = MIXES[mix]
     count = total_bytes // 16 // (reads + writes)
     held = (reads + writes) * count * 16
+    offsets = tools.offsets(held)
     for words in (1, 4):
         kernel = nvrtc.kernel(SOURCE, f"kernelviz_cached_stream_{reads}_{writes}_{words}")
         for waves in (1, 16):
@@ -114,16 +127,18 @@ def _inside_l2(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[C
             a_round = blocks * _THREADS * words * (reads + writes) * 16
             rounds = max(1, round(CACHED_TRAFFIC * tools.l2_bytes / a_round))
             moved = rounds * a_round
-            launch = _launch(kernel, blocks, tools, ctypes.c_uint(count), ctypes.c_int(rounds), _GUARD)
+            sizes = (ctypes.c_uint(count), ctypes.c_int(rounds), _GUARD)
+            launches = [_launch(kernel, blocks, tools, o, *sizes) for o in offsets]
             how = (
                 f"own stream inside the L2, {words} x 16 bytes a thread, {waves} x the blocks that fit, "
                 f"{moved / held:.0f} passes over the working set"
             )
-            yield Candidate(Roof(name=mix, level="l2", moved_bytes=held, how=how), launch, moved)
+            roof = Roof(name=mix, level="l2", moved_bytes=held, how=how)
+            yield Candidate(roof, launches[0], moved, tuple(launches[1:]))
 
 
-def _launch(kernel: object, blocks: int, tools: _Buffers, *sizes: object) -> Launch:
-    pointers = tools.arguments()
+def _launch(kernel: object, blocks: int, tools: _Buffers, offset_bytes: int, *sizes: object) -> Launch:
+    pointers = [t.data_ptr() + offset_bytes for t in (tools.source, tools.target)]
     seen = tools.target[:4]  # A launch returns what it wrote, and that is poisoned: here as little as possible.
 
     def launch() -> Tensor:
