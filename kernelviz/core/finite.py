@@ -8,18 +8,6 @@ import msgspec
 
 from kernelviz.core.result import Failure, Figure, Outcome, Result, Timing
 
-_FIGURES = (
-    "device_cold_s",
-    "device_warm_s",
-    "busy_s",
-    "call_eager_s",
-    "enqueue_s",
-    "call_graph_s",
-    "loop_s",
-    "again_s",
-    "again_warm_s",
-)
-
 
 def finite_result(result: Result) -> Result:
     """The result with every figure finite; the same object where nothing had to change."""
@@ -62,8 +50,7 @@ def _finite_outcome(outcome: Outcome) -> Outcome:
 
 def _finite_timing(timing: Timing) -> Timing:
     changed: dict[str, object] = {}
-    for name in _FIGURES:
-        figure = getattr(timing, name)
+    for name, figure in timing.figures.items():
         kept = finite_figure(figure)
         if kept is not figure:
             changed[name] = kept

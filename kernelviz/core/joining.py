@@ -22,12 +22,16 @@ def with_later(earlier: Result, later: Result) -> Result:
     if isinstance(earlier.outcome, Failure):
         # Figures of something that has no cold time would stand alone: the failure is what there is to say.
         return earlier if later.outcome.device_cold_s is None else later
-    known = _there(earlier.outcome)
-    added = _there(later.outcome)
-    if "device_cold_s" in added:
-        return msgspec.structs.replace(later, outcome=msgspec.structs.replace(later.outcome, **{**known, **added}))
-    outcome = msgspec.structs.replace(earlier.outcome, **added)
+    outcome = completed(earlier.outcome, later.outcome)
+    if later.outcome.device_cold_s is not None:
+        return msgspec.structs.replace(later, outcome=outcome)
     return msgspec.structs.replace(earlier, outcome=outcome, conditions=_both(earlier.conditions, later.conditions))
+
+
+def completed(earlier: Timing, later: Timing) -> Timing:
+    """The figures of both; where both have one, the later."""
+    added = {name: value for name in Timing.__struct_fields__ if (value := getattr(later, name))}
+    return msgspec.structs.replace(earlier, **added)
 
 
 def noted(result: Result, words: str) -> Result:
@@ -35,10 +39,6 @@ def noted(result: Result, words: str) -> Result:
     seen = result.conditions or Conditions()
     notes = tuple(dict.fromkeys((*seen.notes, words)))
     return msgspec.structs.replace(result, conditions=msgspec.structs.replace(seen, notes=notes))
-
-
-def _there(timing: Timing) -> dict[str, object]:
-    return {name: value for name in Timing.__struct_fields__ if (value := getattr(timing, name))}
 
 
 def _both(first: Conditions | None, second: Conditions | None) -> Conditions | None:

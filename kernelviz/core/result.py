@@ -28,6 +28,7 @@ class Figure(Struct, frozen=True, kw_only=True):
 
     `low` and `high` are None when there were too few blocks for an interval. `samples` and `blocks` are None when
     another tool's file did not say. `correction_s` was taken off every sample (what tracing adds); None: nothing was.
+    `places`: at how many places in memory the call's tensors lay by turns; None: not said.
     """
 
     estimate: float
@@ -39,13 +40,21 @@ class Figure(Struct, frozen=True, kw_only=True):
     launch: LaunchMode | None = None
     method: str | None = None
     correction_s: float | None = None
+    places: int | None = None
 
     @property
     def half_width(self) -> float | None:
         """Half the interval as a fraction of the estimate."""
-        if self.low is None or self.high is None or self.estimate <= 0:
-            return None
-        return (self.high - self.low) / 2 / self.estimate
+        return half_width(self.estimate, self.low, self.high)
+
+
+def half_width(estimate: float, low: float | None, high: float | None) -> float | None:
+    """Half an interval as a fraction of what it is of; None without one.
+
+    >>> half_width(2.0, 1.5, 2.5), half_width(2.0, None, None)
+    (0.25, None)
+    """
+    return None if low is None or high is None or estimate <= 0 else (high - low) / 2 / estimate
 
 
 class Energy(Struct, frozen=True, kw_only=True):
@@ -78,6 +87,16 @@ class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
     again_warm_s: Figure | None = None
     energy: Energy | None = None
     other_times: dict[str, Figure] = {}
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """Those that were measured, by their field.
+
+        >>> list(Timing(loop_s=Figure(estimate=2.0), other_times={"theirs": Figure(estimate=1.0)}).figures)
+        ['loop_s']
+        """
+        found = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in found.items() if isinstance(value, Figure)}
 
 
 class Failure(Struct, frozen=True, kw_only=True, tag="failure", tag_field="kind"):

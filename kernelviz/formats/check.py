@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from kernelviz.core.errors import DocumentError
@@ -109,10 +108,7 @@ def _check_result(result: Result, path: str) -> None:
 def _figures(timing: Timing | None) -> Iterator[tuple[str, Figure]]:
     if timing is None:
         return
-    for name in timing.__struct_fields__:
-        figure = getattr(timing, name)
-        if isinstance(figure, Figure):
-            yield name, figure
+    yield from timing.figures.items()
     yield from ((f"other_times.{name[:40]}", figure) for name, figure in timing.other_times.items())
 
 
@@ -123,6 +119,8 @@ def _check_figure(figure: Figure, path: str) -> None:
             _between(value, LEAST_S, MOST_S, f"{path}.{name}")
     for i, sample in enumerate(figure.samples or ()):
         _between(sample, LEAST_S, MOST_S, f"{path}.samples[{i}]")
+    if figure.places is not None:
+        _between(figure.places, 1, MAX_COUNT, f"{path}.places")
     if figure.blocks is None:
         return
     for i, block in enumerate(figure.blocks):
@@ -137,5 +135,7 @@ def _check_figure(figure: Figure, path: str) -> None:
 
 
 def _between(value: float, low: float, high: float, path: str) -> None:
-    if not (math.isfinite(value) and low <= value <= high):
-        raise DocumentError(f"{value:.6g} is outside {low:g} to {high:g}", path=path)
+    """The bounds are finite, so NaN and infinity are outside them. JSON's whole numbers have no end, floats do."""
+    if not low <= value <= high:
+        said = f"{value:.6g}" if isinstance(value, float) else str(value)[:40]
+        raise DocumentError(f"{said} is outside {low:g} to {high:g}", path=path)

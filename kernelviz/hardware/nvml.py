@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from kernelviz.core.run import Device
+
 T = TypeVar("T")
 _LOCK = threading.Lock()
 
@@ -74,6 +76,12 @@ def ask(question: Callable[..., T], *given: object) -> T | None:
         return None
 
 
+def ask_for(library: Any, name: str, *given: object) -> Any | None:
+    """The same of a question by its name, which older libraries do not have."""
+    question = getattr(library, name, None)
+    return None if question is None else ask(question, *given)
+
+
 def text(value: object) -> str:
     """A name as text; older libraries give bytes.
 
@@ -81,6 +89,13 @@ def text(value: object) -> str:
     ('NVIDIA H200', 'NVIDIA H200')
     """
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def reached(device: Device) -> tuple[Any, Any] | None:
+    """The library and its handle of a GPU; None for a processor, and where the driver does not answer for the GPU."""
+    library = opened().library
+    found = handle(device.uuid) if device.kind == "cuda" else None
+    return None if library is None or found is None else (library, found)
 
 
 def handle(uuid: str) -> Any | None:

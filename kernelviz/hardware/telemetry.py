@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import datetime
 import os
 from collections.abc import Collection
 from typing import Any
 
 import psutil
 
+from kernelviz.core import moments
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import Device
 from kernelviz.hardware import cpu, nvml
@@ -33,18 +33,17 @@ def conditions(device: Device, own: Collection[int] | None = None) -> Conditions
 
     `own`: processes that do not count as others; by default this one and its descendants.
     """
-    read_at = datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")
+    read_at = moments.now()
     if device.kind == "cpu":
         return Conditions(sm_clock_hz=_cpu_clock_hz(), temperature_c=None, threads=cpu.threads(), read_at=read_at)
-    library = nvml.opened().library
-    handle = nvml.handle(device.uuid)
-    if library is None or handle is None:
+    reached = nvml.reached(device)
+    if reached is None:
         return Conditions(read_at=read_at, notes=("the driver does not answer for this device",))
-    sm = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM)
+    library, handle = reached
     memory = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM)
     temperature = nvml.ask(library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU)
     return Conditions(
-        sm_clock_hz=None if sm is None else sm * 1e6,
+        sm_clock_hz=_sm_clock_hz(library, handle),
         memory_clock_hz=None if memory is None else memory * 1e6,
         power_w=_power_w(library, handle),
         temperature_c=None if temperature is None else float(temperature),
@@ -56,22 +55,18 @@ def conditions(device: Device, own: Collection[int] | None = None) -> Conditions
 
 def energy_joules(device: Device) -> float | None:
     """What the device has taken since its driver was loaded; None where it does not count (before Volta)."""
-    library = nvml.opened().library
-    handle = nvml.handle(device.uuid) if device.kind == "cuda" else None
-    if library is None or handle is None:
+    reached = nvml.reached(device)
+    if reached is None:
         return None
+    library, handle = reached
     millijoules = nvml.ask(library.nvmlDeviceGetTotalEnergyConsumption, handle)
     return None if millijoules is None else millijoules / 1e3
 
 
 def sm_clock_hz(device: Device) -> float | None:
     """The SM clock that the driver reports now, None when unknown."""
-    library = nvml.opened().library
-    handle = nvml.handle(device.uuid) if device.kind == "cuda" else None
-    mhz = None
-    if library is not None and handle is not None:
-        mhz = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM)
-    return None if mhz is None else mhz * 1e6
+    reached = nvml.reached(device)
+    return None if reached is None else _sm_clock_hz(*reached)
 
 
 def free_memory_bytes(device: Device) -> int | None:
@@ -79,9 +74,11 @@ def free_memory_bytes(device: Device) -> int | None:
     if device.kind == "cpu":
         available = int(psutil.virtual_memory().available)
         return available if device.memory_bytes is None else min(available, device.memory_bytes)
-    library = nvml.opened().library
-    handle = nvml.handle(device.uuid)
-    memory = None if library is None or handle is None else nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
+    reached = nvml.reached(device)
+    if reached is None:
+        return None
+    library, handle = reached
+    memory = nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
     return None if memory is None else int(memory.free)
 
 
@@ -107,6 +104,14 @@ def other_processes(listed: Collection[int], own: Collection[int], *, same_ids: 
     return len(set(listed) - set(own)) if same_ids or set(listed) & set(own) else None
 
 
+def strangers(device: Device) -> frozenset[int]:
+    """Processes on a GPU that are not this one, as far as the driver's process ids are ours (not in a container)."""
+    reached = nvml.reached(device)
+    listed = None if reached is None else nvml.ask(reached[0].nvmlDeviceGetComputeRunningProcesses, reached[1])
+    found = frozenset(int(p.pid) for p in listed or ())
+    return found - {os.getpid()} if same_ids() or os.getpid() in found else frozenset()
+
+
 def own_pids() -> set[int]:
     """This process and its descendants."""
     try:
@@ -124,9 +129,13 @@ def _others(library: Any, handle: Any, own: Collection[int] | None) -> int | Non
     return other_processes([p.pid for p in listed], ours, same_ids=same_ids())
 
 
+def _sm_clock_hz(library: Any, handle: Any) -> float | None:
+    mhz = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_SM)
+    return None if mhz is None else mhz * 1e6
+
+
 def _reason_bits(library: Any, handle: Any) -> int | None:
-    question = getattr(library, "nvmlDeviceGetCurrentClocksEventReasons", None)
-    bits = None if question is None else nvml.ask(question, handle)
+    bits = nvml.ask_for(library, "nvmlDeviceGetCurrentClocksEventReasons", handle)
     return nvml.ask(library.nvmlDeviceGetCurrentClocksThrottleReasons, handle) if bits is None else bits
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kernelviz.core.joining import completed
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Figure, LaunchMode, Timing
 from kernelviz.measure.binding import BoundVariant
@@ -108,10 +109,10 @@ class Others:
         if "warm" in self.method.figures:
             found = self._warm(ready, baseline)
         if self.method.clock == "burst" and {"call", "graph", "loop"} & set(self.method.figures):
-            found = {name: _with(found[name], timing) for name, timing in self._calls(ready, found).items()}
+            found = {name: completed(found[name], timing) for name, timing in self._calls(ready, found).items()}
         if "energy" in self.method.figures:
             for b in ready:
-                found[b.variant.name] = _with(found[b.variant.name], self._energy(b, found[b.variant.name]))
+                found[b.variant.name] = completed(found[b.variant.name], self._energy(b, found[b.variant.name]))
         return found
 
     def _short(self, bound: BoundVariant) -> bool:
@@ -219,8 +220,3 @@ def _device_s(known: Timing, bound: BoundVariant) -> float:
     if known.device_warm_s is not None:
         return known.device_warm_s.estimate
     return sum(k.duration_s or 0.0 for k in bound.timed.kernels)
-
-
-def _with(one: Timing, other: Timing) -> Timing:
-    figures = {n: getattr(other, n) or getattr(one, n) for n in Timing.__struct_fields__}
-    return Timing(**figures)

@@ -16,12 +16,13 @@ from kernelviz.core.result import Block, Figure
 from kernelviz.measure.contract import Stop
 from kernelviz.measure.timer import DeviceTimer, Taken, Timed
 from kernelviz.metrics.statistics import MIN_BLOCKS, figure_interval, verdict
+from kernelviz.metrics.trust import CLOCK_MOVED
 
 BATCH_S = 0.040
 """Rounds are taken in batches of about this much load, so that a cancel is heard and burst limits hold."""
-CLOCK_LOSS = 0.01
-"""A block whose SM clock is this much under its series' first is taken again, then kept and noted."""
 RETRIES = 3
+"""So often at most a round that lost clock is taken again; and so many batches, or passes under steady load, of one take that
+the hardware slowed down."""
 PASSES, STEADY_S = 3, 1.0
 """Sustained: so many passes, each series behind this much of its own load. The power cap takes hold after 0.1 s."""
 SHORT_S, SHORT_BLOCKS = 5e-6, 0.1
@@ -62,6 +63,7 @@ class Series:
             launch=self.timed.launch_mode,
             method=method,
             correction_s=self.timed.correction_s or None,
+            places=len(self.timed.places),
         )
 
     def words(self, prefix: str = "") -> list[str]:
@@ -73,8 +75,9 @@ class Series:
         return found
 
     def loses_clock(self, taken: Taken) -> bool:
+        """Whether it is to be taken again, then kept and noted: its SM clock is too far under the series' first."""
         first = next((b.clock_hz for b in self.blocks if b.clock_hz), None)
-        return first is not None and taken.clock_hz is not None and taken.clock_hz < first * (1 - CLOCK_LOSS)
+        return first is not None and taken.clock_hz is not None and taken.clock_hz < first * (1 - CLOCK_MOVED)
 
 
 @dataclass(slots=True)
@@ -84,7 +87,7 @@ class Rounds:
     timer: DeviceTimer
     method: Method
     stop: Stop
-    # Asked between batches; True when the batch must be taken again (the device was slowed down by its hardware).
+    # Asked behind each batch and each pass; True when it must be taken again (the device was slowed down by its hardware).
     disturbed: Callable[[], bool] = lambda: False
     seed: int = 0
     # Unlike any other task's, also in another process, so that blocks of different tasks are never paired.
@@ -117,6 +120,7 @@ class Rounds:
                 continue
             for order, blocks in zip(orders, taken, strict=True):
                 for index, block in zip(order, blocks, strict=True):
+                    series[index].slow_clock += series[index].loses_clock(block)
                     series[index].add(block, self.number)
                 self.number += 1
             done += count
@@ -126,18 +130,26 @@ class Rounds:
     def _take_sustained(self, series: Sequence[Series], progress: Callable[[float], None]) -> bool:
         """Each series behind a second of its own load, in several passes over all of them in random order.
 
-        Blocks of one pass with the same number share a round: what changes from pass to pass cancels in their ratios.
+        Blocks of one pass with the same number share a round: what changes from pass to pass cancels in their ratios. A
+        series' part of a pass that the hardware slowed down is taken again at once, behind its load as before.
         """
         shuffled = random.Random(self.seed)
+        repeated = 0
         for turn in range(PASSES):
-            for done, index in enumerate(shuffled.sample(range(len(series)), len(series))):
-                taken = self.timer.sustain(series[index].timed, MIN_BLOCKS, STEADY_S, self.stop)
+            coming = shuffled.sample(series, len(series))
+            while coming:
+                one = coming[0]
+                taken = self.timer.sustain(one.timed, MIN_BLOCKS, STEADY_S, self.stop)
                 if self.stop():
                     return False
-                for offset, block in enumerate(taken):
-                    series[index].add(block, self.number + offset)
-                self.disturbed()
-                progress((turn + (done + 1) / len(series)) / PASSES)
+                if self.disturbed() and repeated < RETRIES:
+                    repeated += 1
+                    one.retried += len(taken)
+                else:
+                    coming.pop(0)
+                    for offset, block in enumerate(taken):
+                        one.add(block, self.number + offset)
+                progress((turn + 1 - len(coming) / len(series)) / PASSES)
             self.number += MIN_BLOCKS
         return True
 
@@ -152,8 +164,6 @@ class Rounds:
                 for i in slow:
                     series[i].retried += 1
                 rounds[position] = self.timer.collect([[series[i].timed for i in order]])[0]
-            for i, block in zip(order, rounds[position], strict=True):
-                series[i].slow_clock += series[i].loses_clock(block)
         return rounds
 
     def _decided(self, series: Sequence[Series], baseline: Series | None, again: Series | None) -> bool:

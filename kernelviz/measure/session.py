@@ -30,7 +30,7 @@ KEPT_PROBLEMS = 64
 class DeviceSession:
     """Measures problems on one device; see measure.contract.Session."""
 
-    def __init__(self, device: Device, ops: Mapping[str, Op], timer: DeviceTimer, tracer: str | None) -> None:
+    def __init__(self, device: Device, ops: Mapping[str, Op], timer: DeviceTimer, tracer: str | None = None) -> None:
         self.device, self.ops, self.timer = device, ops, timer
         self.site = Site(device, timer, self._make_room)
         self._torch_device = torch.device(device.id)
@@ -48,6 +48,8 @@ class DeviceSession:
         self, problem: Problem, variants: tuple[str, ...], baseline: str, method: Method, emit: Emit, stop: Stop
     ) -> None:
         """See Session.measure. Returns early, with cases left, when the process is spoilt."""
+        if self.site.crowded():
+            return
         op = op_named(problem.op, self.ops)
         chosen = [op.variant_named(v) for v in variants]
         task = Task(self.site, op, problem, baseline, method, emit, stop)
@@ -83,7 +85,12 @@ class DeviceSession:
 
         self._kept.clear()
         self._release()
-        selftest(self, emit, stop, only=only, quick=quick)
+
+        def opened(ops: Mapping[str, Op]) -> DeviceSession:
+            return DeviceSession(self.device, ops, self.timer)
+
+        selftest(self.site, self.ops, opened, emit, stop, only=only, quick=quick)
+        self.site.share("processes of the selftest")  # ncu and the other timers ran in their own
 
     def launch(self, problem: Problem, variant: str, calls: int) -> None:
         """Bind, then flush + call `calls` times with no tracer attached (to point ncu at)."""
@@ -170,4 +177,4 @@ def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession
         return DeviceSession(device, ops, CudaTimer(tools, stamps), line)
     from kernelviz.measure.host import HostTimer
 
-    return DeviceSession(device, ops, HostTimer(device.last_level_cache_bytes), None)
+    return DeviceSession(device, ops, HostTimer(device.last_level_cache_bytes))

@@ -51,6 +51,15 @@ def arithmetic_intensity(cost: Cost) -> float | None:
     return cost.work_flop / cost.moved_bytes if cost.moved_bytes else None
 
 
+def intense(cost: Cost | None) -> bool:
+    """Whether a problem is one of arithmetic, not of memory; False where its cost is unknown.
+
+    >>> intense(Cost(work_flop=2**30, read_bytes=2**20, written_bytes=0)), intense(None)
+    (True, False)
+    """
+    return cost is not None and (arithmetic_intensity(cost) or 0.0) > INTENSE_FLOP_PER_BYTE
+
+
 def stream_name(cost: Cost) -> StreamName:
     """The measured stream whose read:write mix is nearest to the cost's (by share of written bytes).
 
@@ -151,9 +160,7 @@ def compute_roof(problem: Problem, roofs: Sequence[Roof], cost: Cost | None = No
 def contracts(problem: Problem, cost: Cost | None) -> bool:
     """Whether the problem can be a matrix product for the hardware. Metrics know no catalogue: an op that is not named here
     counts as one by its intensity, which no element-wise or row op reaches."""
-    return problem.op in CONTRACTIONS or (
-        cost is not None and (arithmetic_intensity(cost) or 0.0) > INTENSE_FLOP_PER_BYTE
-    )
+    return problem.op in CONTRACTIONS or intense(cost)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +195,7 @@ def speed_of_light(
     compute = compute_roof(problem, roofs, cost)
     if memory is None or not memory.bandwidth_bytes_per_s:
         return None
-    intensity = arithmetic_intensity(cost) or 0.0
-    if compute is None and intensity > INTENSE_FLOP_PER_BYTE:
+    if compute is None and intense(cost):
         return None
     memory_s = cost.moved_bytes / memory.bandwidth_bytes_per_s
     compute_s = cost.work_flop / compute.rate_flop_per_s if compute and compute.rate_flop_per_s else None

@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelviz.core.result import Block, Figure
+from kernelviz.core.result import Block, Figure, half_width
 
 TRIM = 0.10
 """Share of a block's samples cut at each end before its mean is taken."""
@@ -59,9 +59,7 @@ class Interval:
     @property
     def half_width(self) -> float | None:
         """Half the interval, relative to the estimate."""
-        if self.low is None or self.high is None or self.estimate <= 0:
-            return None
-        return (self.high - self.low) / 2 / self.estimate
+        return half_width(self.estimate, self.low, self.high)
 
 
 def median_interval(means: Sequence[float] | Floats) -> Interval:

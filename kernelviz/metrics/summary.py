@@ -14,7 +14,6 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Figure, Result, Timing
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import roofline
-from kernelviz.metrics.roofline import INTENSE_FLOP_PER_BYTE
 from kernelviz.metrics.roofline import Headline as Headline
 from kernelviz.metrics.statistics import Verdict, geometric_mean, verdict
 
@@ -199,8 +198,8 @@ def _worst(own: Sequence[Row]) -> Row | None:
 
 def by_rate(table: Sequence[Row]) -> bool:
     """Whether FLOP/s says more of these cases than bytes/s: most of them do much arithmetic a byte."""
-    intensities = [roofline.arithmetic_intensity(r.result.cost) or 0.0 for r in table if r.result.cost]
-    return sum(i > INTENSE_FLOP_PER_BYTE for i in intensities) * 2 > len(intensities)
+    known = [r.result.cost for r in table if r.result.cost]
+    return sum(map(roofline.intense, known)) * 2 > len(known)
 
 
 def verdict_words(found: Verdict | None) -> str:

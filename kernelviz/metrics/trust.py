@@ -27,7 +27,7 @@ _STEADY = ("power cap",)
 """What slows a card down under steady load by design: part of the question there, a disturbance of a burst."""
 _SETTINGS = ("application clocks", "sync boost", "display clocks")
 """Reasons by which somebody set the clock; nothing was slowed down while it was measured."""
-_PLACES = re.compile(r"at (\d+) places in memory")
+_OLD_PLACES = re.compile(r"at (\d+) places in memory")
 _ELSEWHERE = ("warm: ", "graph of one call: ", "other figures: ")
 """How notes begin that speak of other times than the cold one (measure.others, core.joining)."""
 _SLOW_NOTE = "blocks ran at a clock more than"
@@ -132,12 +132,18 @@ def _samples(seen: _Seen) -> Part:
     words = f"{len(figure.samples):,} samples"
     if figure.blocks:
         words += f" in {len(figure.blocks)} blocks"
-    found = _PLACES.search(figure.method or "")
-    if found:
-        words += f" at {found.group(1)} places"
-    elif figure.method:
-        words += " at 1 place"
+    places = _places_of_old_words(figure.method) if figure.places is None else figure.places
+    if places is not None:
+        words += f" at {places:,} place{'s' if places != 1 else ''}"
     return Part("samples", words)
+
+
+def _places_of_old_words(method: str | None) -> int | None:
+    """Documents from before `Figure.places` say in the method line how many there were, if there were several."""
+    if not method:
+        return None
+    found = _OLD_PLACES.search(method)
+    return int(found.group(1)) if found else 1
 
 
 def _interval(seen: _Seen) -> Part:

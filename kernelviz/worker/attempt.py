@@ -34,6 +34,7 @@ class Attempt:
 
     `known`: the baseline's correct result so far. When the baseline is not among the variants, it is measured again as
     their companion, so that they share rounds with it: that adds to its result and cannot lose it.
+    `moved`: the last process was replaced before anything had begun.
     """
 
     problem: Problem
@@ -41,6 +42,7 @@ class Attempt:
     baseline: str
     known: Result | None = None
     retried: bool = False
+    moved: bool = False
     steps: dict[str, Step] = field(default_factory=dict)
     done: set[str] = field(default_factory=set)
     last: str | None = None
@@ -99,6 +101,10 @@ class Attempt:
             return dict.fromkeys(left, Failure(stage="crash", message=NO_RESULT)), []
         if ending.stage is None and self.done:
             return {}, [self._again(left)]  # who spoilt the worker has told its own failure
+        if ending.stage is None and not (self.steps or self.moved):
+            again = self._again(left)  # the process found itself unfit; another one measures the same
+            again.moved, again.retried = True, self.retried
+            return {}, [again]
         failure = Failure(stage=ending.stage or "crash", message=ending.message or ending.replace or NO_RESULT)
         if ending.replace is None:
             return dict.fromkeys(left, failure), []  # the session refused the problem as a whole
@@ -109,7 +115,7 @@ class Attempt:
         if not suspects and not self.retried:
             # Nobody had begun: the worker died of something else (the kernel's out-of-memory killer, an administrator).
             again = self._again(left)
-            again.retried = True
+            again.retried, again.moved = True, self.moved
             return {}, [again]
         if not suspects:
             return dict.fromkeys(left, failure), []

@@ -13,6 +13,7 @@ import fcntl
 import getpass
 import os
 import re
+import secrets
 import stat
 import sys
 import tempfile
@@ -72,6 +73,9 @@ class DeviceLock:
         name = re.sub(r"[^A-Za-z0-9._-]", "_", uuid)
         self._main = _LockFile(folder / f"{name}.lock")
         self._turnstile = _LockFile(folder / f"{name}.turn")
+        self._left: bytes | None = None
+        self.others_came = False
+        """Whether anybody else held the device between our last two holds."""
 
     def acquire(self, waiting: Callable[[Holder | None], None], give_up: Callable[[], bool]) -> bool:
         """Take the lock; `waiting` is told who holds it, once for each holder. False when `give_up` said so.
@@ -90,13 +94,15 @@ class DeviceLock:
                 if give_up():
                     return False
                 time.sleep(POLL_S)
+            self.others_came = self._left is not None and self._main.read() != self._left
             self._main.write(msgspec.json.encode(_ourselves()))
             return True
         finally:
             self._turnstile.release()
 
     def release(self) -> None:
-        self._main.write(b"")
+        self._left = secrets.token_hex(8).encode()  # nobody's name; read again next time, nobody has been here
+        self._main.write(self._left)
         self._main.release()
 
     def holder(self) -> Holder | None:

@@ -152,6 +152,9 @@ class Supervisor:
             return self._fail(item, Failure(stage="unavailable", message=str(error)))
         if not got:
             return self._given_up(item)
+        if self._lock.others_came and self.device.kind == "cuda":
+            # Their CUDA context is younger than our worker's, which makes its short kernels read longer (measure.site).
+            self._keeper.end("another process measured on this GPU since")
         self._keeper.held_fds = (self._lock.held_fd(),)
         try:
             if item.problem is not None and not item.calls:

@@ -57,7 +57,7 @@ def test_calls_of_one_kernel_agree_with_ncu() -> None:
     from kernelviz.measure.selftest import ncu
     from kernelviz.measure.selftest.agreement import ncu_times
     from kernelviz.measure.selftest.workbench import NotHere, Workbench
-    from kernelviz.measure.session import open_session
+    from kernelviz.measure.session import DeviceSession, open_session
 
     if ncu.path() is None:
         pytest.skip("ncu is not on the PATH")
@@ -70,8 +70,11 @@ def test_calls_of_one_kernel_agree_with_ncu() -> None:
     for problem, variants in by_problem.values():
         session.measure(problem, tuple(variants), variants[0], Method(budget_s=0.2), events.append, lambda: False)
     results = {e.result.case.key: e.result for e in events if isinstance(e, CaseDone)}
+    bench = Workbench(
+        session.site, session.ops, lambda ops: DeviceSession(session.device, ops, session.timer), lambda: False
+    )
     try:
-        by_ncu = ncu_times(Workbench(session, lambda: False), cases, most_s=600)
+        by_ncu = ncu_times(bench, cases, most_s=600)
     except NotHere as reason:
         pytest.skip(str(reason))
     compared = {}

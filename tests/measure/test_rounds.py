@@ -6,9 +6,11 @@ from collections.abc import Sequence
 import pytest
 
 from kernelviz.core.problem import Method
-from kernelviz.measure.rounds import Rounds, Series
-from kernelviz.measure.timer import Taken
-from kernelviz.metrics.statistics import verdict
+from kernelviz.measure.rounds import PASSES, RETRIES, STEADY_S, Rounds, Series
+from kernelviz.measure.timer import Place, Taken
+from kernelviz.metrics.statistics import MIN_BLOCKS, verdict
+
+QUICK, STEADY = Method(half_width=0.01), Method(clock="sustained")
 
 
 class KnownTimed:
@@ -20,6 +22,7 @@ class KnownTimed:
     def __init__(self, time_s: float, clocks: Sequence[float] = ()) -> None:
         self.time_s = time_s
         self.clocks = list(clocks)
+        self.places = [Place(tuple)]
 
     def run_once(self) -> tuple[()]:
         return ()
@@ -50,6 +53,10 @@ class KnownTimer:
     def collect(self, rounds):
         return [[self.block(t) for t in r] for r in rounds]
 
+    def sustain(self, timed, blocks, before_s, stop):
+        assert before_s == STEADY_S
+        return [] if stop() else [self.block(timed) for _ in range(blocks)]
+
     def block(self, timed: KnownTimed) -> Taken:
         self.blocks += 1
         scale = 1 + self.drift * self.blocks
@@ -62,6 +69,14 @@ def measured(timer: KnownTimer, times: dict[str, float], method: Method) -> dict
     again = Series("again", series["base"].timed)
     assert Rounds(timer, method, lambda: False).take([*series.values(), again], series["base"], again, lambda _: None)
     return {**series, "again": again}
+
+
+def taken(timer: KnownTimer, series: list[Series], slowed: Sequence[bool] = (), method: Method = QUICK) -> Rounds:
+    """Rounds of these series; `slowed`: what the driver says behind each batch or pass, and no more from then on."""
+    said = iter(slowed)
+    rounds = Rounds(timer, method, lambda: False, lambda: next(said, False))
+    assert rounds.take(series, None, None, lambda _: None)
+    return rounds
 
 
 def test_a_true_difference_of_two_percent_is_found_under_drift() -> None:
@@ -98,16 +113,13 @@ def test_a_stop_is_heard_between_batches() -> None:
 
 def test_a_block_that_lost_clock_is_taken_again_and_counted() -> None:
     timer = KnownTimer(noise=0.0)
-    timed = KnownTimed(1e-5, clocks=[1.98e9] * 10 + [1.60e9])
+    timed = KnownTimed(1e-5)
     series = Series("base", timed)
-    rounds = Rounds(timer, Method(), lambda: False)
-    rounds._collected([series], [[0]])
-    for i in range(10):
-        series.add(timer.block(timed), i)
-    timed.clocks = [1.60e9, 1.97e9]
-    kept = rounds._collected([series], [[0]])
-    assert kept[0][0].clock_hz == 1.97e9
-    assert (series.retried, series.slow_clock) == (1, 0)
+    series.add(timer.block(timed), 0)
+    timed.clocks = [1.60e9] + [1.98e9] * 9 + [1.97e9]
+    taken(timer, [series])
+    assert [b.clock_hz for b in series.blocks[:3]] == [1.98e9, 1.97e9, 1.98e9]
+    assert (series.retried, series.slow_clock, series.words()) == (1, 0, [])
 
 
 def test_a_clock_that_stays_low_is_kept_and_noted() -> None:
@@ -115,10 +127,68 @@ def test_a_clock_that_stays_low_is_kept_and_noted() -> None:
     timed = KnownTimed(1e-5)
     series = Series("base", timed)
     series.add(timer.block(timed), 0)
-    timed.clocks = [1.60e9] * 4
-    kept = Rounds(timer, Method(), lambda: False)._collected([series], [[0]])
-    assert kept[0][0].clock_hz == 1.60e9
+    timed.clocks = [1.98e9] * 9 + [1.60e9] * 4
+    taken(timer, [series])
+    assert [b.clock_hz for b in series.blocks if b.clock_hz != 1.98e9] == [1.60e9]
     assert (series.retried, series.slow_clock) == (3, 1)
+    assert series.words() == [f"1 of {len(series.blocks)} blocks ran at a clock more than 1 % under the first"]
+
+
+def test_a_batch_under_a_slowdown_by_the_hardware_is_taken_again_and_leaves_nothing() -> None:
+    timer = KnownTimer(noise=0.0)
+    timed = KnownTimed(1e-5)
+    series = Series("base", timed)
+    series.add(timer.block(timed), 0)
+    timed.clocks = (
+        [1.60e9] * (1 + RETRIES) * MIN_BLOCKS
+    )  # every block of the batch, and each time that it is taken again
+    taken(timer, [series], slowed=[True])
+    assert (len(series.blocks), series.retried) == (1 + MIN_BLOCKS, (RETRIES + 1) * MIN_BLOCKS)
+    assert {b.clock_hz for b in series.blocks} == {1.98e9}
+    assert series.words() == []
+
+
+@pytest.mark.parametrize("method", [QUICK, STEADY], ids=["burst", "sustained"])
+def test_a_slowdown_that_lasts_is_kept_after_so_many_repeats(method: Method) -> None:
+    timer = KnownTimer(noise=0.0)
+    series = [Series(name, KnownTimed(1e-5)) for name in "ab"]
+    taken(timer, series, slowed=[True] * 100, method=method)
+    wanted = MIN_BLOCKS if method is QUICK else PASSES * MIN_BLOCKS
+    assert [len(s.blocks) for s in series] == [wanted] * 2
+    # A batch holds blocks of every series, a pass is one series' alone.
+    repeats = RETRIES * MIN_BLOCKS * (2 if method is QUICK else 1)
+    assert sum(s.retried for s in series) == repeats
+    assert timer.blocks == 2 * wanted + repeats
+
+
+def test_a_pass_under_a_slowdown_is_taken_again_by_itself_and_in_its_round() -> None:
+    timer = KnownTimer(noise=0.0)
+    slow, other = Series("slow", KnownTimed(1e-5)), Series("other", KnownTimed(2e-5))
+    slow.timed.clocks = [1.98e9] * MIN_BLOCKS + [0.99e9] * MIN_BLOCKS  # its second pass
+    asked: list[bool] = []
+    done: list[float] = []
+
+    def slowed() -> bool:
+        asked.append(not slow.timed.clocks and len(slow.blocks) == MIN_BLOCKS and not slow.retried)
+        return asked[-1]
+
+    rounds = Rounds(timer, STEADY, lambda: False, slowed, number=100)
+    assert rounds.take([slow, other], None, None, done.append)
+    assert (slow.retried, other.retried) == (MIN_BLOCKS, 0)
+    assert {b.clock_hz for b in slow.blocks} == {1.98e9}
+    for s in (slow, other):
+        assert [b.round for b in s.blocks] == list(range(100, 100 + PASSES * MIN_BLOCKS))
+    assert (len(asked), sum(asked)) == (2 * PASSES + 1, 1)
+    assert done == sorted(done)
+    assert done[-1] == 1.0
+
+
+def test_a_stop_is_heard_before_a_pass_is_taken_again() -> None:
+    timer = KnownTimer()
+    series = Series("base", KnownTimed(1e-5))
+    rounds = Rounds(timer, STEADY, lambda: timer.blocks >= 2 * MIN_BLOCKS, lambda: True)
+    assert not rounds.take([series], None, None, lambda _: None)
+    assert (len(series.blocks), series.retried) == (0, MIN_BLOCKS)
 
 
 def test_figures_hold_every_sample_in_order() -> None:
@@ -130,6 +200,14 @@ def test_figures_hold_every_sample_in_order() -> None:
     assert figure.low is not None
     assert figure.low <= figure.estimate <= (figure.high or 0)
     assert figure.estimate == pytest.approx(1e-5, rel=1e-3)
+
+
+def test_a_figure_says_at_how_many_places_its_call_was_bound() -> None:
+    timer = KnownTimer()
+    series = measured(timer, {"base": 1e-5}, Method(budget_s=0.2))["base"]
+    assert series.figure(timer).places == 1
+    series.timed.places *= 60
+    assert series.figure(timer).places == 60
 
 
 def test_decided_comparisons_may_end_it_before_the_single_times_are_narrow() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +15,9 @@ from kernelviz.measure import selftest as package
 from kernelviz.measure.selftest import refusals, verdicts
 from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench, probe
 from kernelviz.measure.session import DeviceSession, open_session
+from kernelviz.measure.site import Site
 from kernelviz.metrics.statistics import Interval, Verdict
+from kernelviz.ops import catalogue
 from tests.measure.test_rounds import KnownTimed, KnownTimer
 
 TIMES = ("empty_call", "known_traffic_copy", "host_sleep", "flush_by_time")
@@ -33,10 +34,10 @@ def checks(session: DeviceSession, *only: str, stop: Any = lambda: False) -> lis
     return [e.check for e in events if isinstance(e, CheckDone)]
 
 
-def bench(timer: KnownTimer) -> Workbench:
+def bench(timer: Any, cls: type[Workbench] = Workbench) -> Workbench:
     device = Device(id="cpu", kind="cpu", name="known", uuid="CPU-known")
-    session: Any = SimpleNamespace(timer=timer, device=device)
-    return Workbench(session, lambda: False)
+    site = Site(device, timer, lambda: None)
+    return cls(site, catalogue(), lambda ops: DeviceSession(device, ops, timer), lambda: False)
 
 
 @probe("Is it small?", limit=2.0, unit="s")
@@ -136,7 +137,7 @@ def test_alarms_are_counted() -> None:
 
     words: list[Any] = ["same", "faster", "unclear", "slower", "slower"]
     said = iter([Verdict(w, Interval(1.0 + i / 100, None, None), 0.005, 10, "") for i, w in enumerate(words)])
-    found = verdicts._same(Alarmed(bench(KnownTimer()).session, lambda: False), [KnownTimed(4e-6)], 5)  # type: ignore[list-item]
+    found = verdicts._same(bench(KnownTimer(), Alarmed), [KnownTimed(4e-6)], 5)  # type: ignore[list-item]
     assert found.value == 3.0
     assert found.figures["largest_difference_fraction"] == pytest.approx(0.04)
     assert (found.figures["faster"], found.figures["slower"], found.figures["unclear"]) == (1.0, 2.0, 1.0)
@@ -163,5 +164,5 @@ def test_a_check_of_a_planted_variant_says_when_it_is_not_refused(session: Devic
 
     problem = Problem(op="add", sizes={"n": 999}, dtype="fp32")
     asked: Probe = refusals._refused("none", honest, cheats.STALE, problem=problem)
-    found = asked.make(Workbench(session, lambda: False))
+    found = asked.make(bench(session.timer))
     assert (found.passed, found.value, found.message) == (False, 0.0, "it was not refused")

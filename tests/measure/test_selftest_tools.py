@@ -6,8 +6,7 @@ import stat
 import sys
 import time
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -19,14 +18,18 @@ from kernelviz.measure.selftest.ncu_probe import TIMES
 from kernelviz.measure.selftest.picture import drawn
 from kernelviz.measure.selftest.verdicts import _whole_waves
 from kernelviz.measure.selftest.workbench import NotHere, Stopped, Workbench
+from kernelviz.measure.site import Site
 from kernelviz.measure.trace import FLUSH, MARKER, POISON, Record, iterations
 
 
 def bench(stop: Any = lambda: False) -> Workbench:
-    session: Any = SimpleNamespace(
-        device=Device(id="cuda:0", kind="cuda", name="Test GPU", uuid="GPU-test"), timer=None
-    )
-    return Workbench(session, stop)
+    device = Device(id="cuda:0", kind="cuda", name="Test GPU", uuid="GPU-test")
+    timer: Any = None
+    return Workbench(Site(device, timer, lambda: None), {}, _not_opened, stop)
+
+
+def _not_opened(ops: Any) -> NoReturn:
+    raise AssertionError("nothing is measured here")
 
 
 @pytest.fixture

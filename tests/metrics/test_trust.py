@@ -85,6 +85,24 @@ def test_what_was_noticed_is_said_and_sets_the_level(result: Result, level: str,
     assert made.line.startswith(f"{LEVELS[made.level]} {level} · ")
 
 
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({"places": 7}, "at 7 places"),
+        ({"places": 1}, "at 1 place"),
+        ({"places": None}, "at 60 places"),
+        (
+            {"places": None, "method": "CUPTI kernel stamps, L2 flushed by reading before each of 12 calls"},
+            "at 1 place",
+        ),
+        ({"places": None, "method": None}, ""),
+        ({"places": 7, "method": None}, "at 7 places"),
+    ],
+)
+def test_places_are_told_by_their_field_and_by_the_words_of_documents_without(said: dict[str, Any], words: str) -> None:
+    assert part(with_cold(**said), "samples")[0] == f"480 samples in 24 blocks {words}".rstrip()
+
+
 def test_the_worst_part_sets_the_level_and_comes_first() -> None:
     made = found(seen(retried_blocks=2, other_processes=1))
     assert made.level == "doubtful"

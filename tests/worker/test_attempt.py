@@ -52,6 +52,22 @@ def test_a_spoilt_worker_keeps_results_and_the_rest_goes_elsewhere() -> None:
     assert [f.variants for f in following] == [("c",)]
 
 
+def test_a_worker_that_found_itself_unfit_leaves_the_same_to_the_next_once() -> None:
+    """Others came to the GPU while it was idle: nothing had begun, and the baseline is still measured beside what is late."""
+    unfit = Ending(replace="another program came to the GPU after this process")
+    tried = attempt("late", "b")
+    tried.known = result(PROBLEM, "a")
+    failures, following = tried.conclude(unfit)
+    assert not failures
+    assert [(f.variants, f.retried) for f in following] == [(("late", "b"), False)]
+    following[0].known = tried.known
+    assert following[0].asked == ("a", "late", "b")
+    assert following[0].conclude(unfit)[1][0].retried
+    failures, following = following[0].conclude(unfit)[1][0].conclude(unfit)
+    assert set(failures) == {"late", "b"}
+    assert not following
+
+
 @pytest.mark.parametrize("stage", ["unavailable", "out_of_memory"])
 def test_a_refused_problem_fails_as_a_whole(stage: Stage) -> None:
     failures, following = attempt("a", "b", done=("a",)).conclude(Ending(stage=stage, message="no"))

@@ -95,6 +95,40 @@ def test_who_releases_cannot_overtake_who_waits(other: Other, tmp_path: Path) ->
     lock.close()
 
 
+def test_who_comes_again_knows_whether_others_were_there(other: Other, tmp_path: Path) -> None:
+    lock = DeviceLock("GPU-1", tmp_path)
+    for _ in range(2):
+        take(lock)
+        assert not lock.others_came
+        lock.release()
+        assert lock.holder() is None
+    other.say("take")
+    other.hear()
+    assert other.hear() == "taken"
+    other.say("leave")
+    assert other.hear() == "released"
+    take(lock)
+    assert lock.others_came
+    lock.release()
+    take(lock)
+    assert not lock.others_came
+    lock.close()
+
+
+def test_a_killed_holder_was_there(other: Other, tmp_path: Path) -> None:
+    lock = DeviceLock("GPU-1", tmp_path)
+    take(lock)
+    lock.release()
+    other.say("take")
+    other.hear()
+    assert other.hear() == "taken"
+    other.process.kill()
+    other.process.wait()
+    take(lock)
+    assert lock.others_came
+    lock.close()
+
+
 def test_a_killed_holder_holds_nothing(other: Other, tmp_path: Path) -> None:
     other.say("take")
     assert [other.hear(), other.hear()] == ["waiting", "taken"]

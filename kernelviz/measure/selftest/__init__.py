@@ -8,15 +8,16 @@ from __future__ import annotations
 import gc
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
 from kernelviz.core.errors import UnknownName, one_line
 from kernelviz.core.events import CheckDone, TimelineTaken
+from kernelviz.core.run import Device
 from kernelviz.core.selftest import Check
 from kernelviz.measure import faults
-from kernelviz.measure.contract import Emit, Stop
+from kernelviz.measure.contract import Emit, Session, Stop
 from kernelviz.measure.selftest import (
     agreement,
     caches,
@@ -29,7 +30,8 @@ from kernelviz.measure.selftest import (
     verdicts,
 )
 from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench
-from kernelviz.measure.session import DeviceSession
+from kernelviz.measure.site import Site
+from kernelviz.ops import Op
 
 __all__ = ["CPU", "CUDA", "TIMELINE", "selftest"]
 
@@ -63,15 +65,27 @@ TIMELINE = "timeline"
 """The name by which the picture of one measurement is asked for; it is no check."""
 
 
-def selftest(session: DeviceSession, emit: Emit, stop: Stop, *, only: Sequence[str] = (), quick: bool = False) -> None:
-    """Make every check of the session's device, or those named; see Session.selftest. Errors: UnknownName."""
-    probes = CUDA if session.device.kind == "cuda" else CPU
+def selftest(
+    site: Site,
+    ops: Mapping[str, Op],
+    opened: Callable[[Mapping[str, Op]], Session],
+    emit: Emit,
+    stop: Stop,
+    *,
+    only: Sequence[str] = (),
+    quick: bool = False,
+) -> None:
+    """Make every check of the site's device, or those named; see Session.selftest. `opened`: see Workbench.
+
+    Errors: UnknownName.
+    """
+    probes = CUDA if site.device.kind == "cuda" else CPU
     names = (*(p.name for p in probes), TIMELINE)
     for asked in only:
         if not any(name.startswith(asked) for name in names):
             raise UnknownName("check", asked, names)
     wanted = [p for p in probes if not only or any(p.name.startswith(asked) for asked in only)]
-    bench = Workbench(session, stop, quick)
+    bench = Workbench(site, ops, opened, stop, quick)
     if not only or any(TIMELINE.startswith(asked) for asked in only):
         _take_picture(bench, emit)
     for one in wanted:
@@ -82,9 +96,9 @@ def selftest(session: DeviceSession, emit: Emit, stop: Stop, *, only: Sequence[s
         except Stopped:
             return
         emit(CheckDone(check=check))
-        _release(session)
-        if session.spoilt is not None:
-            raise Spoilt(f"the selftest ends after {one.name}: {session.spoilt}")
+        _release(site.device)
+        if site.spoilt is not None:
+            raise Spoilt(f"the selftest ends after {one.name}: {site.spoilt}")
 
 
 def _made(one: Probe, bench: Workbench) -> Check:
@@ -98,7 +112,7 @@ def _made(one: Probe, bench: Workbench) -> Check:
         raise
     except Exception as error:
         traceback.print_exc()
-        bench.session.site.note(error)
+        bench.site.note(error)
         if faults.sticky(error):
             raise
         found, passed = Found(None, {}, message=one_line(error)), False
@@ -116,9 +130,9 @@ def _made(one: Probe, bench: Workbench) -> Check:
     )
 
 
-def _release(session: DeviceSession) -> None:
+def _release(device: Device) -> None:
     gc.collect()
-    if session.device.kind == "cuda":
+    if device.kind == "cuda":
         torch.cuda.empty_cache()
 
 

@@ -11,7 +11,6 @@ from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.cuda import CudaTimer
 from kernelviz.measure.selftest import kernels
 from kernelviz.measure.selftest.workbench import Found, Workbench, probe
-from kernelviz.measure.session import DeviceSession
 from kernelviz.measure.timer import Place
 from kernelviz.measure.trace import Record
 from kernelviz.ops import Launch
@@ -84,14 +83,14 @@ def known_traffic_copy(at: Workbench) -> Found:
 @probe("By how much does tracing widen the gap between two kernels of a graph?", limit=0.5e-6, unit="s")
 def gap_widening(at: Workbench) -> Found:
     """The slope of a graph's time by the number of its empty kernels: by stamps while traced, by events while not."""
-    traced_s, untraced_s = _slopes(at.session)
+    traced_s, untraced_s = _slopes(at)
     figures = {"traced_slope_s": traced_s, "untraced_slope_s": untraced_s}
     return Found(traced_s - untraced_s, figures)
 
 
-def _slopes(session: DeviceSession) -> tuple[float, float]:
+def _slopes(at: Workbench) -> tuple[float, float]:
     """Seconds for one more empty kernel in a graph: (by stamps, traced; by events, untraced)."""
-    timer, tracer = Workbench(session, lambda: False).tracing()
+    timer, tracer = at.tracing()
     launch = kernels.empty()
     launch()
     short, long = _graph(launch, GAP_KERNELS), _graph(launch, 2 * GAP_KERNELS)

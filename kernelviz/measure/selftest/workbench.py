@@ -1,8 +1,8 @@
-"""What a check of the selftest has at hand: the session's own timer and rounds, and problems with planted variants."""
+"""What a check of the selftest has at hand: the product's own timer and rounds, and problems with planted variants."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -13,17 +13,15 @@ from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Figure, Result
 from kernelviz.core.run import Device
 from kernelviz.core.selftest import CheckUnit
-from kernelviz.measure.contract import Stop
+from kernelviz.measure.binding import PLACES, PLACES_BYTES
+from kernelviz.measure.contract import Session, Stop
 from kernelviz.measure.cuda import CudaTimer
 from kernelviz.measure.rounds import Rounds, Series
-from kernelviz.measure.session import DeviceSession
+from kernelviz.measure.site import Site
 from kernelviz.measure.timer import DeviceTimer, Place, Timed
 from kernelviz.measure.trace import Tracer
 from kernelviz.metrics.statistics import Verdict, verdict
-from kernelviz.ops import Variant, op_named
-
-PLACES, PLACES_BYTES = 60, 2**31
-"""An add is timed at so many places in memory, as in the product: one place alone moves 4 us by 2 %."""
+from kernelviz.ops import Op, Variant, op_named
 
 
 class Stopped(Exception):
@@ -76,19 +74,25 @@ def probe(
 
 @dataclass(slots=True)
 class Workbench:
-    """One session under test. Everything here uses the session's own timer, never another method."""
+    """One device under test. Everything here uses its own timer, never another method.
 
-    session: DeviceSession
+    `opened` opens the product's session on the same device and timer, with other ops: planted variants must not stay bound
+    beside honest ones.
+    """
+
+    site: Site
+    ops: Mapping[str, Op]
+    opened: Callable[[Mapping[str, Op]], Session]
     asked: Stop
     quick: bool = False
 
     @property
     def device(self) -> Device:
-        return self.session.device
+        return self.site.device
 
     @property
     def timer(self) -> DeviceTimer:
-        return self.session.timer
+        return self.site.timer
 
     @property
     def where(self) -> torch.device:
@@ -166,11 +170,10 @@ class Workbench:
     def results(
         self, problem: Problem, variants: tuple[Variant, ...], baseline: str, budget_s: float = 0.05
     ) -> dict[str, Result]:
-        """Results of the baseline and of planted variants, by the product's own session. Raises Stopped."""
+        """Results of the baseline and of planted variants, by a session of the product. Raises Stopped."""
         self.go_on()
-        op = op_named(problem.op, self.session.ops).plus(variants)
-        # A session of its own: planted variants must not stay bound beside honest ones.
-        planted = DeviceSession(self.device, {op.name: op}, self.timer, None)
+        op = op_named(problem.op, self.ops).plus(variants)
+        planted = self.opened({op.name: op})
         names = (baseline, *(v.name for v in variants))
         events: list[Event] = []
         planted.measure(problem, names, baseline, Method(budget_s=budget_s), events.append, self.asked)
