@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from kernelviz.bench.words import Progress, RunSummary
+from kernelviz.core import moments
 from kernelviz.core.errors import BadField, DocumentError, UnknownRun
-from kernelviz.core.result import Failure
 from kernelviz.core.run import LIVING, Run
 from kernelviz.formats import document, shipped
 from kernelviz.store import RunRow, Store
@@ -40,12 +40,12 @@ class History:
 
     def shipped(self) -> tuple[RunSummary, ...]:
         """The runs that came with the package."""
-        return tuple(_shipped_summary(shipped.load(name)) for name in shipped.names())
+        return tuple(map(_shipped_summary, shipped.lines().values()))
 
     def summary(self, run_id: str) -> RunSummary:
         """The line of one run, deleted or not. Raises UnknownRun."""
         if run_id in shipped.names():
-            return _shipped_summary(shipped.load(run_id))
+            return _shipped_summary(shipped.lines()[run_id])
         return _summary(self._store.row(run_id))
 
     def load(self, run_id: str) -> Run:
@@ -59,23 +59,19 @@ class History:
     def rename(self, run_id: str, title: str) -> None:
         """Errors: UnknownRun; BadField for a title that is too long or a run that came with the package."""
         self._changeable(run_id)
-        line = " ".join(title.split())
-        if len(line) > TITLE_CHARACTERS:
-            raise BadField("title", line[:40] + "…", f"it has {len(line)} characters; use at most {TITLE_CHARACTERS}")
+        line = _short_enough("title", " ".join(title.split()), TITLE_CHARACTERS)
         self._store.set_words(run_id, title=line)
 
     def annotate(self, run_id: str, note: str) -> None:
         """Errors: UnknownRun; BadField for a note that is too long or a run that came with the package."""
         self._changeable(run_id)
-        text = note.strip()
-        if len(text) > NOTE_CHARACTERS:
-            raise BadField("note", text[:40] + "…", f"it has {len(text)} characters; use at most {NOTE_CHARACTERS}")
+        text = _short_enough("note", note.strip(), NOTE_CHARACTERS)
         self._store.set_words(run_id, note=text)
 
     def delete(self, run_id: str) -> None:
         """Hide an ended run; `restore` brings it back for KEPT_DAYS. Errors: UnknownRun; BadField; StoreError while it runs."""
         self._changeable(run_id)
-        self._store.set_deleted(run_id, datetime.now(UTC).isoformat(timespec="milliseconds"))
+        self._store.set_deleted(run_id, moments.now())
 
     def restore(self, run_id: str) -> None:
         """Bring a deleted run back. Raises UnknownRun."""
@@ -84,7 +80,7 @@ class History:
 
     def purge(self) -> list[str]:
         """Remove for good what was deleted more than KEPT_DAYS ago; the ids."""
-        return self._store.purge((datetime.now(UTC) - timedelta(days=KEPT_DAYS)).isoformat(timespec="milliseconds"))
+        return self._store.purge(moments.iso(datetime.now(UTC) - timedelta(days=KEPT_DAYS)))
 
     def take_in(self, data: bytes | str) -> str:
         """Keep the run of a document; its id here. Errors: DocumentError with the path of the field; nothing is kept then."""
@@ -138,11 +134,17 @@ class History:
             )
 
 
+def _short_enough(field: str, text: str, most: int) -> str:
+    if len(text) > most:
+        raise BadField(field, text[:40] + "…", f"it has {len(text)} characters; use at most {most}")
+    return text
+
+
 def shipped_progress(run_id: str) -> Progress | None:
     """Where a run that came with the package stands; None for any other."""
     if run_id not in shipped.names():
         return None
-    found = _shipped_summary(shipped.load(run_id))
+    found = shipped.lines()[run_id]
     return Progress(
         status=found.status,
         done=found.done,
@@ -171,17 +173,5 @@ def _summary(row: RunRow) -> RunSummary:
     )
 
 
-def _shipped_summary(run: Run) -> RunSummary:
-    return RunSummary(
-        id=run.id,
-        title=run.title,
-        op=run.plan.op,
-        device=run.environment.device.name,
-        created_at=run.created_at,
-        status=run.status,
-        cases=len(run.plan.cases()),
-        done=len(run.results),
-        failed=sum(isinstance(r.outcome, Failure) for r in run.results),
-        note=run.note,
-        shipped=True,
-    )
+def _shipped_summary(line: shipped.Line) -> RunSummary:
+    return RunSummary(**msgspec.structs.asdict(line), shipped=True)

@@ -20,8 +20,8 @@ from kernelviz.formats.export import Export
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.trust import trust
 
-MAX_BYTES = 20 * 2**20
-"""Larger documents are not read. A run of 1,000 cases with 200 samples each has about 5 MB."""
+MAX_BYTES = 160 * 2**20
+"""Larger documents are not read. A run of 1,000 cases with all their figures and samples has about 120 MB."""
 
 _FAMILY, _VERSION = SCHEMA.split("/")
 

@@ -5,18 +5,20 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import statistics
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
+import sample_figures as figures
 import sample_runs as samples
 
 from kernelviz.bench.history import KEPT_DAYS, TITLE_CHARACTERS, History
 from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.run import Run
-from kernelviz.formats import encode, shipped
+from kernelviz.formats import decode, encode, shipped
 from kernelviz.store import Store, StoreError
 
 
@@ -143,6 +145,7 @@ def test_shipped_runs_are_opened_and_never_changed(
     assert gzip.decompress((tmp_path / "r9.json.gz").read_bytes()) == encode(run(9))
     monkeypatch.setattr(shipped, "_FOLDER", tmp_path)
     shipped.names.cache_clear()
+    shipped.lines.cache_clear()
     try:
         assert [(r.id, r.shipped) for r in history.shipped()] == [("r9", True)]
         assert history.load("r9") == run(9)
@@ -152,8 +155,8 @@ def test_shipped_runs_are_opened_and_never_changed(
         assert history.take_in(encode(run(9))) == "r9"
         assert history.count() == 0
     finally:
-        shipped.names.cache_clear()
-        shipped.load.cache_clear()
+        for cache in (shipped.names, shipped.lines, shipped.load):
+            cache.cache_clear()
 
 
 def test_what_ships_with_the_package_can_be_read() -> None:
@@ -162,3 +165,25 @@ def test_what_ships_with_the_package_can_be_read() -> None:
         assert found.id == name
         assert found.status == "finished"
         assert found.environment.roofs
+        assert shipped.lines()[name] == shipped.line_of(found)
+    assert (shipped._FOLDER / "index.json").read_bytes() == shipped.packed_index(map(shipped.load, shipped.names()))
+
+
+def test_a_thinned_run_holds_what_its_samples_say() -> None:
+    whole = figures.run()
+    thin = shipped.thinned(whole)
+    for before, after in zip(whole.results, thin.results, strict=True):
+        assert (before.timing is None) == (after.timing is None)
+        if before.timing is None or after.timing is None:
+            continue
+        assert after.timing.device_cold_s == before.timing.device_cold_s
+        full, less = before.timing.call_eager_s, after.timing.call_eager_s
+        if full is None or less is None:
+            continue
+        assert less.samples is not None
+        assert less.blocks is not None
+        assert len(less.blocks) == len(full.blocks or ())
+        assert sum(b.size for b in less.blocks) == len(less.samples) < len(full.samples or ())
+        assert less.samples[0] == (full.samples or ())[0]
+        assert less.estimate == statistics.median(less.samples)
+    assert decode(encode(thin)) == thin

@@ -42,6 +42,7 @@ def figures_of(draw: st.DrawFn) -> Figure:
         timer=draw(st.sampled_from([None, "cupti", "host"])),
         launch=draw(st.sampled_from([None, "graph", "call"])),
         method=draw(st.none() | text),
+        places=draw(st.none() | st.integers(1, 60)),
     )
 
 
@@ -207,6 +208,25 @@ def test_sizes_are_sizes() -> None:
     with pytest.raises(DocumentError, match="no size") as caught:
         decode(json.dumps(document))
     assert caught.value.path == f"$.plan.problems[0].sizes.{axis}"
+
+
+def with_cold_field(name: str, value: Any) -> str:
+    document = json.loads(encode(SAMPLE))
+    document["results"][0]["outcome"]["device_cold_s"][name] = value
+    return json.dumps(document)
+
+
+def test_a_document_from_before_places_had_a_field_is_read() -> None:
+    document = json.loads(encode(SAMPLE))
+    del document["results"][0]["outcome"]["device_cold_s"]["places"]
+    assert decode(json.dumps(document)) == SAMPLE
+
+
+@pytest.mark.parametrize("count", [0, -1, 10**400])
+def test_a_call_lies_at_one_place_at_least_and_not_at_endless_many(count: int) -> None:
+    with pytest.raises(DocumentError, match="outside 1 to") as caught:
+        decode(with_cold_field("places", count))
+    assert caught.value.path == "$.results[0].outcome.device_cold_s.places"
 
 
 def test_large_and_deep_documents_are_refused() -> None:
