@@ -17,6 +17,7 @@ from kernelviz.bench.catalogue import Choice
 from kernelviz.bench.history import History, shipped_progress
 from kernelviz.bench.runner import Runner
 from kernelviz.bench.words import Offer, Progress, RunSummary
+from kernelviz.core import moments
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.events import Event, RunEnded
 from kernelviz.core.problem import USUAL_FIGURES, Method, Plan
@@ -146,7 +147,7 @@ class Bench:
         run = Run(
             id=run_id,
             title=title or planning.title_of(plan, device),
-            created_at=now.isoformat(timespec="milliseconds"),
+            created_at=moments.iso(now),
             status="queued",
             environment=self._environment(device),
             method=method,

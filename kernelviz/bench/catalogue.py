@@ -7,10 +7,12 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+
+import msgspec
 
 from kernelviz.bench.words import Offer
 from kernelviz.core.errors import BadField, DeviceError
@@ -62,7 +64,7 @@ class Choice:
         found = dict(own)
         for facts in self._facts(plugins):
             if facts.op in found:
-                found[facts.op] = found[facts.op].plus((_variant(facts),))
+                found[facts.op] = found[facts.op].plus((_there(facts),))
         return MappingProxyType(found)
 
     def _facts(self, plugins: tuple[str, ...]) -> tuple[VariantFacts, ...]:
@@ -87,24 +89,19 @@ class Choice:
         return known[1]
 
 
-def _variant(facts: VariantFacts) -> Variant:
-    return replace(
-        _ELSEWHERE,
-        name=facts.name,
-        op=facts.op,
-        backend=facts.backend,
-        summary=facts.summary,
-        needs=facts.needs,
-        dtypes=facts.dtypes,
-        computes=facts.computes,
-        directions=facts.directions,
-        mutates=facts.mutates,
-        late=facts.late,
-    )
+@dataclass(frozen=True, kw_only=True)
+class _There(Variant):
+    """A plug-in's variant, of which only the worker has the function and its source."""
+
+    digest: str
+
+    def source_digest(self) -> str:
+        return self.digest
 
 
-def _bind_elsewhere(*inputs: Any, **keywords: Any) -> Any:
+def _there(facts: VariantFacts) -> Variant:
+    return _There(bind=_bind_there, **msgspec.structs.asdict(facts))
+
+
+def _bind_there(*inputs: Any, **keywords: Any) -> Any:
     raise DeviceError("a plug-in's variant lives in the worker, where it is imported")
-
-
-_ELSEWHERE = Variant(name="", backend="torch", bind=_bind_elsewhere, summary="")

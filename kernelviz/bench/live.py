@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import logging
 import threading
 from collections.abc import Callable, Iterable
@@ -10,12 +9,11 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from kernelviz.bench.eventlog import EventLog
-from kernelviz.core.events import CaseDone, CheckDone, Event, RoofDone, RunEnded, TimelineTaken
+from kernelviz.core.events import CaseDone, Event, RunEnded
 from kernelviz.core.joining import with_later
-from kernelviz.core.problem import Case, Plan, Problem
+from kernelviz.core.problem import Plan, Problem, case_key
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import Environment, Status
-from kernelviz.core.selftest import Check, Selftest, Timeline
 from kernelviz.ops import Op
 from kernelviz.ops.outcome import failed
 from kernelviz.store import Store
@@ -91,12 +89,12 @@ class LiveRun:
 
     def timed(self, problem: Problem, variant: str) -> Result | None:
         """The stored result of a case that has a correct time; None for any other."""
-        key = Case(problem=problem, variant=variant).key
+        key = case_key(problem, variant)
         return self._store.result(self.run_id, key) if key in self._standing else None
 
     def standing(self, problem: Problem, variants: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the variants that have a correct time of the problem."""
-        return tuple(v for v in variants if Case(problem=problem, variant=v).key in self._standing)
+        return tuple(v for v in variants if case_key(problem, v) in self._standing)
 
     def ended(self, end: ItemEnd, message: str) -> None:
         if end == "interrupted" and not self._interrupted:
@@ -132,102 +130,3 @@ class LiveRun:
             _log.exception("the end of run %s could not be stored", self.run_id)
             status, message = "interrupted", message or str(error)
         self.log.append(RunEnded(status=status, message=message))
-
-
-class LiveCalibration:
-    """The sink of a calibration: roofs go to the store."""
-
-    def __init__(self, store: Store, device_uuid: str, log: EventLog) -> None:
-        self.log = log
-        self._store, self._device_uuid = store, device_uuid
-        self.abandon: Callable[[], Iterable[Item]] = tuple
-        self._cancelled = False
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled
-
-    def begun(self, environment: Environment) -> None:
-        self._device_uuid = environment.device.uuid
-
-    def tell(self, event: Event) -> None:
-        if isinstance(event, RoofDone):
-            self._store.put_roof(self._device_uuid, event.roof)
-        self.log.append(event)
-
-    def ended(self, end: ItemEnd, message: str) -> None:
-        # A calibration that failed has no case to carry the reason: it counts as interrupted, and says why.
-        status: Status = "interrupted" if end == "finished" and message else end
-        self.log.append(RunEnded(status=status, message=message))
-
-    def cancel(self) -> None:
-        self._cancelled = True
-        if list(self.abandon()):
-            self.log.append(RunEnded(status="cancelled"))
-
-
-class LiveSelftest:
-    """The sink of a selftest. A whole one goes to the store when it ends; one of chosen checks is only told."""
-
-    def __init__(self, name: str, store: Store, log: EventLog, *, kept: bool) -> None:
-        self.name, self.log = name, log
-        self._store, self._kept = store, kept
-        self.abandon: Callable[[], Iterable[Item]] = tuple
-        self._cancelled = False
-        self._created_at = _now()
-        self._environment: Environment | None = None
-        self._checks: list[Check] = []
-        self._timeline: Timeline | None = None
-
-    @property
-    def cancelled(self) -> bool:
-        return self._cancelled
-
-    @property
-    def made(self) -> Selftest | None:
-        """What was found so far; None before a worker was ready."""
-        if self._environment is None:
-            return None
-        return Selftest(
-            id=self.name,
-            created_at=self._created_at,
-            environment=self._environment,
-            checks=tuple(self._checks),
-            timeline=self._timeline,
-        )
-
-    def begun(self, environment: Environment) -> None:
-        self._environment, self._created_at = environment, _now()
-
-    def tell(self, event: Event) -> None:
-        if isinstance(event, CheckDone):
-            self._checks.append(event.check)
-        elif isinstance(event, TimelineTaken):
-            self._timeline = event.timeline
-        self.log.append(event)
-
-    def ended(self, end: ItemEnd, message: str) -> None:
-        """One that broke off is kept too, with what it broke off with as a check that failed; a cancelled one is not."""
-        status: Status = "interrupted" if end == "finished" and message else end
-        if status == "interrupted" and self._checks:
-            self.tell(CheckDone(check=_broken_off(message)))
-        try:
-            if self._kept and self.made is not None and self._checks and status != "cancelled":
-                self._store.put_selftest(self.made)
-        except Exception as error:  # the followers must learn of the end, whatever became of the disk
-            _log.exception("selftest %s could not be stored", self.name)
-            status, message = "interrupted", message or str(error)
-        self.log.append(RunEnded(status=status, message=message))
-
-    def cancel(self) -> None:
-        self._cancelled = True
-        if list(self.abandon()):
-            self.log.append(RunEnded(status="cancelled"))
-
-
-def _broken_off(message: str) -> Check:
-    return Check(name="came_to_its_end", question="Did the selftest come to its end?", passed=False, message=message)
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds")

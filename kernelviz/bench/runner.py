@@ -14,9 +14,10 @@ import msgspec
 
 from kernelviz.bench.catalogue import Choice
 from kernelviz.bench.eventlog import EventLog
-from kernelviz.bench.live import LiveCalibration, LiveRun, LiveSelftest
+from kernelviz.bench.jobs import LiveCalibration, LiveJob, LiveSelftest
+from kernelviz.bench.live import LiveRun
 from kernelviz.core.errors import BadField
-from kernelviz.core.problem import Case, FigureName, Method, Problem
+from kernelviz.core.problem import FigureName, Method, Problem, case_key
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run
 from kernelviz.core.selftest import Selftest
@@ -31,7 +32,7 @@ _KEPT_LOGS = 32
 """Ended runs whose events stay in memory, for a follower that comes late; older ones are told from the store."""
 
 
-Live: TypeAlias = LiveRun | LiveCalibration | LiveSelftest
+Live: TypeAlias = LiveRun | LiveJob
 
 
 class Runner:
@@ -77,15 +78,15 @@ class Runner:
                 reason = self._refusal(op, name, problem, device)
                 if reason is None:
                     able.append(name)
-                elif _key(problem, name) not in results:
+                elif case_key(problem, name) not in results:
                     unavailable.append(failed(op, problem, name, Failure(stage="unavailable", message=reason)))
-            fresh = tuple(name for name in able if _key(problem, name) not in results)
+            fresh = tuple(name for name in able if case_key(problem, name) not in results)
             # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start.
             slow = tuple(n for n in fresh if op.variant_named(n).late and n != run.plan.baseline)
             at_once = tuple(n for n in fresh if n not in slow)
             prompt += [_item(run, live, problem, at_once, owner)] if at_once else []
             late += [_item(run, live, problem, slow, owner)] if slow else []
-            lacking = tuple(n for n in able if _lacks_figures(results.get(_key(problem, n)), run.method))
+            lacking = tuple(n for n in able if _lacks_figures(results.get(case_key(problem, n)), run.method))
             if lacking:
                 later.append(_item(run, live, problem, lacking, owner, later=True))
         items = [*prompt, *late, *later]
@@ -99,16 +100,13 @@ class Runner:
     def calibrate(self, device: Device, *, owner: str) -> str:
         """Queue a calibration; the name under which it can be followed."""
         name = f"calibration-{secrets.token_hex(4)}"
-        live = LiveCalibration(self._store, device.uuid, EventLog(0))
-        self._submit_alone(device, live, Item(run_id=name, owner=owner, sink=live, plugins=self._choice.plugins))
+        self._submit_alone(device, LiveCalibration(name, self._store, EventLog(0), device.uuid), owner)
         return name
 
     def selftest(self, device: Device, asked: SelftestAsked, *, owner: str) -> str:
         """Queue a selftest; the name under which it can be followed, which is its id in the store."""
         name = f"selftest-{secrets.token_hex(6)}"
-        live = LiveSelftest(name, self._store, EventLog(0), kept=not asked.only)
-        plugins = self._choice.plugins
-        self._submit_alone(device, live, Item(run_id=name, owner=owner, sink=live, plugins=plugins, selftest=asked))
+        self._submit_alone(device, LiveSelftest(name, self._store, EventLog(0), kept=not asked.only), owner, asked)
         return name
 
     def made_selftest(self, name: str) -> Selftest | None:
@@ -159,11 +157,12 @@ class Runner:
                 )
             return self._supervisors[device.id]
 
-    def _submit_alone(self, device: Device, live: LiveCalibration | LiveSelftest, item: Item) -> None:
+    def _submit_alone(self, device: Device, live: LiveJob, owner: str, selftest: SelftestAsked | None = None) -> None:
         supervisor = self._supervisor(device)
-        live.abandon = lambda: supervisor.cancel(item.run_id)
-        self._register(item.run_id, live)
-        supervisor.submit([item])
+        live.abandon = lambda: supervisor.cancel(live.name)
+        self._register(live.name, live)
+        plugins = self._choice.plugins
+        supervisor.submit([Item(run_id=live.name, owner=owner, sink=live, plugins=plugins, selftest=selftest)])
 
     def _register(self, name: str, live: Live) -> None:
         with self._lock:
@@ -174,10 +173,6 @@ class Runner:
             for old in ended[: max(0, len(ended) - _KEPT_LOGS)]:
                 del self._logs[old]
             self._live = {n: one for n, one in self._live.items() if n in self._logs}
-
-
-def _key(problem: Problem, variant: str) -> str:
-    return Case(problem=problem, variant=variant).key
 
 
 _OF: Mapping[FigureName, str] = MappingProxyType(

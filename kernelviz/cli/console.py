@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from typing import TextIO
 
 from rich.console import Console, RenderableType
 
@@ -13,14 +14,17 @@ WIDE = 200
 
 def out() -> Console:
     """For results. Made anew each time, because tests and shells replace sys.stdout."""
-    wide = None if sys.stdout.isatty() else WIDE
-    return Console(file=sys.stdout, width=wide, highlight=False, markup=False, emoji=False)
+    return _on(sys.stdout)
 
 
 def err() -> Console:
     """For progress and errors."""
-    wide = None if sys.stderr.isatty() else WIDE
-    return Console(file=sys.stderr, width=wide, highlight=False, markup=False, emoji=False)
+    return _on(sys.stderr)
+
+
+def _on(stream: TextIO) -> Console:
+    wide = None if stream.isatty() else WIDE
+    return Console(file=stream, width=wide, highlight=False, markup=False, emoji=False)
 
 
 def show(what: RenderableType) -> None:

@@ -165,7 +165,7 @@ def rate_words(row: Row) -> str:
     cost = row.result.cost
     if cost is None:
         return ""
-    if (roofline.arithmetic_intensity(cost) or 0.0) > roofline.INTENSE_FLOP_PER_BYTE:
+    if roofline.intense(cost):
         return units.rate(row.rate_flop_per_s, "FLOP/s")
     return units.gigabytes_per_s(row.bandwidth_bytes_per_s)
 

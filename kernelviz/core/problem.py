@@ -61,7 +61,16 @@ class Case(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> str:
-        return f"{self.problem.key} | {self.variant}"
+        return case_key(self.problem, self.variant)
+
+
+def case_key(problem: Problem, variant: str) -> str:
+    """One line that is equal for equal cases.
+
+    >>> case_key(Problem(op="add", sizes={"n": 1024}, dtype="fp32"), "torch_eager")
+    'add fp32 n=1024 | torch_eager'
+    """
+    return f"{problem.key} | {variant}"
 
 
 class Cost(Struct, frozen=True, kw_only=True):

@@ -81,9 +81,10 @@ def _hidden(who: str) -> Notice:
 
 def look(device: Device, *, worker: bool) -> Seen:
     """The users of a GPU now; nobody where the driver does not answer. `worker`: we have one on it."""
-    library, handle = nvml.opened().library, nvml.handle(device.uuid)
-    if library is None or handle is None:
+    reached = nvml.reached(device)
+    if reached is None:
         return Seen((), same_ids=False, worker=worker)
+    library, handle = reached
     listed = nvml.ask(library.nvmlDeviceGetComputeRunningProcesses, handle) or []
     # The first version counts what the driver keeps for itself as used: 0.6 GB on an idle H200.
     version = getattr(library, "nvmlMemory_v2", None)

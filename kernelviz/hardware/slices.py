@@ -18,7 +18,7 @@ NONE_MADE = (
 
 def of(library: Any, handle: Any) -> tuple[str, ...] | None:
     """The UUIDs of a GPU's slices that this process sees; None when it is not divided, or is a slice itself."""
-    mode = nvml.ask(library.nvmlDeviceGetMigMode, handle) if hasattr(library, "nvmlDeviceGetMigMode") else None
+    mode = nvml.ask_for(library, "nvmlDeviceGetMigMode", handle)
     if mode is None or mode[0] != 1:
         return None
     count = nvml.ask(library.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
@@ -51,8 +51,7 @@ def is_slice(uuid: str) -> bool:
 
 def whole(library: Any, handle: Any) -> Any:
     """The GPU that a slice is of; a GPU's own handle as it is."""
-    question = getattr(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", None)
-    parent = None if question is None else nvml.ask(question, handle)
+    parent = nvml.ask_for(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", handle)
     return handle if parent is None else parent
 
 
@@ -67,8 +66,7 @@ def name(uuid: str, known: str) -> str:
 
 def multiprocessors(library: Any, handle: Any) -> int | None:
     """Of a slice; None for a whole GPU, or where the driver does not say."""
-    question = getattr(library, "nvmlDeviceGetAttributes_v2", None)
-    attributes = None if question is None else nvml.ask(question, handle)
+    attributes = nvml.ask_for(library, "nvmlDeviceGetAttributes_v2", handle)
     return None if attributes is None else int(attributes.multiprocessorCount) or None
 
 

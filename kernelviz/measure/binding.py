@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -95,9 +94,7 @@ class BoundProblem:
 
     def bind(self, variant: Variant, inputs: tuple[Tensor, ...]) -> tuple[Launch, Preparation]:
         """Bind and call once. Raises whatever the variant raises; WrongOutput for outputs that cannot be compared."""
-        keywords = {}
-        if "compute" in inspect.signature(variant.bind).parameters:
-            keywords["compute"] = self.problem.compute
+        keywords = variant.keywords(self.problem)
         begun = time.perf_counter()
         launch = variant.bind(*inputs, **keywords)
         self._wait()

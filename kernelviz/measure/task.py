@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 
 import msgspec
 
+from kernelviz.core import moments
 from kernelviz.core.cheats import RECOMPILED, refusal
 from kernelviz.core.events import CaseDone, CaseStep, Step
 from kernelviz.core.problem import Case, Method, Problem
@@ -238,5 +238,5 @@ class Task:
             preparation=preparation,
             backend=variant.backend,
             source_digest=variant.source_digest(),
-            measured_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            measured_at=moments.now("seconds"),
         )

@@ -109,6 +109,10 @@ class Variant:
             digest.update(path.read_bytes())
         return digest.hexdigest()[:16]
 
+    def keywords(self, problem: Problem) -> dict[str, str | None]:
+        """What `bind` is given beside the inputs."""
+        return {"compute": problem.compute} if "compute" in inspect.signature(self.bind).parameters else {}
+
     def refuses(self, problem: Problem) -> str | None:
         """Why this variant cannot solve the problem on any machine, or None."""
         if self.dtypes is not None and problem.dtype not in self.dtypes:

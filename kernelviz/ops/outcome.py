@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
-
+from kernelviz.core import moments
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Result
 from kernelviz.ops.op import Op
@@ -19,5 +18,5 @@ def failed(op: Op | None, problem: Problem, variant: str, failure: Failure) -> R
         cost=op.cost_of(problem) if op else None,
         backend=known.backend if known else None,
         source_digest=known.source_digest() if known else None,
-        measured_at=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        measured_at=moments.now("seconds"),
     )

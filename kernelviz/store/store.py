@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import platformdirs
-from sqlalchemy import ColumnElement, Row, case, delete, func, insert, make_url, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, case, delete, func, insert, make_url, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
@@ -146,9 +146,7 @@ class Store:
     def set_deleted(self, run_id: str, at: str | None) -> None:
         """Hide an ended run since `at` (ISO time), or show it again. Raises UnknownRun; StoreError while it is measured."""
         with self._database.write() as connection:
-            row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
-            if row is None:
-                raise UnknownRun(run_id)
+            row = _header_row(connection, run_id)
             if at is not None and _status(row) in LIVING:
                 raise StoreError(f"run {run_id} is being measured; cancel it before it is deleted")
             connection.execute(update(runs).where(runs.c.id == run_id).values(deleted_at=at))
@@ -165,9 +163,7 @@ class Store:
     def claim(self, run_id: str) -> bool:
         """Make an ended run one of this process again, queued. False when it is being measured (by whomever)."""
         with self._database.write() as connection:
-            row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
-            if row is None:
-                raise UnknownRun(run_id)
+            row = _header_row(connection, run_id)
             if _status(row) in LIVING:
                 return False
             connection.execute(update(runs).where(runs.c.id == run_id).values(status="queued", **self._presence()))
@@ -210,9 +206,7 @@ class Store:
     def run(self, run_id: str) -> Run:
         """The run with the results so far, in the order of the plan, deleted or not. Raises UnknownRun."""
         with self._database.read() as connection:
-            row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
-            if row is None:
-                raise UnknownRun(run_id)
+            row = _header_row(connection, run_id)
             ordered = select(results.c.body).where(results.c.run_id == run_id).order_by(results.c.position)
             bodies = connection.scalars(ordered).all()
         header = msgspec.json.decode(row.header, type=_Header)
@@ -340,6 +334,14 @@ class Store:
             counted = connection.execute(counts.where(results.c.run_id.in_(ids)).group_by(results.c.run_id)).all()
         by_run = {row.run_id: (row.done, row.failed) for row in counted}
         return [_run_row(row, *by_run.get(row.id, (0, 0))) for row in rows]
+
+
+def _header_row(connection: Connection, run_id: str) -> Row[Any]:
+    """Raises UnknownRun."""
+    row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
+    if row is None:
+        raise UnknownRun(run_id)
+    return row
 
 
 def _matching(search: str, deleted: bool) -> list[ColumnElement[bool]]:

@@ -49,6 +49,7 @@ def variants_of(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
                 name=v.name,
                 backend=v.backend,
                 summary=v.summary,
+                digest=v.source_digest(),
                 needs=v.needs,
                 dtypes=v.dtypes,
                 computes=v.computes,

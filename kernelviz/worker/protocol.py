@@ -86,12 +86,16 @@ Request = Open | Measure | Calibrate | Selftest | Launch | Describe | Cancel | S
 
 
 class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A variant of a plug-in, without its function: what a process that never imports it may know."""
+    """A variant of a plug-in, without its function: what a process that never imports it may know.
+
+    `digest`: of its source, as its results carry it.
+    """
 
     op: str
     name: str
     backend: Backend
     summary: str
+    digest: str
     needs: tuple[Need, ...] = ()
     dtypes: tuple[str, ...] | None = None
     computes: tuple[str, ...] | None = None

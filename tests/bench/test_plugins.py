@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from kernelviz.bench import Bench
 from kernelviz.bench.catalogue import Choice
 from kernelviz.core.errors import BadField, DeviceError
+from kernelviz.core.events import RunEnded
+from kernelviz.core.problem import Method
+from kernelviz.core.result import Failure, Result, Timing
+from kernelviz.hardware.discovery import discover
 from kernelviz.ops import catalogue
+from kernelviz.store import Store
 
 PLUGIN = '''
 from kernelviz.ops import variant
@@ -48,6 +54,36 @@ def test_a_changed_file_is_described_anew(plugin: Path) -> None:
     choice.ops((str(plugin),))
     plugin.write_text(PLUGIN.replace("def mine", "def renamed"))
     assert choice.ops((str(plugin),))["add"].variants[-1].name == "renamed"
+
+
+def measured(bench: Bench, plugin: Path, variant: str) -> Result:
+    asked = bench.plan("add", sizes={"n": "64"}, variants=(variant,), device="cpu", plugins=(str(plugin),))
+    run_id = bench.run(asked, Method(budget_s=0.01))
+    assert [e for _, e in bench.follow(run_id, timeout_s=60)][-1] == RunEnded(status="finished")
+    return bench.load(run_id).results[0]
+
+
+def test_the_server_knows_its_source_by_the_digest_that_the_workers_results_carry(tmp_path: Path) -> None:
+    """One and the same function: measured by a worker, then (it needs a GPU now) refused by the server, which never has it."""
+    body = PLUGIN.replace("raise AssertionError", "return lambda: x_N + y_N").replace('"triton"', '"torch"')
+    body = body.replace(', dtypes=("fp16",), late=True', "")
+    here, nowhere = tmp_path / "here.py", tmp_path / "nowhere.py"
+    here.write_text("NEEDS = ()\n" + body.replace('("cuda",)', "NEEDS"))
+    nowhere.write_text("NEEDS = ('cuda',)\n" + body.replace('("cuda",)', "NEEDS"))
+    cpu = next(d for d in discover() if d.id == "cpu")
+    bench = Bench(Store.open(tmp_path), (cpu,), lock_directory=tmp_path)
+    try:
+        timed = measured(bench, here, "mine")
+        refused = measured(bench, nowhere, "mine")
+    finally:
+        bench.close()
+    assert isinstance(timed.outcome, Timing)
+    assert isinstance(refused.outcome, Failure)
+    assert refused.outcome.stage == "unavailable"
+    assert timed.source_digest == refused.source_digest
+    assert timed.source_digest == Choice().ops((str(here),))["add"].variant_named("mine").source_digest()
+    here.write_text(here.read_text().replace("x_N + y_N", "y_N + x_N"))
+    assert timed.source_digest != Choice().ops((str(here),))["add"].variant_named("mine").source_digest()
 
 
 @pytest.mark.parametrize(

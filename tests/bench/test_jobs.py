@@ -1,0 +1,85 @@
+"""A device's own jobs, told what a supervisor tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sample_figures as figures
+import sample_runs as samples
+
+from kernelviz.bench.eventlog import EventLog
+from kernelviz.bench.jobs import LiveCalibration, LiveJob, LiveSelftest
+from kernelviz.core.events import CheckDone, Event, RoofDone, RunEnded
+from kernelviz.core.run import Roof
+from kernelviz.core.selftest import Selftest
+from kernelviz.store import Store, StoreError
+
+ENVIRONMENT = samples.run([]).environment
+UUID = ENVIRONMENT.device.uuid
+ROOF = Roof(name="copy", level="dram", moved_bytes=2**30, bandwidth_bytes_per_s=4.3e12)
+
+
+class FullDisk(Store):
+    def put_selftest(self, made: Selftest) -> None:
+        raise StoreError("the disk is full")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    made = Store.open(tmp_path)
+    yield made
+    made.close()
+
+
+def jobs(store: Store) -> list[LiveJob]:
+    return [
+        LiveCalibration("calibration-1", store, EventLog(0), "of another device"),
+        LiveSelftest("selftest-1", store, EventLog(0), kept=True),
+    ]
+
+
+def told(job: LiveJob) -> list[Event]:
+    return [event for _, event in job.log.follow(0, 0.0)]
+
+
+def test_a_roof_is_kept_of_the_device_that_the_worker_has_before_it_is_told(store: Store) -> None:
+    calibration = jobs(store)[0]
+    calibration.begun(ENVIRONMENT)
+    calibration.tell(RoofDone(roof=ROOF))
+    assert store.roofs(UUID) == (ROOF,)
+    assert store.roofs("of another device") == ()
+    assert told(calibration) == [RoofDone(roof=ROOF)]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_job_that_failed_counts_as_interrupted_and_says_why(store: Store, which: int) -> None:
+    job = jobs(store)[which]
+    job.begun(ENVIRONMENT)
+    job.ended("finished", "the tracer failed")
+    assert told(job) == [RunEnded(status="interrupted", message="the tracer failed")]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_cancel_ends_what_is_queued_and_waits_for_what_is_measured(store: Store, which: int) -> None:
+    queued, measured = jobs(store)[which], jobs(store)[which]
+    queued.abandon = lambda: [object()]  # type: ignore[list-item,return-value]
+    for job in (queued, measured):
+        assert not job.cancelled
+        job.cancel()
+        assert job.cancelled
+    assert told(queued) == [RunEnded(status="cancelled")]
+    assert told(measured) == []
+    measured.ended("cancelled", "")
+    assert told(measured) == [RunEnded(status="cancelled")]
+
+
+def test_the_followers_learn_of_the_end_though_the_disk_is_full(tmp_path: Path) -> None:
+    full = FullDisk.open(tmp_path)
+    job = LiveSelftest("selftest-1", full, EventLog(0), kept=True)
+    job.begun(ENVIRONMENT)
+    job.tell(CheckDone(check=figures.CHECKS[0]))
+    job.ended("finished", "")
+    assert told(job)[-1] == RunEnded(status="interrupted", message="the disk is full")
+    full.close()
