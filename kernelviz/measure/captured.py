@@ -33,6 +33,8 @@ class CudaTimed:
         self.places = [place]
         self.samples = 1
         self.iteration_s = 0.0
+        self.span_s = 0.0
+        """Of an eager call, by the stamps."""
         self.correction_s = 0.0
         self.events: dict[tuple[int, int], tuple[Any, Any]] = {}
         """Where times come from events: those of each call, by graph (-1: the stream) and number."""

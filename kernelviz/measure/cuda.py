@@ -69,7 +69,8 @@ class CudaTimer:
         timed = CudaTimed(self.instruments, first, self.stamps, warm=warm)
         self._wait_for_room(WINDOW_S / 10)
         eager = self._eagerly(timed)
-        timed.iteration_s = self._iteration_s(timed, median(i.span_s for i in eager))
+        timed.span_s = median(i.span_s for i in eager)
+        timed.iteration_s = self._iteration_s(timed, timed.span_s)
         samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         begun = time.monotonic()
         for place in itertools.islice(others, GRAPHS * samples - 1):
@@ -93,14 +94,14 @@ class CudaTimer:
         # A call that changes its inputs would run on what it left; one outside a graph cannot be asked in this way.
         if timed.launch_mode == "graph" and place.restore is None:
             cold_iteration_s = timed.iteration_s / 2 + self._flush_s if timed.warm else timed.iteration_s
-            added_s = self._cost.adds_s(place, cold_iteration_s)
+            added_s = self._cost.adds_s(place, cold_iteration_s, timed.span_s)
         if added_s is None:
             timed.notes = (*timed.notes, "what tracing adds to it is not known")
         timed.correction_s = added_s or 0.0
 
     @functools.cached_property
     def _cost(self) -> TracingCost | None:
-        return None if self.tracer is None else TracingCost(self.instruments, self.tracer, self.rest)
+        return None if self.tracer is None else TracingCost(self.instruments, self.tracer, self._flush_s, self.rest)
 
     def _eagerly(self, timed: CudaTimed) -> Sequence[Iteration]:
         def work() -> None:

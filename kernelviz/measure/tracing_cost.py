@@ -7,6 +7,7 @@ traced and untraced, by events round whole graphs, and what tracing adds is take
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from statistics import median
 from typing import Any
@@ -23,45 +24,69 @@ GRAPH_S, MOST_CALLS = 1e-3, 20
 TRIES, MORE_TRIES = 7, 15
 RESOLVED_S, DOUBT_S = 0.3e-6, 0.15e-6
 """Differences under the first are not told from none; within the second of it, more tries decide."""
-_COVER = 8
-"""Flushes ahead of a graph (0.2 ms): it lies in the queue as a whole before its first kernel runs."""
+LEAST_TRIES = 4
+"""With fewer that count, what tracing adds is unknown."""
+MOST_SHARE = 1 / 3
+"""More than this of a call is no cost of tracing (8 % is the most that was seen) but a fault of this measurement."""
+_COVER = 16
+"""Flushes ahead of a graph (0.45 ms), so that it lies in the queue as a whole before its first kernel runs. A try in which the
+host took longer than that does not count: a busy host once made a call of 16 blocks 2 us "longer", which is more than it took."""
+_COVERED = 0.8
+"""The part of the cover in which the host must be ready."""
 
 
 class TracingCost:
     """Measures it on one device, against what tracing adds to an empty kernel in the same pattern."""
 
-    def __init__(self, instruments: Instruments, tracer: Tracer, rest: Callable[[float], None]) -> None:
+    def __init__(self, instruments: Instruments, tracer: Tracer, flush_s: float, rest: Callable[[float], None]) -> None:
+        """`flush_s`: how long one flush takes. `rest`: called before so many seconds of load."""
         self._instruments, self._tracer, self._rest = instruments, tracer, rest
-        empty = nvrtc.kernel(SOURCE, "kernelviz_empty")
-        self._of_nothing_s = 0.0
-        self._of_nothing_s = median(self._added(Place(lambda: _launched(empty)), MOST_CALLS, MORE_TRIES))
+        self._covered_s = _COVER * flush_s * _COVERED
+        self._of_nothing_s: float | None = None
 
-    def adds_s(self, place: Place, iteration_s: float) -> float | None:
-        """Seconds by which a call in a graph is longer while it is traced; 0 where that does not show, None when memory is short.
+    def adds_s(self, place: Place, iteration_s: float, call_s: float) -> float | None:
+        """Seconds by which a call in a graph is longer while it is traced; 0 where that does not show. None, unknown, when memory
+        is short, when the host is too busy to tell, or when it would be more than MOST_SHARE of the call.
 
-        `iteration_s`: about how long flush and call take together.
+        `iteration_s`: about how long flush and call take together; `call_s`: the call alone.
         """
         calls = max(2, min(MOST_CALLS, round(GRAPH_S / iteration_s)))
-        self._rest(2 * TRIES * calls * iteration_s)
         try:
+            nothing_s = self._nothing_s()
+            self._rest(2 * TRIES * calls * iteration_s)
             found = self._added(place, calls, TRIES)
-            if abs(median(found) - RESOLVED_S) < DOUBT_S:
+            if found and nothing_s is not None and abs(median(found) - nothing_s - RESOLVED_S) < DOUBT_S:
                 self._rest(2 * MORE_TRIES * calls * iteration_s)
                 found += self._added(place, calls, MORE_TRIES)
         except torch.OutOfMemoryError:  # another set of outputs may not fit
             return None
-        added_s = median(found)
+        if nothing_s is None or len(found) < LEAST_TRIES:
+            return None
+        added_s = median(found) - nothing_s
+        if added_s > MOST_SHARE * call_s:
+            return None
         return added_s if added_s > RESOLVED_S else 0.0
 
+    def _nothing_s(self) -> float | None:
+        """What tracing adds to an empty kernel in the same pattern; None while the host is too busy to tell."""
+        if self._of_nothing_s is None:
+            empty = nvrtc.kernel(SOURCE, "kernelviz_empty")
+            found = self._added(Place(lambda: _launched(empty)), MOST_CALLS, MORE_TRIES)
+            self._of_nothing_s = median(found) if len(found) >= LEAST_TRIES else None
+        return self._of_nothing_s
+
     def _added(self, place: Place, calls: int, tries: int) -> list[float]:
-        """What tracing adds to one call, tried several times, beyond what it adds to an empty one."""
+        """What tracing adds to one call of the pattern, by as many tries as counted; at most three times `tries` are made."""
         graph = self._captured(place, calls)
-        found = []
-        for _ in range(tries):
+        found: list[float] = []
+        for _ in range(3 * tries):
             untraced_s = self._between_events_s(graph)
-            traced: list[float] = []
+            traced: list[float | None] = []
             self._tracer.trace(lambda kept=traced: kept.append(self._between_events_s(graph)))  # type: ignore[misc]
-            found.append((traced[0] - untraced_s) / calls - self._of_nothing_s)
+            if untraced_s is not None and traced[0] is not None:
+                found.append((traced[0] - untraced_s) / calls)
+            if len(found) == tries:
+                break
         return found
 
     def _captured(self, place: Place, calls: int) -> torch.cuda.CUDAGraph:
@@ -76,16 +101,19 @@ class TracingCost:
         torch.cuda.synchronize()
         return graph
 
-    def _between_events_s(self, graph: torch.cuda.CUDAGraph) -> float:
+    def _between_events_s(self, graph: torch.cuda.CUDAGraph) -> float | None:
+        """How long the graph takes; None when the host was late, and the device may have waited for it."""
         event: Callable[..., Any] = torch.cuda.Event
         begun, ended = event(enable_timing=True), event(enable_timing=True)
+        began_s = time.perf_counter()
         for _ in range(_COVER):
             self._instruments.flush()
         begun.record()
         graph.replay()
         ended.record()
+        in_time = time.perf_counter() - began_s < self._covered_s
         torch.cuda.synchronize()
-        return float(begun.elapsed_time(ended)) / 1e3
+        return float(begun.elapsed_time(ended)) / 1e3 if in_time else None
 
 
 def _launched(kernel: Any) -> torch.Tensor:

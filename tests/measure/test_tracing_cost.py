@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 import torch
 
 from kernelviz.measure.timer import Place
-from kernelviz.measure.tracing_cost import MORE_TRIES, TRIES, TracingCost
+from kernelviz.measure.tracing_cost import LEAST_TRIES, MORE_TRIES, TRIES, TracingCost
 
 US = 1e-6
+CALL_S = 20 * US
 
 
 class Known(TracingCost):
     """Differences that are known instead of measured; what was asked is kept."""
 
-    def __init__(self, differences_s: list[float] | None) -> None:
-        self.differences_s, self.asked, self.rested_s = differences_s, [], 0.0
+    def __init__(self, differences_s: list[float] | None, nothing_s: float | None = 0.0) -> None:
+        self.differences_s, self.asked, self.rested_s, self.nothing_s = differences_s, [], 0.0, nothing_s
         self._rest = self._note_rest
+
+    def _nothing_s(self) -> float | None:
+        return self.nothing_s
 
     def _note_rest(self, coming_s: float) -> None:
         self.rested_s += coming_s
@@ -25,7 +31,7 @@ class Known(TracingCost):
         self.asked.append((calls, tries))
         if self.differences_s is None:
             raise torch.OutOfMemoryError("another set of outputs")
-        return [self.differences_s.pop(0) for _ in range(tries)]
+        return [self.differences_s.pop(0) for _ in range(min(tries, len(self.differences_s)))]
 
 
 PLACE = Place(lambda: torch.empty(0))
@@ -34,24 +40,69 @@ PLACE = Place(lambda: torch.empty(0))
 @pytest.mark.parametrize(("difference_us", "expected_us"), [(4.5, 4.5), (0.1, 0.0), (-0.3, 0.0)])
 def test_what_shows_is_taken_off_and_what_does_not_is_none(difference_us: float, expected_us: float) -> None:
     cost = Known([difference_us * US] * TRIES)
-    assert cost.adds_s(PLACE, 50 * US) == pytest.approx(expected_us * US)
+    assert cost.adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(expected_us * US)
     assert cost.asked == [(20, TRIES)]
     assert cost.rested_s == pytest.approx(2 * TRIES * 20 * 50 * US)
 
 
 def test_what_is_near_the_least_that_can_be_told_is_asked_more_often() -> None:
     cost = Known([0.32 * US] * TRIES + [0.28 * US] * MORE_TRIES)
-    assert cost.adds_s(PLACE, 50 * US) == 0.0
+    assert cost.adds_s(PLACE, 50 * US, CALL_S) == 0.0
     assert [tries for _, tries in cost.asked] == [TRIES, MORE_TRIES]
 
 
 def test_one_outlier_among_the_tries_decides_nothing() -> None:
     cost = Known([0.0] * (TRIES - 1) + [900 * US])
-    assert cost.adds_s(PLACE, 50 * US) == 0.0
+    assert cost.adds_s(PLACE, 50 * US, CALL_S) == 0.0
 
 
 def test_long_calls_are_asked_a_few_at_a_time_and_short_memory_leaves_it_unknown() -> None:
     cost = Known([0.0] * TRIES)
-    cost.adds_s(PLACE, 3e-3)
+    cost.adds_s(PLACE, 3e-3, 3e-3)
     assert cost.asked[0][0] == 2
-    assert Known(None).adds_s(PLACE, 50 * US) is None
+    assert Known(None).adds_s(PLACE, 50 * US, CALL_S) is None
+
+
+def test_what_it_adds_to_nothing_is_no_part_of_the_call() -> None:
+    assert Known([4.5 * US] * TRIES, 0.5 * US).adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(4 * US)
+    assert Known([4.5 * US] * TRIES, None).adds_s(PLACE, 50 * US, CALL_S) is None
+
+
+def test_a_host_that_was_late_too_often_leaves_it_unknown() -> None:
+    assert Known([4.5 * US] * (LEAST_TRIES - 1)).adds_s(PLACE, 50 * US, CALL_S) is None
+    assert Known([4.5 * US] * LEAST_TRIES).adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(4.5 * US)
+    assert Known([]).adds_s(PLACE, 50 * US, CALL_S) is None
+
+
+def test_more_than_a_third_of_the_call_is_not_believed() -> None:
+    """A call of 1.3 us from which 2.0 us were taken off stood as -0.7 us in a run."""
+    assert Known([2.0 * US] * TRIES).adds_s(PLACE, 50 * US, 1.3 * US) is None
+
+
+class Paced(TracingCost):
+    """Graphs that take as long as a test says, some of them with a host that was late."""
+
+    def __init__(self, *found_s: float | None) -> None:
+        self.found_s = list(found_s)
+        self._tracer = self  # type: ignore[assignment]
+
+    def trace(self, work: Callable[[], None]) -> None:
+        work()
+
+    def _captured(self, place: Place, calls: int) -> torch.cuda.CUDAGraph:
+        return None  # type: ignore[return-value]
+
+    def _between_events_s(self, graph: object) -> float | None:
+        return self.found_s.pop(0)
+
+
+def test_pairs_in_which_the_host_was_late_are_taken_again() -> None:
+    one = Paced(1e-3, 2e-3, None, 9e-3, 1e-3, None, 1e-3, 3e-3)
+    assert one._added(PLACE, 10, 2) == pytest.approx([1e-4, 2e-4])
+    assert one.found_s == []
+
+
+def test_a_host_that_is_always_late_is_left_alone_in_the_end() -> None:
+    one = Paced(*([None] * 100))
+    assert one._added(PLACE, 10, 5) == []
+    assert len(one.found_s) == 100 - 2 * 15
