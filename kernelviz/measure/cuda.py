@@ -101,7 +101,7 @@ class CudaTimer:
 
     @functools.cached_property
     def _cost(self) -> TracingCost | None:
-        return None if self.tracer is None else TracingCost(self.instruments, self.tracer, self._flush_s, self.rest)
+        return None if self.tracer is None else TracingCost(self.instruments, self.tracer, self.rest)
 
     def _eagerly(self, timed: CudaTimed) -> Sequence[Iteration]:
         def work() -> None:

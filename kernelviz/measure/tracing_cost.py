@@ -28,20 +28,22 @@ LEAST_TRIES = 4
 """With fewer that count, what tracing adds is unknown."""
 MOST_SHARE = 1 / 3
 """More than this of a call is no cost of tracing (8 % is the most that was seen) but a fault of this measurement."""
-_COVER = 16
-"""Flushes ahead of a graph (0.45 ms), so that it lies in the queue as a whole before its first kernel runs. A try in which the
-host took longer than that does not count: a busy host once made a call of 16 blocks 2 us "longer", which is more than it took."""
-_COVERED = 0.8
-"""The part of the cover in which the host must be ready."""
+COVER_CYCLES, MOST_COVER_CYCLES = 2_000_000, 32_000_000
+"""A kernel that only waits (1 ms at 2 GHz) runs ahead of a graph, so that the graph lies in the queue as a whole before its
+first kernel runs; it waits twice as long from the next try on when the host was late. Behind 0.24 ms of flushes every traced
+graph was late, since its launch takes the tracer longer. An empty call was as late, so that it was taken off again, until a busy
+host made a call of 16 blocks 2 us "longer"."""
+_IN_TIME = 0.8
+"""The part of that wait in which the host must be ready."""
 
 
 class TracingCost:
     """Measures it on one device, against what tracing adds to an empty kernel in the same pattern."""
 
-    def __init__(self, instruments: Instruments, tracer: Tracer, flush_s: float, rest: Callable[[float], None]) -> None:
-        """`flush_s`: how long one flush takes. `rest`: called before so many seconds of load."""
+    def __init__(self, instruments: Instruments, tracer: Tracer, rest: Callable[[float], None]) -> None:
+        """`rest`: called before so many seconds of load."""
         self._instruments, self._tracer, self._rest = instruments, tracer, rest
-        self._covered_s = _COVER * flush_s * _COVERED
+        self._cover_cycles = COVER_CYCLES
         self._of_nothing_s: float | None = None
 
     def adds_s(self, place: Place, iteration_s: float, call_s: float) -> float | None:
@@ -104,16 +106,20 @@ class TracingCost:
     def _between_events_s(self, graph: torch.cuda.CUDAGraph) -> float | None:
         """How long the graph takes; None when the host was late, and the device may have waited for it."""
         event: Callable[..., Any] = torch.cuda.Event
-        begun, ended = event(enable_timing=True), event(enable_timing=True)
+        first, begun, ended = (event(enable_timing=True) for _ in range(3))
+        wait: Callable[[int], None] = torch.cuda._sleep
         began_s = time.perf_counter()
-        for _ in range(_COVER):
-            self._instruments.flush()
+        first.record()
+        wait(self._cover_cycles)
         begun.record()
         graph.replay()
         ended.record()
-        in_time = time.perf_counter() - began_s < self._covered_s
+        ready_s = time.perf_counter() - began_s
         torch.cuda.synchronize()
-        return float(begun.elapsed_time(ended)) / 1e3 if in_time else None
+        if ready_s > _IN_TIME * float(first.elapsed_time(begun)) / 1e3:
+            self._cover_cycles = min(2 * self._cover_cycles, MOST_COVER_CYCLES)
+            return None
+        return float(begun.elapsed_time(ended)) / 1e3
 
 
 def _launched(kernel: Any) -> torch.Tensor:
