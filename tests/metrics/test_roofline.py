@@ -143,7 +143,8 @@ def test_much_arithmetic_without_its_roof_has_no_speed_of_light() -> None:
 
 def test_roofs_without_level_or_size_stay_what_they_were() -> None:
     """Runs measured before levels: one roof a mix, whatever the bytes; and those without a size."""
-    for old in (samples.H200_ROOFS, *(shipped.load(name).environment.roofs for name in shipped.names())):
+    shipping = [shipped.load(name).environment.roofs for name in shipped.names()]
+    for old in (samples.H200_ROOFS, *(roofs for roofs in shipping if not any(r.level for r in roofs))):
         assert old
         for moved_bytes in (MB, 200 * MB, 8000 * MB):
             for read in (0, 1, 2):
