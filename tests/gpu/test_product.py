@@ -224,7 +224,18 @@ def test_others_on_the_gpu_leave_no_trace_in_what_is_measured_after_them(bench: 
     for _ in bench.follow(bench.selftest("cuda:0", only=("events_fallback",)), timeout_s=120):
         pass
     found["after a selftest"] = measured()
-    command = [sys.executable, "-m", "kernelviz", "run", "add", "--size", "n=4096", "--variants", "torch_eager", "--json"]
+    command = [
+        sys.executable,
+        "-m",
+        "kernelviz",
+        "run",
+        "add",
+        "--size",
+        "n=4096",
+        "--variants",
+        "torch_eager",
+        "--json",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     found["after another kernelviz"] = measured()
