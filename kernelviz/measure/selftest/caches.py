@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from statistics import median
 from typing import Any
 
@@ -16,7 +16,6 @@ from kernelviz.measure.timer import Place
 from kernelviz.measure.trace import Tracer
 from kernelviz.ops import Launch
 
-READ_BYTES = 16 * 2**20
 LEAST_OF_WARM = 1.2
 """A read out of the L2 is at least this much shorter than one out of DRAM (3.4 against 5.5 us)."""
 DRAM_SHARE = 0.98
@@ -30,13 +29,13 @@ DRAM_SHARE = 0.98
 def flush_by_time(at: Workbench) -> Found:
     """If the flush left lines in the L2, the read behind two of them would take longer than behind one."""
     timer, tracer = at.tracing()
-    source = kernels.words(READ_BYTES // kernels.WORD_BYTES, at.where)
+    source = kernels.words(kernels.READ_BYTES // kernels.WORD_BYTES, at.where)
     second = kernels.read(kernels.words(FLUSH_SHARE * timer.instruments.l2_bytes // kernels.WORD_BYTES, at.where))
     figures: dict[str, float] = {}
     for kind in (*kernels.READS, "persisting"):
         at.go_on()
         launch = _in_stream(kernels.read(source, "normal" if kind == "persisting" else kind))
-        with persisting(source) if kind == "persisting" else nullcontext():
+        with kernels.persisting(source) if kind == "persisting" else nullcontext():
             once = at.timed(Place(launch))
             twice = at.timed(Place(launch, restore=_done(second)))
             behind_one, behind_two = at.together([once, twice])
@@ -81,30 +80,6 @@ def _warm_s(tracer: Tracer, launch: Launch, calls: int = 8) -> float:
     return median((r.end_ns - r.start_ns) / 1e9 for r in records[1:])
 
 
-@contextmanager
-def persisting(source: torch.Tensor) -> Iterator[None]:
-    """A stream of our own whose accesses to `source` are of the persisting kind, as far as the device allows any."""
-    from cuda.bindings import runtime
-
-    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    value: Any = runtime.cudaStreamAttrValue()
-    value.accessPolicyWindow.base_ptr = source.data_ptr()
-    value.accessPolicyWindow.num_bytes = source.numel() * source.element_size()
-    value.accessPolicyWindow.hitRatio = 1.0
-    value.accessPolicyWindow.hitProp = runtime.cudaAccessProperty.cudaAccessPropertyPersisting
-    value.accessPolicyWindow.missProp = runtime.cudaAccessProperty.cudaAccessPropertyStreaming
-    name = runtime.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow
-    torch.cuda.synchronize()
-    (status,) = runtime.cudaStreamSetAttribute(stream.cuda_stream, name, value)
-    if int(status) != 0:
-        raise RuntimeError(f"the access window could not be set: {status}")
-    try:
-        with torch.cuda.stream(stream):
-            yield
-    finally:
-        torch.cuda.synchronize()
-
-
 @probe(
     "By the hardware's counters: which share of a read of 16 MiB behind the flush comes from DRAM?",
     limit=DRAM_SHARE,
@@ -116,20 +91,14 @@ def flush_by_counters(at: Workbench) -> Found:
     metric = "dram__bytes_read.sum"
     options = ("--cache-control", "none", "--metrics", metric)
     rows = ncu.profiled(at, "kernelviz.measure.selftest.read_probe", (at.device.id,), options)
-    kinds = _read_kinds()
+    kinds = kernels.READ_KINDS
     if len(rows) % len(kinds):
         raise RuntimeError(f"ncu counted {len(rows)} reads of {len(kinds)} kinds")
     each = len(rows) // len(kinds)
     figures: dict[str, float] = {}
     for index, kind in enumerate(kinds):
-        shares = [ncu.quantity(row, metric) / READ_BYTES for row in rows[index * each : (index + 1) * each]]
+        shares = [ncu.quantity(row, metric) / kernels.READ_BYTES for row in rows[index * each : (index + 1) * each]]
         figures[f"{kind}_least_share"] = min(shares)
     warm = figures.pop("warm_least_share")
     least = min(figures.values())
     return Found(least, figures | {"warm_share": warm}, least >= DRAM_SHARE and warm < DRAM_SHARE)
-
-
-def _read_kinds() -> tuple[str, ...]:
-    from kernelviz.measure.selftest.read_probe import KINDS
-
-    return KINDS

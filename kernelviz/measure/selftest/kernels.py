@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,6 +19,9 @@ EMPTY = "kernelviz_empty"
 WORD_BYTES = 16
 THREADS = 512
 READS = {"normal": "kernelviz_probe_read", "evict_last": "kernelviz_probe_read_evict_last"}
+READ_KINDS = (*READS, "persisting", "warm")
+"""How a read is profiled: normal and evict-last loads, normal ones of a persisting window, and behind itself."""
+READ_BYTES = 16 * 2**20
 _GUARD = ctypes.c_uint(0xFFFFFFFF)
 
 
@@ -66,3 +72,27 @@ def wave_words(device: torch.device) -> int:
     properties = torch.cuda.get_device_properties(device)
     resident: int = properties.multi_processor_count * (properties.max_threads_per_multi_processor // THREADS)
     return resident * THREADS
+
+
+@contextmanager
+def persisting(source: torch.Tensor) -> Iterator[None]:
+    """A stream of our own whose accesses to `source` are of the persisting kind, as far as the device allows any."""
+    from cuda.bindings import runtime
+
+    stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    value: Any = runtime.cudaStreamAttrValue()
+    value.accessPolicyWindow.base_ptr = source.data_ptr()
+    value.accessPolicyWindow.num_bytes = source.numel() * source.element_size()
+    value.accessPolicyWindow.hitRatio = 1.0
+    value.accessPolicyWindow.hitProp = runtime.cudaAccessProperty.cudaAccessPropertyPersisting
+    value.accessPolicyWindow.missProp = runtime.cudaAccessProperty.cudaAccessPropertyStreaming
+    name = runtime.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow
+    torch.cuda.synchronize()
+    (status,) = runtime.cudaStreamSetAttribute(stream.cuda_stream, name, value)
+    if int(status) != 0:
+        raise RuntimeError(f"the access window could not be set: {status}")
+    try:
+        with torch.cuda.stream(stream):
+            yield
+    finally:
+        torch.cuda.synchronize()

@@ -11,9 +11,8 @@ from contextlib import nullcontext
 import torch
 
 from kernelviz.measure.instruments import Instruments
-from kernelviz.measure.selftest import caches, kernels, ncu
+from kernelviz.measure.selftest import kernels, ncu
 
-KINDS = (*kernels.READS, "persisting", "warm")
 TIMES = 3
 
 
@@ -21,10 +20,10 @@ def main(device: str) -> None:
     """Each kind TIMES times: read, flush, then the read that is profiled; `warm` is read twice with no flush."""
     torch.cuda.set_device(torch.device(device))
     tools = Instruments(torch.device(device))
-    source = kernels.words(caches.READ_BYTES // kernels.WORD_BYTES, torch.device(device))
-    for kind in KINDS:
+    source = kernels.words(kernels.READ_BYTES // kernels.WORD_BYTES, torch.device(device))
+    for kind in kernels.READ_KINDS:
         launch = kernels.read(source, kind if kind in kernels.READS else "normal")
-        with caches.persisting(source) if kind == "persisting" else nullcontext():
+        with kernels.persisting(source) if kind == "persisting" else nullcontext():
             for _ in range(TIMES):
                 launch()
                 if kind != "warm":
