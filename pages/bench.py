@@ -8,7 +8,7 @@ from kernelviz.bench import RunSummary
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.problem import Plan
 from kernelviz.core.run import Run
-from kernelviz.ui import intro, live, plan_form, results, session, strip
+from kernelviz.ui import instrument, intro, live, plan_form, results, session, strip
 from kernelviz.ui.form import Form
 from kernelviz.ui.text import plain
 
@@ -44,6 +44,10 @@ if complaints:
     st.warning(f"**Some of this link could not be used:**{listed}", icon=":material/link_off:")
 
 form = plan_form.current()
+changed = instrument.changed(bench, form)
+if changed is not None:
+    run_id = instrument.measured(bench, changed)
+    plan_form.remember(run_id)
 run = stored(run_id) if run_id is not None else None
 device = run.environment.device if run is not None else bench.device(form.device)
 roofs = bench.roofs_of(run) if run is not None else bench.roofs(device.id)

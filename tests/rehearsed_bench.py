@@ -179,6 +179,12 @@ class RehearsedBench(Bench):
     def cancel(self, run_id: str) -> None:
         self._entry(run_id).cancelled.set()
 
+    def discard(self, run_id: str) -> bool:
+        entry = self._entries.pop(run_id, None)
+        if entry is not None:
+            entry.cancelled.set()
+        return True
+
     def resume(self, run_id: str, *, owner: str = "") -> None:
         entry = self._entry(run_id)
         entry.cancelled.clear()

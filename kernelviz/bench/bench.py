@@ -15,10 +15,11 @@ import kernelviz
 from kernelviz.bench import afar, planning
 from kernelviz.bench.catalogue import Choice
 from kernelviz.bench.history import History, shipped_progress
+from kernelviz.bench.live import LiveRun
 from kernelviz.bench.runner import Runner
 from kernelviz.bench.words import Offer, Progress, RunSummary
 from kernelviz.core import moments
-from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import Event, RunEnded
 from kernelviz.core.problem import USUAL_FIGURES, Method, Plan
 from kernelviz.core.result import Conditions, Failure
@@ -170,6 +171,27 @@ class Bench:
         if row.status in LIVING:
             where = f"process {row.presence.pid} on {row.presence.host} measures it"
             raise BadField("run", run_id, f"{where}; cancel it there")
+
+    def discard(self, run_id: str) -> bool:
+        """Throw a run away for good, cancelling it first where it goes on: for one that another has replaced.
+
+        False, and the run stays, when somebody named or annotated it since, and when another process measures it. No-op
+        (True) when it is not there.
+        """
+        try:
+            run = self._store.run(run_id)
+        except UnknownRun:
+            return True
+        if run.note or run.title != planning.title_of(run.plan, run.environment.device):
+            return False
+        live = self._runner.live(run_id)
+        if isinstance(live, LiveRun):
+            live.discard()
+        elif run.status in LIVING:
+            return False
+        else:
+            self._store.remove(run_id)
+        return True
 
     def resume(self, run_id: str, *, owner: str = "") -> None:
         """Queue the cases of an interrupted or cancelled run that have no result (or were cancelled). No-op while it runs.

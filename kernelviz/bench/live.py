@@ -45,6 +45,7 @@ class LiveRun:
         self._begun = False
         self._cancelled = False
         self._interrupted = ""
+        self._discarded = False
         self.abandon: Callable[[], Iterable[Item]] = tuple
         """Takes what is still queued of this run out of its queue; set by who queued it."""
 
@@ -114,14 +115,33 @@ class LiveRun:
         finally:
             self._count(len(removed))
 
+    def discard(self) -> None:
+        """Cancel it, and remove it for good when it has ended."""
+        with self._lock:
+            self._discarded = True
+            ended = self._left == 0
+        if ended:
+            self._remove()
+        else:
+            self.cancel()
+
+    def _remove(self) -> None:
+        try:
+            self._store.remove(self.run_id)
+        except Exception:  # it stays in the list of runs, where it can be deleted by hand
+            _log.exception("run %s could not be removed", self.run_id)
+
     def _count(self, ended: int) -> None:
         with self._lock:
             self._left -= ended
             last = ended > 0 and self._left == 0
+            discarded = self._discarded
         if last and self._interrupted and not self._cancelled:
             self._close("interrupted", self._interrupted)
         elif last:
             self._close("cancelled" if self._cancelled else "finished", "")
+        if last and discarded:
+            self._remove()
 
     def _close(self, status: Status, message: str) -> None:
         try:

@@ -83,6 +83,10 @@ def run(
         typer.Option(metavar="A,B", help="of cold, warm, call, graph, loop, energy; default: all but energy"),
     ] = None,
     energy: Annotated[bool, typer.Option("--energy", help="also the energy of a call (about 3 s a case)")] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="device cold only, until comparisons are decided, at most 0.1 s a case"),
+    ] = False,
     data: Data = "normal",
     baseline: Annotated[
         str | None, typer.Option(metavar="VARIANT", help="what speed-ups divide by; default: the op's own")
@@ -97,7 +101,11 @@ def run(
 ) -> None:
     """Measure variants of an op; progress goes to stderr, the table or the document to stdout. Ctrl-C keeps results."""
     headline = running.headline(l2)
-    method = running.method(budget_s, clock, figures, energy=energy)
+    method = (
+        running.quick(clock, figures, energy=energy)
+        if quick
+        else running.method(budget_s, clock, figures, energy=energy)
+    )
     bench = use_cases.current()
     try:
         plan = bench.plan(

@@ -12,7 +12,7 @@ from kernelviz.bench import Bench
 from kernelviz.cli import console, tables
 from kernelviz.cli.progress import Reporter
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.core.problem import USUAL_FIGURES, Clock, FigureName, Method, Plan
+from kernelviz.core.problem import QUICK, USUAL_FIGURES, Clock, FigureName, Method, Plan
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import document
@@ -71,6 +71,15 @@ def method(budget_s: float, clock: str, figures: str | None, *, energy: bool) ->
     if energy and "energy" not in chosen:
         chosen.append("energy")
     return Method(budget_s=budget_s, clock=cast(Clock, clock), figures=tuple(chosen))
+
+
+def quick(clock: str, figures: str | None, *, energy: bool) -> Method:
+    """The method of --quick. Errors: BadField beside an option that asks for more than it measures."""
+    if clock != "burst" or figures is not None or energy:
+        raise BadField(
+            "--quick", "yes", "it measures device cold in short bursts only; leave out --clock, --figures and --energy"
+        )
+    return QUICK
 
 
 def headline(l2: str) -> Headline:

@@ -109,6 +109,11 @@ class Method(Struct, frozen=True, kw_only=True):
     figures: tuple[FigureName, ...] = ("cold",)
 
 
+QUICK = Method(budget_s=0.1, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
+"""An answer while somebody turns a knob: device cold only, until every comparison is decided, at most 0.1 s a case. The gate
+that proves a variant right is the same."""
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """Problems × variants on one device. `baseline` is the variant that speed-ups divide by.
 

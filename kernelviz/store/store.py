@@ -160,6 +160,15 @@ class Store:
                 connection.execute(delete(runs).where(runs.c.id == run_id))
         return gone
 
+    def remove(self, run_id: str) -> None:
+        """Remove an ended run for good. No-op when it is not there. Raises StoreError while it is measured."""
+        with self._database.write() as connection:
+            row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
+            if row is not None and _status(row) in LIVING:
+                raise StoreError(f"run {run_id} is being measured; cancel it before it is removed")
+            connection.execute(delete(results).where(results.c.run_id == run_id))
+            connection.execute(delete(runs).where(runs.c.id == run_id))
+
     def claim(self, run_id: str) -> bool:
         """Make an ended run one of this process again, queued. False when it is being measured (by whomever)."""
         with self._database.write() as connection:

@@ -13,7 +13,7 @@ from kernelviz.core.errors import KernelvizError, UsageError
 from kernelviz.core.problem import Clock, Plan
 from kernelviz.ops import Op
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import link
+from kernelviz.ui import instrument, link
 from kernelviz.ui.form import BUDGET_S, CLOCKS, DATA, Choice, Form, SizesFrom, choices, form_of, reconciled
 from kernelviz.ui.text import plain
 
@@ -38,6 +38,7 @@ def opened(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
         st.session_state[_FORM] = form
         st.session_state[_RUN] = asked.run_id
         st.session_state[_COMPLAINTS] = asked.complaints
+        instrument.off()  # a link measures nothing by itself
         _seed(form)
     else:
         before: Form = st.session_state[_FORM]
@@ -196,7 +197,10 @@ def _sizes(op: Op, form: Form) -> None:
         st.caption(plain(" · ".join(f"{a} = {t}" for a, t in form.sizes.items())))
         return
     for axis in op.axes:
-        st.text_input(plain(f"{axis.name} ({axis.caption})"), key=_size_key(op.name, axis.name), help=_SIZE_HELP)
+        key = _size_key(op.name, axis.name)
+        st.text_input(plain(f"{axis.name} ({axis.caption})"), key=key, help=_SIZE_HELP)
+        if instrument.on():
+            instrument.knob(axis, key, form.sizes[axis.name])
 
 
 def _method(bench: Bench, form: Form) -> None:
@@ -239,6 +243,7 @@ def _run(bench: Bench, form: Form) -> tuple[Plan, Form] | None:
     pressed = st.button(
         "Run", key="run", type="primary", width="stretch", disabled=plan is None, icon=":material/play_arrow:"
     )
+    instrument.toggle()
     if plan is None:
         st.error(plain(wrong), icon=":material/edit:")
         return None

@@ -369,3 +369,34 @@ def test_conditions_are_read_but_not_while_measuring(bench: Bench, monkeypatch: 
     followed(bench, run_id)
     finished(bench, plan(bench, "a"))
     assert bench.health()["status"] == "ok"
+
+
+def test_what_is_discarded_is_gone_and_what_goes_on_ends_first(bench: Bench) -> None:
+    ended = finished(bench, plan(bench, "a")).id
+    assert bench.discard(ended)
+    with pytest.raises(UnknownRun):
+        bench.load(ended)
+    assert bench.discard(ended)
+
+    going = bench.run(plan(bench, "until_cancelled"), SHORT)
+    until(bench, going, is_measuring)
+    after = bench.run(plan(bench, "a"), SHORT)
+    assert bench.discard(going)
+    end = followed(bench, going)[-1]
+    assert isinstance(end, RunEnded)
+    assert end.status == "cancelled"
+    followed(bench, after)  # behind the other's end in the same queue: it is removed by now
+    with pytest.raises(UnknownRun):
+        bench.load(going)
+    assert bench.load(after).status == "finished"
+
+
+@pytest.mark.parametrize("word", ["title", "note"])
+def test_what_somebody_named_is_not_thrown_away(bench: Bench, word: str) -> None:
+    run_id = finished(bench, plan(bench, "a")).id
+    if word == "title":
+        bench.history.rename(run_id, "the one with the odd dip")
+    else:
+        bench.history.annotate(run_id, "look at this again")
+    assert not bench.discard(run_id)
+    assert bench.load(run_id).results

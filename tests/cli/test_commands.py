@@ -13,6 +13,7 @@ import sample_runs as samples
 from kernelviz import bench as use_cases
 from kernelviz.cli import main
 from kernelviz.core.events import DeviceBusy, Event, RunEnded
+from kernelviz.core.problem import QUICK
 from kernelviz.core.result import Failure, Stage
 from kernelviz.formats import document
 from kernelviz.hardware.notices import Notice
@@ -55,6 +56,12 @@ def test_json_is_one_document_and_nothing_else(install: Install, capsys: pytest.
     assert [r.variant for r in run.results].count("triton_block") == 3
     assert [p.sizes["n"] for p in run.plan.problems] == [1024, 2048, 4096]
     assert printed.out.count("\n") == 1
+
+
+def test_a_quick_run_is_what_live_mode_measures(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
+    install()
+    assert main(["run", "add", "--size", "n=4096", "--variants", "torch_eager", "--quick", "--json"]) == 0
+    assert document.decode(capsys.readouterr().out).method == QUICK
 
 
 def test_a_document_is_saved_beside_the_table(
@@ -124,6 +131,9 @@ def test_a_wrong_result_keeps_its_time_and_is_never_fastest(
         (["run", "add", "--figures", "cold,lop"], "did you mean 'loop'?"),
         (["run", "add", "--clock", "brust"], "did you mean 'burst'?"),
         (["run", "add", "--l2", "warn"], "did you mean 'warm'?"),
+        (["run", "add", "--quick", "--energy"], "--quick"),
+        (["run", "add", "--quick", "--clock", "sustained"], "--quick"),
+        (["run", "add", "--quick", "--figures", "warm"], "--quick"),
         (["run", "add", "--budget-s", "0"], "--budget-s"),
         (["run", "add", "--budget-s", "much"], "--budget-s"),
         (["run", "add", "--frobnicate"], "--frobnicate"),

@@ -1,0 +1,95 @@
+"""Live mode: what is changed on the form is measured at once and drawn in the same rerun, where it ends in time.
+
+A measurement that the next one replaces is cancelled and thrown away; the last one stays in the list of runs.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import streamlit as st
+
+from kernelviz.bench import Bench
+from kernelviz.core.errors import UsageError
+from kernelviz.core.events import RunEnded
+from kernelviz.core.problem import QUICK, Plan
+from kernelviz.ops.op import Axis
+from kernelviz.ui import session
+from kernelviz.ui.form import Form
+from kernelviz.ui.text import plain
+
+_ON, _MEASURED, _RUN = "live_mode", "live_measured", "live_run"
+WAIT_S = 0.4
+"""So long a rerun waits for the end of what it began, so that it is drawn once; what takes longer is followed as any run."""
+SMALLEST, LARGEST = 6, 30
+"""The knob's sizes: powers of two from 2^6 to 2^30."""
+
+
+def on() -> bool:
+    """Whether changes are measured at once."""
+    return bool(st.session_state.get(_ON))
+
+
+def off() -> None:
+    """Before the switch exists: the next change is not measured."""
+    st.session_state[_ON] = False
+
+
+def toggle() -> None:
+    """The switch."""
+    st.toggle(
+        "Live",
+        key=_ON,
+        help="Every change above is measured at once: device cold only, until comparisons are decided, at most "
+        f"{QUICK.budget_s:g} s a case. What it replaces is cancelled and thrown away; a run that you name stays.",
+    )
+
+
+def knob(axis: Axis, key: str, text: str) -> None:
+    """A slider over powers of two that writes into the size's own box; nothing where that holds more than one number."""
+    if not text.strip().isdigit():
+        return
+    value = int(text)
+    sizes = sorted({value, *(2**e for e in range(SMALLEST, LARGEST + 1))})
+    own = f"knob_{key}"
+    if st.session_state.get(own) != value:
+        st.session_state[own] = value
+
+    def turned() -> None:
+        st.session_state[key] = str(st.session_state[own])
+
+    st.select_slider(
+        plain(f"{axis.name}, powers of two"), sizes, key=own, on_change=turned, label_visibility="collapsed"
+    )
+
+
+def changed(bench: Bench, form: Form) -> Plan | None:
+    """The plan to be measured now, because the form is not the one that was measured last; None where it is, or live mode is
+    off, or the form asks for nothing that can be measured (the sidebar says why)."""
+    if not on():
+        st.session_state.pop(_MEASURED, None)
+        return None
+    asked = replace(form, budget_s=QUICK.budget_s, clock="burst", energy=False)
+    if st.session_state.get(_MEASURED) == asked or not form.variants:
+        return None
+    try:
+        plan = form.plan(bench)
+    except UsageError:
+        return None
+    st.session_state[_MEASURED] = asked
+    return plan
+
+
+def measured(bench: Bench, plan: Plan) -> str:
+    """Measure the plan instead of what was measured last; returns its run, which may still go on."""
+    before = st.session_state.pop(_RUN, None)
+    if before is not None:
+        bench.discard(before)
+    run_id = bench.run(plan, QUICK, owner=session.owner())
+    st.session_state[_RUN] = run_id
+    until_s = time.monotonic() + WAIT_S
+    for _, event in bench.follow(run_id, timeout_s=WAIT_S):
+        if isinstance(event, RunEnded) or time.monotonic() > until_s:
+            break
+    return run_id
