@@ -44,7 +44,8 @@ class RunSummary:
     @property
     def cases_words(self) -> str:
         """How many cases have a result, and how many of these are failures."""
-        cases = f"{self.cases} cases" if self.done == self.cases else f"{self.done} of {self.cases} cases"
+        many = f"{self.cases} case{'s' if self.cases != 1 else ''}"
+        cases = many if self.done == self.cases else f"{self.done} of {many}"
         return f"{cases}, {self.failed} failed" if self.failed else cases
 
 

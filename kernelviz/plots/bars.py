@@ -21,6 +21,7 @@ from kernelviz.plots.frame import (
     nothing,
     problems_of,
     roofs_of,
+    share_words,
     table_of,
     trace_name,
 )
@@ -123,7 +124,7 @@ def _add_words(figure: go.Figure, run: Run, row: Row, shown: Sequence[Run], head
 
 def _words(row: Row, headline: Headline) -> str:
     if row.figure is not None:
-        share = "" if row.efficiency is None else f" · {units.percent(row.efficiency, 0)}"
+        share = "" if row.efficiency is None else f" · {escape(share_words(row.efficiency))}"
         return f"{units.seconds(row.figure.estimate)}{share}"
     stage = STAGE_WORDS[row.failure.stage] if row.failure else f"no {headline} time"
     time = f" · {units.seconds(row.wrong_figure.estimate)}" if row.wrong_figure else ""

@@ -138,6 +138,17 @@ def neutral_line(dash: str = "dash", width: float = 1.5) -> dict[str, object]:
     return {"color": NEUTRAL, "dash": dash, "width": width}
 
 
+def share_words(fraction: float) -> str:
+    """A share of the roof in whole percent; below one percent with a digit more, so that none reads as zero.
+
+    >>> share_words(0.694), share_words(0.0037), share_words(0.0001)
+    ('69 %', '0.4 %', '<0.1 %')
+    """
+    if fraction < 0.0005:
+        return "<0.1 %"
+    return units.percent(fraction, 0 if fraction >= 0.0095 else 1)
+
+
 def decade_ticks(low: float, high: float, scale: float) -> tuple[list[float], list[str]]:
     """Ticks at 1, 2 and 5 of each decade between two values (1 alone over more than three decades), in units of `scale`.
 

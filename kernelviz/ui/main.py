@@ -14,13 +14,16 @@ from kernelviz.ui.text import plain
 _ICON = Path(__file__).with_name("icon.svg")
 _CSS = """
 <style>
-.st-key-tiles [data-testid="stMetricValue"] > div { white-space: normal; overflow-wrap: anywhere; line-height: 1.2; }
+.st-key-tiles [data-testid="stMetricValue"] :is(div, p) { white-space: normal; overflow-wrap: anywhere; line-height: 1.2; }
 .st-key-tiles [data-testid="stMetricDelta"] :is(div, p) { white-space: normal; overflow-wrap: anywhere; }
 .st-key-strip p { font-size: 0.9rem; }
 .st-key-tiles [data-testid="stMetricLabel"] :is(div, p) { white-space: normal; }
 .st-key-sidebar_title { margin: -3.2rem 0 -0.6rem; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.65rem; }
-.st-key-excluded { opacity: 0.75; }
+/* Streamlit writes white on the primary colour, which is light in the dark theme: 1.9:1. */
+[data-testid="stBaseButton-primary"]:not(:disabled) { color: light-dark(#FFFFFF, #0F1311); }
+/* Names, values and ticks of charts: Streamlit's grey has 3.7:1 on white. Words on hover keep their own colour. */
+.js-plotly-plot :is(.xaxislayer-above, .yaxislayer-above, .infolayer) text { fill: light-dark(#434A47, #CDD4D0) !important; }
 :is(.st-key-runs, .st-key-shipped) [data-testid="stPageLink-NavLink"] { padding-left: 0; }
 :is(.st-key-runs, .st-key-shipped) [data-testid="stPageLink-NavLink"] * { white-space: normal; overflow-wrap: anywhere; }
 /* Tiles two by two on a phone; columns would stand one below the other. */

@@ -36,6 +36,7 @@ from kernelviz.core.result import Failure, Result
 from kernelviz.metrics.checks import check_words
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import STAGE_WORDS, time_words
+from kernelviz.ui import sockets
 
 QUIET_S = 2.0
 """After this long without an event a comment is sent, so that proxies keep the line and a closed browser is noticed."""
@@ -64,6 +65,7 @@ def events_path(run_id: str) -> str:
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
     """Make the bench before the first page asks for it, and stop its workers with the server."""
+    sockets.send_at_once()
     bench = await anyio.to_thread.run_sync(kernelviz.bench.current)
     try:
         yield

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from kernelviz.core import units
 from kernelviz.core.problem import Plan
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import size_words, telling_axes
+from kernelviz.plots.frame import share_words
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui.text import plain
 
@@ -68,11 +68,11 @@ def _share(found: Summary) -> Tile:
     how = "Speed of light over measured time: the least time that this device's measured roofs allow, over the time it took."
     if found.efficiency is None:
         return Tile(label, "not calibrated", "Calibrate measures the roofs", how)
-    best = units.percent(found.best_efficiency, 0)
+    best = share_words(found.best_efficiency or found.efficiency)
     basis = "1 size" if found.efficiencies == 1 else f"mean, {found.efficiencies} sizes; best {best}"
     if (found.best_efficiency or 0) > 1:
         how += " Above 100 %: it beats the stream that set the roof, or the L2 still holds part of what was written."
-    return Tile(label, units.percent(found.efficiency, 0), basis, how)
+    return Tile(label, share_words(found.efficiency), basis, how)
 
 
 def _worst(found: Summary, plan: Plan) -> Tile:
@@ -84,7 +84,7 @@ def _worst(found: Summary, plan: Plan) -> Tile:
     base = variant_words(plan.baseline)
     words = size_words(found.worst, telling_axes(plan.problems))
     if found.worst_efficiency is not None:
-        return Tile("Worst size", words, f"{units.percent(found.worst_efficiency, 0)} of the roof", how)
+        return Tile("Worst size", words, f"{share_words(found.worst_efficiency)} of the roof", how)
     gain = "unknown" if found.worst_speed_up is None else f"{found.worst_speed_up:.2f}× the speed of {base}"
     return Tile("Worst size", words, gain, how)
 

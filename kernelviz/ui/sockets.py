@@ -1,0 +1,44 @@
+"""Small answers leave at once: Nagle's algorithm is off on the server's sockets.
+
+Streamlit binds its socket itself, with protocol number 0. asyncio sets TCP_NODELAY only on connections whose socket says
+IPPROTO_TCP, which one accepted from such a listener does not, so a connection that is used again waits 40 ms for the
+browser's delayed acknowledgement before the second part of each answer (github.com/Kludex/uvicorn/issues/3149 has the same
+cause). Measured on two cores: 44 ms a small file without this, 1 ms with it, and a page is its first 60 files.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from pathlib import Path
+
+OPEN_FILES = Path("/proc/self/fd")
+
+
+def send_at_once() -> int:
+    """Set TCP_NODELAY on every TCP socket on which this process listens; returns how many there are.
+
+    On Linux a connection takes the option over from its listener. Elsewhere nothing is found, and nothing is changed.
+    """
+    found = 0
+    for file in list(OPEN_FILES.iterdir()) if OPEN_FILES.is_dir() else ():
+        number = int(file.name)
+        try:
+            if not stat.S_ISSOCK(os.fstat(number).st_mode):
+                continue
+            # A second descriptor of the same socket: closing it closes nothing.
+            with socket.socket(fileno=os.dup(number)) as listener:
+                found += _set(listener)
+        except OSError:  # Closed since it was listed.
+            continue
+    return found
+
+
+def _set(listener: socket.socket) -> bool:
+    if listener.family not in (socket.AF_INET, socket.AF_INET6) or listener.type != socket.SOCK_STREAM:
+        return False
+    if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        return False
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return True
