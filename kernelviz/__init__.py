@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kernelviz.api import history as history
     from kernelviz.api import load as load
     from kernelviz.api import resume as resume
+    from kernelviz.api import roofline as roofline
     from kernelviz.api import run as run
     from kernelviz.api import runs as runs
     from kernelviz.api import selftest as selftest
@@ -30,13 +31,14 @@ _HOMES = {
     "history": "kernelviz.api",
     "load": "kernelviz.api",
     "resume": "kernelviz.api",
+    "roofline": "kernelviz.api",
     "run": "kernelviz.api",
     "runs": "kernelviz.api",
     "selftest": "kernelviz.api",
     "plots": "",
 }
 
-__all__ = ["Report", "history", "load", "plots", "resume", "run", "runs", "selftest"]
+__all__ = ["Report", "history", "load", "plots", "resume", "roofline", "run", "runs", "selftest"]
 
 
 def __getattr__(name: str) -> object:

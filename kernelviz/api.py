@@ -13,19 +13,22 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import RunSummary
+from kernelviz.bench import roofline as placing
 from kernelviz.bench.history import History
-from kernelviz.core.errors import BadField, DeviceError
+from kernelviz.core.errors import BadField, DeviceError, UnknownName
 from kernelviz.core.events import RunEnded
 from kernelviz.core.problem import USUAL_FIGURES, Clock, FigureName, Method
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.core.selftest import Selftest
 from kernelviz.formats import document
-from kernelviz.metrics.figures import host_bound, times_s
+from kernelviz.metrics import samples, winner
+from kernelviz.metrics.figures import FIGURES, host_bound, times_s
+from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.statistics import Verdict
 from kernelviz.metrics.summary import Row, rows, summary
 from kernelviz.metrics.trust import trust_words
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PathLike = str | os.PathLike[str]
+FIELDS = tuple(f.field for f in FIGURES)
+"""The figures of a case, as the document names them."""
 
 
 class Report(Run, frozen=True, kw_only=True):
@@ -69,6 +74,26 @@ class Report(Run, frozen=True, kw_only=True):
         import pandas as pd
 
         return pd.DataFrame([_record(self, row) for row in rows(self, self.environment.roofs)])
+
+    def winners(self, l2: str = "cold") -> pd.DataFrame:
+        """A row a size: the fastest correct variant, the second with the ratio of its time to the first's, and `decided`, which
+        is False where the verdict rule does not tell the fastest from those in `tied`. Errors: UnknownName for `l2`."""
+        import pandas as pd
+
+        if l2 not in get_args(Headline):
+            raise UnknownName("l2", l2, get_args(Headline))
+        headline = cast(Headline, l2)
+        table = rows(self, self.environment.roofs, headline)
+        return pd.DataFrame([winner.record(one) for one in winner.winners(table, headline)])
+
+    def samples(self, figure: str = "device_cold_s") -> pd.DataFrame:
+        """A row a sample of one figure (a field of `Timing` as in the document, e.g. ``loop_s``) of every correct case, with its
+        block, round, wall-clock beginning and SM clock. Empty where no samples are known. Errors: UnknownName."""
+        import pandas as pd
+
+        if figure not in FIELDS:
+            raise UnknownName("figure", figure, FIELDS)
+        return pd.DataFrame([line for r in self.results for line in samples.records(r, (figure,))])
 
     def save(self, path: PathLike) -> Path:
         """Write the document to a file; `kernelviz.load` reads it on any machine."""
@@ -219,6 +244,24 @@ def selftest(device: str | None = None) -> Selftest:
     if made is None or not made.checks:
         raise DeviceError(message or "no check could be made")
     return made
+
+
+def roofline(
+    *runs: str, level: str = "dram", roofs: str = "measured", precision: str | None = None, variant: str | None = None
+) -> pd.DataFrame:
+    """The cases of runs (by id; default: the newest, else some shipped ones) under their roofs, a row a case: share of the
+    roof, what limits it, and the evidence for that. `kernelviz.plots.rates_by_intensity` draws what
+    `kernelviz.bench.roofline.place` gives.
+
+    level: ``dram`` takes the cold times, ``l2`` the warm ones. roofs: ``measured`` or ``datasheet``. Errors: UnknownRun for
+    an id that is not here; UnknownName, with the known ones.
+    """
+    import pandas as pd
+
+    bench = use_cases.current()
+    ids = runs or placing.first_shown(bench)
+    found = placing.place(bench, ids, level=level, source=roofs, precision=precision, variant=variant)
+    return pd.DataFrame(placing.records(found))
 
 
 def size_text(size: int | str | Sequence[int]) -> str:

@@ -14,6 +14,7 @@ import sample_runs as samples
 
 from kernelviz.bench import Bench, Offer, Progress, RunSummary
 from kernelviz.bench.history import History
+from kernelviz.bench.machine import Machine
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import CaseDone, CaseStep, Event, RoofDone, RunEnded, RunQueued, WorkerStarting
 from kernelviz.core.problem import Case, Method, Plan
@@ -69,6 +70,7 @@ class RehearsedBench(Bench):
         self._faults = dict(faults or {})
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.history = History(Store(f"sqlite:///{self._folder.name}/runs.db"))
+        self.machine = Machine(self.history._store, devices, lambda _: False)
         self._roofs = roofs
         self._entries: dict[str, _Entry] = {}
         for document in stored:
@@ -268,6 +270,7 @@ class RehearsedBench(Bench):
         return {"status": "ok", "devices": {d.id: {"state": "idle"} for d in self._devices}}
 
     def close(self) -> None:
+        self.machine.close()
         for entry in self._entries.values():
             entry.cancelled.set()
 

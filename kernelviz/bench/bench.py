@@ -16,6 +16,7 @@ from kernelviz.bench import afar, planning
 from kernelviz.bench.catalogue import Choice
 from kernelviz.bench.history import History, shipped_progress
 from kernelviz.bench.live import LiveRun
+from kernelviz.bench.machine import Machine
 from kernelviz.bench.runner import Runner
 from kernelviz.bench.words import Offer, Progress, RunSummary
 from kernelviz.core import moments
@@ -57,6 +58,7 @@ class Bench:
         self._store, self._devices, self._choice = store, devices, choice or Choice()
         self.history = History(store)
         self._runner = Runner(store, self._choice, session=session, limits=limits, lock_directory=lock_directory)
+        self.machine = Machine(store, devices, self._working, lock_directory=lock_directory)
         self._notices: dict[str, tuple[float, tuple[Notice, ...]]] = {}
         self._conditions: dict[str, tuple[float, Conditions]] = {}
 
@@ -312,9 +314,11 @@ class Bench:
         return known[1]
 
     def _stale(self, device_id: str, read_s: float, after_s: float) -> bool:
+        return not self._working(device_id) and time.monotonic() - read_s > after_s
+
+    def _working(self, device_id: str) -> bool:
         state = self._runner.state(device_id)
-        working = state is not None and state.state == "working"
-        return not working and time.monotonic() - read_s > after_s
+        return state is not None and state.state == "working"
 
     def health(self) -> dict[str, object]:
         """State of each device's worker, for the health route."""
@@ -340,6 +344,7 @@ class Bench:
     def close(self) -> None:
         """Stop the workers; running cases become interrupted."""
         if not self.closed:
+            self.machine.close()
             self._runner.close()
             self._store.close()
 

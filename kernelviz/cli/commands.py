@@ -12,8 +12,9 @@ import typer
 
 import kernelviz
 from kernelviz import bench as use_cases
-from kernelviz.cli import console, devices, history, launching, listing, running, selftest, serving
+from kernelviz.cli import console, devices, history, launching, listing, roofline, running, selftest, serving, watching
 from kernelviz.core.errors import KernelvizError
+from kernelviz.metrics.alerts import Thresholds
 from kernelviz.ops import catalogue
 
 app = typer.Typer(
@@ -28,6 +29,7 @@ app = typer.Typer(
 app.add_typer(history.app, name="runs")
 app.command("import")(history.take_in)
 app.command("export")(history.give_out)
+app.command("roofline")(roofline.roofline)
 
 OpName = Annotated[str, typer.Argument(metavar="OP", help="what to compute; `kernelviz ops` lists them")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")]
@@ -163,12 +165,24 @@ def launch(
 @app.command()
 def device(
     calibrate: Annotated[bool, typer.Option("--calibrate", help="measure the roofs first (some seconds)")] = False,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="a line a second of what one device reports; Ctrl-C ends")
+    ] = False,
+    busy_below: Annotated[
+        float, typer.Option(min=0.0, max=100.0, metavar="PERCENT", help="with --watch: alert below so much utilisation")
+    ] = Thresholds().least_busy_fraction * 100,
+    grown_above: Annotated[
+        float, typer.Option(min=0.0, metavar="GIB", help="with --watch: alert above so much memory grown in 10 minutes")
+    ] = Thresholds().most_growth_bytes / 2**30,
     device_id: DeviceId = None,
     as_json: Json = False,
 ) -> None:
-    """Show devices, their roofs, and where the database lives."""
+    """Show devices, their roofs and how they moved, their data sheets, and where the database lives."""
     bench = use_cases.current()
     try:
+        if watch:
+            watching.watch(bench, device_id, Thresholds(busy_below / 100, grown_above * 2**30), as_json=as_json)
+            return
         devices.show(bench, device_id, calibrate=calibrate, as_json=as_json)
     finally:
         bench.close()

@@ -18,7 +18,9 @@ from kernelviz.core import units
 from kernelviz.core.run import Device, Roof
 from kernelviz.hardware.datasheet import DataSheet, datasheet
 from kernelviz.hardware.discovery import gpu_problem
-from kernelviz.metrics.roofs import roof_value, size_words
+from kernelviz.hardware.promises import held
+from kernelviz.metrics.calibrations import change_words, moves
+from kernelviz.metrics.roofs import roof_name, roof_value, size_words
 from kernelviz.store import Store
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
@@ -105,9 +107,39 @@ def _lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
     if not roofs:
         lines.append(("measured roofs", "not calibrated; `kernelviz device --calibrate` measures them"))
     sheet = datasheet(device.name)
-    if sheet is not None:
-        lines.append(("data sheet", f"{units.rate(sheet.bandwidth_bytes_per_s, 'B/s')} ({sheet.source})"))
-    return lines
+    return lines + _moved_lines(bench, device) + _sheet_lines(roofs, sheet)
+
+
+def _moved_lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
+    """The roofs that moved clearly between the newest calibration and the one before it."""
+    newest, *earlier = bench.machine.calibrations(device.id)[:2] or (None,)
+    if newest is None or not earlier:
+        return []
+    since = f"since {earlier[0].measured_at[:10]}"
+    clear = [move for move in moves(newest, earlier[0]) if move.clear]
+    if not clear:
+        return [("roofs moved", f"none clearly {since}")]
+    return [("roof moved", f"{roof_name(move.now)} {change_words(move)} {since}") for move in clear]
+
+
+def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet | None) -> list[tuple[str, str]]:
+    """What the data sheet promises, each figure with the best measured roof's share of it."""
+    if sheet is None:
+        return []
+    of_roofs = held(roofs, sheet)
+    best = {line.roof.precision: line.share for line in of_roofs if line.share and line.roof.rate_flop_per_s}
+    memory = max((line.share for line in of_roofs if line.share and line.roof.bandwidth_bytes_per_s), default=None)
+
+    def measured(share: float | None) -> str:
+        return "" if share is None else f", {units.percent(share)} measured"
+
+    lines = [("data sheet", f"memory {units.rate(sheet.bandwidth_bytes_per_s, 'B/s')}{measured(memory)}")]
+    for precision, peak in sheet.peaks.items():
+        unit = "OP/s" if precision == "int8" else "FLOP/s"
+        at = f" at {units.clock(peak.at_clock_hz)}" if peak.at_clock_hz else ""
+        words = f"{precision} {units.rate(peak.rate_flop_per_s, unit)}{at}{measured(best.get(precision))}"
+        lines.append(("data sheet", words))
+    return [*lines, ("data sheet from", sheet.source)]
 
 
 def _roof_lines(roofs: Sequence[Roof]) -> list[tuple[str, str]]:
@@ -132,6 +164,10 @@ def _described(bench: Bench, device: Device) -> dict[str, object]:
         "notices": [asdict(n) for n in bench.notices(device.id)],
         "conditions": msgspec.to_builtins(bench.conditions(device.id)),
         "data_sheet": None if sheet is None else _sheet(sheet),
+        "calibrations": [
+            {"measured_at": c.measured_at, "roofs": msgspec.to_builtins(c.roofs)}
+            for c in bench.machine.calibrations(device.id)
+        ],
     }
 
 
@@ -139,5 +175,8 @@ def _sheet(sheet: DataSheet) -> dict[str, object]:
     return {
         "bandwidth_bytes_per_s": sheet.bandwidth_bytes_per_s,
         "rate_flop_per_s": {precision: peak.rate_flop_per_s for precision, peak in sheet.peaks.items()},
+        "at_clock_hz": {precision: peak.at_clock_hz for precision, peak in sheet.peaks.items()},
+        "l2_bytes": sheet.l2_bytes,
         "source": sheet.source,
+        "sources": dict(sheet.sources),
     }

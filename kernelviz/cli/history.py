@@ -17,6 +17,7 @@ from kernelviz.cli import console, running, tables
 from kernelviz.cli.progress import Reporter
 from kernelviz.core.errors import BadField, KernelvizError, UnknownName
 from kernelviz.formats import MAX_BYTES, decode, encode, exports
+from kernelviz.metrics.summary import rows
 
 app = typer.Typer(help="List, show, name, delete, restore and resume the runs kept on this machine.")
 
@@ -50,7 +51,13 @@ def find(
 
 
 @app.command()
-def show(run: RunId, as_json: Json = False) -> None:
+def show(
+    run: RunId,
+    samples: Annotated[
+        bool, typer.Option("--samples", help="instead: what the samples of each figure say (quantiles, drift, clocks)")
+    ] = False,
+    as_json: Json = False,
+) -> None:
     """Print the table of a run, or its document with --json."""
     bench = use_cases.current()
     found = bench.load(run)
@@ -59,6 +66,9 @@ def show(run: RunId, as_json: Json = False) -> None:
         return
     if found.note:
         console.err().print(found.note)
+    if samples:
+        console.show(tables.samples(rows(found, ()), found))
+        return
     console.show(tables.report(found, bench.roofs_of(found)))
 
 

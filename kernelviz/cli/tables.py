@@ -14,8 +14,10 @@ from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import roofline
+from kernelviz.metrics.drift import drift_words
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
 from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.samples import SHOWN, Spread, spread
 from kernelviz.metrics.summary import (
     STAGE_WORDS,
     Row,
@@ -28,6 +30,8 @@ from kernelviz.metrics.summary import (
 )
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.trust import Trust, trust
+from kernelviz.metrics.winner import winners
+from kernelviz.metrics.winner_words import winner_words
 
 
 def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verbose: bool = False) -> RenderableType:
@@ -44,6 +48,7 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
     else:
         parts += [Text(line) for line in doubts(found, run, headline)]
     parts.append(Text(conclusion(summary(found), run, roofs)))
+    parts += [Text(line) for line in leads(found, headline)]
     parts.append(Text(f"run {run.id}", style="dim"))
     return Group(*parts)
 
@@ -181,6 +186,45 @@ def failures(found: Sequence[Row]) -> list[str]:
         f"✕ {variant} {words}" + (f" ({len(group)} sizes)" if len(group) > 1 else "")
         for (variant, words), group in reasons.items()
     ]
+
+
+def leads(found: Sequence[Row], headline: Headline = "cold") -> list[str]:
+    """Who is fastest up to which size; nothing for one size, of which the conclusion says it, unless that is not decided."""
+    made = winners(found, headline)
+    if len({r.result.variant for r in found}) < 2 or not any(w.names for w in made):
+        return []
+    if len(made) == 1 and len(made[0].names) == 1:
+        return []
+    lines = winner_words(found, made, None, str, typed_size)
+    return [f"By size: {line}" if not number else f"         {line}" for number, line in enumerate(lines)]
+
+
+def samples(found: Sequence[Row], run: Run) -> RenderableType:
+    """What the samples of every figure of every case say; below them in words which series drift."""
+    shown = [(row, f.name, s) for row in found for f in SHOWN if (s := spread(row.result, f.field)) is not None]
+    if not shown:
+        return Text("No samples: no case has a correct time, or the times came without them.")
+    table = _table(run, ("figure", "samples", "blocks", "p50", "p90", "p99", "±", "drift", "lag-1", "SM clock, MHz"))
+    drifting: list[RenderableType] = []
+    for row, name, s in shown:
+        sizes = [typed_size(row.result.problem.sizes[a]) for a in varying_axes(run.plan.problems)]
+        table.add_row(*sizes, row.result.variant, name, *_spread_cells(s))
+        if s.drift.word in ("up", "down"):
+            drifting.append(Text(" ".join((*sizes, row.result.variant, f"{name}: {drift_words(s.drift)}"))))
+    return Group(table, *drifting)
+
+
+def _spread_cells(s: Spread) -> tuple[str, ...]:
+    width, clocks = s.figure.half_width, (s.low_clock_hz, s.high_clock_hz)
+    return (
+        str(s.samples),
+        "–" if s.blocks is None else str(s.blocks),
+        *(units.seconds(t) for t in (s.p50_s, s.p90_s, s.p99_s)),
+        "–" if width is None else units.width(width),
+        s.drift.word,
+        "–" if s.lag_1 is None else f"{s.lag_1:+.2f}",
+        "–" if clocks[0] is None or clocks[1] is None else f"{clocks[0] / 1e6:.0f}–{clocks[1] / 1e6:.0f}",
+    )
 
 
 def conclusion(found: Summary | None, run: Run, roofs: Sequence[Roof]) -> str:

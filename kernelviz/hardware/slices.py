@@ -70,6 +70,17 @@ def multiprocessors(library: Any, handle: Any) -> int | None:
     return None if attributes is None else int(attributes.multiprocessorCount) or None
 
 
+def words(device: Device) -> str:
+    """Whether a GPU is divided, for people."""
+    if is_slice(device.uuid):
+        return "this is a slice of a GPU"
+    reached = nvml.reached(device)
+    mode = None if reached is None else nvml.ask_for(reached[0], "nvmlDeviceGetMigMode", reached[1])
+    if mode is None:
+        return "not supported, or unknown"
+    return "on: this GPU is divided" if mode[0] == 1 else "off"
+
+
 def mig(device: Device) -> Notice | None:
     """What must be known when a slice is measured."""
     if not is_slice(device.uuid):

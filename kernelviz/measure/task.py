@@ -208,7 +208,8 @@ class Task:
         cache = self.site.device.last_level_cache_bytes or 0
         least = (cost.read_bytes + max(0, cost.written_bytes - cache)) / sheet.bandwidth_bytes_per_s
         peak = sheet.peaks.get(self.problem.precision)
-        return max(least, cost.work_flop / peak.at(clock_hz)) if peak else least
+        rate = peak.at(clock_hz) if peak else None
+        return max(least, cost.work_flop / rate) if rate else least
 
     def _conditions(self, series: Series, now: Conditions) -> Conditions:
         clocks = sorted(b.clock_hz for b in series.blocks if b.clock_hz)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -81,6 +82,22 @@ def median_interval(means: Sequence[float] | Floats) -> Interval:
     return Interval(estimate, float(low), float(high))
 
 
+def ratio_of_medians(means: Sequence[float] | Floats, to: Sequence[float] | Floats) -> Interval:
+    """Median of one series over that of another, each resampled by itself (they share no rounds).
+
+    >>> ratio_of_medians([3.0] * 12, [2.0] * 10), ratio_of_medians([3.0] * 12, [2.0] * 9)
+    (Interval(estimate=1.5, low=1.5, high=1.5), Interval(estimate=1.5, low=None, high=None))
+    """
+    first, second = np.asarray(means, dtype=np.float64), np.asarray(to, dtype=np.float64)
+    estimate = float(np.median(first) / np.median(second))
+    if min(len(first), len(second)) < MIN_BLOCKS:
+        return Interval(estimate, None, None)
+    rng = np.random.default_rng(_SEED)
+    over, under = (np.median(v[rng.integers(0, len(v), size=(RESAMPLES, len(v)))], axis=1) for v in (first, second))
+    low, high = np.quantile(over / under, [0.025, 0.975])
+    return Interval(estimate, float(low), float(high))
+
+
 def figure_interval(samples: Sequence[float], blocks: Sequence[Block]) -> Interval:
     """The estimate of a single time: median of trimmed block means, bootstrap over blocks."""
     return median_interval(block_means(samples, blocks))
@@ -96,6 +113,8 @@ def round_ratios(of: Figure, to: Figure) -> Floats:
     return np.array([first[r] / second[r] for r in shared], dtype=np.float64)
 
 
+# Each variant of a problem is compared with the same few figures: sorting their blocks each time was two thirds of a page.
+@lru_cache(maxsize=64)
 def _means_by_round(figure: Figure) -> dict[int, float]:
     if figure.samples is None or figure.blocks is None:
         return {}
@@ -126,11 +145,13 @@ class Verdict:
         return None if self.ratio is None else 1 / self.ratio.estimate
 
 
+@lru_cache(maxsize=1024)
 def noise_floor(baseline: Figure, again: Figure | None) -> float:
     """The difference that two series of one variant show: the far end of the A/A interval, at least 0.5 %."""
     if again is None:
         return LEAST_DIFFERENCE
-    interval = median_interval(round_ratios(again, baseline)) if len(round_ratios(again, baseline)) else None
+    ratios = round_ratios(again, baseline)
+    interval = median_interval(ratios) if len(ratios) else None
     if interval is None or interval.low is None or interval.high is None:
         return LEAST_DIFFERENCE
     return max(LEAST_DIFFERENCE, abs(interval.low - 1), abs(interval.high - 1))
@@ -144,9 +165,11 @@ def verdict(time: Figure, baseline: Figure, again: Figure | None = None) -> Verd
     ratios = round_ratios(time, baseline)
     if len(ratios) == 0:
         return Verdict("unclear", None, None, 0, "no round measured both")
-    interval = median_interval(ratios)
-    floor = noise_floor(baseline, again)
-    rounds = len(ratios)
+    return judged(median_interval(ratios), noise_floor(baseline, again), len(ratios))
+
+
+def judged(interval: Interval, floor: float, rounds: int) -> Verdict:
+    """The rule itself, on the interval of a ratio from so many rounds."""
     if interval.low is None or interval.high is None:
         return Verdict("unclear", interval, floor, rounds, f"{rounds} shared rounds, {MIN_BLOCKS} are needed")
     if interval.high < 1 - floor:

@@ -9,8 +9,11 @@ from __future__ import annotations
 from kernelviz.plots.bars import time_by_variant
 from kernelviz.plots.by_size import bandwidth_by_size, latency_by_size, rate_by_size
 from kernelviz.plots.roofline import rate_by_intensity
+from kernelviz.plots.rooflines import rates_by_intensity
+from kernelviz.plots.samples import samples_by_order, share_by_time
 from kernelviz.plots.styles import Style, style_of, variant_words
 from kernelviz.plots.timeline import marks_by_time
+from kernelviz.plots.winner import winner_by_size
 
 __all__ = [
     "Style",
@@ -19,7 +22,11 @@ __all__ = [
     "marks_by_time",
     "rate_by_intensity",
     "rate_by_size",
+    "rates_by_intensity",
+    "samples_by_order",
+    "share_by_time",
     "style_of",
     "time_by_variant",
     "variant_words",
+    "winner_by_size",
 ]

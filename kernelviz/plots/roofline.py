@@ -28,9 +28,11 @@ from kernelviz.plots.frame import (
     nothing,
     problems_of,
     roofs_of,
+    share_words,
     table_of,
     trace_name,
 )
+from kernelviz.plots.roofline_lines import under
 from kernelviz.plots.styles import NEUTRAL, style_of
 
 HEIGHT = 350
@@ -161,12 +163,10 @@ def _add_roofs(
         return
     bandwidth = memory.bandwidth_bytes_per_s
     peak = compute.rate_flop_per_s if compute and compute.rate_flop_per_s else None
-    ridge = peak / bandwidth if peak else None
-    low, high = min(s.intensity for s in near) / 1e3, max(s.intensity for s in near) * 1e3
-    xs = sorted({low, high, *([ridge] if ridge else [])})
-    ys = [min(x * bandwidth, peak or math.inf) for x in xs]
-    name = f"measured roofs: {escape(roof_name(memory))} {units.rate(bandwidth, 'B/s', 3)}"
-    ceiling = f", {escape(roof_name(compute))} {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
+    xs, ys = under(min(s.intensity for s in near) / 1e3, max(s.intensity for s in near) * 1e3, bandwidth, peak)
+    name = f"measured roofs: {escape(roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
+    # A line each: on a phone one line of both is cut at its end.
+    ceiling = f"<br>and {escape(roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
     which = f" · {escape(run.environment.device.name)}" if len(shown) > 1 else ""
     figure.add_trace(
         go.Scatter(
@@ -208,7 +208,7 @@ def _add_labels(figure: go.Figure, near: Sequence[_Spot], places: Sequence[tuple
     x = math.log10(max(s.intensity for s in near))
     runs = list({s.run.id: s.run for s in near}.values())
     for spot, place in places:
-        share = "" if spot.row.efficiency is None else f" {units.percent(spot.row.efficiency, 0)}"
+        share = "" if spot.row.efficiency is None else f" {escape(share_words(spot.row.efficiency))}"
         figure.add_annotation(
             x=math.log10(spot.intensity),
             y=math.log10(spot.rate),

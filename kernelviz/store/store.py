@@ -19,9 +19,11 @@ from kernelviz.core.finite import finite_result
 from kernelviz.core.problem import Method, Plan, Struct
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, SCHEMA, Environment, Roof, Run, Status
+from kernelviz.core.run_times import RunTimes
 from kernelviz.core.selftest import Selftest
 from kernelviz.store.database import Database, StoreError
 from kernelviz.store.presence import Presence
+from kernelviz.store.run_times import run_times
 from kernelviz.store.tables import results, roofs, runs, selftests
 
 
@@ -283,17 +285,23 @@ class Store:
 
     def roofs(self, device_uuid: str) -> tuple[Roof, ...]:
         """The newest roof of each kind (Roof.key), in the order in which they were first measured."""
-        with self._database.read() as connection:
-            bodies = connection.scalars(
-                select(roofs.c.body).where(roofs.c.device_uuid == device_uuid).order_by(roofs.c.id)
-            ).all()
-        decoded = [msgspec.json.decode(body, type=Roof) for body in bodies]
+        decoded = self.every_roof(device_uuid)
         # Roofs of a version that knew neither level nor unit are void where the same was measured with one since.
         told = {(roof.name, roof.precision) for roof in decoded if roof.level or roof.unit}
         newest = {
             roof.key: roof for roof in decoded if roof.level or roof.unit or (roof.name, roof.precision) not in told
         }
         return tuple(newest.values())
+
+    def every_roof(self, device_uuid: str) -> tuple[Roof, ...]:
+        """Every roof that was ever measured on the device, in the order of measuring."""
+        kept = select(roofs.c.body).where(roofs.c.device_uuid == device_uuid).order_by(roofs.c.id)
+        with self._database.read() as connection:
+            return tuple(msgspec.json.decode(body, type=Roof) for body in connection.scalars(kept))
+
+    def run_times(self, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
+        """How long the kernels of the newest runs on a device took."""
+        return run_times(self._database, device_uuid, limit)
 
     def selftests(self, device_uuid: str, limit: int) -> tuple[Selftest, ...]:
         """The newest selftests of that device first."""

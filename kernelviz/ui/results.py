@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import streamlit as st
@@ -17,10 +17,15 @@ from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, figure_of, rows
 from kernelviz.metrics.sweep import others, size_words, swept_axis, telling_axes, tied_axes, varying_axes
 from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import intro, live, session, share, site, table, tiles, view
+from kernelviz.ui import intro, live, samples, session, share, site, table, tiles, view, winners
 from kernelviz.ui.text import plain, when
 
-_SHOW = {"bandwidth": plots.bandwidth_by_size, "rate": plots.rate_by_size, "time": plots.latency_by_size}
+_SHOW: dict[str, Callable[..., Any]] = {
+    "bandwidth": plots.bandwidth_by_size,
+    "rate": plots.rate_by_size,
+    "time": plots.latency_by_size,
+    "winner": plots.winner_by_size,
+}
 _L2: tuple[Headline, ...] = get_args(Headline)
 _CHART = {"displayModeBar": False, "scrollZoom": False}
 
@@ -37,7 +42,7 @@ def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof
         return
     problem = _charts(run, found, roofs, headline)
     _at_one_size(run, found, problem, roofs, headline)
-    _tables(bench, run, found, headline)
+    _tables(bench, run, found, problem, headline)
 
 
 def _heading(bench: Bench, run: Run, progress: Progress | None) -> Headline:
@@ -134,10 +139,14 @@ def _charts(run: Run, found: Sequence[Row], roofs: Sequence[Roof], headline: Hea
             view.keep("show", chosen, usual)
             axis = _against(problems, axis)
         figure = _SHOW[chosen or "time"](run, roofs=roofs, axis=axis, headline=headline)
+        said = winners.words(found, axis, headline) if chosen == "winner" else []
+        by_size = f"{chosen} of each variant by size, with 95 % intervals; the same figures are in the table below"
         event = st.plotly_chart(
             figure, key="by_size", on_select="rerun", selection_mode="points", config=_CHART,
-            alt=f"{chosen} of each variant by size, with 95 % intervals; the same figures are in the table below",
+            alt=f"Fastest correct variant by size. {' '.join(said)}" if said else by_size,
         )  # fmt: skip
+        if said:
+            winners.show(said)
     with right:
         problem = _size_choice(problems, axis, event)
         st.plotly_chart(
@@ -177,7 +186,7 @@ def _size_choice(problems: Sequence[Problem], axis: str | None, event: Any) -> P
         list(names),
         key="at",
         label_visibility="collapsed",
-        format_func=lambda n: f"at {size_words(names[n])}",
+        format_func=lambda n: f"roofline at {size_words(names[n])}",
     )
     view.keep("at", name, newest)
     return names[name]
@@ -213,13 +222,18 @@ def _in_words(row: Row, run: Run, headline: Headline) -> str:
     return f"{said}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(trusted)}]]"
 
 
-def _tables(bench: Bench, run: Run, found: Sequence[Row], headline: Headline) -> None:
+def _tables(bench: Bench, run: Run, found: Sequence[Row], problem: Problem, headline: Headline) -> None:
     failed = table.failures(found)
     kernels = table.kernels_frame(found)
     failures = f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures"
-    first, figures, second, third, fourth = st.tabs(["Table", "Figures", failures, "Kernels", "Variants"], key="tables")
+    names = ["Table", "Figures", "Samples", failures, "Kernels", "Variants"]
+    # Its two charts of every sample are only made when they are looked at.
+    first, figures, taken, second, third, fourth = st.tabs(names, key="tables", on_change="rerun")
     with figures:
-        _figures(found)
+        _figures(run, found)
+    if taken.open:
+        with taken:
+            samples.show(run, found, problem)
     with first:
         frame, columns = table.frame(found, run.plan.baseline, headline, run.method.clock)
         st.dataframe(
@@ -249,8 +263,12 @@ def _tables(bench: Bench, run: Run, found: Sequence[Row], headline: Headline) ->
         intro.ladder(bench.ops().get(run.plan.op), run.plan.variants)
 
 
-def _figures(found: Sequence[Row]) -> None:
+def _figures(run: Run, found: Sequence[Row]) -> None:
     st.markdown("\n".join(f"- **{plain(f.name)}** {plain(f.question)}" for f in FIGURES))
+    if set(run.method.figures) == {"cold"}:
+        st.caption(
+            "This run asked for device cold only, so the other columns are empty. A new run measures all of them."
+        )
     frame, columns = table.figures_frame(found)
     st.dataframe(
         frame, column_config=columns, hide_index=True, placeholder="–", key="figures", alt="Every figure of every case"

@@ -16,6 +16,8 @@ _PACKAGE = Path(kernelviz.__file__).parent
 
 _PAGES = {
     "bench": ("Bench", ":material/speed:"),
+    "roofline": ("Roofline", ":material/stacked_line_chart:"),
+    "device": ("Device", ":material/memory:"),
     "history": ("History", ":material/history:"),
     "method": ("Method", ":material/straighten:"),
 }

@@ -233,7 +233,8 @@ def test_device_shows_roofs_and_where_the_database_is(
     out = capsys.readouterr().out
     assert "cuda:0: NVIDIA H200" in out
     assert "not calibrated" in out
-    assert "4.800 TB/s (NVIDIA H200 Tensor Core GPU data sheet" in out
+    assert "memory 4.800 TB/s" in out
+    assert "NVIDIA H200 Tensor Core GPU (data sheet)" in out
     assert str(tmp_path / "kernelviz.db") in out
     assert main(["device", "--calibrate", "--device", "cpu", "--json"]) == 0
     printed = capsys.readouterr()

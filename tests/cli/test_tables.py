@@ -10,6 +10,7 @@ import sample_runs as samples
 from kernelviz.cli import console, tables
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import FIGURES, TIMES
+from kernelviz.metrics.summary import rows
 
 
 def printed(capsys: pytest.CaptureFixture[str], run: Run, **how: object) -> list[str]:
@@ -64,3 +65,25 @@ def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.Captu
         "◐ noticed (9 of 12 cases): 4 blocks repeated / 5 blocks repeated / …; CUPTI stamps in stream"
     )
     assert "corrected by 320 ns (1)" in noticed
+
+
+def test_who_leads_up_to_where_stands_under_the_conclusion(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = printed(capsys, samples.mixed())
+    assert "By size: torch_compile leads at all 6 sizes." in lines
+    assert "         Not counted, as wrong or impossible at some size: triton_block_per_row." in lines
+    alone = printed(capsys, samples.run(shares={"torch_eager": 0.6}))
+    assert not any(line.startswith("By size:") for line in alone)
+
+
+def test_samples_have_a_line_for_each_figure_of_each_case(capsys: pytest.CaptureFixture[str]) -> None:
+    run = figures.run()
+    console.show(tables.samples(rows(run, ()), run))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:3] == ["n", "variant", "figure"]
+    assert len([line for line in lines if "torch_eager" in line]) == 4 * 6
+    cold = next(line for line in lines if "triton_block" in line and "device cold" in line)
+    assert cold.split()[4:7] == ["480", "24", cold.split()[6]]
+    assert "1980–1980" in cold
+    bare = samples.run([samples.failed(run.results[0].problem, "torch_eager", "compile")], op="add")
+    console.show(tables.samples(rows(bare, ()), bare))
+    assert capsys.readouterr().out.startswith("No samples: ")

@@ -2,27 +2,129 @@
 
 from __future__ import annotations
 
+import tomllib
+from importlib.resources import files
+
 import pytest
 
 from kernelviz.core.dtypes import DTYPES
-from kernelviz.hardware.datasheet import SHEETS, DataSheet, datasheet
+from kernelviz.hardware.datasheet import DataSheet, Peak, datasheet, sheets
+
+PRECISIONS = {*DTYPES, "tf32", "fp8", "int8"}
+# Dense operations of one multiprocessor in a clock, with the fastest accumulation: the architectures' white papers,
+# and the CUDA C++ Programming Guide, "Arithmetic Instructions", for the CUDA cores. Written down apart from the rates.
+GEFORCE = {"fp32": 256, "fp16": 1024, "bf16": 512, "tf32": 256, "int8": 2048, "fp8": 2048}
+WORKSTATION = {**GEFORCE, "bf16": 1024, "tf32": 512}
+PER_CLOCK = {
+    "pascal": {"fp32": 256},
+    "volta": {"fp32": 128, "fp64": 64, "fp16": 1024},
+    "turing": {"fp32": 128, "fp16": 1024, "int8": 2048},
+    "hopper": {"fp32": 256, "fp64": 256, "fp16": 4096, "bf16": 4096, "tf32": 2048, "fp8": 8192, "int8": 8192},
+}
+GP100 = {"fp32": 128, "fp64": 64, "fp16": 256}
+GA100 = {"fp32": 128, "fp64": 128, "fp16": 2048, "bf16": 2048, "tf32": 1024, "int8": 4096}
 
 
-@pytest.mark.parametrize("sheet", SHEETS, ids=lambda s: s.names[0])
-def test_a_sheet_cites_its_source_and_its_numbers_are_plausible(sheet: DataSheet) -> None:
-    assert "NVIDIA" in sheet.source
-    assert 5e11 < sheet.bandwidth_bytes_per_s < 1e13
-    assert sheet.peaks.keys() <= {*DTYPES, "tf32"}
-    assert sheet.peaks["fp32"].rate_flop_per_s <= sheet.peaks["tf32"].rate_flop_per_s
-    assert sheet.peaks["bf16"].rate_flop_per_s == pytest.approx(2 * sheet.peaks["tf32"].rate_flop_per_s, rel=0.01)
-    for peak in sheet.peaks.values():
-        assert peak.at(None) == peak.at(peak.at_clock_hz / 2) == peak.rate_flop_per_s, "a slow clock lowers no promise"
+def _per_clock(sheet: DataSheet) -> dict[str, int]:
+    name = sheet.names[0]
+    if "P100" in name:
+        return GP100
+    if "A100" in name:
+        return GA100
+    return PER_CLOCK.get(sheet.architecture) or (GEFORCE if "GeForce" in name else WORKSTATION)
+
+
+@pytest.mark.parametrize("sheet", sheets(), ids=lambda s: s.names[0])
+def test_a_sheet_cites_its_sources_and_its_numbers_are_plausible(sheet: DataSheet) -> None:
+    assert set(sheet.sources) == {"bandwidth", "peaks"} | ({"l2"} if sheet.l2_bytes else set())
+    assert all("NVIDIA" in title or "H200" in title for title in sheet.sources.values())
+    assert 3e11 <= sheet.bandwidth_bytes_per_s < 1e13
+    assert sheet.peaks.keys() <= PRECISIONS
+    rates = {precision: peak.rate_flop_per_s for precision, peak in sheet.peaks.items()}
+    assert 5e12 < rates["fp32"] < 2e14
+    if "tf32" in rates:
+        assert rates["fp32"] <= rates["tf32"]
+        assert rates["bf16"] == pytest.approx(2 * rates["tf32"], rel=0.03)
+    if "fp8" in rates:
+        assert rates["int8"] == rates["fp8"] == pytest.approx(2 * rates["fp16"], rel=0.02)
+    assert sheet.l2_bytes is None or 2 * 2**20 < sheet.l2_bytes <= 128 * 2**20
+
+
+@pytest.mark.parametrize("sheet", [s for s in sheets() if s.bus_bits], ids=lambda s: s.names[0])
+def test_the_bandwidth_is_that_of_bus_and_data_rate(sheet: DataSheet) -> None:
+    assert sheet.bus_bits
+    assert sheet.bits_per_s_of_a_pin
+    assert sheet.bandwidth_bytes_per_s == pytest.approx(sheet.bus_bits / 8 * sheet.bits_per_s_of_a_pin, rel=0.003)
+
+
+@pytest.mark.parametrize("sheet", [s for s in sheets() if s.multiprocessors], ids=lambda s: s.names[0])
+def test_the_peaks_are_those_of_the_multiprocessors_at_the_clock(sheet: DataSheet) -> None:
+    assert sheet.multiprocessors
+    for precision, peak in sheet.peaks.items():
+        assert peak.at_clock_hz, precision
+        made = sheet.multiprocessors * _per_clock(sheet)[precision] * peak.at_clock_hz
+        assert peak.rate_flop_per_s == pytest.approx(made, rel=0.006), precision
+
+
+def test_a_peak_grows_with_the_clock_and_a_slow_clock_lowers_no_promise() -> None:
+    stated = Peak(rate_flop_per_s=1e14, at_clock_hz=1e9)
+    assert stated.at(None) == stated.at(5e8) == 1e14
+    assert stated.at(1.5e9) == 1.5e14
+    assert Peak(rate_flop_per_s=1e14, at_clock_hz=None).at(1.5e9) is None, "a limit at an unknown clock refuses nothing"
 
 
 def test_names_are_unique_and_exact() -> None:
-    names = [name for sheet in SHEETS for name in sheet.names]
+    names = [name for sheet in sheets() for name in sheet.names]
     assert len(names) == len(set(names))
+    assert len(sheets()) >= 30
     for name in names:
-        assert datasheet(name) is not None
-    for unknown in ("", "NVIDIA H200 NVL", "NVIDIA B200", "NVIDIA H100 80GB HBM3 MIG 1g.10gb", "AMD EPYC"):
+        found = datasheet(name)
+        assert found is not None
+        assert name in found.names
+    for unknown in ("", "H200", "NVIDIA H20", "NVIDIA A10G", "NVIDIA GeForce RTX 3080", "AMD EPYC"):
         assert datasheet(unknown) is None
+    assert not [n for n in names if " MIG " in n or "Laptop" in n]
+    for name in names:
+        assert datasheet(f"{name} MIG 1g.10gb") is None, "the whole GPU's sheet does not hold for a slice"
+        assert datasheet(f"{name} MIG slice") is None
+
+
+def test_form_factors_are_kept_apart() -> None:
+    def bandwidth(name: str) -> float:
+        found = datasheet(name)
+        assert found is not None, name
+        return found.bandwidth_bytes_per_s / 1e9
+
+    assert [bandwidth(f"NVIDIA {n}") for n in ("H100 80GB HBM3", "H100 PCIe", "H100 NVL")] == [3352, 2039, 3900]
+    assert [bandwidth(f"NVIDIA {n}") for n in ("A100-SXM4-80GB", "A100 80GB PCIe", "A100-PCIE-40GB")] == [
+        2039,
+        1935,
+        1555,
+    ]
+    assert [bandwidth(f"NVIDIA GH200 {n}") for n in ("480GB", "144G HBM3e")] == [4000, 4900]
+    architectures = {s.architecture for s in sheets()}
+    assert architectures == {
+        "pascal", "volta", "turing", "ampere", "ada", "hopper", "blackwell", "blackwell_rtx"
+    }  # fmt: skip
+
+
+def test_the_gpus_of_the_source_documents_are_listed() -> None:
+    """A100 80 GB, V100 16 GB, A6000 and RTX 3090 Ti with the figures of that table, rounded as it rounds them."""
+    stated = {
+        "NVIDIA A100-SXM4-80GB": (2039, 19.5, 312),
+        "Tesla V100-SXM2-16GB": (900, 15.7, 125),
+        "NVIDIA RTX A6000": (768, 38.7, 155),
+        "NVIDIA GeForce RTX 3090 Ti": (1008, 40, 160),
+    }
+    for name, (bandwidth, fp32, fp16) in stated.items():
+        found = datasheet(name)
+        assert found is not None, name
+        assert found.bandwidth_bytes_per_s == bandwidth * 1e9
+        assert found.peaks["fp32"].rate_flop_per_s == pytest.approx(fp32 * 1e12, rel=0.001)
+        assert found.peaks["fp16"].rate_flop_per_s == pytest.approx(fp16 * 1e12, rel=0.003)
+
+
+def test_every_title_of_the_table_is_used() -> None:
+    table = tomllib.loads((files("kernelviz") / "hardware" / "datasheets.toml").read_text(encoding="utf-8"))
+    used = {title for sheet in sheets() for title in sheet.sources.values()}
+    assert used == set(table["sources"].values())

@@ -14,6 +14,7 @@ from streamlit.testing.v1 import AppTest
 
 import kernelviz
 import kernelviz.bench
+from kernelviz.core.problem import USUAL_FIGURES
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.trust import trust_words
@@ -103,6 +104,15 @@ def test_unknown_figures_are_empty_not_zero(page: Open) -> None:
     assert table["host-bound"].isna().all()
     wrong = table[table["variant"] == "triton block per row"]
     assert wrong["cold, µs"].isna().all()
+
+
+def test_why_columns_are_empty_is_said_when_the_run_did_not_ask(page: Open) -> None:
+    why = "This run asked for device cold only"
+    run = figures.run()
+    cold_only = msgspec.structs.replace(run, method=msgspec.structs.replace(run.method, figures=("cold",)))
+    assert why in words(page(cold_only))
+    everything = msgspec.structs.replace(run, method=msgspec.structs.replace(run.method, figures=USUAL_FIGURES))
+    assert why not in words(page(everything))
 
 
 def test_each_time_beside_the_bars_has_its_line_and_host_bound_in_words(page: Open) -> None:

@@ -31,7 +31,7 @@ def test_the_roofline_names_mix_bytes_and_unit_of_the_chosen_problem() -> None:
         size = min(max(cost.moved_bytes, 100 * MB), 1000 * MB)
         words = "1.00 GB" if size == 1000 * MB else f"{size / MB:.3g} MB"
         assert line.name == (
-            f"measured roofs: copy at {words} {roof.bandwidth_bytes_per_s / 1e12:.2f} TB/s, fma bf16 120 TFLOP/s"
+            f"measured roofs: copy at {words}, {roof.bandwidth_bytes_per_s / 1e12:.2f} TB/s<br>and fma bf16, 120 TFLOP/s"
         )
         # The slope is that bandwidth, the ceiling that rate.
         assert line.y[0] / line.x[0] == pytest.approx(roof.bandwidth_bytes_per_s)

@@ -1,0 +1,77 @@
+"""The devices themselves: what they report now, how their roofs moved, what ran on them. `Bench.machine`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import psutil
+
+from kernelviz.core.errors import DeviceError, UnknownName
+from kernelviz.core.run import Device
+from kernelviz.core.run_times import RunTimes
+from kernelviz.core.sample import Sample
+from kernelviz.hardware.monitor import Monitor
+from kernelviz.metrics.calibrations import Calibration, calibrations
+from kernelviz.store import Store
+from kernelviz.worker.lock import DeviceLock
+
+
+class Machine:
+    """Every method may be called from any thread."""
+
+    def __init__(
+        self,
+        store: Store,
+        devices: Sequence[Device],
+        measuring: Callable[[str], bool],
+        *,
+        lock_directory: Path | None = None,
+        monitor: Monitor | None = None,
+    ) -> None:
+        """`measuring`: whether this process measures on the device with that id. `monitor` is for tests."""
+        self._store, self._devices, self._lock_directory = store, {d.id: d for d in devices}, lock_directory
+        self._locks: dict[str, DeviceLock] = {}
+        self._ours = measuring
+        self._monitor = monitor or Monitor(devices, self._measured_on)
+
+    def samples(self, device_id: str) -> tuple[Sample, ...]:
+        """What the device reported in the last hour, a sample a second, oldest first. Raises UnknownName.
+
+        The first call begins to sample it. Nothing is asked of it any more when nobody called for three minutes and nothing
+        is measured on it.
+        """
+        return self._monitor.look(self._device(device_id).id)
+
+    def watch(self, device_id: str) -> Iterator[Sample]:
+        """Samples as they are taken, one a second, without end. Raises UnknownName."""
+        return self._monitor.follow(self._device(device_id).id)
+
+    def calibrations(self, device_id: str) -> tuple[Calibration, ...]:
+        """Every calibration of the device that was kept, the newest first. Raises UnknownName."""
+        return calibrations(self._store.every_roof(self._device(device_id).uuid))
+
+    def run_times(self, device_id: str, limit: int = 6) -> tuple[RunTimes, ...]:
+        """How long the kernels of the newest runs on the device took, the newest run first. Raises UnknownName."""
+        return self._store.run_times(self._device(device_id).uuid, limit)
+
+    def close(self) -> None:
+        self._monitor.close()
+
+    def _device(self, device_id: str) -> Device:
+        if device_id not in self._devices:
+            raise UnknownName("device", device_id, list(self._devices))
+        return self._devices[device_id]
+
+    def _measured_on(self, device: Device) -> bool:
+        """By this process, or by another one that has written itself into the device's lock file and lives."""
+        if self._ours(device.id):
+            return True
+        try:
+            if device.id not in self._locks:
+                self._locks[device.id] = DeviceLock(device.uuid, self._lock_directory)
+            holder = self._locks[device.id].holder()
+        except (DeviceError, OSError):  # no folder for lock files: then nobody can measure either
+            return False
+        return holder is not None and holder.pid != os.getpid() and psutil.pid_exists(holder.pid)

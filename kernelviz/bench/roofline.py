@@ -1,0 +1,160 @@
+"""Placing stored runs on the roofline: which runs, against which roofs, at which level of memory; for page, CLI and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal, get_args
+
+from kernelviz.bench.bench import Bench
+from kernelviz.bench.words import RunSummary
+from kernelviz.core.errors import UnknownName, UnknownRun
+from kernelviz.core.run import LIVING, Level, Roof, Run
+from kernelviz.hardware.ceilings import ceilings
+from kernelviz.metrics.placing import Placed, placed
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.roofs import roof_name
+
+RoofSource = Literal["measured", "datasheet"]
+SOURCES: tuple[RoofSource, ...] = get_args(RoofSource)
+LEVELS: tuple[Level, ...] = get_args(Level)
+HEADLINES: dict[Level, Headline] = {"dram": "cold", "l2": "warm"}
+"""Which time belongs to a level: with the caches flushed its data come from memory, without they lie in the L2 if they fit."""
+FIRST_SHOWN = ("h200-matmul", "h200-rmsnorm", "h200-add")
+"""What a machine without runs of its own shows: shipped runs that reach the compute roof, the memory roof and neither."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The correct timed cases of some runs, how many others they have, and what could not be used.
+
+    `untimed`: cases without a correct time of that level. `unroofed`: names of devices without such roofs.
+    """
+
+    cases: tuple[Placed, ...]
+    untimed: int
+    unroofed: tuple[str, ...]
+
+
+def offered(bench: Bench, asked: Sequence[str] = ()) -> dict[str, RunSummary]:
+    """Runs to choose from, by id: those asked for, the newest here, those that came with the package. Unknown ones are left out;
+    `unknown` names them."""
+    found = {run.id: run for run in (*bench.runs(), *bench.history.shipped()) if run.done}
+    for run_id in asked:
+        if run_id not in found and (summary := _summary(bench, run_id)) is not None:
+            found[run_id] = summary
+    return found
+
+
+def unknown(bench: Bench, asked: Sequence[str]) -> tuple[str, ...]:
+    """Those of the ids under which no run can be opened here: never heard of, or deleted."""
+    return tuple(run_id for run_id in asked if _summary(bench, run_id) is None)
+
+
+def first_shown(bench: Bench) -> tuple[str, ...]:
+    """The newest run here that has results, else some that came with the package."""
+    own = next((run.id for run in bench.runs(8) if run.done > run.failed), None)
+    return (own,) if own is not None else tuple(r.id for r in bench.history.shipped() if r.id in FIRST_SHOWN)
+
+
+def place(
+    bench: Bench,
+    run_ids: Sequence[str],
+    *,
+    level: str = "dram",
+    source: str = "measured",
+    precision: str | None = None,
+    variant: str | None = None,
+) -> Placement:
+    """Every correct timed case of the runs, in the order of `run_ids` and their plans.
+
+    `level`: ``dram`` takes the cold times, ``l2`` the warm ones. `source`: the roofs of the run's own machine and time, or the
+    data sheet of its GPU. `precision`, `variant`: only cases of that one. Errors: UnknownRun; UnknownName for the rest.
+    """
+    _known("level of memory", level, LEVELS)
+    _known("source of roofs", source, SOURCES)
+    headline = HEADLINES["l2" if level == "l2" else "dram"]
+    cases: list[Placed] = []
+    untimed, unroofed = 0, []
+    for run_id in dict.fromkeys(run_ids):
+        summary = _summary(bench, run_id)
+        if summary is None:
+            raise UnknownRun(run_id)
+        make = _placed.__wrapped__ if summary.status in LIVING else _placed
+        found, device, roofed = make(bench, summary, _roofs_now(bench, summary), source, headline)
+        cases += found
+        untimed += summary.done - len(found)
+        unroofed += [] if roofed else [device]
+    if precision is not None:
+        _known("precision", precision, [c.problem.precision for c in cases])
+        cases = [c for c in cases if c.problem.precision == precision]
+    if variant is not None:
+        _known("variant", variant, [c.variant for c in cases])
+        cases = [c for c in cases if c.variant == variant]
+    return Placement(tuple(cases), max(untimed, 0), tuple(dict.fromkeys(unroofed)))
+
+
+def records(found: Placement) -> list[dict[str, object]]:
+    """A row a case in SI base units, as the names say; unknown is None. For JSON and data frames."""
+    return [
+        {
+            "run": c.run_id,
+            "device": c.device,
+            "op": c.problem.op,
+            **c.problem.sizes,
+            "dtype": c.problem.dtype,
+            "precision": c.problem.precision,
+            "variant": c.variant,
+            "time_s": c.time_s,
+            "time_low_s": c.figure.low,
+            "time_high_s": c.figure.high,
+            "intensity_flop_per_byte": c.intensity,
+            "rate_flop_per_s": c.rate_flop_per_s,
+            "bandwidth_bytes_per_s": c.bandwidth_bytes_per_s,
+            "roof": None if c.light is None else roof_name(c.light.roof),
+            "speed_of_light_s": None if c.light is None else c.light.time_s,
+            "share_fraction": c.share,
+            "limiter": c.limiter.word,
+            "evidence": list(c.limiter.evidence),
+            "missing": list(c.limiter.missing),
+            "trust": c.trust,
+        }
+        for c in found.cases
+    ]
+
+
+def _known(what: str, name: str, known: Sequence[str]) -> None:
+    if name not in known:
+        raise UnknownName(what, name, list(dict.fromkeys(known)))
+
+
+def _summary(bench: Bench, run_id: str) -> RunSummary | None:
+    """Of a run that can be opened; None of one that is not here or was deleted."""
+    newest = next((run for run in bench.runs() if run.id == run_id), None)
+    if newest is not None:
+        return newest
+    try:
+        found = bench.history.summary(run_id)
+    except UnknownRun:
+        return None
+    return found if found.deleted_at is None else None
+
+
+def _roofs_now(bench: Bench, summary: RunSummary) -> tuple[Roof, ...]:
+    """The roofs known here today of a device of the run's name: a run without its own is held against them."""
+    local = next((d for d in bench.devices() if d.name == summary.device), None)
+    return () if local is None or summary.shipped else bench.roofs(local.id)
+
+
+# Reading a run of a hundred cases takes 50 ms and placing it 10; a page asks again at each redraw. What is kept has no
+# samples; a summary that differs (new results, another title) is another key, and so are new roofs.
+@lru_cache(maxsize=64)
+def _placed(
+    bench: Bench, summary: RunSummary, _roofs: tuple[Roof, ...], source: RoofSource, headline: Headline
+) -> tuple[tuple[Placed, ...], str, bool]:
+    run: Run = bench.load(summary.id)
+    device = run.environment.device.name
+    measured = bench.roofs_of(run)
+    against = measured if source == "measured" else ceilings(device)
+    return placed(run, summary.name, measured, against, headline), device, bool(against)

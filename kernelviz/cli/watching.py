@@ -1,0 +1,70 @@
+"""`kernelviz device --watch`: what a device reports, a line a second."""
+
+from __future__ import annotations
+
+import json
+import sys
+from datetime import datetime
+
+import msgspec
+
+from kernelviz.bench import Bench
+from kernelviz.cli import console
+from kernelviz.core import units
+from kernelviz.core.run import Device
+from kernelviz.core.sample import Sample
+from kernelviz.metrics.alerts import Thresholds, alert_words, standing
+
+
+def watch(bench: Bench, device_id: str | None, thresholds: Thresholds, *, as_json: bool) -> None:
+    """Print samples until Ctrl-C, which is the normal end: exit code 0. Alerts go to stderr, each when it begins.
+
+    `as_json`: one object a line. Errors: UnknownName.
+    """
+    device = bench.device(device_id or bench.default_device())
+    told: list[str] = []
+    try:
+        for sample in bench.machine.watch(device.id):
+            text = json.dumps(msgspec.to_builtins(sample)) if as_json else line(device, sample)
+            sys.stdout.write(f"{text}\n")
+            sys.stdout.flush()
+            found = standing(bench.machine.samples(device.id), thresholds)
+            passed = [name for name, is_so in (("busy", found.too_idle), ("grown", found.growing)) if is_so]
+            if set(passed) - set(told):
+                for sentence in alert_words(device, found, thresholds):
+                    console.err().print(f"! {sentence}", style="yellow")
+            told = passed
+    except KeyboardInterrupt:
+        return
+
+
+def line(device: Device, sample: Sample) -> str:
+    """One sample on one line, every figure with its unit; what is unknown says so.
+
+    >>> device = Device(id="cpu", kind="cpu", name="x", uuid="x")
+    >>> line(device, Sample(at_s=0.0, busy_fraction=0.5, used_bytes=2**30, total_bytes=2**31))[10:]
+    'load 50 %  memory 1.00 GiB of 2.00 GiB  clock unknown  temperature unknown'
+    """
+    parts = [f"{datetime.fromtimestamp(sample.at_s):%H:%M:%S}"]
+    memory = f"memory {units.size_bytes(sample.used_bytes)} of {units.size_bytes(sample.total_bytes)}"
+    clock = units.clock(sample.sm_clock_hz)
+    heat = "temperature unknown" if sample.temperature_c is None else f"{sample.temperature_c:.0f} °C"
+    if device.kind == "cpu":
+        return "  ".join([*parts, f"load {units.percent(sample.busy_fraction, 0)}", memory, clock, heat])
+    power = "power unknown" if sample.power_w is None else f"{sample.power_w:.0f} W"
+    parts += [
+        f"SMs busy {units.percent(sample.busy_fraction, 0)}",
+        f"memory busy {units.percent(sample.memory_busy_fraction, 0)}",
+        memory,
+        f"PCIe to {_traffic(sample.to_device_bytes_per_s, sample)} from {_traffic(sample.from_device_bytes_per_s, sample)}",
+        f"SM {clock}",
+        f"memory {units.clock(sample.memory_clock_hz)}",
+        power,
+        heat,
+        *sample.event_reasons,
+    ]
+    return "  ".join([*parts, "measuring"] if sample.running else parts)
+
+
+def _traffic(rate: float | None, sample: Sample) -> str:
+    return ("not asked" if sample.running else "unknown") if rate is None else units.rate(rate, "B/s", 3)

@@ -1,0 +1,16 @@
+"""How long the kernels of one run took, without everything else that a run holds."""
+
+from __future__ import annotations
+
+from kernelviz.core.problem import Struct
+
+
+class RunTimes(Struct, frozen=True, kw_only=True):
+    """For each case with a correct time its variant and the durations of its kernels, in seconds; a processor traces no
+    kernels: there it is the whole call, device cold, by the host's clock."""
+
+    run_id: str
+    title: str
+    op: str
+    created_at: str
+    times_s: tuple[tuple[str, float], ...] = ()

@@ -1,0 +1,115 @@
+"""One sampler a process: a thread that reads devices once a second while anybody looks at them or measures on them."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+from kernelviz.core.run import Device
+from kernelviz.core.sample import Sample
+from kernelviz.hardware import sampling
+
+PERIOD_S = 1.0
+KEPT_S = 3600.0
+"""An hour: 3,600 samples of some 0.5 KB a device."""
+LOOKED_S = 180.0
+"""So long after the last look nothing is asked any more, unless a measurement goes on."""
+
+_log = logging.getLogger(__name__)
+
+
+class Reader(Protocol):
+    """`sampling.read`, or a fake of it."""
+
+    def __call__(self, device: Device, *, running: bool, pcie: bool) -> Sample: ...
+
+
+class Monitor:
+    """The last hour of each device that somebody looked at. Thread-safe; its thread begins with the first look.
+
+    What it costs a measurement: a GPU's sample takes about 1 ms of NVML once a second, in another process than the one that
+    measures; the PCIe counters, 20 ms each, are left out while anything is measured. A second without a look and
+    without a measurement costs one wake-up of 0.02 ms.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[Device],
+        measuring: Callable[[Device], bool],
+        *,
+        read: Reader = sampling.read,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`measuring`: whether something is being measured on that device, by whomever."""
+        self._devices, self._measuring, self._read, self._now_s = tuple(devices), measuring, read, now_s
+        self._changed = threading.Condition()
+        self._kept: dict[str, deque[Sample]] = {d.id: deque(maxlen=int(KEPT_S / PERIOD_S)) for d in devices}
+        self._taken: dict[str, int] = dict.fromkeys(self._kept, 0)
+        self._looked: dict[str, float] = {}
+        self._thread: threading.Thread | None = None
+        self._closed = False
+
+    def look(self, device_id: str) -> tuple[Sample, ...]:
+        """The samples of the last hour, oldest first; the device is sampled from now on, for some minutes."""
+        with self._changed:
+            self._looked[device_id] = self._now_s()
+            if self._thread is None and not self._closed:
+                self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
+                self._thread.start()
+            return tuple(self._kept[device_id])
+
+    def follow(self, device_id: str) -> Iterator[Sample]:
+        """New samples as they are taken, without end, until the monitor is closed."""
+        self.look(device_id)
+        with self._changed:
+            seen = self._taken[device_id]
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda n=seen: self._closed or self._taken[device_id] > n)  # type: ignore[misc]
+                if self._closed:
+                    return
+                seen, newest = self._taken[device_id], self._kept[device_id][-1]
+                self._looked[device_id] = self._now_s()
+            yield newest
+
+    def step(self) -> tuple[str, ...]:
+        """Sample the devices that are due; their ids."""
+        with self._changed:
+            looked = dict(self._looked)
+        due: list[str] = []
+        for device in self._devices:
+            seen = device.id in looked and self._now_s() - looked[device.id] < LOOKED_S
+            running = self._measuring(device)
+            if not seen and not running:
+                continue
+            sample = self._read(device, running=running, pcie=seen and not running)
+            due.append(device.id)
+            with self._changed:
+                self._kept[device.id].append(sample)
+                self._taken[device.id] += 1
+                self._changed.notify_all()
+        return tuple(due)
+
+    def close(self) -> None:
+        """End the thread and every follower."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _run(self) -> None:
+        begun_s = self._now_s()
+        for number in itertools.count(1):
+            try:
+                self.step()
+            except Exception:  # a driver that goes away must not end the sampler of the other devices
+                _log.exception("a sample could not be taken")
+            with self._changed:
+                # By the clock, not by pauses: the times of samples do not drift by what a sample takes.
+                left_s = begun_s + number * PERIOD_S - self._now_s()
+                if self._closed or self._changed.wait_for(lambda: self._closed, max(left_s, 0.1 * PERIOD_S)):
+                    return

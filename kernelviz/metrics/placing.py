@@ -1,0 +1,101 @@
+"""A case on the roofline: its intensity and rate, the roofs that apply to it, how far below them it is, and what limits it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from kernelviz.core.problem import Cost, Problem, case_key
+from kernelviz.core.result import Figure
+from kernelviz.core.run import Roof, Run
+from kernelviz.metrics import roofline
+from kernelviz.metrics.limiter import Limiter, limiter
+from kernelviz.metrics.roofline import Headline, SpeedOfLight
+from kernelviz.metrics.summary import figure_of, in_plan_order
+from kernelviz.metrics.trust import trust_words
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One timed, correct case. It holds no samples, so that many runs can be kept at hand.
+
+    `intensity` is None where nothing is moved and 0 where nothing is computed: neither has a place on a logarithmic axis.
+    `light`: the least time that the roofs allow, None where they are unknown. `trust`: what stands behind the time, in words.
+    """
+
+    run_id: str
+    run_name: str
+    device: str
+    problem: Problem
+    variant: str
+    figure: Figure
+    cost: Cost | None
+    light: SpeedOfLight | None
+    limiter: Limiter
+    trust: str
+
+    @property
+    def key(self) -> str:
+        """Equal for equal cases of equal runs; fits into an address."""
+        return f"{self.run_id} | {case_key(self.problem, self.variant)}"
+
+    @property
+    def group(self) -> str:
+        """Its op and variant, which are drawn alike."""
+        return f"{self.problem.op}/{self.variant}"
+
+    @property
+    def time_s(self) -> float:
+        return self.figure.estimate
+
+    @property
+    def intensity(self) -> float | None:
+        return roofline.arithmetic_intensity(self.cost) if self.cost else None
+
+    @property
+    def rate_flop_per_s(self) -> float | None:
+        return roofline.rate_flop_per_s(self.cost, self.time_s) if self.cost else None
+
+    @property
+    def bandwidth_bytes_per_s(self) -> float | None:
+        return roofline.bandwidth_bytes_per_s(self.cost, self.time_s) if self.cost else None
+
+    @property
+    def share(self) -> float | None:
+        """Speed of light over time, a fraction; over 1 where the case beats the stream that set the roof."""
+        return None if self.light is None else self.light.time_s / self.time_s
+
+    @property
+    def drawable(self) -> bool:
+        return bool(self.intensity and self.rate_flop_per_s)
+
+
+def placed(
+    run: Run, name: str, measured: Sequence[Roof], against: Sequence[Roof], headline: Headline = "cold"
+) -> tuple[Placed, ...]:
+    """The correct timed cases of a run in plan order, held against those roofs. `measured`: what the limiter is read from,
+    whatever the cases are held against. `name`: how the run is called."""
+    device = run.environment.device
+    found = []
+    for result in in_plan_order(run):
+        figure = figure_of(result.timing, headline)
+        if figure is None:
+            continue
+        cost = result.cost
+        found.append(
+            Placed(
+                run_id=run.id,
+                run_name=name,
+                device=device.name,
+                problem=result.problem,
+                variant=result.variant,
+                figure=msgspec.structs.replace(figure, samples=None, blocks=None),
+                cost=cost,
+                light=roofline.speed_of_light(result.problem, cost, against, headline) if cost else None,
+                limiter=limiter(result, device, measured, headline),
+                trust=trust_words(result, headline, run.method.clock),
+            )
+        )
+    return tuple(found)

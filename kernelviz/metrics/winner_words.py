@@ -1,0 +1,144 @@
+"""Who leads up to which size, in words: for a terminal, a page, and those who do not see the map."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from kernelviz.metrics.summary import Row
+from kernelviz.metrics.sweep import others, swept_axis, tied_axes
+from kernelviz.metrics.winner import Winner, never_winning
+
+Name = Callable[[str], str]
+Size = Callable[[int], str]
+Beside = tuple[tuple[str, int], ...]
+"""The sizes of the free axes beside the one along which a strip runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """Neighbouring sizes of a strip at all of which one variant may be the fastest (None: nobody has a correct time)."""
+
+    variant: str | None
+    winners: tuple[Winner, ...]
+
+    @property
+    def undecided(self) -> int:
+        """At how many of them others are not told apart from the leader."""
+        return sum(len(w.names) > 1 for w in self.winners)
+
+    @property
+    def level(self) -> tuple[str, ...]:
+        """The others, where the same ones and nobody else are not told apart from the leader at any of the sizes."""
+        alike = {frozenset(w.names) for w in self.winners}
+        return tuple(n for n in self.winners[0].names if n != self.variant) if len(alike) == 1 else ()
+
+
+def strips(found: Sequence[Winner], axis: str | None = None) -> dict[Beside, list[Winner]]:
+    """One strip along the axis for each size of the free axes beside it, all in the order of sizes; one where none is free."""
+    problems = [w.problem for w in found]
+    along = axis or swept_axis(problems)
+    if along is None:
+        return {}
+    made: dict[Beside, list[Winner]] = {}
+    for one in sorted(found, key=lambda w: w.problem.sizes[along]):
+        made.setdefault(others(one.problem, problems, along), []).append(one)
+    return dict(sorted(made.items()))
+
+
+def regions(strip: Sequence[Winner]) -> list[Region]:
+    """The strip in as few regions as can be: each goes on while one variant may lead at all of its sizes.
+
+    Of several such the one that leads alone at the most sizes, then that leads at the most, gives the region its name.
+    """
+    made: list[Region] = []
+    part: list[Winner] = []
+    common: set[str] = set()
+    for one in strip:
+        left = common & set(one.names) if part else set(one.names)
+        if part and not left and (common or one.names):
+            made.append(_region(part, common))
+            part, left = [], set(one.names)
+        part, common = [*part, one], left
+    return [*made, _region(part, common)] if part else made
+
+
+def _region(part: Sequence[Winner], common: set[str]) -> Region:
+    if not common:
+        return Region(None, tuple(part))
+    alone = Counter(w.names[0] for w in part if len(w.names) == 1)
+    first = Counter(w.names[0] for w in part)
+    return Region(max(sorted(common), key=lambda v: (alone[v], first[v])), tuple(part))
+
+
+def winner_words(table: Sequence[Row], found: Sequence[Winner], axis: str | None, name: Name, size: Size) -> list[str]:
+    """A line for each strip, those of equal words on one; before them the count where there are several; after them who is
+    not counted. `name` and `size`: how a variant and a size are written."""
+    made = strips(found, axis)
+    if not made:
+        return []
+    along = axis or swept_axis([w.problem for w in found]) or ""
+    tied = tied_axes([w.problem for w in found], along)
+    said: dict[str, list[Beside]] = {}
+    for beside, strip in made.items():
+        said.setdefault(_strip_words(strip, " = ".join(tied), along, name, size), []).append(beside)
+    lines = [_count_words(found, name)] if len(made) > 1 else []
+    lines += [f"{_beside_words(where, size)}{words}" for words, where in said.items()]
+    wrong = [name(v) for v in never_winning(table)]
+    return lines + ([f"Not counted, as wrong or impossible at some size: {', '.join(wrong)}."] if wrong else [])
+
+
+def _beside_words(where: Sequence[Beside], size: Size) -> str:
+    """ "m = 16, 64: " where one axis is beside the strip, "m = 16 and k = 8; m = 64 and k = 8: " where several are."""
+    if not where or not where[0]:
+        return ""
+    if len(where[0]) == 1:
+        return f"{where[0][0][0]} = {', '.join(size(b[0][1]) for b in where)}: "
+    return "; ".join(" and ".join(f"{a} = {size(s)}" for a, s in beside) for beside in where) + ": "
+
+
+def _count_words(found: Sequence[Winner], name: Name) -> str:
+    alone = Counter(w.names[0] for w in found if len(w.names) == 1)
+    undecided = sum(len(w.names) > 1 for w in found)
+    parts = [f"{name(v)} leads alone at {n}" for v, n in alone.most_common()]
+    parts += [f"at {undecided} the fastest are not told apart"] if undecided else []
+    without = sum(not w.names for w in found)
+    parts += [f"{without} without a correct time"] if without else []
+    return f"Of {len(found)} sizes: {', '.join(parts)}."
+
+
+def _strip_words(strip: Sequence[Winner], axes: str, along: str, name: Name, size: Size) -> str:
+    parts = regions(strip)
+    if len(parts) == 1:
+        if parts[0].variant is None:
+            return "no correct time at any size."
+        return _leads(parts[0], name) + (f" at all {len(strip)} sizes." if len(strip) > 1 else ".")
+    said = []
+    for number, region in enumerate(parts):
+        last = size(region.winners[-1].problem.sizes[along])
+        up_to = "" if number == len(parts) - 1 else f" up to {f'{axes} = ' if not number else ''}{last}"
+        said.append((_leads(region, name) if not number else f"then {_who(region, name)}") + up_to)
+    return ", ".join(said) + "."
+
+
+def _leads(region: Region, name: Name) -> str:
+    """The first region of a sentence: who is nowhere alone is no more than maybe leading."""
+    if region.variant is None:
+        return _who(region, name)
+    certain = region.level or region.undecided < len(region.winners)
+    return f"{_who(region, name)} {'leads' if certain else 'may lead'}"
+
+
+def _who(region: Region, name: Name) -> str:
+    """The region's variant, with how far that is decided."""
+    if region.variant is None:
+        return "no correct time"
+    who, count = name(region.variant), len(region.winners)
+    if not region.undecided:
+        return who
+    if region.level:
+        return f"{' or '.join((who, *map(name, region.level)))} (not told apart)"
+    if region.undecided < count:
+        return f"{who} (not told apart from others at {region.undecided} of {count} sizes)"
+    return f"{who} (nowhere alone)"

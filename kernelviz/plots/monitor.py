@@ -1,0 +1,277 @@
+"""What a device reported over the last minutes: one panel a quantity, one time axis; and what ran on it lately."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import plotly.graph_objects as go
+
+from kernelviz.core import units
+from kernelviz.core.run_times import RunTimes
+from kernelviz.core.sample import Sample
+from kernelviz.plots.frame import GRID, decade_ticks, framed, neutral_line, nothing
+from kernelviz.plots.styles import COLOURS, NEUTRAL, style_of, variant_words
+
+MOST_POINTS = 300
+"""A line of more is drawn from means: 3,600 samples of nine lines would be 600 KB every other second."""
+_PANEL_PX = 96
+_GAP_S = 5.0
+"""Where samples are farther apart the line is broken: nobody looked meanwhile."""
+_CORES_APART = 16
+"""Up to so many cores are drawn each; of more only the least and the most loaded one."""
+Value = Callable[[Sample], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A quantity of a panel: its name, and its value in the panel's unit."""
+
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Quantities of one unit. `top`: the axis goes from 0 to it, where there is a natural end."""
+
+    unit: str
+    lines: tuple[Line, ...]
+    top: float | None = None
+
+
+def _of(name: str, scale: float = 1.0) -> Value:
+    def value(sample: Sample) -> float | None:
+        found: float | None = getattr(sample, name)
+        return None if found is None else found * scale
+
+    return value
+
+
+def _core(number: int) -> Value:
+    return lambda s: s.cores_fraction[number] * 100 if number < len(s.cores_fraction) else None
+
+
+_GPU = (
+    Panel(
+        "%",
+        (Line("SMs busy", _of("busy_fraction", 100)), Line("memory busy", _of("memory_busy_fraction", 100))),
+        top=100,
+    ),
+    Panel("GiB", (Line("memory in use", _of("used_bytes", 2.0**-30)),)),
+    Panel(
+        "GB/s",
+        (
+            Line("PCIe to the device", _of("to_device_bytes_per_s", 1e-9)),
+            Line("PCIe from it", _of("from_device_bytes_per_s", 1e-9)),
+        ),
+    ),
+    Panel("MHz", (Line("SM clock", _of("sm_clock_hz", 1e-6)), Line("memory clock", _of("memory_clock_hz", 1e-6)))),
+    Panel("W", (Line("power", _of("power_w")),)),
+    Panel("°C", (Line("temperature", _of("temperature_c")),)),
+)
+
+
+def _cpu(cores: int) -> tuple[Panel, ...]:
+    mean = Line("mean load", _of("busy_fraction", 100))
+    if cores <= _CORES_APART:
+        each = tuple(Line(f"core {n}", _core(n)) for n in range(cores))
+    else:
+        each = (
+            Line("least loaded core", lambda s: min(s.cores_fraction) * 100 if s.cores_fraction else None),
+            Line("most loaded core", lambda s: max(s.cores_fraction) * 100 if s.cores_fraction else None),
+        )
+    return (
+        Panel("%", (mean, *each), top=100),
+        Panel("GiB", (Line("memory in use", _of("used_bytes", 2.0**-30)),)),
+        Panel("MHz", (Line("clock", _of("sm_clock_hz", 1e-6)),)),
+        Panel("°C", (Line("temperature", _of("temperature_c")),)),
+    )
+
+
+def panels(samples: Sequence[Sample], *, gpu: bool) -> tuple[tuple[Panel, ...], tuple[str, ...]]:
+    """The panels that have anything to show, and the names of the quantities that the device does not report."""
+    every = _GPU if gpu else _cpu(max((len(s.cores_fraction) for s in samples), default=0))
+    shown: list[Panel] = []
+    unknown: list[str] = []
+    for panel in every:
+        known = tuple(line for line in panel.lines if any(line.value(s) is not None for s in samples))
+        unknown += [line.name for line in panel.lines if line not in known]
+        if known:
+            shown.append(Panel(panel.unit, known, panel.top))
+    return tuple(shown), tuple(unknown)
+
+
+def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 300.0) -> go.Figure:
+    """The samples of the last `window_s` seconds. Shaded: something was being measured."""
+    end_s = samples[-1].at_s if samples else 0.0
+    recent = [s for s in samples if s.at_s > end_s - window_s]
+    shown, _ = panels(recent, gpu=gpu)
+    if not shown:
+        return nothing("The first samples come within two seconds.", height=_PANEL_PX * 3)
+    step = math.ceil(len(recent) / MOST_POINTS)
+    # The first minutes fill the frame: of five empty minutes nobody sees a line of ten seconds.
+    shown_s = min(window_s, max(60.0, end_s - recent[0].at_s))
+    times = [(s.at_s - end_s) / 60 for s in recent]
+    traces = [
+        _line(times, [line.value(s) for s in recent], line, panel, row, number, step)
+        for row, panel in enumerate(shown, 1)
+        for number, line in enumerate(panel.lines)
+    ]
+    # One frame for all panels, given at once: added one by one, as make_subplots does it, they took 0.12 s a redraw.
+    figure = framed(go.Figure(traces), height=_PANEL_PX * len(shown) + 46, x_title="minutes before now")
+    figure.update_layout(
+        showlegend=False,
+        hovermode="x unified",
+        margin={"t": 22},
+        xaxis={"range": [-shown_s / 60, 0.0], "anchor": _axis("y", len(shown))},
+        annotations=[_label(row, len(shown), panel) for row, panel in enumerate(shown, 1)],
+        shapes=[_shade(begin_s - end_s, stop_s - end_s) for begin_s, stop_s in measured_spans(recent)],
+        **{_axis("yaxis", row): _y_axis(row, len(shown), panel) for row, panel in enumerate(shown, 1)},
+    )
+    return figure
+
+
+def _axis(name: str, row: int) -> str:
+    """As Plotly numbers axes: y, y2, y3."""
+    return name if row == 1 else f"{name}{row}"
+
+
+def _domain(row: int, rows: int) -> list[float]:
+    """The part of the height that a panel has, from the top down, with room for its words above it."""
+    height = 1 / rows
+    return [1 - row * height + 0.03 * height, 1 - (row - 1) * height - 0.22 * height]
+
+
+def _y_axis(row: int, rows: int, panel: Panel) -> dict[str, object]:
+    axis: dict[str, object] = {"domain": _domain(row, rows), "nticks": 4, "rangemode": "tozero", "gridcolor": GRID}
+    axis |= {"zeroline": False, "automargin": True}
+    return axis if panel.top is None else axis | {"range": [0, panel.top * 1.04]}
+
+
+def _line(
+    times: Sequence[float], values: Sequence[float | None], line: Line, panel: Panel, row: int, number: int, step: int
+) -> dict[str, object]:
+    x, y = thinned(times, values, step)
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "name": line.name,
+        "yaxis": _axis("y", row),
+        "line": {"color": COLOURS[number % len(COLOURS)], "width": 2 if number == 0 else 1.3, "dash": _dash(number)},
+        "hovertemplate": f"%{{y:.4g}} {panel.unit}",
+    }
+
+
+def _dash(number: int) -> str:
+    return ("solid", "dot", "dash", "dashdot")[number % 4]
+
+
+def thinned(
+    times: Sequence[float], values: Sequence[float | None], step: int
+) -> tuple[list[float], list[float | None]]:
+    """Means of `step` neighbours, at the time of the last of them; a gap in time or an unknown value breaks the line.
+
+    >>> thinned([0.0, 0.01, 0.02, 0.03], [1.0, 3.0, 5.0, None], 2)
+    ([0.01, 0.03], [2.0, 5.0])
+    """
+    x: list[float] = []
+    y: list[float | None] = []
+    for begin in range(0, len(times), step):
+        known = [v for v in values[begin : begin + step] if v is not None]
+        end = min(begin + step, len(times)) - 1
+        if x and (times[end] - x[-1]) * 60 > _GAP_S + step:
+            x.append(x[-1])
+            y.append(None)
+        x.append(times[end])
+        y.append(sum(known) / len(known) if known else None)
+    return x, y
+
+
+def _label(row: int, rows: int, panel: Panel) -> dict[str, object]:
+    """Above each panel what its lines are, with the sign of each: nobody has to tell them by colour."""
+    signs = ("—", "···", "- -", "-·-")
+    few = panel.lines if len(panel.lines) <= 3 else panel.lines[:1]
+    rest = "" if len(few) == len(panel.lines) else f"   ··· - - each of {len(panel.lines) - 1} cores"
+    words = "   ".join(f"{signs[n % 4]} {escape(line.name)}" for n, line in enumerate(few)) + rest
+    return {
+        "text": f"{words}, {panel.unit}",
+        "x": 0,
+        "xref": "paper",
+        "xanchor": "left",
+        "y": _domain(row, rows)[1],
+        "yref": "paper",
+        "yanchor": "bottom",
+        "showarrow": False,
+        "font": {"size": 12},
+    }
+
+
+def _shade(begin_s: float, stop_s: float) -> dict[str, object]:
+    frame = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}}
+    return {**frame, "x0": begin_s / 60, "x1": stop_s / 60, "fillcolor": NEUTRAL, "opacity": 0.18}
+
+
+def measured_spans(samples: Sequence[Sample]) -> list[tuple[float, float]]:
+    """When something was being measured, as spans of `at_s`.
+
+    >>> measured_spans([Sample(at_s=1.0), Sample(at_s=2.0, running=True), Sample(at_s=3.0, running=True)])
+    [(2.0, 3.0)]
+    """
+    spans: list[tuple[float, float]] = []
+    before: Sample | None = None
+    for sample in samples:
+        if sample.running:
+            goes_on = before is not None and before.running and sample.at_s - before.at_s <= _GAP_S
+            spans = [*spans[:-1], (spans[-1][0], sample.at_s)] if goes_on else [*spans, (sample.at_s, sample.at_s)]
+        before = sample
+    return spans
+
+
+def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
+    """A row a run, newest on top: every kernel's time as a point in its variant's colour and marker, the middle half as a
+    bar behind them."""
+    shown = [r for r in runs if r.times_s]
+    if not shown:
+        return nothing("Nothing was timed on this device yet: run something on the page Bench.", height=120)
+    figure = go.Figure()
+    labels = [_run_label(number, run) for number, run in enumerate(shown)]
+    for label, run in zip(labels, shown, strict=True):
+        ordered = sorted(time for _, time in run.times_s)
+        low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
+        figure.add_trace(
+            go.Scatter(x=[low * 1e6, high * 1e6], y=[label, label], mode="lines", hoverinfo="skip", opacity=0.45,
+                       line={**neutral_line("solid"), "width": 9})
+        )  # fmt: skip
+        styles = [style_of(run.op, variant) for variant, _ in run.times_s]
+        figure.add_trace(
+            go.Scatter(
+                x=[time * 1e6 for _, time in run.times_s],
+                y=[label] * len(run.times_s),
+                mode="markers",
+                marker={"color": [s.colour for s in styles], "symbol": [s.marker for s in styles], "size": 7},
+                opacity=0.8,
+                hovertext=[f"{escape(variant_words(v))}: {units.seconds(time)}" for v, time in run.times_s],
+                hoverinfo="text",
+            )
+        )
+    every = [time * 1e6 for run in shown for _, time in run.times_s]
+    framed(figure, height=64 + 34 * len(shown), x_title="time of one kernel, µs")
+    values, names = decade_ticks(min(every) * 0.8, max(every) * 1.25, 1.0)
+    figure.update_xaxes(type="log")
+    if len(values) > 1:  # of a narrow range Plotly chooses its own
+        figure.update_xaxes(tickvals=values, ticktext=names)
+    figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
+    figure.update_layout(showlegend=False, margin={"t": 8})
+    return figure
+
+
+def _run_label(number: int, run: RunTimes) -> str:
+    title = run.title or run.op
+    short = title if len(title) <= 26 else f"{title[:25]}…"
+    # Runs of one title are told apart by what nobody sees: a category each.
+    return escape(short) + "\u200b" * number

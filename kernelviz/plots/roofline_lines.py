@@ -1,0 +1,43 @@
+"""The line of a roofline: the memory slope up to the compute ceiling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from kernelviz.plots.frame import decade_ticks
+
+_SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+
+def under(
+    low: float, high: float, bandwidth_bytes_per_s: float, peak_flop_per_s: float | None
+) -> tuple[list[float], list[float]]:
+    """The corners of min(intensity × bandwidth, peak) between two intensities; no ceiling where the peak is unknown.
+
+    >>> under(0.1, 100.0, 4.0, 8.0)
+    ([0.1, 2.0, 100.0], [0.4, 8.0, 8.0])
+    """
+    ridge = peak_flop_per_s / bandwidth_bytes_per_s if peak_flop_per_s else None
+    xs = sorted({low, high, *([ridge] if ridge and low < ridge < high else [])})
+    return xs, [min(x * bandwidth_bytes_per_s, peak_flop_per_s or math.inf) for x in xs]
+
+
+def rate_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Ticks of a rate between two values, each with its SI prefix, so that nine decades stay readable.
+
+    >>> rate_ticks(2e9, 3e12)
+    ([10000000000.0, 100000000000.0, 1000000000000.0], ['10 G', '100 G', '1 T'])
+    """
+    values, _ = decade_ticks(low, high, 1.0)
+    return values, [_prefixed(v) for v in values]
+
+
+def _prefixed(value: float) -> str:
+    scale, prefix = next((s for s in _SI if value >= s[0] * (1 - 1e-9)), (1.0, ""))
+    return f"{value / scale:g} {prefix}".strip()
+
+
+def frame_of(values: Sequence[float], below: float, above: float) -> list[float]:
+    """Exponents of a logarithmic axis round the values, with room as factors below and above."""
+    return [math.log10(min(values) / below), math.log10(max(values) * above)]

@@ -1,0 +1,280 @@
+"""The roofline of many cases, runs and GPUs at once: points under every roof that one of them is held against.
+
+Nothing is labelled inside the plot, so nothing overlaps: the names of lines and variants stand below it, the rest on hover and
+in the table beside it. Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009).
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+import plotly.graph_objects as go
+
+from kernelviz.core import units
+from kernelviz.core.run import Roof
+from kernelviz.metrics.placing import Placed
+from kernelviz.metrics.roofs import roof_name
+from kernelviz.metrics.summary import time_words
+from kernelviz.metrics.sweep import size_words
+from kernelviz.plots.frame import decade_ticks, framed, neutral_line, nothing, share_words
+from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
+from kernelviz.plots.styles import style_of, variant_words
+
+_PLOT_PX, _AXIS_PX, _TOP_PX = 360, 64, 34
+_LINE_PX = 21
+"""Height of a line of a legend; on a phone two variants stand side by side."""
+HEIGHT = 480
+"""Of the picture of nothing, and of a table beside the chart."""
+_FONT = "Arial, Helvetica, sans-serif"
+"""A picture that leaves the page has none of its fonts: names set in another one would run into each other there."""
+MOST_NAMED = 18
+"""More variants than this would make a legend longer than the plot; then hover and the table name them."""
+_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+_FILLS = ("", "-open", "-dot", "-open-dot")
+"""Of runs in their order: a variant keeps its colour and marker, its filling tells the run."""
+_FAINT = 0.22
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A roof of a device: its value in bytes/s or flop/s, and what it is, in words."""
+
+    device: str
+    value: float
+    is_ceiling: bool
+    words: str
+
+
+def rates_by_intensity(
+    cases: Sequence[Placed], *, group: str | None = None, case: str | None = None, background: str | None = None
+) -> go.Figure:
+    """Arithmetic rate by arithmetic intensity, both logarithmic, under the roofs of the cases.
+
+    `group`: the op and variant, as `Placed.group`, that stays when all others are made faint; `case`: the same of one case, by
+    `Placed.key`. `background`: a colour behind the plot, for a picture that leaves the page.
+    """
+    drawn = [c for c in cases if c.drawable]
+    if not drawn:
+        words = "None of these cases does arithmetic: see the table." if cases else "No case to place."
+        return nothing(words, height=HEIGHT)
+    figure = go.Figure()
+    lines = lines_of(drawn)
+    x_range = frame_of([*(c.intensity or 1.0 for c in drawn), *_ridges(lines)], 4, 4)
+    for number, line in enumerate(lines):
+        figure.add_trace(_line(line, lines, _DASHES[number % len(_DASHES)], [10**e for e in x_range]))
+    runs = list(dict.fromkeys(c.run_id for c in drawn))
+    traces = list(dict.fromkeys((c.run_id, c.group) for c in drawn))
+    for run_id, name in traces:
+        mine = [c for c in drawn if (c.run_id, c.group) == (run_id, name)]
+        figure.add_trace(_points(mine, drawn, _FILLS[runs.index(run_id) % len(_FILLS)], group, case, len(traces)))
+    _axes(figure, drawn, x_range, lines)
+    if not lines:
+        figure.add_annotation(text="no roofs are known for these cases", x=0, y=1, xref="paper", yref="paper",
+                              xanchor="left", yanchor="top", showarrow=False)  # fmt: skip
+    _add_legends(figure)
+    if background is not None:
+        figure.update_layout(paper_bgcolor=background, plot_bgcolor=background)
+    return figure
+
+
+def _add_legends(figure: go.Figure) -> None:
+    """Roofs below the plot, variants below the roofs, each with the room that it needs on a phone."""
+    named = [t for t in figure.data if t.showlegend is not False]
+    roofs_px = _LINE_PX * sum(1 + str(t.name).count("<br>") for t in named if t.mode == "lines")
+    variants_px = _LINE_PX * -(-sum(t.mode == "markers" for t in named) // 2)
+    below_px = _AXIS_PX + roofs_px + variants_px
+    side = {"orientation": "h", "x": 0, "xanchor": "left", "title": {"text": ""}}
+    figure.update_layout(
+        showlegend=True,
+        height=_TOP_PX + _PLOT_PX + below_px,
+        margin={"t": _TOP_PX, "b": below_px},
+        legend={**side, "orientation": "v", "y": -_AXIS_PX / _PLOT_PX, "yanchor": "top"},
+        legend2={**side, "y": -(_AXIS_PX + roofs_px) / _PLOT_PX, "yanchor": "top"},
+        font={"family": _FONT},
+    )
+
+
+def lines_of(cases: Sequence[Placed]) -> tuple[Line, ...]:
+    """The roofs that the cases are held against: of each device the fastest stream of each level, and each arithmetic rate."""
+    slopes: dict[tuple[str, str | None], list[Roof]] = {}
+    ceilings: dict[tuple[str, str], Roof] = {}
+    for case in cases:
+        if case.light is None:
+            continue
+        slopes.setdefault((case.device, case.light.memory.level), []).append(case.light.memory)
+        if case.light.compute is not None:
+            ceilings[(case.device, case.light.compute.key)] = case.light.compute
+    return (*(_slope(d, level, roofs) for (d, level), roofs in slopes.items()),
+            *(_ceiling(d, roof) for (d, _), roof in ceilings.items()))  # fmt: skip
+
+
+def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
+    """Streams of several mixes and sizes differ by some percent, which no eye tells apart over many decades: one line is
+    drawn, the fastest, and each case is held against its own."""
+    values = [r.bandwidth_bytes_per_s or 0.0 for r in roofs]
+    low, high = min(values), max(values)
+    where = "L2" if level == "l2" else "DRAM"
+    rate = units.rate(high, "B/s", 3)
+    if low < high:
+        rate = f"up to {rate} (by mix and size from {units.rate(low, 'B/s', 3)})"
+    return Line(device, high, False, f"{where} {rate}{_origin(roofs[0])}")
+
+
+def _ceiling(device: str, roof: Roof) -> Line:
+    value = roof.rate_flop_per_s or 0.0
+    return Line(device, value, True, f"{roof_name(roof)} {units.rate(value, 'FLOP/s', 3)}{_origin(roof)}")
+
+
+def _origin(roof: Roof) -> str:
+    return ", data sheet" if roof.how.startswith("data sheet") else ", measured"
+
+
+def _ridges(lines: Sequence[Line]) -> list[float]:
+    """Where each ceiling begins: they are kept in view, so that one sees how far memory is the limit."""
+    slopes = {d: max(x.value for x in lines if x.device == d and not x.is_ceiling) for d in {x.device for x in lines}}
+    return [line.value / slopes[line.device] for line in lines if line.is_ceiling]
+
+
+def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -> go.Scatter:
+    """A slope up to the highest ceiling of its device, a ceiling from the fastest slope on."""
+    mine = [other for other in lines if other.device == line.device]
+    peaks = [other.value for other in mine if other.is_ceiling]
+    slopes = [other.value for other in mine if not other.is_ceiling]
+    low, high = ends[0] / 1e3, ends[1] * 1e3
+    if line.is_ceiling:
+        start = line.value / max(slopes) if slopes else low
+        xs, ys = [start, max(high, start * 10)], [line.value, line.value]
+    else:
+        xs, ys = under(low, high, line.value, max(peaks, default=None))
+        if peaks:  # the level part is the ceiling's own line
+            xs, ys = xs[:2], ys[:2]
+    several = len({other.device for other in lines}) > 1
+    name = f"{line.words}{f' · {line.device}' if several else ''}"
+    return go.Scatter(x=xs, y=ys, mode="lines", name="<br>".join(escape(w) for w in textwrap.wrap(name, 46)),
+                      line=neutral_line(dash, 2), hovertext=escape(name), hoverinfo="text", legendgroup="roofs")  # fmt: skip
+
+
+def _points(
+    mine: Sequence[Placed], all_drawn: Sequence[Placed], fill: str, group: str | None, case: str | None, traces: int
+) -> go.Scatter:
+    # Those that stand out come first: the legend shows the first point as it is drawn.
+    mine = sorted(mine, key=lambda c: not _stays(c, group, case))
+    first = mine[0]
+    style = style_of(first.problem.op, first.variant)
+    shown = [_stays(c, group, case) for c in mine]
+    # Not by opacity: a legend shows the mean of those.
+    colours = [style.colour if stays else _faint(style.colour) for stays in shown]
+    return go.Scatter(
+        x=[c.intensity for c in mine],
+        y=[c.rate_flop_per_s for c in mine],
+        name=escape(trace_words(first, all_drawn)),
+        mode="markers",
+        legend="legend2",
+        showlegend=traces <= MOST_NAMED and any(shown),
+        marker={
+            "color": colours,
+            "symbol": style.marker + fill,
+            "opacity": 1.0,
+            "size": [14 if c.key == case else 9 for c in mine],
+            "line": {"width": 1.5 if "open" in fill else 0, "color": colours},
+        },
+        customdata=[c.key for c in mine],
+        hovertext=[hover_words(c) for c in mine],
+        hoverinfo="text",
+        # Streamlit makes points that are not selected faint by itself; what is isolated is decided here.
+        selected={"marker": {"opacity": 1.0}},
+        unselected={"marker": {"opacity": 1.0}},
+    )
+
+
+def _faint(colour: str) -> str:
+    """The same colour, seen through.
+
+    >>> _faint("#4C78A8")
+    'rgba(76,120,168,0.22)'
+    """
+    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
+    return f"rgba({red},{green},{blue},{_FAINT})"
+
+
+def _stays(placed: Placed, group: str | None, case: str | None) -> bool:
+    return placed.key == case if case is not None else group is None or placed.group == group
+
+
+def trace_words(placed: Placed, cases: Sequence[Placed]) -> str:
+    """The variant, with what tells it apart among the cases: its op, and its run or device."""
+    words = variant_words(placed.variant)
+    if len({c.problem.op for c in cases}) > 1:
+        words = f"{placed.problem.op}: {words}"
+    same_op = {c.run_id: c for c in cases if c.problem.op == placed.problem.op}
+    if len(same_op) > 1:
+        devices = {c.device for c in same_op.values()}
+        words += f" · {placed.device if len(devices) == len(same_op) else placed.run_name}"
+    return words
+
+
+def hover_words(placed: Placed) -> str:
+    """What it is, its time, its share of the roof and the distance to it, what limits it and why. Names are escaped."""
+    lines = [
+        f"<b>{escape(placed.problem.op)}: {escape(variant_words(placed.variant))}</b>",
+        *_folded(f"{size_words(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
+        escape(f"{time_words(placed.figure)} · {rates_words(placed)}"),
+        *_folded(distance_words(placed)),
+        *_folded(": ".join((placed.limiter.words, *placed.limiter.evidence[:1]))),
+        escape(placed.trust.split(" · ")[0]),
+    ]
+    return "<br>".join(lines)
+
+
+def rates_words(placed: Placed) -> str:
+    """Arithmetic rate, bandwidth and intensity, as far as the cost is known."""
+    if placed.cost is None:
+        return "cost unknown"
+    intensity = units.significant(placed.intensity or 0.0, 3)
+    flop = units.rate(placed.rate_flop_per_s, "FLOP/s") if placed.cost.work_flop else "no arithmetic"
+    return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s)} · {intensity} FLOP a byte"
+
+
+def distance_words(placed: Placed) -> str:
+    """The share of the roof, which roof that is, and how far away it is.
+
+    A case past its roof, which reads over 100 %, says so.
+    """
+    if placed.light is None or placed.share is None:
+        return "roof unknown: not calibrated, or no data sheet"
+    roof = placed.light.roof
+    rate = (
+        units.rate(roof.rate_flop_per_s, "FLOP/s", 3)
+        if roof.rate_flop_per_s
+        else units.rate(roof.bandwidth_bytes_per_s, "B/s", 3)
+    )
+    of = f"{share_words(placed.share)} of the roof ({roof_name(roof)}, {rate}{_origin(roof)})"
+    if placed.share >= 1:
+        return f"{of}: at it, {units.seconds(placed.light.time_s)} by the roof"
+    return f"{of}: {1 / placed.share:.3g} × the {units.seconds(placed.light.time_s)} that it allows"
+
+
+def _folded(line: str, width: int = 64) -> list[str]:
+    """A hover wider than a phone would be cut."""
+    return [escape(part) for part in textwrap.wrap(line, width, break_long_words=False)]
+
+
+def _axes(figure: go.Figure, drawn: Sequence[Placed], x_range: list[float], lines: Sequence[Line]) -> None:
+    rates = [c.rate_flop_per_s or 1.0 for c in drawn]
+    ceilings = [line.value for line in lines if line.is_ceiling]
+    slopes = [line.value * 10 ** x_range[1] for line in lines if not line.is_ceiling]
+    y_range = frame_of([*rates, max(ceilings, default=max(slopes, default=max(rates)))], 2.5, 2)
+    framed(figure, height=HEIGHT, x_title="arithmetic intensity, FLOP per byte", y_title="arithmetic rate, FLOP/s")
+    ticks, names = decade_ticks(10 ** x_range[0], 10 ** x_range[1], 1.0)
+    figure.update_xaxes(
+        showgrid=True,
+        type="log",
+        range=x_range,
+        tickvals=ticks,
+        ticktext=[n if float(n) < 1e3 else f"{float(n):,.0f}" for n in names],
+    )
+    ticks, names = rate_ticks(10 ** y_range[0], 10 ** y_range[1])
+    figure.update_yaxes(type="log", range=y_range, tickvals=ticks, ticktext=names)

@@ -1,0 +1,279 @@
+"""The samples behind a time: how they are spread, and the order in which they were taken with the clock beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+
+from kernelviz.core import units
+from kernelviz.core.result import Figure
+from kernelviz.metrics.samples import Series, in_order
+from kernelviz.metrics.statistics import Floats
+from kernelviz.metrics.summary import time_words
+from kernelviz.plots.frame import MOST_SVG_POINTS, decade_ticks, framed, nothing
+from kernelviz.plots.styles import BAD, NEUTRAL, style_of, variant_words
+
+HEIGHT = 380
+QUANTILES = (0.5, 0.9, 0.99)
+"""Where a line of the spread carries the variant's marker, and its words on hover."""
+_WIDE = 2.5
+"""Times over a wider range than this are drawn on a logarithmic axis."""
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+_MOST_PAUSES, _MOST_MARKED = 12, 40
+"""Pauses that are drawn, and block means that carry a mark: more would cover the samples."""
+
+
+def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
+    """Each variant's share of samples that take at most a time (their empirical distribution), by variant.
+
+    Every sample is a step. Markers stand at the 50th, 90th and 99th percentile.
+    """
+    taken = {v: np.sort(np.asarray(f.samples, dtype=np.float64)) for v, f in figures.items() if f.samples}
+    if not taken:
+        return nothing("No samples here.", height=HEIGHT)
+    low, high = min(float(s[0]) for s in taken.values()), max(float(s[-1]) for s in taken.values())
+    scale, unit = _unit(float(np.median([np.median(s) for s in taken.values()])))
+    figure = go.Figure()
+    for variant, ordered in taken.items():
+        _add_spread(figure, op, variant, ordered, scale)
+    framed(figure, height=HEIGHT, x_title=f"time of a sample, {unit}", y_title="share of samples, %")
+    figure.update_yaxes(range=[-2, 103], tickvals=[0, 25, 50, 75, 90, 99])
+    ticks, words = _wide(low, high, scale)
+    if ticks:
+        edges = [math.log10(low * 0.97 / scale), math.log10(high * 1.03 / scale)]
+        figure.update_xaxes(type="log", tickvals=ticks, ticktext=words, range=edges)
+    return figure
+
+
+def _wide(low: float, high: float, scale: float) -> tuple[list[float], list[str]]:
+    """Ticks of a logarithmic axis for times over a wide range; none where the range is narrow, or has too few to be read."""
+    if low <= 0 or high / low <= _WIDE:
+        return [], []
+    ticks, words = decade_ticks(low * 0.97, high * 1.03, scale)
+    return ([t / scale for t in ticks], words) if len(ticks) > 2 else ([], [])
+
+
+def _unit(typical_s: float) -> tuple[float, str]:
+    return next((u for u in _UNITS if typical_s >= u[0]), _UNITS[-1])
+
+
+def _add_spread(figure: go.Figure, op: str, variant: str, ordered: Floats, scale: float) -> None:
+    style, name = style_of(op, variant), escape(variant_words(variant))
+    count = len(ordered)
+    kind = go.Scattergl if count > MOST_SVG_POINTS else go.Scatter
+    line = {"color": style.colour, "width": 2, "shape": "hv"}
+    steps = np.concatenate(([ordered[0]], ordered)) / scale
+    shares = np.arange(count + 1) / count * 100
+    figure.add_trace(
+        kind(x=steps, y=shares, mode="lines", line=line, hoverinfo="skip", showlegend=False, legendgroup=variant)
+    )
+    at = np.quantile(ordered, QUANTILES)
+    figure.add_trace(
+        go.Scatter(
+            x=at / scale,
+            y=[q * 100 for q in QUANTILES],
+            mode="markers",
+            marker={"symbol": style.marker, "size": 9, "color": style.colour},
+            name=name,
+            legendgroup=variant,
+            hovertext=[
+                f"<b>{name}</b><br>{q * 100:g} % of {count:,} samples take at most {units.seconds(float(t))}"
+                for q, t in zip(QUANTILES, at, strict=True)
+            ],
+            hoverinfo="text",
+        )
+    )
+
+
+def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go.Figure:
+    """One variant's samples in the order of their blocks' start, with block means, the estimate and its interval; under them
+    the SM clock of each block where it is known.
+
+    Blocks stand side by side, since rests between them last far longer than they do; the axis says at how many seconds they
+    began. Marked: blocks of a round taken again, blocks whose clock was more than 1 % under the first, and pauses.
+    """
+    found = in_order(figure, field)
+    if found is None:
+        why = "its samples are not known" if not figure.samples else "in which blocks they were taken is not known"
+        return nothing(f"No order to show: {why}.", height=HEIGHT)
+    typical_s = float(np.median(found.middles_s))
+    scale, unit = _unit(typical_s)
+    clocked = not np.isnan(found.clocks_hz).all()
+    made = go.Figure()
+    _add_samples(made, found, scale, op, variant)
+    _add_means(made, found, scale, field)
+    _add_marks(made, found, scale)
+    _add_estimate(made, figure, scale)
+    framed(made, height=HEIGHT + (90 if clocked else 0), y_title=f"time, {unit}")
+    _fit(made, found, scale)
+    if clocked:
+        _add_clock(made, found)
+    _add_pauses(made, found)
+    _add_seconds(made, found, "y2" if clocked else "y")
+    return made
+
+
+def _add_samples(made: go.Figure, found: Series, scale: float, op: str, variant: str) -> None:
+    """Every sample, inside its block in order: the moment of a single one is not stored."""
+    kind = go.Scattergl if len(found.samples_s) > MOST_SVG_POINTS else go.Scatter
+    style = style_of(op, variant)
+    made.add_trace(
+        kind(
+            x=found.block_of + _inside(found),
+            y=found.samples_s / scale,
+            mode="markers",
+            marker={"color": style.colour, "size": 5, "opacity": 0.6, "symbol": style.marker},
+            name=f"samples of {escape(variant_words(variant))}",
+            hoverinfo="skip",
+        )
+    )
+
+
+def _inside(found: Series) -> Floats:
+    """Where in its block a sample stands, from -0.35 to 0.35."""
+    sizes = np.bincount(found.block_of)
+    first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
+    number = np.arange(len(found.block_of)) - first[found.block_of]
+    return np.asarray(((number + 0.5) / sizes[found.block_of] - 0.5) * 0.7, dtype=np.float64)
+
+
+def _add_means(made: go.Figure, found: Series, scale: float, field: str) -> None:
+    kind = go.Scattergl if len(found.middles_s) > MOST_SVG_POINTS else go.Scatter
+    name = "block mean" if field.startswith("device_") else "block median"
+    made.add_trace(
+        kind(
+            x=np.arange(len(found.middles_s)),
+            y=found.middles_s / scale,
+            mode="lines+markers" if len(found.middles_s) <= _MOST_MARKED else "lines",
+            line={"color": NEUTRAL, "width": 1.5},
+            marker={"color": NEUTRAL, "size": 6, "symbol": "line-ew-open", "line": {"width": 2.5}},
+            name=name,
+            hovertext=[_block_words(found, i, name) for i in range(len(found.middles_s))],
+            hoverinfo="text",
+        )
+    )
+
+
+def _block_words(found: Series, i: int, name: str) -> str:
+    lines = [
+        f"<b>block {i + 1} of {len(found.middles_s)}</b>, begun at {found.started_s[i]:.3f} s",
+        f"{name} {units.seconds(float(found.middles_s[i]))}",
+    ]
+    if not math.isnan(found.clocks_hz[i]):
+        lines.append(f"SM clock {units.clock(float(found.clocks_hz[i]))}")
+    lines += [words for flags, words in ((found.again, _AGAIN), (found.slow, _SLOW)) if flags[i]]
+    return "<br>".join(lines)
+
+
+_AGAIN, _SLOW = "of a round taken again", "clock over 1 % under the first"
+
+
+def _add_marks(made: go.Figure, found: Series, scale: float) -> None:
+    for flags, symbol, name, colour in (
+        (found.again, "circle-open", _AGAIN, NEUTRAL),
+        (found.slow, "x-thin-open", _SLOW, BAD),
+    ):
+        if flags.any():
+            made.add_trace(
+                go.Scatter(
+                    x=np.flatnonzero(flags),
+                    y=found.middles_s[flags] / scale,
+                    mode="markers",
+                    marker={"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}},
+                    name=name,
+                    hoverinfo="skip",
+                )
+            )
+
+
+def _add_estimate(made: go.Figure, figure: Figure, scale: float) -> None:
+    """A line at the estimate and a band over its interval, over the whole width."""
+    if figure.low is not None and figure.high is not None:
+        made.add_hrect(
+            y0=figure.low / scale, y1=figure.high / scale, fillcolor=NEUTRAL, opacity=0.3, line_width=0, layer="below"
+        )
+    made.add_hline(y=figure.estimate / scale, line={"color": NEUTRAL, "width": 1, "dash": "dash"})
+    words = f"estimate {time_words(figure)}" + ("" if figure.half_width is None else ", 95 % (band)")
+    made.add_annotation(
+        x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", text=words, showarrow=False,
+        font={"size": 12},
+    )  # fmt: skip
+
+
+def _fit(made: go.Figure, found: Series, scale: float) -> None:
+    """All samples are in the frame; over a wide range the axis is logarithmic."""
+    low, high = float(found.samples_s.min()), float(found.samples_s.max())
+    ticks, words = _wide(low, high, scale)
+    if ticks:
+        made.update_yaxes(type="log", tickvals=ticks, ticktext=words)
+
+
+def _add_clock(made: go.Figure, found: Series) -> None:
+    """A panel of its own under the times, on the same blocks."""
+    made.add_trace(
+        go.Scatter(
+            x=np.arange(len(found.clocks_hz)),
+            y=[None if math.isnan(c) else c / 1e6 for c in found.clocks_hz],
+            mode="lines+markers",
+            line={"color": NEUTRAL, "width": 1},
+            marker={"color": NEUTRAL, "size": 5, "symbol": "diamond"},
+            name="SM clock of a block",
+            yaxis="y2",
+            hovertext=[f"block {i + 1}: SM clock {units.clock(float(c))}" for i, c in enumerate(found.clocks_hz)],
+            hoverinfo="text",
+        )
+    )
+    axis = made.layout.yaxis.to_plotly_json()
+    made.update_layout(
+        yaxis={"domain": [0.34, 1]},
+        yaxis2={
+            "domain": [0, 0.24],
+            "anchor": "x",
+            "gridcolor": axis.get("gridcolor"),
+            "zeroline": False,
+            "automargin": True,
+            "nticks": 4,
+            "title": {"text": "SM clock, MHz", "standoff": 8},
+        },
+    )
+
+
+def _add_pauses(made: go.Figure, found: Series) -> None:
+    """A dotted line where the device was left alone: the longest, if they are many, so that words stay apart."""
+    longest = sorted(found.pauses, key=lambda p: -p[1])[:_MOST_PAUSES]
+    for before, _ in longest:
+        made.add_shape(
+            type="line", xref="x", yref="paper", x0=before - 0.5, x1=before - 0.5, y0=0, y1=1,
+            line={"color": NEUTRAL, "width": 1, "dash": "dot"}, layer="below",
+        )  # fmt: skip
+    if longest:
+        line = {"color": NEUTRAL, "width": 1, "dash": "dot"}
+        made.add_trace(go.Scatter(x=[None], y=[None], mode="lines", line=line, name="pause", hoverinfo="skip"))
+
+
+def _add_seconds(made: go.Figure, found: Series, under: str) -> None:
+    """The seconds at which a few of the blocks began, under the lowest panel."""
+    count = len(found.started_s)
+    at = sorted({round(i * (count - 1) / 5) for i in range(6)})
+    digits = 2 if found.started_s[-1] < 10 else 1
+    made.update_xaxes(
+        tickvals=at,
+        ticktext=[f"{found.started_s[i]:.{digits}f} s" for i in at],
+        title_text=f"{count:,} blocks in the order taken, by when they began",
+        range=[-0.8, count - 0.2],
+        anchor=under,
+    )
+
+
+def samples_words(variants: Sequence[str], figure_name: str) -> str:
+    """What the spread shows, for those who do not see it.
+
+    >>> samples_words(["torch_eager", "triton_block"], "device cold")
+    'Share of the device cold samples by time, of torch eager, triton block; the table beside it has the same in numbers'
+    """
+    names = ", ".join(map(variant_words, variants))
+    return f"Share of the {figure_name} samples by time, of {names}; the table beside it has the same in numbers"

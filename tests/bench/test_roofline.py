@@ -1,0 +1,117 @@
+"""Placing runs on the roofline: over a real store, with runs of two machines and those that ship with the package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import planted_limits as plant
+import pytest
+import sample_runs as samples
+
+from kernelviz.bench import Bench
+from kernelviz.bench import roofline as use_case
+from kernelviz.bench.roofline import FIRST_SHOWN, first_shown, offered, place, records, unknown
+from kernelviz.core.errors import UnknownName, UnknownRun
+from kernelviz.formats import shipped
+from kernelviz.metrics.roofline import efficiency
+from kernelviz.store import Store
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Iterator[Bench]:
+    made = Bench(Store.open(tmp_path), (samples.CPU,))
+    yield made
+    made.close()
+
+
+def test_every_correct_timed_case_is_placed_once(bench: Bench) -> None:
+    bench.history.add(samples.mixed())
+    found = place(bench, ["mixed", plant.ADD, "mixed"])
+    own = [c for c in found.cases if c.run_id == "mixed"]
+    assert {c.variant for c in own} == {"composite_eager", "torch_eager", "torch_compile"}
+    assert len(own) == 3 * 6
+    assert found.untimed == 2 * 6
+    assert len(found.cases) == len(own) + 102
+    assert len({c.key for c in found.cases}) == len(found.cases)
+    assert all(c.figure.samples is None and c.figure.blocks is None for c in found.cases)
+
+
+def test_shares_are_those_of_the_bench_page(bench: Bench) -> None:
+    run = shipped.load(plant.MATMUL)
+    for level, headline in (("dram", "cold"), ("l2", "warm")):
+        shares = {c.key: c.share for c in place(bench, [plant.MATMUL], level=level).cases}
+        known = {
+            f"{run.id} | {r.case.key}": efficiency(r, run.environment.roofs, headline=headline) for r in run.results
+        }
+        assert shares == {key: share for key, share in known.items() if share is not None}
+
+
+def test_the_level_takes_its_own_times_and_roofs(bench: Bench) -> None:
+    cold, warm = (place(bench, [plant.SCALE], level=level).cases for level in ("dram", "l2"))
+    assert {c.light.memory.level for c in cold if c.light} == {"dram"}
+    assert {c.light.memory.level for c in warm if c.light} == {"dram", "l2"}
+    small = next(c for c in warm if c.problem.sizes["n"] == 2**20)
+    assert small.light is not None
+    assert small.light.memory.level == "l2"
+    assert small.time_s < next(c for c in cold if c.key == small.key).time_s
+
+
+def test_a_data_sheet_changes_the_share_and_not_the_limiter(bench: Bench) -> None:
+    measured, promised = (place(bench, [plant.MATMUL], source=s).cases for s in ("measured", "datasheet"))
+    assert [c.limiter for c in measured] == [c.limiter for c in promised]
+    large = [next(c for c in cases if c.problem.sizes["m"] == 4096) for cases in (measured, promised)]
+    assert large[0].share == pytest.approx(0.991, abs=0.002)
+    assert large[1].share == pytest.approx(0.991 * 784.5 / 989.4, abs=0.002)
+
+
+def test_an_unknown_gpu_has_no_promise_and_an_uncalibrated_one_no_measured_roof(bench: Bench) -> None:
+    other = msgspec.structs.replace(samples.H200, name="NVIDIA H999", uuid="GPU-9")
+    bench.history.add(plant.moved_to(samples.run(id="strange"), other, ()))
+    for source in ("measured", "datasheet"):
+        found = place(bench, ["strange"], source=source)
+        assert found.unroofed == ("NVIDIA H999",)
+        assert {c.share for c in found.cases} == {None}
+        assert {c.limiter.word for c in found.cases} == {"unclear"}
+        assert all("calibrate" in c.limiter.because for c in found.cases)
+
+
+def test_what_is_kept_at_hand_follows_the_run(bench: Bench) -> None:
+    use_case._placed.cache_clear()
+    run = samples.run(id="kept")
+    bench.history.add(run)
+    first = place(bench, ["kept"])
+    assert place(bench, ["kept"]).cases[0] is first.cases[0], "read twice"
+    bench.history.rename("kept", "another name")
+    assert {c.run_name for c in place(bench, ["kept"]).cases} == {"another name"}
+    bench.history.delete("kept")
+    with pytest.raises(UnknownRun):
+        place(bench, ["kept"])
+
+
+def test_choices_and_what_is_not_among_them(bench: Bench) -> None:
+    assert set(first_shown(bench)) == set(FIRST_SHOWN)
+    bench.history.add(samples.run(id="own"))
+    bench.history.add(samples.run([], id="nothing-yet"))
+    assert first_shown(bench) == ("own",)
+    assert set(offered(bench)) == {"own", *shipped.names()}
+    bench.history.delete("own")
+    assert unknown(bench, ["own", "never", plant.ADD]) == ("own", "never")
+    assert set(offered(bench, ["own", "never"])) == set(shipped.names())
+
+
+def test_names_that_nothing_has_are_told_with_the_known_ones(bench: Bench) -> None:
+    for wrong in ({"level": "l3"}, {"source": "guess"}, {"precision": "fp8"}, {"variant": "torch_eagre"}):
+        with pytest.raises(UnknownName, match="known: "):
+            place(bench, [plant.ADD], **wrong)  # type: ignore[arg-type]
+    only = place(bench, [plant.ADD, plant.MATMUL], precision="bf16", variant="cuda_naive").cases
+    assert {(c.problem.op, c.variant) for c in only} == {("matmul", "cuda_naive")}
+
+
+def test_records_are_plain_values_in_base_units(bench: Bench) -> None:
+    row = records(place(bench, [plant.ADD], variant="torch_eager"))[0]
+    assert row["n"] == 4096
+    assert row["time_s"] == pytest.approx(1.40e-6, rel=0.01)
+    assert row["share_fraction"] == pytest.approx(row["speed_of_light_s"] / row["time_s"])  # type: ignore[operator]
+    assert (row["limiter"], row["missing"]) == ("launch", [])

@@ -1,0 +1,36 @@
+"""The product's pages over a bench whose H200 plays a load, for the Device page."""
+
+import sys
+import time
+from pathlib import Path
+
+import streamlit as st
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+import sample_device  # noqa: E402
+
+import kernelviz  # noqa: E402
+import kernelviz.bench  # noqa: E402
+from kernelviz.core.sample import Sample  # noqa: E402
+from kernelviz.ui.routes import lifespan, routes  # noqa: E402
+
+_begun_s = time.time() - 900
+
+
+class _Playing(sample_device.PlayedMonitor):
+    """A quarter of an hour so far, and a sample more each second."""
+
+    def look(self, device_id: str) -> tuple[Sample, ...]:
+        seconds = int(time.time() - _begun_s)
+        if device_id == "cpu":
+            return tuple(sample_device.cpu_sample(s) for s in range(seconds))
+        return tuple(sample_device.gpu_sample(s, running=700 < s < 780, at_s=_begun_s + s) for s in range(seconds))
+
+
+_bench = sample_device.DeviceBench()
+_bench.machine._monitor = _Playing(_bench.devices(), {})
+kernelviz.bench.current = lambda: _bench
+
+app = st.App(Path(kernelviz.__file__).parent / "ui" / "main.py", lifespan=lifespan, routes=routes())

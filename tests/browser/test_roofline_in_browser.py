@@ -1,0 +1,100 @@
+"""The Roofline page as people meet it: hover, a click that isolates, pictures that can be kept, and a phone's width."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+RUNS = "runs=h200-matmul,h200-rmsnorm"
+
+
+def opened(real: str, page: Page, query: str = RUNS) -> Locator:
+    page.goto(f"{real}/roofline?{query}")
+    chart = page.locator(".st-key-rooflines .js-plotly-plot")
+    expect(chart.locator(".points path").first).to_be_visible()
+    return chart
+
+
+def point(page: Page, chart: Locator, variant: str) -> None:
+    """Move the mouse onto the last point of a variant."""
+    names = chart.evaluate("g => g.data.filter(t => t.mode === 'markers').map(t => t.name)")
+    box = (
+        chart.locator(".scatterlayer .trace .points")
+        .nth(2 + names.index(variant) + 1)
+        .locator("path")
+        .last.bounding_box()
+    )
+    assert box
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+def test_hover_says_share_and_limiter_and_a_click_isolates(real: str, page: Page) -> None:
+    chart = opened(real, page)
+    point(page, chart, "matmul: cuda naive")
+    hover = chart.locator(".hoverlayer")
+    expect(hover).to_contain_text("of the roof (matmul bf16, 784 TFLOP/s")
+    expect(hover).to_contain_text("unclear:")
+    page.mouse.down()
+    page.mouse.up()
+    expect(page).to_have_url(re.compile(r"case=h200-matmul.*cuda_naive"))
+    one = page.locator(".st-key-one_case")
+    expect(one).to_contain_text("matmul: cuda naive")
+    expect(one).to_contain_text("theoretical occupancy 100 %")
+    page.reload()
+    expect(one).to_contain_text("matmul: cuda naive")
+    one.get_by_role("button", name="Show all cases").click()
+    expect(one).to_have_count(0)
+    expect(page).not_to_have_url(re.compile("case="))
+
+
+@pytest.mark.parametrize("kind", ["PNG", "SVG"])
+def test_the_camera_saves_a_picture_with_a_good_name(real: str, page: Page, kind: str, tmp_path: Path) -> None:
+    chart = opened(real, page)
+    if kind == "SVG":
+        page.locator(".st-key-picture").get_by_role("radio", name="SVG").click()
+        expect(page.locator(".st-key-picture").get_by_role("radio", name="SVG")).to_be_checked()
+        expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
+    chart.hover()
+    with page.expect_download() as saving:
+        chart.locator(".modebar-btn").first.click()
+    assert saving.value.suggested_filename == f"kernelviz-roofline-h200-matmul-h200-rmsnorm.{kind.lower()}"
+    saving.value.save_as(tmp_path / "picture")
+    data = (tmp_path / "picture").read_bytes()
+    assert data.startswith(b"\x89PNG" if kind == "PNG" else b"<svg")
+    if kind == "SVG":
+        assert b"DRAM up to 4.53 TB/s" in data
+
+
+@pytest.mark.parametrize("width", [1440, 390])
+def test_no_two_names_of_the_legend_touch_and_nothing_is_wider_than_the_page(real: str, page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    chart = opened(real, page)
+    boxes = chart.evaluate(
+        "g => [...g.querySelectorAll('.legendtext, .xtick text, .ytick text, .xtitle, .ytitle')].map(t => {"
+        " const r = t.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom, t.textContent] })"
+    )
+    assert len(boxes) > 15
+    frame = chart.bounding_box()
+    assert frame
+    for left, top, right, bottom, name in boxes:
+        assert left >= frame["x"] - 1, name
+        assert right <= frame["x"] + frame["width"] + 1, name
+        assert bottom <= frame["y"] + frame["height"] + 1, name
+        # A pixel of play: the boxes of two lines of one name touch.
+        touching = [b[4] for b in boxes if b[4] != name and b[0] < right - 1 and left < b[2] - 1
+                    and b[1] < bottom - 1 and top < b[3] - 1]  # fmt: skip
+        assert not touching, (name, touching)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_runs_are_chosen_by_keyboard(real: str, page: Page) -> None:
+    opened(real, page, "runs=h200-add")
+    box = page.locator(".st-key-chosen_runs input")
+    box.focus()
+    page.keyboard.type("softmax")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("h200-softmax"))

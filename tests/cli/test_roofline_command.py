@@ -1,0 +1,72 @@
+"""`kernelviz roofline` and `kernelviz.roofline`: the same use case as the page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import planted_limits as plant
+import pytest
+import sample_runs as samples
+
+import kernelviz as kv
+from kernelviz import bench as use_cases
+from kernelviz.bench import Bench
+from kernelviz.cli import main
+from kernelviz.core.errors import UnknownRun
+from kernelviz.store import Store
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    made = Bench(Store.open(tmp_path), (samples.CPU,))
+    monkeypatch.setattr(use_cases, "current", lambda: made)
+    yield made
+    made.close()
+
+
+def test_the_table_says_share_distance_limiter_and_why(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["roofline", plant.MATMUL, "--variant", "torch_eager"]) == 0
+    printed = capsys.readouterr().out
+    row = next(line for line in printed.splitlines() if "2¹²" in line)
+    for words in (
+        "176.7 µs ± ",
+        "99.1 %",
+        "1.01 ×",
+        "compute-limited",
+        "778 TFLOP/s: 99 % of the measured matmul bf16",
+    ):
+        assert words in row
+    assert "h200-matmul" not in printed, "one run needs no column"
+
+
+def test_json_and_the_frame_hold_the_same(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["roofline", plant.ADD, plant.SCALE, "--level", "l2", "--roofs", "datasheet", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    frame = kv.roofline(plant.ADD, plant.SCALE, level="l2", roofs="datasheet")
+    assert len(rows) == len(frame) == 204
+    assert [r["limiter"] for r in rows] == list(frame["limiter"])
+    assert {r["limiter"] for r in rows} == {"launch", "latency", "L2", "bandwidth", "unclear"}
+    assert all(r["evidence"] or r["missing"] for r in rows)
+
+
+def test_without_a_run_the_newest_is_placed(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert set(kv.roofline()["run"]) == {plant.ADD, plant.MATMUL, plant.RMSNORM}
+    bench.history.add(samples.run(id="own", roofs=()))
+    assert main(["roofline"]) == 0
+    printed = capsys.readouterr()
+    assert "rmsnorm bf16" in printed.out
+    assert "NVIDIA H200: roofs are not measured (`kernelviz device --calibrate`)" in printed.err
+
+
+def test_what_is_wrong_is_named(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["roofline", plant.ADD, "--level", "l3"]) == 2
+    assert "no level of memory 'l3'" in capsys.readouterr().err
+    assert main(["roofline", "never"]) == 2
+    assert "no run 'never' here" in capsys.readouterr().err
+    with pytest.raises(UnknownRun):
+        kv.roofline("never")
+    bench.history.add(samples.run([], id="empty"))
+    assert main(["roofline", "empty"]) == 0
+    assert "no correct time to place" in capsys.readouterr().err

@@ -1,0 +1,168 @@
+"""The limiter on planted cases, on every shipped result, and where something is not known."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import msgspec
+import planted_limits as plant
+import pytest
+import sample_runs as samples
+
+from kernelviz.core.problem import Cost
+from kernelviz.core.result import Conditions, Result
+from kernelviz.core.run import Run
+from kernelviz.formats import shipped
+from kernelviz.metrics.limiter import MEANINGS, NEAR_ROOF, Limiter, limiter
+from kernelviz.metrics.roofline import Headline, efficiency, intense
+
+DEVICE, ROOFS = plant.machine()
+Shipped = list[tuple[Run, Result, Headline, Limiter]]
+
+
+def limit(result: Result, headline: Headline = "cold") -> Limiter:
+    return limiter(result, DEVICE, ROOFS, headline)
+
+
+@pytest.mark.parametrize(
+    ("make", "headline", "word", "because"),
+    [
+        (plant.empty_kernel, "cold", "launch", r"69\d ns is 1\.0 × an empty kernel's 683 ns"),
+        (
+            plant.strided_copy,
+            "cold",
+            "unclear",
+            r"moves 537 MB in 1\.02 ms: 12 % of the measured copy at 537 MB, 4\.35 TB/s",
+        ),
+        (plant.naive_matmul, "cold", "unclear", r"4\.10 TFLOP/s: 0\.5 % of the measured matmul bf16, 784 TFLOP/s"),
+        (plant.big_copy, "cold", "bandwidth", r"moves 537 MB in 124 µs: 99 % of the measured copy at 537 MB"),
+        (plant.l2_sized, "warm", "L2", r"5\.42 TB/s is 1\.20 × what memory delivers.*warm is 0\.71 of cold"),
+        (plant.l2_sized, "cold", "bandwidth", r"85 % of the measured read:write 2:1"),
+        (plant.fused_chain, "cold", "bandwidth", r"100 % of the measured copy"),
+        (
+            plant.unfused_chain,
+            "cold",
+            "bandwidth",
+            r"6 kernels pass results through memory: .*\(inferred\).*7 % of 1\.72 ms",
+        ),
+        (
+            plant.short_chain,
+            "cold",
+            "launch",
+            r"9 kernels of at least an empty one's 683 ns and the gaps.* are 55 % of 12\.5 µs",
+        ),
+        (
+            plant.low_occupancy,
+            "cold",
+            "latency",
+            r"theoretical occupancy 6 %: 220 KiB of shared memory a block; moves .* 25 %",
+        ),
+    ],
+)
+def test_planted_cases(make: Callable[[], Result], headline: Headline, word: str, because: str) -> None:
+    found = limit(make(), headline)
+    assert found.word == word, found.line
+    assert re.search(because, found.because), found.because
+
+
+@pytest.fixture(scope="module")
+def all_shipped() -> Shipped:
+    return [
+        (run, result, headline, limiter(result, run.environment.device, run.environment.roofs, headline))
+        for run in map(shipped.load, shipped.names())
+        for result in run.results
+        for headline in ("cold", "warm")
+    ]
+
+
+def test_no_shipped_result_is_contradicted(all_shipped: Shipped) -> None:
+    """Obvious facts of the H200's runs, each over all cases that it is true of."""
+    cold = {(r.problem.op, r.variant, *r.problem.sizes.values()): f.word for _, r, h, f in all_shipped if h == "cold"}
+    variants = shipped.load(plant.ADD).plan.variants
+    assert {cold["add", v, 2**12] for v in variants} == {"launch"}
+    assert {cold["add", v, 2**28] for v in variants} == {"bandwidth"}
+    assert {cold["scale", "torch_eager", 2**n] for n in range(22, 29)} == {"bandwidth"}
+    for size in (4096, 8192):
+        assert cold["matmul", "torch_eager", size, size, size] == "compute"
+        assert cold["matmul", "triton_grouped", size, size, size] == "compute"
+    hand_made = {word for (op, v, *_), word in cold.items() if op == "matmul" and v in ("cuda_naive", "cuda_tiled")}
+    assert hand_made == {"unclear"}
+    assert {word for (op, v, *_), word in cold.items() if v == "composite_eager"} == {"bandwidth"}
+    assert "compute" not in {word for (op, *_), word in cold.items() if op != "matmul"}
+
+
+def test_who_reaches_a_roof_is_limited_by_it_and_who_does_not_is_not(all_shipped: Shipped) -> None:
+    seen = set()
+    for run, result, headline, found in all_shipped:
+        share = efficiency(result, run.environment.roofs, headline=headline)
+        if share is None or len(result.kernels) > 2:
+            continue
+        if share >= NEAR_ROOF:
+            assert found.word == "compute" if intense(result.cost) else found.word in ("bandwidth", "L2"), found.line
+        else:
+            assert found.word in ("launch", "latency", "L2", "unclear"), found.line
+        seen.add(found.word)
+    assert seen == set(MEANINGS)
+
+
+def test_every_answer_has_numbers_or_names_what_is_missing(all_shipped: Shipped) -> None:
+    for _, _, _, found in all_shipped:
+        assert found.evidence or found.missing
+        assert found.word == "unclear" or all(re.search(r"\d", e) for e in found.evidence), found.evidence
+        assert found.word == "unclear" or not found.missing
+        assert "None" not in found.line
+        assert "nan" not in found.line
+
+
+def test_a_larger_problem_is_never_launch_limited_again(all_shipped: Shipped) -> None:
+    """Along a sweep the words come in order: launching, then latency, then what a roof says."""
+    order = ["launch", "latency", "unclear", "bandwidth"]
+    for variant in shipped.load(plant.ADD).plan.variants:
+        words = [f.word for run, r, h, f in all_shipped if run.id == plant.ADD and r.variant == variant and h == "cold"]
+        assert words == sorted(words, key=order.index), variant
+
+
+def test_a_processor_and_a_file_without_figures_are_unclear_with_what_is_missing() -> None:
+    problem = samples.problems("add", [{"n": 2**20}], "fp32")[0]
+    on_cpu = limiter(samples.timed(problem, "torch_eager", 0.5, device=samples.CPU), samples.CPU, ROOFS)
+    assert on_cpu.word == "unclear"
+    assert "processor" in on_cpu.missing[0]
+    bare = plant.planted(1e-3, cost=None)
+    found = limiter(bare, DEVICE, ())
+    assert (found.word, found.evidence) == ("unclear", ())
+    assert [m.split(" (")[0] for m in found.missing] == [
+        "an empty kernel's time",
+        "the bytes and flop of the problem",
+        "registers and shared memory of its kernels",
+    ]
+    failed = samples.failed(problem, "torch_eager", "wrong")
+    assert limit(failed).missing == ("a correct cold time by the device's own stamps",)
+    assert limit(plant.big_copy(), "cold").word == "bandwidth"
+    assert limit(plant.low_occupancy(), "warm").missing == ("a correct warm time by the device's own stamps",)
+
+
+def test_without_an_empty_kernel_nothing_is_called_latency() -> None:
+    """Few blocks take long, but so does launching them."""
+    without = tuple(r for r in ROOFS if r.what != "empty_kernel")
+    short = plant.real(plant.ADD, "triton_block", n=4096)
+    found = limiter(short, DEVICE, without)
+    assert found.word == "unclear"
+    assert found.missing == ("an empty kernel's time (calibrate)",)
+    assert limiter(plant.big_copy(), DEVICE, without).word == "bandwidth"
+
+
+def test_a_chain_of_slow_kernels_is_not_called_bandwidth() -> None:
+    """Each takes ten times as long as moving the bytes once: no chain of full-size passes does that."""
+    four = tuple(plant.kernel(1.23e-3) for _ in range(4))
+    assert limit(plant.planted(4.95e-3, cost=plant.HALF_GIB, kernels=four)).word == "unclear"
+    small = Cost(work_flop=0, read_bytes=2**23, written_bytes=2**23)
+    in_l2 = tuple(plant.kernel(8e-6) for _ in range(4))
+    assert limit(plant.planted(33e-6, cost=small, kernels=in_l2)).word == "unclear", "its results may lie in the L2"
+
+
+def test_the_clock_is_told_where_the_power_cap_held_it() -> None:
+    fast = plant.real(plant.MATMUL, "torch_eager", m=2048, n=2048, k=2048)
+    capped = msgspec.structs.replace(fast, conditions=Conditions(event_reasons=("power cap",)))
+    assert re.search(r"SM clock \d{4} MHz under the power cap", limit(capped).because)
+    assert "SM clock" not in limit(fast).because

@@ -1,0 +1,196 @@
+"""The Device page, run by AppTest from the real entry script over a played monitor and shipped roofs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+import sample_runs as samples
+from sample_device import DeviceBench, cpu_sample, gpu_sample
+from streamlit.testing.v1 import AppTest
+
+import kernelviz
+import kernelviz.bench
+from kernelviz.bench import Progress
+from kernelviz.core.errors import UnknownRun
+from kernelviz.core.sample import Sample
+from kernelviz.ui import device_words
+from kernelviz.ui.site import pages_folder
+
+MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
+Open = Callable[..., AppTest]
+PLAYED = {
+    "cuda:0": tuple(gpu_sample(s) for s in range(300)),
+    "cpu": tuple(cpu_sample(s) for s in range(30)),
+}
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Open:
+    def opened(bench: DeviceBench, **params: str) -> AppTest:
+        monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
+        test = AppTest.from_file(MAIN, default_timeout=30)
+        test.switch_page(str(pages_folder() / "device.py"))
+        test.query_params.update(params)
+        test.run()
+        assert not test.exception, test.exception
+        return test
+
+    return opened
+
+
+def words(test: AppTest) -> str:
+    said = (str(e.value) for kind in ("markdown", "caption", "warning", "error", "info") for e in getattr(test, kind))
+    return "\n".join(said).replace("\\", "")
+
+
+def tile_values(test: AppTest) -> dict[str, tuple[str, str]]:
+    return {m.label.replace("\\", ""): (m.value.replace("\\", ""), m.delta.replace("\\", "")) for m in test.metric}
+
+
+def test_the_machine_is_told_and_unknown_stays_unknown(page: Open) -> None:
+    test = page(DeviceBench(PLAYED))
+    said = words(test)
+    assert "NVIDIA H200 · 132 multiprocessors · 139.70 GiB of memory · driver 580.159 (CUDA 13.0) · MIG " in said
+    assert "| cuda:0 | NVIDIA H200 |" in said
+    assert "| cpu | AMD EPYC 9654 |" in said
+    assert "| MIG | not supported, or unknown |" in said, "no driver answers here"
+    bare = msgspec.structs.replace(samples.H200, driver=None, driver_cuda=None, multiprocessors=None)
+    said = words(page(DeviceBench(PLAYED, devices=(bare,))))
+    assert "| driver | unknown, for CUDA up to unknown |" in said
+    assert "| multiprocessors | unknown |" in said
+
+
+def test_the_tiles_say_what_it_reports_now(page: Open) -> None:
+    test = page(DeviceBench(PLAYED))
+    now = PLAYED["cuda:0"][-1]
+    found = tile_values(test)
+    assert found["SMs busy"][0] == f"{now.busy_fraction * 100:.0f} %"
+    assert found["Power"] == (f"{now.power_w:.0f} W", f"{now.temperature_c:.0f} °C")
+    assert found["PCIe to the device"][0].endswith("GB/s")
+    assert "nothing is being measured" in words(test)
+    assert len(test.get("plotly_chart")) == 2
+
+
+def test_a_processor_shows_its_cores_and_says_what_it_does_not_report(page: Open) -> None:
+    test = page(DeviceBench(PLAYED), on="cpu")
+    assert tile_values(test)["Load"] == ("40 %", "most loaded core 60 %")
+    assert tile_values(test)["Temperature"][0] == "unknown"
+    said = words(test)
+    assert "Not reported here: temperature." in said
+    assert device_words.NO_SHEET_CPU in said
+
+
+def test_before_the_first_sample_everything_is_unknown(page: Open) -> None:
+    test = page(DeviceBench({}))
+    assert tile_values(test)["Power"][0] == "unknown"
+    assert not test.warning
+
+
+def test_alerts_by_the_users_thresholds_which_the_address_keeps(page: Open) -> None:
+    idle = tuple(msgspec.structs.replace(gpu_sample(s, running=True), busy_fraction=0.4) for s in range(60))
+    test = page(DeviceBench({"cuda:0": idle}))
+    assert "was busy 40 % of the last 30 s while a run is going, below your 60 %" in words(test)
+    assert "burst run keeps the device idle on purpose" in words(test)
+    test.number_input(key="busy").set_value(30.0).run()
+    assert not test.warning
+    assert test.query_params["busy"] == "30"
+    again = page(DeviceBench({"cuda:0": idle}), busy="30")
+    assert not again.warning
+    assert again.number_input(key="busy").value == 30.0
+    bad = page(DeviceBench({"cuda:0": idle}), busy="lots")
+    assert "is no number from 0 to 100: using 60" in words(bad)
+
+
+def test_growing_memory_is_told(page: Open) -> None:
+    grown = tuple(Sample(at_s=float(s), used_bytes=2**30 + s * 2**23) for s in range(601))
+    assert "grew by 4.2" in words(page(DeviceBench({"cuda:0": grown})))
+    assert not page(DeviceBench({"cuda:0": grown}), grows="50").warning
+
+
+def test_roofs_stand_against_the_sheet_with_share_date_and_clock(page: Open) -> None:
+    test = page(DeviceBench(PLAYED))
+    table = test.dataframe[0].value
+    bf16 = table[table["roof"].str.startswith("matmul bf16")].iloc[0]
+    assert (bf16["measured"], bf16["clock"]) == ("784.5 TFLOP/s", "1625 MHz")
+    assert (bf16["data sheet"], bf16["sheet's clock"]) == ("989.4 TFLOP/s", "1830 MHz")
+    assert (bf16["of the sheet"], bf16["at this clock"]) == ("79.3 %", "89.3 %")
+    read = table[table["roof"].str.startswith("read from memory")].iloc[0]
+    assert (read["data sheet"], read["of the sheet"]) == ("4.800 TB/s", "96.5 %")
+    assert "H200 Tensor Core GPU (data sheet)" in words(test)
+
+
+def test_an_unknown_gpu_has_no_sheet_and_no_column_of_one(page: Open) -> None:
+    slice_ = msgspec.structs.replace(samples.H200, name="NVIDIA H200 MIG 1g.18gb", uuid="MIG-1")
+    test = page(DeviceBench(PLAYED, devices=(slice_,)))
+    assert "data sheet" not in test.dataframe[0].value.columns
+    assert device_words.NO_SHEET in words(test)
+    assert "| MIG | this is a slice of a GPU |" in words(test)
+
+
+def test_how_roofs_moved_is_dated_and_in_percent(page: Open) -> None:
+    test = page(DeviceBench(PLAYED))
+    assert "(52 roofs), against 2026-11-19" in words(test)
+    moves = test.dataframe[1].value
+    assert len(moves) == 52
+    assert set(moves[moves["roof"].str.startswith("read from memory")]["change"]) == {"▲ +2.0 %"}
+    launch = moves[moves["roof"].str.startswith("launch")]
+    assert not launch.empty
+    three = page(DeviceBench(PLAYED, calibrations=3))
+    assert len(three.selectbox(key="against_calibration").options) == 2
+    three.selectbox(key="against_calibration").select_index(1).run()
+    changes = set(three.dataframe[1].value["change"])
+    assert "▲ +4.2 %" in changes
+    assert device_words.ONE_CALIBRATION in words(page(DeviceBench(PLAYED, calibrations=1)))
+
+
+class Calibrated(DeviceBench):
+    """Its calibration goes on until it is cancelled or ended."""
+
+    status = "running"
+    cancelled = False
+
+    def calibrate(self, device_id: str, *, owner: str = "") -> str:
+        return "calibration-new"
+
+    def progress(self, run_id: str) -> Progress:
+        if run_id != "calibration-new":
+            raise UnknownRun(run_id)
+        return Progress(self.status, 7, 0, 0, 0, "the worker died <b>", {}, 1)  # type: ignore[arg-type]
+
+    def cancel(self, run_id: str) -> None:
+        self.status = "cancelled"
+
+
+def test_a_calibration_is_started_followed_and_cancelled(page: Open) -> None:
+    bench = Calibrated(PLAYED, calibrations=0)
+    test = page(bench)
+    assert device_words.NOT_CALIBRATED in words(test)
+    test.button(key="calibrate_device").click().run()
+    assert test.query_params["calibration"] == "calibration-new"
+    assert test.button(key="calibrate_device").disabled
+    assert "Measuring the roofs of NVIDIA H200: 7 done" in words(test)
+    test.button(key="cancel_device_calibration").click().run()
+    test.run()
+    assert "was cancelled; the 7 roofs that it measured are kept" in words(test)
+    bench.status = "interrupted"
+    assert "broke off: the worker died <b>" in words(page(bench, calibration="calibration-new"))
+    assert "broke off" not in words(page(bench, calibration="calibration-gone"))
+
+
+def test_a_device_that_cannot_be_used_is_not_calibrated(page: Open) -> None:
+    broken = msgspec.structs.replace(samples.H200, usable=False, reason="the driver is too old; update it")
+    test = page(DeviceBench({}, devices=(broken,), calibrations=0, runs=0))
+    assert test.button(key="calibrate_device").disabled
+    assert "the driver is too old" in words(test)
+
+
+def test_samples_of_the_page_come_from_the_one_monitor(page: Open) -> None:
+    bench = DeviceBench(PLAYED)
+    asked: list[str] = []
+    look = bench.monitor.look
+    bench.monitor.look = lambda d: (asked.append(d), look(d))[1]  # type: ignore[method-assign]
+    page(bench)
+    assert set(asked) == {"cuda:0"}, "the device that is not shown is left alone"

@@ -1,0 +1,166 @@
+"""The Roofline page, run by AppTest from the real entry script over a real store and the shipped runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import planted_limits as plant
+import pytest
+import sample_runs as samples
+from streamlit.testing.v1 import AppTest
+
+import kernelviz
+import kernelviz.bench
+from kernelviz.bench import Bench
+from kernelviz.metrics.limiter import MEANINGS
+from kernelviz.store import Store
+from kernelviz.ui.site import pages_folder
+
+MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    made = Bench(Store.open(tmp_path), (samples.CPU,))
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
+    yield made
+    made.close()
+
+
+def opened(**params: str) -> AppTest:
+    test = AppTest.from_file(MAIN, default_timeout=30)
+    test.switch_page(str(pages_folder() / "roofline.py"))
+    test.query_params.update(params)
+    test.run()
+    assert not test.exception, test.exception
+    return test
+
+
+def words(test: AppTest) -> str:
+    said = (str(e.value) for kind in ("markdown", "caption", "warning", "error", "info") for e in getattr(test, kind))
+    return "\n".join(said).replace("\\", "")
+
+
+def table(test: AppTest) -> pd.DataFrame:
+    return test.dataframe[0].value
+
+
+def param(test: AppTest, name: str) -> str | None:
+    found = test.query_params.get(name)
+    return found[0] if isinstance(found, list) else found
+
+
+def test_the_first_visit_shows_shipped_runs_and_says_what_limits_them(bench: Bench) -> None:
+    test = opened()
+    assert test.multiselect(key="chosen_runs").value == ["h200-add", "h200-matmul", "h200-rmsnorm"]
+    assert len(test.get("plotly_chart")) == 1
+    assert len(table(test)) == 162
+    said = words(test)
+    for word in ("bandwidth", "launch", "latency", "unclear", "compute"):
+        assert f"**{word}** {MEANINGS[word]}" in said  # type: ignore[index]
+    assert "without hardware counters" in said
+
+
+def test_own_runs_come_first_and_the_address_names_what_is_shown(bench: Bench) -> None:
+    bench.history.add(samples.run(id="own", title="mine"))
+    test = opened()
+    assert param(test, "runs") == "own"
+    test.multiselect(key="chosen_runs").set_value(["own", plant.MATMUL]).run()
+    assert param(test, "runs") == f"own,{plant.MATMUL}"
+    assert len(table(test)) == 30 + 20
+
+
+def test_the_address_reopens_the_page_as_it_was(bench: Bench) -> None:
+    case = "h200-matmul | matmul bf16 m=4096 n=4096 k=4096 | cuda_naive"
+    asked = {"runs": f"{plant.MATMUL},{plant.ADD}", "level": "l2", "roofs": "datasheet", "precision": "bf16",
+             "variant": "matmul/cuda_naive", "case": case}  # fmt: skip
+    test = opened(**asked)
+    assert {name: param(test, name) for name in asked} == asked
+    assert set(table(test)["variant"]) == {"cuda naive"}
+    said = words(test)
+    assert "matmul: cuda naive · m = n = k = 2¹² · bf16 · NVIDIA H200" in said
+    assert "33.61 ms ±" in said
+    assert "data sheet" in said
+    again = opened(**{name: param(test, name) or "" for name in asked})
+    assert again.dataframe[0].value.equals(table(test))
+
+
+def test_precision_variant_and_level_choose(bench: Bench) -> None:
+    test = opened(runs=f"{plant.MATMUL},{plant.ADD}")
+    test.segmented_control(key="precision").set_value("fp32").run()
+    assert set(table(test)["variant"]) <= {v.replace("_", " ") for v in bench.load(plant.ADD).plan.variants}
+    cold = table(test)
+    test.segmented_control(key="level").set_value("l2").run()
+    warm = table(test)
+    assert param(test, "level") == "l2"
+    assert (warm["time, µs"][:6] < cold["time, µs"][:6]).all()
+    assert "L2-limited" in set(warm["limiter"])
+    test.selectbox(key="variant").set_value("add/cuda_scalar").run()
+    assert len(table(test)) == 17
+    assert param(test, "variant") == "add/cuda_scalar"
+
+
+def test_a_case_is_told_with_its_evidence_and_let_go(bench: Bench) -> None:
+    test = opened(runs=plant.ADD)
+    key = "h200-add | add fp32 n=4096 | torch_eager"
+    test.selectbox(key="case").set_value(key).run()
+    assert param(test, "case") == key
+    assert "1.40 µs is 2.1 × an empty kernel's 683 ns" in words(test)
+    test.button(key="show_all").click().run()
+    assert param(test, "case") is None
+    assert "empty kernel's 683 ns" not in words(test)
+
+
+def test_no_run_chosen_says_what_to_do_and_one_button_does_it(bench: Bench) -> None:
+    test = opened(runs="")
+    assert "No run is chosen" in words(test)
+    assert not test.get("plotly_chart")
+    test.button(key="example").click().run()
+    assert len(test.get("plotly_chart")) == 1
+
+
+def test_an_unknown_run_is_named_and_the_others_are_shown(bench: Bench) -> None:
+    bench.history.add(samples.run(id="gone"))
+    bench.history.delete("gone")
+    test = opened(runs=f"never,gone,{plant.ADD}")
+    assert "No run **never, gone** here" in words(test)
+    assert test.multiselect(key="chosen_runs").value == [plant.ADD]
+    assert len(table(test)) == 102
+
+
+def test_values_that_nothing_has_are_named(bench: Bench) -> None:
+    test = opened(runs=plant.ADD, level="l3", variant="add/torch_eagr")
+    said = words(test)
+    assert "level 'l3' is not among dram, l2" in said
+    assert "variant 'add/torch_eagr' is not among" in said
+    assert test.selectbox(key="variant").value == "add/torch_eager"
+
+
+def test_what_has_no_place_is_counted(bench: Bench) -> None:
+    bench.history.add(samples.mixed())
+    test = opened(runs="mixed,h200-copy")
+    said = words(test)
+    assert "119 of 137 cases do no arithmetic" in said
+    assert "12 cases have no correct cold time" in said
+    only_failed = samples.run(
+        [samples.failed(samples.problems("add", [{"n": 8}])[0], "torch_eager", "crash")], id="failed"
+    )
+    bench.history.add(only_failed)
+    assert "None of these runs has a correct time here yet" in words(opened(runs="failed"))
+
+
+def test_missing_roofs_are_said(bench: Bench) -> None:
+    bench.history.add(plant.moved_to(samples.run(id="strange"), samples.CPU, ()))
+    assert "No roofs were measured on AMD EPYC 9654" in words(opened(runs="strange"))
+    assert "No data sheet of AMD EPYC 9654 is known here" in words(opened(runs="strange", roofs="datasheet"))
+
+
+def test_a_redraw_of_every_shipped_run_is_quick(bench: Bench) -> None:
+    """0.02 s here; a tenth of a second is what a knob may take, and AppTest's own part grows with the table."""
+    test = opened(runs="h200-add,h200-copy,h200-matmul,h200-rmsnorm,h200-scale,h200-softmax")
+    began_s = time.process_time()
+    test.segmented_control(key="picture").set_value("SVG").run()
+    assert time.process_time() - began_s < 1.0

@@ -1,0 +1,103 @@
+"""The map of winners: a cell a size, hatched where nobody knows, a line where the lead changes hands."""
+
+from __future__ import annotations
+
+import msgspec
+import plotly.graph_objects as go
+import pytest
+import sample_runs as samples
+
+from kernelviz import plots
+from kernelviz.core.run import Run
+from kernelviz.metrics.summary import rows
+from kernelviz.metrics.winner import winners
+
+GRID = [{"m": m, "n": n} for m in (16, 4096) for n in (1024, 2048, 4096)]
+
+
+def grid() -> Run:
+    """At m = 16 two are the same, at m = 4096 torch_compile leads up to n = 2048, triton_persistent beyond."""
+    made = []
+    for p in samples.problems("rmsnorm", GRID):
+        compiled = 0.5 if p.sizes["m"] == 16 else 0.95 if p.sizes["n"] < 4096 else 0.6
+        made += [
+            samples.timed(p, "torch_eager", 0.3, again=True),
+            samples.timed(p, "torch_compile", compiled),
+            samples.timed(p, "triton_persistent", 0.5 if p.sizes["m"] == 16 else 0.8),
+        ]
+    return samples.run(made, sizes=GRID, shares={})
+
+
+def cells(figure: go.Figure) -> dict[tuple[int, float], go.Bar]:
+    return {
+        (x, base + 0.5): t
+        for t in figure.data
+        if t.type == "bar" and t.base is not None
+        for x, base in zip(t.x, t.base, strict=True)
+    }
+
+
+@pytest.mark.parametrize("run", [samples.run([]), samples.run(), samples.mixed(), grid()], ids=range(4))
+def test_every_run_is_drawn_or_says_why_not(run: Run) -> None:
+    figure = plots.winner_by_size(run)
+    text = figure.to_json()
+    assert "NaN" not in text
+    assert "<b>too much" not in text
+    if not run.results:
+        assert any("nobody leads" in a.text for a in figure.layout.annotations)
+
+
+def test_a_cell_a_size_with_its_key_hatched_where_it_is_not_decided() -> None:
+    run = grid()
+    figure = plots.winner_by_size(run, axis="n")
+    found = cells(figure)
+    assert set(found) == {(x, y) for x in range(3) for y in (0, 1)}
+    assert [found[x, 1].name for x in range(3)] == ["torch compile", "torch compile", "triton persistent"]
+    for x in range(3):
+        assert found[x, 0].marker.pattern.shape == "/"
+        assert set(found[x, 0].name.split(" or ")) == {"torch compile", "triton persistent"}
+        assert found[x, 1].marker.pattern.shape == ""
+    keys = {key for t in figure.data if t.type == "bar" and t.customdata is not None for key in t.customdata}
+    assert keys == {p.key for p in run.plan.problems}
+    assert list(figure.layout.yaxis.ticktext) == ["16", "2¹²"]
+
+
+def test_the_line_stands_where_nobody_can_lead_on_both_sides_and_only_there() -> None:
+    figure = plots.winner_by_size(grid(), axis="n")
+    lines = [t for t in figure.data if t.type == "scatter" and t.mode == "lines" and t.showlegend is False]
+    assert [(list(t.x), list(t.y)) for t in lines] == [([1.5, 1.5, None], [0.5, 1.5, None])] * 2
+    assert not any(t.name == "the lead changes hands" for t in plots.winner_by_size(samples.mixed()).data)
+
+
+def test_the_legend_names_each_by_marker_and_the_hatching_in_words() -> None:
+    figure = plots.winner_by_size(grid())
+    named = {t.name: t for t in figure.data if t.showlegend is not False}
+    assert set(named) == {"torch compile", "triton persistent", "fastest not told apart", "the lead changes hands"}
+    for variant in ("torch_compile", "triton_persistent"):
+        style = plots.style_of("rmsnorm", variant)
+        marker = named[variant.replace("_", " ")].marker
+        assert (marker.symbol, marker.color) == (style.marker, style.colour)
+
+
+def test_over_a_cell_stand_every_time_the_ratio_and_the_reason() -> None:
+    run = grid()
+    figure = plots.winner_by_size(run, axis="n")
+    trace = cells(figure)[0, 1]
+    words = trace.hovertext[list(trace.x).index(0)]
+    (one,) = (w for w in winners(rows(run, ())) if w.problem.sizes == {"m": 4096, "n": 1024})
+    assert one.ratio is not None
+    assert "<b>torch compile is the fastest</b>" in words
+    assert f"triton persistent takes {one.ratio:.3f}× the time" in words
+    assert "the interval lies above the noise floor" in words
+    assert all(name in words for name in ("torch eager: ", "torch compile: ", "triton persistent: "))
+
+
+def test_one_axis_is_a_strip_and_sizes_without_a_correct_time_are_crossed() -> None:
+    run = samples.run(shares={"torch_eager": 0.6})
+    gone = samples.failed(run.results[0].problem, "torch_eager", "out_of_memory")
+    figure = plots.winner_by_size(msgspec.structs.replace(run, results=(gone, *run.results[1:])))
+    found = cells(figure)
+    assert {y for _, y in found} == {0}
+    assert found[0, 0].marker.pattern.shape == "x"
+    assert "no correct time" in {t.name for t in figure.data if t.showlegend}
+    assert not figure.layout.yaxis.showticklabels
