@@ -17,7 +17,7 @@ from kernelviz.measure.calls import Calls
 from kernelviz.measure.tensors import as_tuple
 from kernelviz.measure.timer import Place, Taken, Timed
 
-BLOCK_S = 0.025
+BLOCK_S = 0.0125
 """Aim of one block, flushes included."""
 MAX_SAMPLES = 10
 DEFAULT_CACHE_BYTES = 32 * 2**20

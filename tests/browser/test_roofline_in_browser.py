@@ -74,8 +74,9 @@ def test_no_two_names_of_the_legend_touch_and_nothing_is_wider_than_the_page(rea
     page.set_viewport_size({"width": width, "height": 900})
     chart = opened(real, page)
     boxes = chart.evaluate(
-        "g => [...g.querySelectorAll('.legendtext, .xtick text, .ytick text, .xtitle, .ytitle')].map(t => {"
+        "g => [...g.querySelectorAll('.legendtext, .legend2text, .xtick text, .ytick text, .xtitle, .ytitle')].map(t => {"
         " const r = t.getBoundingClientRect(); return [r.left, r.top, r.right, r.bottom, t.textContent] })"
+        ".filter(b => b[2] > b[0])"
     )
     assert len(boxes) > 15
     frame = chart.bounding_box()
