@@ -44,8 +44,14 @@ def block_means(samples: Sequence[float], blocks: Sequence[Block]) -> Floats:
     """The trimmed mean of each block, in order. The blocks' sizes must add up to the number of samples."""
     if sum(b.size for b in blocks) != len(samples):
         raise ValueError(f"blocks hold {sum(b.size for b in blocks)} samples, {len(samples)} were given")
-    ends = np.cumsum([b.size for b in blocks])
     values = np.asarray(samples, dtype=np.float64)
+    sizes = {b.size for b in blocks}
+    if len(sizes) == 1:  # as one table: a run of 100 cases has 16,000 blocks
+        (size,) = sizes
+        cut = int(size * TRIM)
+        means: Floats = np.sort(values.reshape(-1, size), axis=1)[:, cut : size - cut].mean(axis=1)
+        return means
+    ends = np.cumsum([b.size for b in blocks])
     return np.array([trimmed_mean(values[end - b.size : end]) for b, end in zip(blocks, ends, strict=True)])
 
 
@@ -75,11 +81,26 @@ def median_interval(means: Sequence[float] | Floats) -> Interval:
     estimate = float(np.median(values))
     if len(values) < MIN_BLOCKS:
         return Interval(estimate, None, None)
-    rng = np.random.default_rng(_SEED)
-    drawn = values[rng.integers(0, len(values), size=(RESAMPLES, len(values)))]
-    medians = np.median(drawn, axis=1)
-    low, high = np.quantile(medians, [0.025, 0.975])
+    low, high = np.quantile(_drawn_medians(values, np.random.default_rng(_SEED)), [0.025, 0.975])
     return Interval(estimate, float(low), float(high))
+
+
+def _drawn_medians(values: Floats, rng: np.random.Generator) -> Floats:
+    """The medians of RESAMPLES draws with replacement, each as large as `values`.
+
+    Ranks are drawn instead of values, as 32-bit numbers: the middle of the ranks is the rank of the middle, and choosing it
+    takes half the time.
+    """
+    count = len(values)
+    order = np.argsort(values, kind="stable")
+    rank = np.empty(count, dtype=np.uint32)
+    rank[order] = np.arange(count, dtype=np.uint32)
+    drawn = rank[rng.integers(0, count, size=(RESAMPLES, count))]
+    upper, lower = count // 2, (count - 1) // 2
+    drawn.partition((lower, upper), axis=1)
+    ordered = values[order]
+    medians: Floats = (ordered[drawn[:, lower]] + ordered[drawn[:, upper]]) / 2
+    return medians
 
 
 def ratio_of_medians(means: Sequence[float] | Floats, to: Sequence[float] | Floats) -> Interval:
@@ -93,7 +114,7 @@ def ratio_of_medians(means: Sequence[float] | Floats, to: Sequence[float] | Floa
     if min(len(first), len(second)) < MIN_BLOCKS:
         return Interval(estimate, None, None)
     rng = np.random.default_rng(_SEED)
-    over, under = (np.median(v[rng.integers(0, len(v), size=(RESAMPLES, len(v)))], axis=1) for v in (first, second))
+    over, under = (_drawn_medians(v, rng) for v in (first, second))
     low, high = np.quantile(over / under, [0.025, 0.975])
     return Interval(estimate, float(low), float(high))
 

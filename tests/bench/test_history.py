@@ -163,6 +163,7 @@ def test_what_ships_with_the_package_can_be_read() -> None:
     for name in shipped.names():
         found = shipped.load(name)
         assert found.id == name
+        assert decode(gzip.decompress((shipped._FOLDER / f"{name}.json.gz").read_bytes())) == found
         assert found.status == "finished"
         assert found.environment.roofs
         assert shipped.lines()[name] == shipped.line_of(found)

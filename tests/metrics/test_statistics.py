@@ -6,6 +6,8 @@ import pytest
 from kernelviz.core.result import Block, Figure
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
+    RESAMPLES,
+    _drawn_medians,
     block_means,
     figure_interval,
     median_interval,
@@ -96,3 +98,18 @@ def test_false_verdicts_on_equal_calls_are_rare() -> None:
         ]
         wrong += verdict(series[0], series[1], series[2]).word in ("faster", "slower")
     assert wrong <= 1
+
+
+@pytest.mark.parametrize("count", [10, 11, 40, 41, 170])
+def test_drawn_medians_are_those_of_the_drawn_values(count: int) -> None:
+    values = np.round(np.random.default_rng(count).normal(1.0, 0.01, count), 3)  # with ties
+    drawn = values[np.random.default_rng(7).integers(0, count, size=(RESAMPLES, count))]
+    assert np.array_equal(_drawn_medians(values, np.random.default_rng(7)), np.median(drawn, axis=1))
+
+
+def test_equal_blocks_have_the_means_that_each_has_by_itself() -> None:
+    samples = np.random.default_rng(1).normal(1.0, 0.1, 120).tolist()
+    for size in (1, 5, 12, 30):
+        blocks = [Block(size=size, started_s=0.0)] * (120 // size)
+        each = [trimmed_mean(samples[i : i + size]) for i in range(0, 120, size)]
+        assert block_means(samples, blocks) == pytest.approx(each, rel=1e-15)
