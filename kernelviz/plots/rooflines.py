@@ -25,7 +25,7 @@ from kernelviz.plots.styles import style_of, variant_words
 
 _PLOT_PX, _AXIS_PX, _TOP_PX = 360, 64, 34
 _LINE_PX = 21
-"""Height of a line of a legend; on a phone two variants stand side by side."""
+"""Height of a line of a legend. On a phone each variant has one; with less room the plot would shrink and the legends meet."""
 HEIGHT = 480
 """Of the picture of nothing, and of a table beside the chart."""
 _FONT = "Arial, Helvetica, sans-serif"
@@ -84,7 +84,7 @@ def _add_legends(figure: go.Figure) -> None:
     """Roofs below the plot, variants below the roofs, each with the room that it needs on a phone."""
     named = [t for t in figure.data if t.showlegend is not False]
     roofs_px = _LINE_PX * sum(1 + str(t.name).count("<br>") for t in named if t.mode == "lines")
-    variants_px = _LINE_PX * -(-sum(t.mode == "markers" for t in named) // 2)
+    variants_px = _LINE_PX * sum(t.mode == "markers" for t in named)
     below_px = _AXIS_PX + roofs_px + variants_px
     side = {"orientation": "h", "x": 0, "xanchor": "left", "title": {"text": ""}}
     figure.update_layout(
