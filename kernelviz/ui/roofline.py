@@ -34,7 +34,7 @@ _BUTTONS_OFF = ["select2d", "lasso2d", "autoScale2d", "zoom2d", "pan2d"]
 _CSS = """
 <style>
 /* Streamlit writes white on the primary colour, which is light in the dark theme: 1.9:1. */
-.st-key-chosen_runs [data-baseweb="tag"] :is(span, svg) { color: light-dark(#FFFFFF, #0F1311); }
+.st-key-chosen_runs [data-tag], .st-key-chosen_runs [data-tag] :is(span, svg) { color: light-dark(#FFFFFF, #0F1311); }
 .st-key-one_case p, .st-key-one_case li { font-size: 0.93rem; }
 </style>
 """
