@@ -21,6 +21,7 @@ from kernelviz.core.problem import Case, Method, Plan
 from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
 from kernelviz.core.sizes import expand
+from kernelviz.formats import shipped
 from kernelviz.hardware.notices import Notice, unusable
 from kernelviz.ops import Op, catalogue, op_named
 from kernelviz.store import Store
@@ -225,7 +226,7 @@ class RehearsedBench(Bench):
             )
 
     def load(self, run_id: str) -> Run:
-        return self._entry(run_id).document
+        return shipped.load(run_id) if run_id in shipped.names() else self._entry(run_id).document
 
     def runs(self, limit: int = 50) -> tuple[RunSummary, ...]:
         documents = [e.document for e in self._entries.values() if e.document.id != "calibration"]

@@ -28,6 +28,9 @@ Serve = Callable[..., str]
 def traces(page: Page, key: str) -> list[dict[str, Any]]:
     """Name and number of points of each trace that Plotly really drew in the chart of that key."""
     chart = page.locator(f".st-key-{key} .js-plotly-plot")
+    expect(chart).to_have_count(
+        1
+    )  # while a run goes on, the chart that is being replaced stands a moment beside the new one
     expect(chart).to_be_visible()
     found: list[dict[str, Any]] = chart.evaluate("g => g.data.map(t => ({name: t.name, points: (t.x || []).length}))")
     return found
