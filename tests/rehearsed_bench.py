@@ -230,20 +230,7 @@ class RehearsedBench(Bench):
 
     def runs(self, limit: int = 50) -> tuple[RunSummary, ...]:
         documents = [e.document for e in self._entries.values() if e.document.id != "calibration"]
-        return tuple(
-            RunSummary(
-                id=d.id,
-                title=d.title,
-                op=d.plan.op,
-                device=d.environment.device.name,
-                created_at=d.created_at,
-                status=d.status,
-                cases=len(d.plan.cases()),
-                done=len(d.results),
-                failed=sum(isinstance(r.outcome, Failure) for r in d.results),
-            )
-            for d in reversed(documents)
-        )[:limit]
+        return tuple(RunSummary(**msgspec.structs.asdict(shipped.line_of(d))) for d in reversed(documents))[:limit]
 
     def roofs(self, device_id: str) -> tuple[Roof, ...]:
         return self._roofs

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kernelviz.core.events import CaseStep
 from kernelviz.core.run import Status
+from kernelviz.formats.shipped import Line
 from kernelviz.ops import Variant
 
 
@@ -19,20 +20,9 @@ class Offer:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunSummary(Line, frozen=True, kw_only=True):
     """A line of the list of runs. A `shipped` one came with the package: it can be opened, not changed."""
 
-    id: str
-    title: str
-    op: str
-    device: str
-    created_at: str
-    status: Status
-    cases: int
-    done: int
-    failed: int
-    note: str = ""
     deleted_at: str | None = None
     shipped: bool = False
 

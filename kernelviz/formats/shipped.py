@@ -59,7 +59,7 @@ class Line(msgspec.Struct, frozen=True, kw_only=True):
     cases: int
     done: int
     failed: int
-    note: str
+    note: str = ""
 
 
 def line_of(run: Run) -> Line:

@@ -10,7 +10,6 @@ import streamlit as st
 
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import units
-from kernelviz.core.errors import KernelvizError
 from kernelviz.core.run import LIVING, Device, Roof
 from kernelviz.hardware.datasheet import DataSheet, datasheet
 from kernelviz.hardware.promises import Held, held
@@ -54,14 +53,8 @@ def show(bench: Bench, device: Device) -> None:
 
 def _asked(bench: Bench, name: str, progress: Progress, device: Device) -> None:
     if progress.status in LIVING:
-        with st.container(border=True, key="calibration_going"):
-            st.caption(plain(f"Measuring the roofs of {device.name}: {progress.done} done."))
-            live.following(name, progress, key="live_device_calibration")
-            if st.button("Cancel", key="cancel_device_calibration", icon=":material/stop_circle:"):
-                try:
-                    bench.cancel(name)
-                except KernelvizError as error:
-                    st.warning(plain(error))
+        said = f"Measuring the roofs of {device.name}: {progress.done} done."
+        live.job(bench, name, progress, said, key="device_calibration", box="calibration_going")
     elif progress.status == "cancelled":
         st.warning(
             f"The calibration was cancelled; the {progress.done} roofs that it measured are kept.",

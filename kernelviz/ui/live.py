@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 
 from kernelviz.bench import Bench, Progress
-from kernelviz.core.errors import UnknownRun
+from kernelviz.core.errors import KernelvizError, UnknownRun
 from kernelviz.ui import session
 from kernelviz.ui.routes import events_path
 from kernelviz.ui.text import plain
@@ -148,6 +148,18 @@ def following(run_id: str, progress: Progress, key: str) -> None:
         on_redraw_change=lambda: None,
         on_lost_change=_ask_instead,
     )
+
+
+def job(bench: Bench, name: str, progress: Progress, words: str, *, key: str, box: str) -> None:
+    """A device's own job that goes on: what it does in words, its progress, and a way to end it. `box`: the key of the frame."""
+    with st.container(border=True, key=box):
+        st.caption(plain(words))
+        following(name, progress, key=f"live_{key}")
+        if st.button("Cancel", key=f"cancel_{key}", icon=":material/stop_circle:"):
+            try:
+                bench.cancel(name)
+            except KernelvizError as error:
+                st.warning(plain(error))
 
 
 def _ask_instead() -> None:

@@ -6,7 +6,6 @@ import pandas as pd
 import streamlit as st
 
 from kernelviz.bench import Bench, Progress
-from kernelviz.core.errors import KernelvizError
 from kernelviz.core.run import LIVING, Device
 from kernelviz.core.selftest import Check, CheckUnit, Selftest
 from kernelviz.formats import shipped
@@ -67,14 +66,8 @@ def _shipped() -> None:
 def _asked(bench: Bench, name: str, progress: Progress, device: Device) -> None:
     """The selftest that was started from this address: where it stands, or how it ended when it did not come to its end."""
     if progress.status in LIVING:
-        with st.container(border=True, key="selftest_going"):
-            st.caption(plain(f"Testing the instrument on {device.name}: {progress.done} checks done."))
-            live.following(name, progress, key="live_selftest")
-            if st.button("Cancel", key="cancel_selftest", icon=":material/stop_circle:"):
-                try:
-                    bench.cancel(name)
-                except KernelvizError as error:
-                    st.warning(plain(error))
+        words = f"Testing the instrument on {device.name}: {progress.done} checks done."
+        live.job(bench, name, progress, words, key="selftest", box="selftest_going")
     elif progress.status == "cancelled":
         st.warning("The selftest was cancelled; it is not kept.", icon=":material/pause_circle:")
     elif progress.status == "interrupted":

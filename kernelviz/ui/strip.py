@@ -8,7 +8,6 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import units
-from kernelviz.core.errors import KernelvizError
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import LIVING, Device, Roof, Run
 from kernelviz.hardware.notice import Notice
@@ -101,11 +100,5 @@ def _calibration(bench: Bench) -> None:
     run_id = _calibrating(bench)
     if run_id is None:
         return
-    with st.container(border=True, key="calibrating"):
-        st.caption("Measuring the roofs of this device: streams of bytes, arithmetic, launches and transfers.")
-        live.following(run_id, bench.progress(run_id), key="live_calibration")
-        if st.button("Cancel", key="cancel_calibration"):
-            try:
-                bench.cancel(run_id)
-            except KernelvizError as error:
-                st.warning(plain(error))
+    words = "Measuring the roofs of this device: streams of bytes, arithmetic, launches and transfers."
+    live.job(bench, run_id, bench.progress(run_id), words, key="calibration", box="calibrating")

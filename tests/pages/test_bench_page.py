@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import sample_runs as samples
+from open_page import open_page
 from rehearsed_bench import RehearsedBench
 from streamlit.testing.v1 import AppTest
 
@@ -15,7 +15,6 @@ import kernelviz.bench
 from kernelviz.core.events import RunEnded
 from kernelviz.hardware.notices import Notice
 
-MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
 Open = Callable[..., AppTest]
 
 
@@ -24,11 +23,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Open:
     def opened(bench: RehearsedBench | None = None, **params: str) -> AppTest:
         made = bench or RehearsedBench((samples.H200, samples.CPU), roofs=samples.H200_ROOFS)
         monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-        test = AppTest.from_file(MAIN, default_timeout=30)
-        test.query_params.update(params)
-        test.run()
-        assert not test.exception, test.exception
-        return test
+        return open_page(params)
 
     return opened
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 import pytest
 import sample_runs as samples
+from open_page import open_page
 from sample_device import DeviceBench, cpu_sample, gpu_sample
 from streamlit.testing.v1 import AppTest
 
@@ -17,9 +17,7 @@ from kernelviz.bench import Progress
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.sample import Sample
 from kernelviz.ui import device_words
-from kernelviz.ui.site import pages_folder
 
-MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
 Open = Callable[..., AppTest]
 PLAYED = {
     "cuda:0": tuple(gpu_sample(s) for s in range(300)),
@@ -31,12 +29,7 @@ PLAYED = {
 def page(monkeypatch: pytest.MonkeyPatch) -> Open:
     def opened(bench: DeviceBench, **params: str) -> AppTest:
         monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
-        test = AppTest.from_file(MAIN, default_timeout=30)
-        test.switch_page(str(pages_folder() / "device.py"))
-        test.query_params.update(params)
-        test.run()
-        assert not test.exception, test.exception
-        return test
+        return open_page(params, "device")
 
     return opened
 

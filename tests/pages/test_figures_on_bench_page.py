@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 import pytest
 import sample_figures as figures
 import sample_runs as samples
+from open_page import open_page
 from rehearsed_bench import RehearsedBench
 from streamlit.testing.v1 import AppTest
 
@@ -19,7 +19,6 @@ from kernelviz.core.run import Run
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.trust import trust_words
 
-MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
 Open = Callable[..., AppTest]
 
 
@@ -28,11 +27,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Open:
     def opened(run: Run, **params: str) -> AppTest:
         made = RehearsedBench((samples.H200, samples.CPU), roofs=samples.H200_ROOFS, stored=(run,))
         monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-        test = AppTest.from_file(MAIN, default_timeout=30)
-        test.query_params.update({"run": run.id, **params})
-        test.run()
-        assert not test.exception, test.exception
-        return test
+        return open_page({"run": run.id, **params})
 
     return opened
 

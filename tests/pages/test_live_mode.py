@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import sample_runs as samples
+from open_page import open_page
 from rehearsed_bench import RehearsedBench
 from streamlit.testing.v1 import AppTest
 
@@ -14,7 +14,6 @@ import kernelviz
 import kernelviz.bench
 from kernelviz.core.problem import QUICK
 
-MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
 Open = Callable[..., AppTest]
 
 
@@ -22,11 +21,7 @@ Open = Callable[..., AppTest]
 def page(monkeypatch: pytest.MonkeyPatch) -> Open:
     def opened(bench: RehearsedBench, **params: str) -> AppTest:
         monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
-        test = AppTest.from_file(MAIN, default_timeout=30)
-        test.query_params.update(params)
-        test.run()
-        assert not test.exception, test.exception
-        return test
+        return open_page(params)
 
     return opened
 

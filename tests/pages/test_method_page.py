@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 import pytest
 import sample_figures as figures
 import sample_runs as samples
+from open_page import open_page
 from sample_figures import SelftestedBench
 from streamlit.testing.v1 import AppTest
 
@@ -20,9 +20,7 @@ from kernelviz.formats import shipped
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.trust import LEVELS, trust
 from kernelviz.ui import method_words
-from kernelviz.ui.site import pages_folder
 
-MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
 Open = Callable[..., AppTest]
 
 
@@ -30,12 +28,7 @@ Open = Callable[..., AppTest]
 def page(monkeypatch: pytest.MonkeyPatch) -> Open:
     def opened(bench: SelftestedBench, **params: str) -> AppTest:
         monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
-        test = AppTest.from_file(MAIN, default_timeout=30)
-        test.switch_page(str(pages_folder() / "method.py"))
-        test.query_params.update(params)
-        test.run()
-        assert not test.exception, test.exception
-        return test
+        return open_page(params, "method")
 
     return opened
 

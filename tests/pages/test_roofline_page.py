@@ -10,6 +10,7 @@ import pandas as pd
 import planted_limits as plant
 import pytest
 import sample_runs as samples
+from open_page import open_page
 from streamlit.testing.v1 import AppTest
 
 import kernelviz
@@ -17,9 +18,6 @@ import kernelviz.bench
 from kernelviz.bench import Bench
 from kernelviz.metrics.limiter import MEANINGS
 from kernelviz.store import Store
-from kernelviz.ui.site import pages_folder
-
-MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
 
 
 @pytest.fixture
@@ -31,12 +29,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
 
 
 def opened(**params: str) -> AppTest:
-    test = AppTest.from_file(MAIN, default_timeout=30)
-    test.switch_page(str(pages_folder() / "roofline.py"))
-    test.query_params.update(params)
-    test.run()
-    assert not test.exception, test.exception
-    return test
+    return open_page(params, "roofline")
 
 
 def words(test: AppTest) -> str:

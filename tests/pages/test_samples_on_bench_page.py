@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 import pytest
 import sample_figures as figures
 import sample_runs as samples
+from open_page import open_page
 from rehearsed_bench import RehearsedBench
 from streamlit.testing.v1 import AppTest
 
@@ -17,7 +17,6 @@ import kernelviz.bench
 from kernelviz.core.run import Run
 from kernelviz.metrics.samples import SHOWN, spread, spread_words
 
-MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
 Open = Callable[..., AppTest]
 
 
@@ -26,12 +25,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Open:
     def opened(run: Run, tab: str = "Table", **params: str) -> AppTest:
         made = RehearsedBench((samples.H200, samples.CPU), roofs=samples.H200_ROOFS, stored=(run,))
         monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
-        test = AppTest.from_file(MAIN, default_timeout=30)
-        test.query_params.update({"run": run.id, **params})
-        test.session_state["tables"] = tab
-        test.run()
-        assert not test.exception, test.exception
-        return test
+        return open_page({"run": run.id, **params}, state={"tables": tab})
 
     return opened
 
