@@ -131,9 +131,6 @@ def _known(what: str, name: str, known: Sequence[str]) -> None:
 
 def _summary(bench: Bench, run_id: str) -> RunSummary | None:
     """Of a run that can be opened; None of one that is not here or was deleted."""
-    newest = next((run for run in bench.runs() if run.id == run_id), None)
-    if newest is not None:
-        return newest
     try:
         found = bench.history.summary(run_id)
     except UnknownRun:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
+import msgspec
 import typer
 from rich.table import Table
 
@@ -42,7 +42,7 @@ def find(
     history = use_cases.current().history
     found = history.shipped() if shipped else history.deleted(limit) if deleted else history.find(search, limit=limit)
     if as_json:
-        console.print_json([asdict(run) for run in found])
+        console.print_json([msgspec.structs.asdict(run) for run in found])
         return
     if not found:
         console.err().print("no run" + (f" matches {search!r}" if search else " here; `kernelviz run` makes one"))
