@@ -14,7 +14,8 @@ RUNS = "runs=h200-matmul,h200-rmsnorm"
 
 def opened(real: str, page: Page, query: str = RUNS) -> Locator:
     page.goto(f"{real}/roofline?{query}")
-    chart = page.locator(".st-key-rooflines .js-plotly-plot")
+    # While a choice redraws the chart the old one stands beside it for a moment, marked stale.
+    chart = page.locator(".st-key-rooflines[data-stale=false] .js-plotly-plot")
     expect(chart.locator(".points path").first).to_be_visible()
     return chart
 
