@@ -21,8 +21,12 @@ from kernelviz.hardware.toolchain import (
     torch_build,
 )
 
-# CUDA C++ Programming Guide, "Compute Capabilities": FP32 cores of one multiprocessor.
-_CORES_A_MULTIPROCESSOR = {(7, 0): 64, (7, 5): 64, (8, 0): 64, (8, 6): 128, (8, 7): 128, (8, 9): 128, (9, 0): 128}
+# CUDA C++ Programming Guide, "Compute Capabilities": FP32 cores of one multiprocessor; from 10.0 on helper_cuda.h of NVIDIA's
+# cuda-samples, and the counts of products (GeForce RTX 5090: 21,760 cores in 170; B200: 18,944 in 148).
+_CORES_A_MULTIPROCESSOR = {
+    **dict.fromkeys(((7, 0), (7, 5), (8, 0)), 64),
+    **dict.fromkeys(((8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1)), 128),
+}
 _LEAST_CAPABILITY = (7, 5)
 """CUDA 13 builds for Turing and later (CUDA 13.0 release notes)."""
 

@@ -1,9 +1,10 @@
 """Theoretical occupancy: how many of a multiprocessor's warps a kernel can keep resident, and what allows no more.
 
 Limits a multiprocessor (SM): NVIDIA, CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": 7.5 to
-12.x from version 13.1 (table 27), 6.x and 7.0 from version 12.9, the last one that lists them. In what steps registers and
-shared memory are given out: NVIDIA, CUDA Occupancy Calculator (cuda_occupancy.h of the toolkit). An architecture that is not
-listed has no occupancy here: nothing is a guess.
+12.x from version 13.1 (table 27), 6.x and 7.0 from version 12.9, the last one that lists them; the same in NVIDIA's CCCL
+(cuda/__device/arch_traits.h). In what steps registers and shared memory are given out: NVIDIA, CUDA Occupancy Calculator
+(cuda_occupancy.h of the toolkit 13.0), against which a test holds every listed architecture. One that is not listed has no
+occupancy here: nothing is a guess.
 """
 
 from __future__ import annotations

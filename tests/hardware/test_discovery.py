@@ -334,3 +334,19 @@ def test_a_container_without_the_drivers_library_is_told_from_a_machine_without_
     monkeypatch.setitem(sys.modules, "pynvml", library)
     monkeypatch.setattr(nvml, "gpu_files", lambda: files)
     assert words in nvml._opened.__wrapped__().problem
+
+
+@pytest.mark.parametrize(
+    ("cores", "capability", "found"),
+    [
+        (18944, (10, 0), 148),  # B200
+        (21760, (12, 0), 170),  # GeForce RTX 5090
+        (6144, (12, 1), 48),  # GB10
+        (10752, (8, 6), 84),  # RTX A6000
+        (6912, (8, 0), 108),  # A100
+        (18944, (13, 7), None),
+        (18945, (10, 0), None),
+    ],
+)
+def test_multiprocessors_follow_from_the_cores(cores: int, capability: tuple[int, int], found: int | None) -> None:
+    assert discovery.multiprocessors(cores, capability) == found
