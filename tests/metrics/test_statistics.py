@@ -5,6 +5,7 @@ import pytest
 
 from kernelviz.core.result import Block, Figure
 from kernelviz.metrics.statistics import (
+    _SEED,
     LEAST_DIFFERENCE,
     RESAMPLES,
     _drawn_medians,
@@ -103,8 +104,10 @@ def test_false_verdicts_on_equal_calls_are_rare() -> None:
 @pytest.mark.parametrize("count", [10, 11, 40, 41, 170])
 def test_drawn_medians_are_those_of_the_drawn_values(count: int) -> None:
     values = np.round(np.random.default_rng(count).normal(1.0, 0.01, count), 3)  # with ties
-    drawn = values[np.random.default_rng(7).integers(0, count, size=(RESAMPLES, count))]
-    assert np.array_equal(_drawn_medians(values, np.random.default_rng(7)), np.median(drawn, axis=1))
+    for stream in (0, 1):
+        ranks = np.random.default_rng((_SEED, stream)).integers(0, count, size=(RESAMPLES, count), dtype=np.int32)
+        assert np.array_equal(_drawn_medians(values, stream), np.median(np.sort(values)[ranks], axis=1))
+    assert not np.array_equal(_drawn_medians(values, 0), _drawn_medians(values, 1))
 
 
 def test_equal_blocks_have_the_means_that_each_has_by_itself() -> None:
