@@ -13,8 +13,9 @@ from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.roofline import Headline, SpeedOfLight, speed_of_light
 from kernelviz.metrics.summary import STAGE_WORDS, Row
 from kernelviz.plots.frame import (
+    Draft,
+    Props,
     Runs,
-    framed,
     hover,
     listed,
     neutral_line,
@@ -54,18 +55,18 @@ def time_by_variant(
     times = [_time_s(row) for _, row in at_size]
     light = _speed_of_light(at_size, roofs, headline)
     scale, unit = _unit(max(times))
-    figure = go.Figure()
+    draft = Draft(_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
     for run, row in at_size:
-        figure.add_trace(_bar(run, row, shown, scale, headline))
-        _add_words(figure, run, row, shown, headline)
+        draft.traces.append(_bar(run, row, shown, scale, headline))
+        _add_words(draft, run, row, shown, headline)
     if light is not None:
-        _mark(figure, light, max(times), scale, unit)
-    framed(figure, height=_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
+        _mark(draft, light, max(times), scale, unit)
     # By the estimates: a wide interval of one noisy variant may leave the frame, not flatten it.
-    figure.update_xaxes(range=[0, (max(times) or scale) / scale * 1.1], domain=[0, _WORDS_FROM - 0.02])
-    figure.update_yaxes(autorange="reversed", showgrid=False, title_text="")
-    figure.update_layout(showlegend=False)
-    return figure
+    draft.x_axis |= {"range": [0, (max(times) or scale) / scale * 1.1], "domain": [0, _WORDS_FROM - 0.02]}
+    draft.x_axis["visible"] = any(times)  # without a time there is nothing to read off it
+    draft.y_axis |= {"autorange": "reversed", "showgrid": False}
+    draft.layout["showlegend"] = False
+    return draft.figure()
 
 
 def _time_s(row: Row) -> float:
@@ -77,23 +78,24 @@ def _unit(largest_s: float) -> tuple[float, str]:
     return next(((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if largest_s >= s), (1e-9, "ns"))
 
 
-def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float, headline: Headline) -> go.Bar:
+def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float, headline: Headline) -> Props:
     style = style_of(row.result.problem.op, row.result.variant)
     figure = row.figure or row.wrong_figure
     low, high = (figure.low, figure.high) if figure else (None, None)
     time_s = _time_s(row)
-    return go.Bar(
-        x=[time_s / scale],
-        y=[trace_name(run, row.result.variant, shown)],
-        name=trace_name(run, row.result.variant, shown),
-        orientation="h",
-        width=0.62,
-        marker={
+    return {
+        "type": "bar",
+        "x": [time_s / scale],
+        "y": [trace_name(run, row.result.variant, shown)],
+        "name": trace_name(run, row.result.variant, shown),
+        "orientation": "h",
+        "width": 0.62,
+        "marker": {
             "color": style.colour,
             "opacity": 1.0 if row.figure else 0.45,
             "pattern": {"shape": "" if row.figure else "x", "size": 6},
         },
-        error_x={
+        "error_x": {
             "type": "data",
             "symmetric": False,
             "array": [0.0 if high is None else (high - time_s) / scale],
@@ -102,22 +104,21 @@ def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float, headline: Headl
             "width": 4,
             "color": NEUTRAL,
         },
-        customdata=[row.result.problem.key],
-        hovertext=[hover(run, row, headline)],
-        hoverinfo="text",
-    )
+        "customdata": [row.result.problem.key],
+        "hovertext": [hover(run, row, headline)],
+        "hoverinfo": "text",
+    }
 
 
-def _add_words(figure: go.Figure, run: Run, row: Row, shown: Sequence[Run], headline: Headline) -> None:
+def _add_words(draft: Draft, run: Run, row: Row, shown: Sequence[Run], headline: Headline) -> None:
     """The time and the share of the roof in a column of their own, where no bar or interval runs through them."""
-    figure.add_annotation(
+    draft.note(
+        _words(row, headline),
         x=_WORDS_FROM,
         xref="paper",
         xanchor="left",
         y=trace_name(run, row.result.variant, shown),
         yref="y",
-        text=_words(row, headline),
-        showarrow=False,
         font={"size": 12},
     )
 
@@ -139,17 +140,16 @@ def _speed_of_light(
     return speed_of_light(row.result.problem, cost, roofs_of(run, roofs), headline) if cost else None
 
 
-def _mark(figure: go.Figure, light: SpeedOfLight, longest_s: float, scale: float, unit: str) -> None:
+def _mark(draft: Draft, light: SpeedOfLight, longest_s: float, scale: float, unit: str) -> None:
     """A dashed line at the speed of light; its name stands above the frame, where it crosses neither line nor bar."""
     x = light.time_s / scale
-    figure.add_vline(x=x, line=neutral_line())
-    figure.add_annotation(
+    draft.line_at(x, neutral_line())
+    draft.note(
+        f"speed of light {units.significant(x)} {unit} ({light.bound}-bound)",
         x=x,
         y=1,
         yref="paper",
         yanchor="bottom",
         xanchor="left" if light.time_s < longest_s / 2 else "center",
-        showarrow=False,
-        text=f"speed of light {units.significant(x)} {unit} ({light.bound}-bound)",
         font={"size": 11},
     )

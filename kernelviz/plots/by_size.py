@@ -20,9 +20,10 @@ from kernelviz.metrics.sweep import Point, cache_boundary, others, size_words, s
 from kernelviz.ops import catalogue
 from kernelviz.plots.frame import (
     MOST_SVG_POINTS,
+    Draft,
+    Props,
     Runs,
     decade_ticks,
-    framed,
     hover,
     listed,
     neutral_line,
@@ -132,14 +133,14 @@ def _by_size(
         return nothing("No case has a warm time yet.", height=HEIGHT)
     scale, unit = _unit(quantity, max((d.y for d in everything if d.y is not None), default=None))
     chart = _Chart(shown, quantity, chosen, scale, unit, headline)
-    figure = go.Figure()
+    draft = Draft(HEIGHT, x_title=_axis_title(chart), y_title=f"{chart.quantity.name}, {chart.unit}")
     for number, (run, group) in enumerate(zip(shown, placed, strict=True)):
-        _add_variants(figure, chart, run, group, DASHES[number % len(DASHES)])
+        _add_variants(draft, chart, run, group, DASHES[number % len(DASHES)])
     for run in shown:
-        _add_roof(figure, chart, run, roofs_of(run, roofs))
-    _add_failures(figure, [d for d in everything if d.y is None and d.row.failure is not None])
-    _finish(figure, chart, everything)
-    return figure
+        _add_roof(draft, chart, run, roofs_of(run, roofs))
+    _add_failures(draft, [d for d in everything if d.y is None and d.row.failure is not None])
+    _finish(draft, chart, everything)
+    return draft.figure()
 
 
 def _unit(quantity: Quantity, largest: float | None) -> tuple[float, str]:
@@ -170,7 +171,7 @@ def _interval(
     return (y, min(ends), max(ends)) if ends else (y, None, None)
 
 
-def _add_variants(figure: go.Figure, chart: _Chart, run: Run, placed: Sequence[_Drawn], dash: str) -> None:
+def _add_variants(draft: Draft, chart: _Chart, run: Run, placed: Sequence[_Drawn], dash: str) -> None:
     """A line a variant (and one for each size of an axis beside the swept one); wrong results are crosses without a line."""
     problems = problems_of([run])
     for variant in dict.fromkeys(d.row.result.variant for d in placed):
@@ -182,32 +183,31 @@ def _add_variants(figure: go.Figure, chart: _Chart, run: Run, placed: Sequence[_
                 lines.setdefault((wrong, () if wrong else beside), []).append(drawn)
         named: set[bool] = set()
         for (wrong, _), line in lines.items():
-            trace = _line(line, chart.scale, dash, wrong=wrong)
-            trace.update(
-                name=trace_name(run, variant, chart.runs) + (" ✕ wrong" if wrong else ""),
-                legendgroup=f"{run.id} {variant} {wrong}",
-                showlegend=wrong not in named,
-            )
+            legend = {
+                "name": trace_name(run, variant, chart.runs) + (" ✕ wrong" if wrong else ""),
+                "legendgroup": f"{run.id} {variant} {wrong}",
+                "showlegend": wrong not in named,
+            }
             named.add(wrong)
-            figure.add_trace(trace)
+            draft.traces.append(_line(line, chart.scale, dash, wrong=wrong) | legend)
 
 
-def _line(line: Sequence[_Drawn], scale: float, dash: str, *, wrong: bool) -> go.Scatter | go.Scattergl:
+def _line(line: Sequence[_Drawn], scale: float, dash: str, *, wrong: bool) -> Props:
     ordered = sorted(line, key=lambda d: d.x)
     style = style_of(ordered[0].row.result.problem.op, ordered[0].row.result.variant)
-    kind = go.Scattergl if len(ordered) > MOST_SVG_POINTS else go.Scatter
-    return kind(
-        x=[d.x for d in ordered],
-        y=[d.y / scale if d.y is not None else None for d in ordered],
-        mode="markers" if wrong else "lines+markers",
-        line={"color": style.colour, "width": 2, "dash": dash},
-        marker={
+    return {
+        "type": "scattergl" if len(ordered) > MOST_SVG_POINTS else "scatter",
+        "x": [d.x for d in ordered],
+        "y": [d.y / scale if d.y is not None else None for d in ordered],
+        "mode": "markers" if wrong else "lines+markers",
+        "line": {"color": style.colour, "width": 2, "dash": dash},
+        "marker": {
             "color": style.colour,
             "size": 8,
             "symbol": "x-open" if wrong else style.marker,
             "line": {"width": 2 if wrong else 0, "color": style.colour},
         },
-        error_y={
+        "error_y": {
             "type": "data",
             "symmetric": False,
             "array": [_width(d.high, d.y, scale) for d in ordered],
@@ -216,17 +216,17 @@ def _line(line: Sequence[_Drawn], scale: float, dash: str, *, wrong: bool) -> go
             "width": 4,
             "color": style.colour,
         },
-        customdata=[d.row.result.problem.key for d in ordered],
-        hovertext=[d.words for d in ordered],
-        hoverinfo="text",
-    )
+        "customdata": [d.row.result.problem.key for d in ordered],
+        "hovertext": [d.words for d in ordered],
+        "hoverinfo": "text",
+    }
 
 
 def _width(upper: float | None, lower: float | None, scale: float) -> float:
     return 0.0 if upper is None or lower is None else max(upper - lower, 0.0) / scale
 
 
-def _add_roof(figure: go.Figure, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> None:
+def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> None:
     """The best value that the measured roofs allow at each size. Its name stands in the legend, so it crosses no line."""
     best: dict[int, float] = {}
     by: dict[int, str] = {}
@@ -245,64 +245,68 @@ def _add_roof(figure: go.Figure, chart: _Chart, run: Run, roofs: Sequence[Roof])
     label = "speed of light" if chart.quantity is TIME else "measured roof"
     value_words = f" {units.significant(ys[0])} {chart.unit}" if max(ys) <= min(ys) * 1.001 else ""
     which = f" · {escape(run.environment.device.name)}" if len(chart.runs) > 1 else ""
-    figure.add_trace(
-        go.Scatter(
-            x=xs,
-            y=ys,
-            name=label + value_words + which,
-            mode="lines",
-            line=neutral_line(),
-            hovertext=[f"{label}: {units.significant(y)} {chart.unit} ({n})" for y, n in zip(ys, names, strict=True)],
-            hoverinfo="text",
-        )
+    draft.traces.append(
+        {
+            "type": "scatter",
+            "x": xs,
+            "y": ys,
+            "name": label + value_words + which,
+            "mode": "lines",
+            "line": neutral_line(),
+            "hovertext": [
+                f"{label}: {units.significant(y)} {chart.unit} ({n})" for y, n in zip(ys, names, strict=True)
+            ],
+            "hoverinfo": "text",
+        }
     )
 
 
-def _add_failures(figure: go.Figure, failed: Sequence[_Drawn]) -> None:
+def _add_failures(draft: Draft, failed: Sequence[_Drawn]) -> None:
     """A row of crosses along the bottom, at the sizes that failed, in the colours of their variants."""
     if not failed:
         return
     levels = {v: i for i, v in enumerate(dict.fromkeys(d.row.result.variant for d in failed))}
-    figure.add_trace(
-        go.Scatter(
-            x=[d.x for d in failed],
-            y=[0.03 + 0.045 * levels[d.row.result.variant] for d in failed],
-            yaxis="y2",
-            name="✕ failed",
-            mode="markers",
-            marker={
+    draft.traces.append(
+        {
+            "type": "scatter",
+            "x": [d.x for d in failed],
+            "y": [0.03 + 0.045 * levels[d.row.result.variant] for d in failed],
+            "yaxis": "y2",
+            "name": "✕ failed",
+            "mode": "markers",
+            "marker": {
                 "symbol": "x",
                 "size": 9,
                 "color": [style_of(d.row.result.problem.op, d.row.result.variant).colour for d in failed],
                 "line": {"width": 1, "color": BAD},
             },
-            customdata=[d.row.result.problem.key for d in failed],
-            hovertext=[d.words for d in failed],
-            hoverinfo="text",
-        )
+            "customdata": [d.row.result.problem.key for d in failed],
+            "hovertext": [d.words for d in failed],
+            "hoverinfo": "text",
+        }
     )
 
 
-def _finish(figure: go.Figure, chart: _Chart, everything: Sequence[_Drawn]) -> None:
-    framed(figure, height=HEIGHT, x_title=_axis_title(chart), y_title=f"{chart.quantity.name}, {chart.unit}")
+def _finish(draft: Draft, chart: _Chart, everything: Sequence[_Drawn]) -> None:
     ticks, names = size_ticks([p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes])
-    figure.update_xaxes(type="log", tickvals=ticks, ticktext=names, showgrid=False)
-    drawn = [y for trace in figure.data if trace.yaxis != "y2" for y in trace.y if y]
+    draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": names, "showgrid": False}
+    drawn = [y for trace in draft.traces if trace.get("yaxis") != "y2" for y in trace["y"] if y]
     failed = any(d.y is None and d.row.failure is not None for d in everything)
     if not drawn:
-        figure.update_yaxes(rangemode="tozero")
+        draft.y_axis["rangemode"] = "tozero"
     elif not chart.quantity.logarithmic:
         # By the estimates and the roof: a wide interval of one noisy point may leave the frame, not flatten it.
-        figure.update_yaxes(range=[0, max(drawn) * 1.12])
+        draft.y_axis["range"] = [0, max(drawn) * 1.12]
     else:
         # Room below the lines for the row of crosses.
         low, high = min(drawn) / (1.8 if failed else 1.25), max(drawn) * 1.25
         levels, words = decade_ticks(low, high, 1.0)
-        figure.update_yaxes(type="log", range=[math.log10(low), math.log10(high)], tickvals=levels, ticktext=words)
-    figure.update_layout(
-        yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True, "type": "linear"}
-    )
-    _mark_cache(figure, chart)
+        ends = [math.log10(low), math.log10(high)]
+        draft.y_axis |= {"type": "log", "range": ends, "tickvals": levels, "ticktext": words}
+    draft.layout["yaxis2"] = {
+        "overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True, "type": "linear",
+    }  # fmt: skip
+    _mark_cache(draft, chart)
 
 
 def _axis_title(chart: _Chart) -> str:
@@ -315,7 +319,7 @@ def _axis_title(chart: _Chart) -> str:
     return escape(f"{name} · {size_words(problems[0], fixed)}" if fixed else name)
 
 
-def _mark_cache(figure: go.Figure, chart: _Chart) -> None:
+def _mark_cache(draft: Draft, chart: _Chart) -> None:
     """A dotted line where the problem's bytes fill the last cache; its name stands above the frame, on no line."""
     run = chart.runs[0]
     device = run.environment.device
@@ -328,14 +332,13 @@ def _mark_cache(figure: go.Figure, chart: _Chart) -> None:
     if boundary is None:
         return
     name = "L2" if device.kind == "cuda" else "last-level cache"
-    figure.add_vline(x=boundary, line={"color": NEUTRAL, "dash": "dot", "width": 1})
-    figure.add_annotation(
+    draft.line_at(boundary, {"color": NEUTRAL, "dash": "dot", "width": 1})
+    draft.note(
+        f"{name} full, {units.size_bytes(device.last_level_cache_bytes)}",
         x=math.log10(boundary),  # On a log axis an annotation is placed by the exponent, a shape by the value.
         y=1,
         xref="x",
         yref="paper",
         yanchor="bottom",
-        showarrow=False,
-        text=f"{name} full, {units.size_bytes(device.last_level_cache_bytes)}",
         font={"size": 11},
     )

@@ -19,9 +19,10 @@ from kernelviz.metrics.roofline import Headline, arithmetic_intensity, compute_r
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import Row
 from kernelviz.plots.frame import (
+    Draft,
+    Props,
     Runs,
     decade_ticks,
-    framed,
     hover,
     listed,
     neutral_line,
@@ -80,35 +81,25 @@ def rate_by_intensity(
         words = "This op does no arithmetic: see its bandwidth." if done else "No correct result to place yet."
         return nothing(words, height=HEIGHT)
     near = [s for s in spots if s.chosen] or spots
-    figure = go.Figure()
-    for run in shown:
-        _add_roofs(figure, run, shown, near, roofs_of(run, roofs), headline)
-    for run in shown:
-        for variant in dict.fromkeys(s.row.result.variant for s in spots if s.run is run):
-            mine = [s for s in spots if s.run is run and s.row.result.variant == variant]
-            figure.add_trace(_trace(run, shown, mine, headline))
     x_range, y_range = _zoom(near)
     places, y_range = _placed(near, y_range)
     scale, unit = next((p for p in _UNITS if 10 ** y_range[1] >= p[0]), _UNITS[-1])
-    framed(figure, height=HEIGHT, x_title="arithmetic intensity, FLOP per byte", y_title=f"rate, {unit}")
-    for update, ends, of in ((figure.update_xaxes, x_range, 1.0), (figure.update_yaxes, y_range, scale)):
+    draft = Draft(HEIGHT, x_title="arithmetic intensity, FLOP per byte", y_title=f"rate, {unit}")
+    for run in shown:
+        _add_roofs(draft, run, shown, near, roofs_of(run, roofs), headline)
+    for run in shown:
+        for variant in dict.fromkeys(s.row.result.variant for s in spots if s.run is run):
+            mine = [s for s in spots if s.run is run and s.row.result.variant == variant]
+            draft.traces.append(_trace(run, shown, mine, headline))
+    for axis, ends, of in ((draft.x_axis, x_range, 1.0), (draft.y_axis, y_range, scale)):
         ticks, names = decade_ticks(10 ** ends[0], 10 ** ends[1], of)
-        update(type="log", range=ends, tickvals=ticks, ticktext=names)
-    figure.update_layout(showlegend=True)
+        axis |= {"type": "log", "range": ends, "tickvals": ticks, "ticktext": names}
+    draft.layout["showlegend"] = True
     if not any(roofs_of(run, roofs) for run in shown):
-        figure.add_annotation(
-            text="roofs not measured yet",
-            x=0,
-            y=1,
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor="top",
-            showarrow=False,
-        )
-    _add_labels(figure, near, places)
-    _add_distance(figure, near)
-    return figure
+        draft.note("roofs not measured yet", x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="top")
+    _add_labels(draft, near, places)
+    _add_distance(draft, near)
+    return draft.figure()
 
 
 def _spots(
@@ -126,28 +117,29 @@ def _spots(
     return [s for s in found if s.chosen or not here or abs(s.intensity / here[0] - 1) > _ASIDE]
 
 
-def _trace(run: Run, shown: Sequence[Run], spots: Sequence[_Spot], headline: Headline) -> go.Scatter:
+def _trace(run: Run, shown: Sequence[Run], spots: Sequence[_Spot], headline: Headline) -> Props:
     style = style_of(spots[0].row.result.problem.op, spots[0].row.result.variant)
-    return go.Scatter(
-        x=[s.intensity for s in spots],
-        y=[s.rate for s in spots],
-        name=trace_name(run, spots[0].row.result.variant, shown),
-        mode="markers",
-        showlegend=False,
-        marker={
+    return {
+        "type": "scatter",
+        "x": [s.intensity for s in spots],
+        "y": [s.rate for s in spots],
+        "name": trace_name(run, spots[0].row.result.variant, shown),
+        "mode": "markers",
+        "showlegend": False,
+        "marker": {
             "color": style.colour,
             "symbol": style.marker,
             "size": [11 if s.chosen else 6 for s in spots],
             "opacity": [1.0 if s.chosen else 0.3 for s in spots],
         },
-        customdata=[s.row.result.problem.key for s in spots],
-        hovertext=[hover(s.run, s.row, headline) for s in spots],
-        hoverinfo="text",
-    )
+        "customdata": [s.row.result.problem.key for s in spots],
+        "hovertext": [hover(s.run, s.row, headline) for s in spots],
+        "hoverinfo": "text",
+    }
 
 
 def _add_roofs(
-    figure: go.Figure,
+    draft: Draft,
     run: Run,
     shown: Sequence[Run],
     near: Sequence[_Spot],
@@ -168,10 +160,10 @@ def _add_roofs(
     # A line each: on a phone one line of both is cut at its end.
     ceiling = f"<br>and {escape(roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
     which = f" · {escape(run.environment.device.name)}" if len(shown) > 1 else ""
-    figure.add_trace(
-        go.Scatter(
-            x=xs, y=ys, mode="lines", name=name + ceiling + which, line=neutral_line("solid", 2), hoverinfo="skip"
-        )
+    line = neutral_line("solid", 2)
+    named = name + ceiling + which
+    draft.traces.append(
+        {"type": "scatter", "x": xs, "y": ys, "mode": "lines", "name": named, "line": line, "hoverinfo": "skip"}
     )
 
 
@@ -203,13 +195,14 @@ def _placed(near: Sequence[_Spot], y_range: Sequence[float]) -> tuple[list[tuple
         low = place - gap
 
 
-def _add_labels(figure: go.Figure, near: Sequence[_Spot], places: Sequence[tuple[_Spot, float]]) -> None:
+def _add_labels(draft: Draft, near: Sequence[_Spot], places: Sequence[tuple[_Spot, float]]) -> None:
     """Each chosen point's name and share of the roof, right of it."""
     x = math.log10(max(s.intensity for s in near))
     runs = list({s.run.id: s.run for s in near}.values())
     for spot, place in places:
         share = "" if spot.row.efficiency is None else f" {escape(share_words(spot.row.efficiency))}"
-        figure.add_annotation(
+        draft.note(
+            trace_name(spot.run, spot.row.result.variant, runs) + share,
             x=math.log10(spot.intensity),
             y=math.log10(spot.rate),
             ax=x + 0.12,
@@ -217,7 +210,6 @@ def _add_labels(figure: go.Figure, near: Sequence[_Spot], places: Sequence[tuple
             axref="x",
             ayref="y",
             xanchor="left",
-            text=trace_name(spot.run, spot.row.result.variant, runs) + share,
             showarrow=True,
             arrowhead=0,
             arrowwidth=1,
@@ -227,12 +219,10 @@ def _add_labels(figure: go.Figure, near: Sequence[_Spot], places: Sequence[tuple
         )
 
 
-def _add_distance(figure: go.Figure, near: Sequence[_Spot]) -> None:
+def _add_distance(draft: Draft, near: Sequence[_Spot]) -> None:
     """A dotted line from the best point up to the roof: the part of the speed of light that is not used."""
     best = max(near, key=lambda s: s.rate)
     if best.roof is None:
         return
-    figure.add_shape(
-        type="line", x0=best.intensity, x1=best.intensity, y0=best.rate, y1=best.roof,
-        line={"color": NEUTRAL, "dash": "dot", "width": 1.5},
-    )  # fmt: skip
+    dots = {"color": NEUTRAL, "dash": "dot", "width": 1.5}
+    draft.line(x0=best.intensity, x1=best.intensity, y0=best.rate, y1=best.roof, line=dots)
