@@ -69,8 +69,14 @@ def empty_kernel() -> Result:
 
 
 def strided_copy() -> Result:
-    """Each 4 bytes from another sector of 32: an eighth of what memory delivers is used, at full occupancy."""
-    return planted(1.02e-3, warm_s=1.02e-3, cost=HALF_GIB, kernels=(kernel(1.02e-3, blocks=2**18),))
+    """Each 4 bytes from and into another sector of 32, at full occupancy: tests/planted_limits.cu on an H200."""
+    steps = (kernel(1.456e-3, blocks=2**18, registers=16),)
+    return planted(1.456e-3, warm_s=1.459e-3, cost=HALF_GIB, kernels=steps)
+
+
+def scalar_copy() -> Result:
+    """4 bytes a thread side by side, one load of each under way at once."""
+    return real(SCALE, "cuda_scalar", n=2**21)
 
 
 def naive_matmul() -> Result:
@@ -102,8 +108,9 @@ def short_chain() -> Result:
 
 
 def low_occupancy() -> Result:
-    """One block of four warps an SM, since it takes nearly all shared memory."""
-    return planted(0.5e-3, cost=HALF_GIB, kernels=(kernel(0.5e-3, threads=128, shared=220 * 1024),))
+    """Four blocks of one warp an SM, since each takes 48 KiB of shared memory: tests/planted_limits.cu on an H200."""
+    only = kernel(1.581e-3, blocks=4 * 132, threads=32, registers=16, shared=48 * 1024)
+    return planted(1.581e-3, warm_s=1.585e-3, cost=HALF_GIB, kernels=(only,))
 
 
 def moved_to(run: Run, device: Device, roofs: tuple[Roof, ...]) -> Run:

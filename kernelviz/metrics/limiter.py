@@ -17,9 +17,14 @@ The rule, in this order; the first that holds names the limiter:
    at most 3 times as long as moving the problem's bytes once does. A step of an unfused chain reads and writes whole tensors, up
    to three (two operands and a result), or of a wider format than the result's; this is inferred, and the evidence says so.
 5. **latency**: there is a positive reason why so little is under way at once. Fewer blocks than the GPU has multiprocessors; or a
-   theoretical occupancy of at most 25 %; or t is short: two empty kernels and the largest part together are 70 % of it or more.
-   Where an empty kernel's time is unknown this rule does not hold, since launching could be the reason too.
-6. **unclear**: far from every roof and no such reason. Access that fetches more than it uses, repeated reads and waiting look
+   theoretical occupancy of at most 25 %; or t is short: two empty kernels and the largest part together are 70 % of it or more;
+   or each wave of blocks passes in at most two empty kernels' time, about one trip to memory, so that a thread moves its few
+   bytes and waits. Where an empty kernel's time is unknown this rule does not hold, since launching could be the reason too.
+6. **bandwidth** of wasteful access: an op that only moves data (at most a quarter of a flop a byte), in one kernel, whose waves
+   each take four times as long as its threads' trips to memory would, 4 bytes each way a trip: they stand in a queue, for bytes
+   that nobody asked for. H200, a copy of 2^26 floats: 0.9 us a wave at 4 bytes a thread side by side, 5.9 us at 4 bytes a thread
+   32 bytes apart. Inferred, and the evidence says so.
+7. **unclear**: far from every roof and no such reason. Access that fetches more than it uses, repeated reads and waiting look
    alike from outside; counters (ncu) tell them apart.
 
 Roofs are always the measured ones: a data sheet's are reached by nothing. What is not known is listed as missing; a rule that
@@ -48,6 +53,12 @@ EXPLAINED = 0.7
 LOW_OCCUPANCY = 0.25
 MAIN_KERNEL = 0.05
 CHAIN_STEP = 3.0
+ONE_TRIP, QUEUED = 2.0, 4.0
+"""Empty kernels' times in which a wave of blocks passes that only waits for memory once, and that stands in a queue."""
+FEWEST_WAVES = 2.0
+ONLY_MOVES_FLOP_PER_BYTE = 0.25
+TRIP_BYTES, WIDE_TRIP_BYTES = 8, 32
+"""What a thread loads and stores in one trip to memory: a word of 4 bytes each way at least, one of 16 at most."""
 SLOW_CLOCK = 0.95
 """Below this share of the clock at which its roof was measured, a compute-limited case's clock is part of the evidence."""
 WARM_HELPS = 0.9
@@ -97,6 +108,14 @@ class Limiter:
 
 
 @dataclass(frozen=True, slots=True)
+class _Wave:
+    """The blocks that the GPU holds at once: how long they take before the next ones, and the problem's bytes for each thread."""
+
+    time_s: float
+    bytes_per_thread: float
+
+
+@dataclass(frozen=True, slots=True)
 class _Facts:
     """What the rules look at; a part is None where it is unknown. `memory` and `compute` are the roofs that apply."""
 
@@ -140,6 +159,17 @@ class _Facts:
         """The occupancy of the call's longest kernel."""
         return None if self.longest is None else occupancy(self.longest, self.device)
 
+    @property
+    def wave(self) -> _Wave | None:
+        """Of a call of one kernel; None where it is not known or all blocks fit in at once."""
+        kernel, held = self.longest, self.held
+        if kernel is None or held is None or len(self.result.kernels) != 1 or not kernel.grid or not kernel.block:
+            return None
+        if held.waves is None or held.waves < FEWEST_WAVES:
+            return None
+        threads = prod(kernel.grid) * prod(kernel.block)
+        return _Wave(self.time_s / held.waves, self.moved_bytes / threads)
+
 
 def limiter(result: Result, device: Device, roofs: Sequence[Roof], headline: Headline = "cold") -> Limiter:
     """What limits the case on that device, by the roofs measured there; `headline`: of its cold or its warm time."""
@@ -150,7 +180,7 @@ def limiter(result: Result, device: Device, roofs: Sequence[Roof], headline: Hea
     if device.kind != "cuda":
         return Limiter("unclear", missing=("an empty kernel, registers, shared memory: a processor has none of them",))
     facts = _facts(result, timing, device, roofs, headline, figure.estimate)
-    for rule in (_launch, _in_l2, _near_roof, _chain, _latency):
+    for rule in (_launch, _in_l2, _near_roof, _chain, _latency, _queued):
         found = rule(facts)
         if found is not None:
             word, evidence = found
@@ -274,7 +304,30 @@ def _latency(facts: _Facts) -> _Found:
             reasons.append(
                 f"too short to fill the GPU: {trips} and {rest} make up its {units.seconds(facts.time_s, 3)}"
             )
+    if held is not None and (wave := facts.wave) is not None:
+        words = wave.bytes_per_thread / WIDE_TRIP_BYTES
+        if wave.time_s <= ONE_TRIP * facts.empty_s * max(words, 1.0):
+            reasons.append(
+                f"a wave of blocks passes in {units.seconds(wave.time_s, 2)}, about what one trip to memory takes: too few bytes "
+                f"are under way ({wave.bytes_per_thread:.0f} a thread)"
+            )
     return ("latency", (*reasons, *_far(facts))) if reasons else None
+
+
+def _queued(facts: _Facts) -> _Found:
+    wave, moved = facts.wave, facts.moved_bytes
+    if facts.empty_s is None or wave is None or not moved or facts.result.cost is None:
+        return None
+    trips = max(wave.bytes_per_thread / TRIP_BYTES, 1.0)
+    if facts.result.cost.work_flop > ONLY_MOVES_FLOP_PER_BYTE * moved:
+        return None
+    if wave.time_s < QUEUED * trips * facts.empty_s:
+        return None
+    return "bandwidth", (
+        f"a wave of blocks takes {units.seconds(wave.time_s, 2)} for {wave.bytes_per_thread:.0f} bytes a thread, "
+        f"{wave.time_s / facts.empty_s:.0f} empty kernels: more is fetched than used, so threads queue for memory (inferred)",
+        *_far(facts),
+    )
 
 
 def _far(facts: _Facts) -> tuple[str, ...]:
@@ -295,7 +348,13 @@ def _beside(facts: _Facts, word: LimiterWord) -> tuple[str, ...]:
         said.append(f"warm is {ratio:.2f} of cold")
     held = facts.held
     if word == "unclear" and held is not None:
-        said.append(f"theoretical occupancy {_share(held.fraction)} ({held.limited_by})")
+        waves = f" in {held.waves:,.1f} waves of blocks" if held.waves is not None else ""
+        said.append(f"theoretical occupancy {_share(held.fraction)} ({held.limited_by}){waves}")
+        if facts.roofed_s:
+            said.append(
+                "enough is under way, so it is what each thread does: reads that repeat or that fetch more than is used, "
+                "waiting for other threads, or instructions beside those counted"
+            )
     if word in ("launch", "latency") and (bound := host_bound_words(facts.timing)):
         said.append(bound)
     return tuple(said)
