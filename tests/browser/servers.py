@@ -39,6 +39,7 @@ def served(script: Path, folder: Path, *, base: str = "", **environment: str) ->
         str(script),
         f"--server.port={port}",
         f"--server.baseUrlPath={base}",
+        "--global.developmentMode=false",  # guessed from where Streamlit is installed
     ]
     log = (folder / "server.log").open("w")
     process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT)

@@ -4,6 +4,9 @@ import json
 import os
 from pathlib import Path
 
+from kernelviz.core.run import Run
+from kernelviz.formats import document
+
 
 def record(name: str, figures: object) -> None:
     """Keep the figures of a check; without the variable they are only printed."""
@@ -13,3 +16,10 @@ def record(name: str, figures: object) -> None:
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
         (Path(folder) / f"{name}.json").write_text(text)
+
+
+def save(run: Run, name: str) -> None:
+    """Keep a document where the figures go, to be looked at on a machine without a GPU."""
+    folder = os.environ.get("KERNELVIZ_GPU_FIGURES")
+    if folder:
+        (Path(folder) / name).write_bytes(document.encode(run))

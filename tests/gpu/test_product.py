@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from figures import record
+from figures import record, save
 
 from kernelviz.bench import Bench, current
 from kernelviz.core.events import CaseDone, RunEnded
@@ -195,17 +195,6 @@ def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: B
     assert all(r.kernels[0].name.startswith("triton_") for r in compiled)
     record("page_sweep", {"seconds": taken, "results": len(run.results)})
     save(run, "add-h200.json")
-
-
-def save(run: Run, name: str) -> None:
-    """Keep a document where the figures go, to be looked at on a machine without a GPU."""
-    import os
-
-    from kernelviz.formats import document
-
-    folder = os.environ.get("KERNELVIZ_GPU_FIGURES")
-    if folder:
-        (Path(folder) / name).write_bytes(document.encode(run))
 
 
 def test_others_on_the_gpu_leave_no_trace_in_what_is_measured_after_them(bench: Bench) -> None:

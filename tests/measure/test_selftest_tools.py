@@ -46,11 +46,15 @@ def fake_ncu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return installed
 
 
-HEADER = '==PROF== Connected\n"ID","Kernel Name","gpu__time_duration.sum"\n"","","ns"\n'
+COLUMNS = ("ID", "Kernel Name", "Block Size", "Grid Size", "gpu__time_duration.sum", "launch__registers_per_thread")
+UNITS = ("", "", "", "", "ns", "register/thread")
+HEADER = "==PROF== Connected\n" + "".join(",".join(f'"{n}"' for n in line) + "\n" for line in (COLUMNS, UNITS))
 
 
 def rows(*kernels: tuple[str, str]) -> str:
-    return HEADER + "".join(f'"{i}","{name}","{time_ns}"\n' for i, (name, time_ns) in enumerate(kernels))
+    return HEADER + "".join(
+        f'"{i}","{name}","(256, 1, 1)","(1,024, 1, 1)","{time_ns}","32"\n' for i, (name, time_ns) in enumerate(kernels)
+    )
 
 
 CASES = [
@@ -67,6 +71,7 @@ def test_calls_are_cut_apart_by_their_markers(fake_ncu: Any, tmp_path: Path) -> 
         CASES[0].problem.key: (1e-6, 1),
         CASES[2].problem.key: (1.25e-6, 2),
     }
+    assert found[CASES[0].problem.key].shapes == (((1024, 1, 1), (256, 1, 1), 32),)
     asked = (tmp_path / "asked").read_text()
     for words in (
         "--clock-control none",

@@ -14,6 +14,7 @@ from statistics import median
 import msgspec
 
 from kernelviz.core.problem import Case, Problem
+from kernelviz.core.result import Kernel
 from kernelviz.measure.selftest import children, ncu
 from kernelviz.measure.selftest.hosted import cold
 from kernelviz.measure.selftest.workbench import Found, Workbench, probe
@@ -89,12 +90,29 @@ def _beside(own: Mapping[str, float], other: Mapping[str, float], name: str) -> 
     return {f"{k}, cupti_s": t for k, t in own.items()} | {f"{k}, {name}_s": other[k] for k in own}
 
 
+Shape = tuple[tuple[int, ...] | None, tuple[int, ...] | None, int | None]
+"""A kernel's grid, block and registers a thread."""
+
+
+def shape_of(kernel: Kernel) -> Shape:
+    """The same of a kernel that was traced here."""
+    return kernel.grid, kernel.block, kernel.registers_per_thread
+
+
 @dataclass(frozen=True, slots=True)
 class NcuTime:
-    """A call by ncu: the median over its repetitions of the sum of its kernels' durations; None when it did not bind."""
+    """A call by ncu: the median over its repetitions of the sum of its kernels' durations, and what each kernel is made of.
+
+    torch.compile times its candidates in each process, and may launch another kernel there than here: softmax 2048 x 4096
+    one of 32 registers a thread under ncu (26.9 us), of 40 without (22.9 us; H200).
+    """
 
     seconds: float
-    kernels: int
+    shapes: tuple[Shape, ...]
+
+    @property
+    def kernels(self) -> int:
+        return len(self.shapes)
 
 
 def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOST_S) -> dict[str, NcuTime]:
@@ -105,16 +123,16 @@ def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOS
     """
     from kernelviz.measure.selftest.ncu_probe import TIMES
 
-    metric = "gpu__time_duration.sum"
+    metric, registers = "gpu__time_duration.sum", "launch__registers_per_thread"
     arguments = (at.device.id, msgspec.json.encode(list(cases)).decode())
-    options = ("--cache-control", "none", "--metrics", metric)
+    options = ("--cache-control", "none", "--metrics", f"{metric},{registers}")
     rows = ncu.profiled(at, "kernelviz.measure.selftest.ncu_probe", arguments, options, most_s)
-    calls: list[list[float]] = [[]]
+    calls: list[list[ncu.Row]] = [[]]
     for row in rows:
         if MARKER in row["Kernel Name"]:
             calls.append([])
         else:
-            calls[-1].append(ncu.quantity(row, metric))
+            calls[-1].append(row)
     if len(calls) - 1 != TIMES * len(cases):
         raise RuntimeError(f"ncu saw {len(calls) - 1} calls, {TIMES * len(cases)} were made")
     several = len({c.variant for c in cases}) > 1
@@ -122,5 +140,8 @@ def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOS
     for index, case in enumerate(cases):
         mine = calls[index * TIMES : (index + 1) * TIMES]
         if all(mine):
-            found[case.key if several else case.problem.key] = NcuTime(median(map(sum, mine)), len(mine[-1]))
+            found[case.key if several else case.problem.key] = NcuTime(
+                median(sum(ncu.quantity(row, metric) for row in call) for call in mine),
+                tuple((ncu.dims(r, "Grid Size"), ncu.dims(r, "Block Size"), int(r[registers])) for r in mine[-1]),
+            )
     return found

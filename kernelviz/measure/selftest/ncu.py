@@ -96,3 +96,12 @@ def quantity(row: Row, metric: str) -> float:
     if unit not in _SCALES:
         raise RuntimeError(f"ncu gives {metric} in {unit!r}, which is not known here")
     return float(row[metric].replace(",", "")) * _SCALES[unit]
+
+
+def dims(row: Row, column: str) -> tuple[int, ...]:
+    """A grid or a block.
+
+    >>> dims({"Grid Size": "(1,024, 2, 1)"}, "Grid Size"), dims({"Grid Size": "(64, 1, 1)"}, "Grid Size")
+    ((1024, 2, 1), (64, 1, 1))
+    """
+    return tuple(int(part.replace(",", "")) for part in row[column].strip("()").split(", "))

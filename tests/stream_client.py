@@ -1,0 +1,72 @@
+"""A page without a browser: Streamlit's own protocol (its protobuf messages over a WebSocket) with a real server."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from typing import Any
+from urllib.parse import urlencode
+
+from streamlit.proto.BackMsg_pb2 import BackMsg
+from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
+from websockets.sync.client import connect
+from websockets.typing import Subprotocol
+
+
+class StreamClient:
+    """One session. Widgets are found by the key that the page gave them, as the server sends them."""
+
+    def __init__(self, url: str) -> None:
+        """`url`: the server's, http://host:port."""
+        address = url.replace("http://", "ws://", 1) + "/_stcore/stream"
+        self._opened = ExitStack()
+        self._socket = self._opened.enter_context(
+            connect(address, subprotocols=[Subprotocol("streamlit")], max_size=None, compression=None)
+        )
+        self._query = ""
+        self._ids: dict[str, str] = {}
+        self._values: dict[str, bool | str] = {}
+        self.messages = 0
+
+    def open(self, **query: str) -> None:
+        """The first page with these parameters; returns when its script has ended."""
+        self._query = urlencode(query)
+        self._rerun()
+
+    def set(self, key: str, value: bool | str) -> float:
+        """Change a widget and let the script run; seconds until it ended. Raises KeyError for a widget that is not there."""
+        self._values[self._ids[key]] = value
+        return self._rerun()
+
+    def close(self) -> None:
+        self._opened.close()
+
+    def _rerun(self) -> float:
+        asked = BackMsg()
+        asked.rerun_script.query_string = self._query
+        for widget_id, value in self._values.items():
+            state = asked.rerun_script.widget_states.widgets.add(id=widget_id)
+            if isinstance(value, bool):
+                state.bool_value = value
+            else:
+                state.string_value = value
+        begun_s = time.perf_counter()
+        self._socket.send(asked.SerializeToString())
+        while True:
+            got = ForwardMsg.FromString(self._socket.recv(timeout=60))  # type: ignore[arg-type]
+            self.messages += 1
+            if got.HasField("delta"):
+                self._learn(got.delta)
+            elif got.HasField("page_info_changed"):  # as a browser's address bar
+                self._query = got.page_info_changed.query_string
+            # A script that asks for another run of itself ends early: the one after it ends the wait.
+            if got.HasField("script_finished") and got.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
+                return time.perf_counter() - begun_s
+
+    def _learn(self, delta: Any) -> None:
+        if delta.WhichOneof("type") != "new_element":
+            return
+        kind = delta.new_element.WhichOneof("type")
+        widget_id: str = getattr(getattr(delta.new_element, kind), "id", "") if kind else ""
+        if widget_id.startswith("$$ID-"):  # $$ID-<hash>-<key>
+            self._ids[widget_id.split("-", 2)[2]] = widget_id
