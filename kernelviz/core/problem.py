@@ -109,8 +109,8 @@ class Method(Struct, frozen=True, kw_only=True):
     figures: tuple[FigureName, ...] = ("cold",)
 
 
-QUICK = Method(budget_s=0.1, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
-"""An answer while somebody turns a knob: device cold only, until every comparison is decided, at most 0.1 s a case. The gate
+QUICK = Method(budget_s=0.02, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
+"""An answer while somebody turns a knob: device cold only, until every comparison is decided, at most 0.02 s a case. The gate
 that proves a variant right is the same."""
 
 

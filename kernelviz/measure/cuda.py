@@ -241,14 +241,22 @@ class CudaTimer:
         self._wait_for_room(coming_s)
         self._load.append((time.monotonic() + coming_s, coming_s))
 
+    def waits_s(self, coming_s: float) -> float:
+        now = time.monotonic()
+        while self._load and self._load[0][0] < now - WINDOW_S:
+            self._load.popleft()
+        taken_s = sum(load_s for _, load_s in self._load)
+        until_s = now
+        for ended_s, load_s in self._load:
+            if taken_s + coming_s <= LOAD_S:
+                break
+            taken_s -= load_s
+            until_s = max(ended_s + WINDOW_S, now + 1e-3)
+        return until_s - now
+
     def _wait_for_room(self, coming_s: float) -> None:
-        while True:
-            now = time.monotonic()
-            while self._load and self._load[0][0] < now - WINDOW_S:
-                self._load.popleft()
-            if not self._load or sum(s for _, s in self._load) + coming_s <= LOAD_S:
-                return
-            time.sleep(max(self._load[0][0] + WINDOW_S - now, 1e-3))
+        while (left_s := self.waits_s(coming_s)) > 0:
+            time.sleep(left_s)
 
 
 def _clock_hz(cycles: Sequence[Sequence[int]], elapsed_ns: int) -> float | None:

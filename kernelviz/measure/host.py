@@ -104,6 +104,9 @@ class HostTimer:
     def calls(self, place: Place) -> Calls:
         return Calls(place.launch, _at_once, place.restore, None, "a processor has no graphs")
 
+    def waits_s(self, coming_s: float) -> float:
+        return 0.0
+
     def rest(self, coming_s: float) -> None:
         """A processor's clock is its own affair: nothing is waited for."""
 

@@ -104,13 +104,15 @@ class Rounds:
         started = time.monotonic()
         done = repeated = 0
         while not self.stop():
-            elapsed = time.monotonic() - started
-            if done >= MIN_BLOCKS and (elapsed >= budget_s or self._decided(series, baseline, again)):
-                return True
             per_round = max(sum(self.timer.block_s(s.timed) for s in series), 1e-6)
             count = max(1, min(MIN_BLOCKS, int(BATCH_S / per_round)))
             if done < MIN_BLOCKS:
                 count = min(count, MIN_BLOCKS - done)
+            else:
+                # A rest that lasts until the budget's end is not waited for.
+                spent_s = time.monotonic() - started + self.timer.waits_s(count * per_round)
+                if spent_s >= budget_s or self._decided(series, baseline, again):
+                    return True
             orders = [shuffled.sample(range(len(series)), len(series)) for _ in range(count)]
             taken = self._collected(series, orders)
             if self.disturbed() and repeated < RETRIES:

@@ -92,6 +92,10 @@ class DeviceTimer(Protocol):
         """The call as a program makes it, by the host's clock."""
         ...
 
+    def waits_s(self, coming_s: float) -> float:
+        """How long `rest` would wait now, about, seconds."""
+        ...
+
     def rest(self, coming_s: float) -> None:
         """Wait until so much more load fits into what burst measuring allows; it counts as taken then."""
         ...

@@ -86,6 +86,9 @@ class QuickTimer:
     def calls(self, place: Place) -> Calls:
         raise NotImplementedError
 
+    def waits_s(self, coming_s: float) -> float:
+        return 0.0
+
     def rest(self, coming_s: float) -> None: ...
 
     def refused(self) -> str | None:

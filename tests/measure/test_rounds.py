@@ -1,11 +1,14 @@
 """Rounds against a timer whose times are known."""
 
 import random
+import time
+from collections import deque
 from collections.abc import Sequence
 
 import pytest
 
 from kernelviz.core.problem import Method
+from kernelviz.measure.cuda import LOAD_S, WINDOW_S, CudaTimer
 from kernelviz.measure.rounds import PASSES, RETRIES, STEADY_S, Rounds, Series
 from kernelviz.measure.timer import Place, Taken
 from kernelviz.metrics.statistics import MIN_BLOCKS, verdict
@@ -38,6 +41,7 @@ class KnownTimer:
         self.noise, self.drift, self.samples = noise, drift, samples
         self.blocks = 0
         self.orders: list[list[float]] = []
+        self.rest_s = 0.0
 
     def prepare(self, launch, restore):  # pragma: no cover - rounds never prepare
         raise AssertionError
@@ -49,6 +53,9 @@ class KnownTimer:
 
     def block_s(self, timed) -> float:
         return timed.time_s * self.samples
+
+    def waits_s(self, coming_s: float) -> float:
+        return self.rest_s
 
     def collect(self, rounds):
         return [[self.block(t) for t in r] for r in rounds]
@@ -219,3 +226,25 @@ def test_decided_comparisons_may_end_it_before_the_single_times_are_narrow() -> 
         counts[enough] = len(found["base"].blocks)
     assert counts[True] == 10
     assert counts[False] > 20
+
+
+def test_a_rest_that_lasts_until_the_end_of_the_budget_is_not_waited_for() -> None:
+    timer = KnownTimer(noise=0.05)
+    timer.rest_s = 10.0
+    found = measured(timer, {"base": 1e-3, "other": 1.001e-3}, Method(budget_s=2.0))
+    assert {len(s.blocks) for s in found.values()} == {MIN_BLOCKS}
+    timer.rest_s = 0.0
+    found = measured(timer, {"base": 1e-3, "other": 1.001e-3}, Method(budget_s=0.02))
+    assert min(len(s.blocks) for s in found.values()) > MIN_BLOCKS
+
+
+def test_what_a_burst_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    timer = CudaTimer.__new__(CudaTimer)
+    timer._load = deque()
+    assert timer.waits_s(1.0) == 0.0  # more than a window holds, but nothing was taken before
+    now = 1000.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    timer._load.extend([(now - 2 * WINDOW_S, LOAD_S), (now - 0.1, LOAD_S / 2), (now - 0.05, LOAD_S / 4)])
+    assert timer.waits_s(LOAD_S / 5) == 0.0
+    assert timer.waits_s(LOAD_S / 2) == pytest.approx(WINDOW_S - 0.1)
+    assert timer.waits_s(LOAD_S) == pytest.approx(WINDOW_S - 0.05)
