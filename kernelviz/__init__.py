@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kernelviz import plots as plots
     from kernelviz.api import Report as Report
     from kernelviz.api import history as history
+    from kernelviz.api import inspect as inspect
     from kernelviz.api import load as load
     from kernelviz.api import resume as resume
     from kernelviz.api import roofline as roofline
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Report": "kernelviz.api",
     "history": "kernelviz.api",
+    "inspect": "kernelviz.api",
     "load": "kernelviz.api",
     "resume": "kernelviz.api",
     "roofline": "kernelviz.api",
@@ -38,7 +40,7 @@ _HOMES = {
     "plots": "",
 }
 
-__all__ = ["Report", "history", "load", "plots", "resume", "roofline", "run", "runs", "selftest"]
+__all__ = ["Report", "history", "inspect", "load", "plots", "resume", "roofline", "run", "runs", "selftest"]
 
 
 def __getattr__(name: str) -> object:

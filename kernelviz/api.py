@@ -21,6 +21,7 @@ from kernelviz.bench import roofline as placing
 from kernelviz.bench.history import History
 from kernelviz.core.errors import BadField, DeviceError, UnknownName
 from kernelviz.core.events import RunEnded
+from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import USUAL_FIGURES, Clock, FigureName, Method
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
@@ -233,6 +234,15 @@ def selftest(device: str | None = None) -> Selftest:
     """
     bench = use_cases.current()
     followed = bench.selftest(device or bench.default_device(), owner=f"python {os.getpid()}")
+    message = _ending(bench, followed)
+    made = bench.selftest_made(followed)
+    if made is None or not made.checks:
+        raise DeviceError(message or "no check could be made")
+    return made
+
+
+def _ending(bench: use_cases.Bench, followed: str) -> str:
+    """Wait for a device's own job; the message of its end. An interrupt cancels it and is raised on."""
     message = ""
     try:
         for _, event in bench.follow(followed):
@@ -240,10 +250,49 @@ def selftest(device: str | None = None) -> Selftest:
     except KeyboardInterrupt:
         bench.cancel(followed)
         raise
-    made = bench.selftest_made(followed)
-    if made is None or not made.checks:
-        raise DeviceError(message or "no check could be made")
-    return made
+    return message
+
+
+def inspect(
+    op: str,
+    variant: str,
+    *,
+    sizes: Mapping[str, int | str] | None = None,
+    preset: str | None = None,
+    dtype: str | None = None,
+    compute: str | None = None,
+    data: str = "normal",
+    device: str | None = None,
+    plugins: Sequence[PathLike] = (),
+) -> Inspection:
+    """Look at one call, and wait for it: what its tensors are and hold, and where its outputs differ from the reference.
+
+    `passed` of what comes back says whether it is right, `errors` where it is not; `kernelviz.plots.share_by_element` draws
+    one of them. sizes: one number for each axis. Errors: UnknownName and BadField for what cannot run here or is more than one
+    case; DeviceError with what the variant raised.
+    """
+    bench = use_cases.current()
+    plan = bench.plan(
+        op,
+        sizes=None if sizes is None else {axis: size_text(size) for axis, size in sizes.items()},
+        preset=preset,
+        variants=(variant,),
+        dtype=dtype,
+        compute=compute,
+        data=data,
+        device=device,
+        plugins=tuple(str(Path(p).resolve()) for p in plugins),
+    )
+    if len(plan.problems) != 1:
+        raise BadField("sizes", f"{len(plan.problems)} problems", "give one size for each axis")
+    followed = bench.inspect(
+        plan.problems[0], variant, plan.device, plugins=plan.plugins, owner=f"python {os.getpid()}"
+    )
+    message = _ending(bench, followed)
+    found = bench.inspected(followed)
+    if found is None:
+        raise DeviceError(message or "the case could not be looked at")
+    return found
 
 
 def roofline(

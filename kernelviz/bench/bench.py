@@ -22,7 +22,8 @@ from kernelviz.bench.words import Offer, Progress, RunSummary
 from kernelviz.core import moments
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import Event, RunEnded
-from kernelviz.core.problem import USUAL_FIGURES, Method, Plan
+from kernelviz.core.inspection import Inspection
+from kernelviz.core.problem import USUAL_FIGURES, Method, Plan, Problem, case_key
 from kernelviz.core.result import Conditions, Failure
 from kernelviz.core.run import LIVING, Device, Environment, Roof, Run
 from kernelviz.core.selftest import Selftest
@@ -242,6 +243,29 @@ class Bench:
     def selftests(self, device_id: str, limit: int = 20) -> tuple[Selftest, ...]:
         """The whole selftests of that device, the newest first."""
         return self._store.selftests(self.device(device_id).uuid, limit)
+
+    def inspect(
+        self, problem: Problem, variant: str, device_id: str, *, plugins: tuple[str, ...] = (), owner: str = ""
+    ) -> str:
+        """Queue a look at one case: one call over seeded inputs, facts of every tensor, and where its outputs differ from the
+        reference. Returns an id for follow(), progress() and cancel() (events CaseStep, InspectionDone, RunEnded).
+
+        `plugins`: as the plan has them that the case is of. What the device has bound already is called as it stands.
+        Errors: UnknownName; BadField with the reason where the case cannot run there.
+        """
+        device = self.device(device_id)
+        files = tuple(dict.fromkeys((*self._choice.plugins, *planning.plugin_paths(plugins))))
+        op = op_named(problem.op, self._choice.ops(files))
+        op.variant_named(variant)
+        return self._runner.inspect(problem, variant, op, device, plugins=files, owner=owner)
+
+    def inspected(self, inspection_id: str) -> Inspection | None:
+        """What an inspection that this process began has found; None while it goes on, or when it found nothing."""
+        return self._runner.made_inspection(inspection_id)
+
+    def inspection(self, problem: Problem, variant: str, device_id: str) -> Inspection | None:
+        """The newest inspection of the case on that device; None when it was not looked at yet (or long ago)."""
+        return self._store.inspection(self.device(device_id).uuid, case_key(problem, variant))
 
     # Following
 

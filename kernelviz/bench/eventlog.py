@@ -12,6 +12,7 @@ from kernelviz.core.events import (
     CheckDone,
     DeviceBusy,
     Event,
+    InspectionDone,
     RoofDone,
     RunEnded,
     RunQueued,
@@ -79,6 +80,10 @@ class EventLog:
                 return f"check {check.name}"
             case TimelineTaken():
                 return "timeline"
+            case InspectionDone(inspection=inspection):
+                self._failed[inspection.case_key] = not inspection.passed
+                self._steps.pop(inspection.case_key, None)
+                return "inspection"
             case RunEnded(status=status, message=message):
                 self._status, self._ahead, self._message = status, 0, message
                 self._steps.clear()

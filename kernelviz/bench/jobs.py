@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 
 from kernelviz.bench.eventlog import EventLog
 from kernelviz.core import moments
-from kernelviz.core.events import CheckDone, Event, RoofDone, RunEnded, TimelineTaken
+from kernelviz.core.events import CheckDone, Event, InspectionDone, RoofDone, RunEnded, TimelineTaken
+from kernelviz.core.inspection import Inspection
 from kernelviz.core.run import Environment, Status
 from kernelviz.core.selftest import Check, Selftest, Timeline
 from kernelviz.store import Store
@@ -120,6 +121,26 @@ class LiveSelftest(LiveJob):
             self.tell(CheckDone(check=_broken_off(message)))
         if self._kept and self.made is not None and self._checks and status != "cancelled":
             self._store.put_selftest(self.made)
+
+
+class LiveInspection(LiveJob):
+    """The facts go to the store as they are told."""
+
+    def __init__(self, name: str, store: Store, log: EventLog) -> None:
+        super().__init__(name, store, log)
+        self.made: Inspection | None = None
+        """What was found; None before the case was looked at."""
+
+    def begun(self, environment: Environment) -> None:
+        """The facts carry it themselves."""
+
+    def keep(self, event: Event) -> None:
+        if isinstance(event, InspectionDone):
+            self.made = event.inspection
+            self._store.put_inspection(event.inspection)
+
+    def finish(self, status: Status, message: str) -> None:
+        """Nothing is left."""
 
 
 def _broken_off(message: str) -> Check:

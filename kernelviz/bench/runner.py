@@ -14,9 +14,10 @@ import msgspec
 
 from kernelviz.bench.catalogue import Choice
 from kernelviz.bench.eventlog import EventLog
-from kernelviz.bench.jobs import LiveCalibration, LiveJob, LiveSelftest
+from kernelviz.bench.jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
 from kernelviz.bench.live import LiveRun
 from kernelviz.core.errors import BadField
+from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import FigureName, Method, Problem, case_key
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run
@@ -24,7 +25,7 @@ from kernelviz.core.selftest import Selftest
 from kernelviz.ops import Op
 from kernelviz.ops.outcome import failed
 from kernelviz.store import Store
-from kernelviz.worker.item import Item, SelftestAsked
+from kernelviz.worker.item import InspectionAsked, Item, SelftestAsked
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 
@@ -81,8 +82,10 @@ class Runner:
                 elif case_key(problem, name) not in results:
                     unavailable.append(failed(op, problem, name, Failure(stage="unavailable", message=reason)))
             fresh = tuple(name for name in able if case_key(problem, name) not in results)
-            # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start.
-            slow = tuple(n for n in fresh if op.variant_named(n).late and n != run.plan.baseline)
+            # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start. One
+            # problem is left to the worker, which knows what is compiled and measures that in the same rounds.
+            several = len(run.plan.problems) > 1
+            slow = tuple(n for n in fresh if several and op.variant_named(n).late and n != run.plan.baseline)
             at_once = tuple(n for n in fresh if n not in slow)
             prompt += [_item(run, live, problem, at_once, owner)] if at_once else []
             late += [_item(run, live, problem, slow, owner)] if slow else []
@@ -108,6 +111,26 @@ class Runner:
         name = f"selftest-{secrets.token_hex(6)}"
         self._submit_alone(device, LiveSelftest(name, self._store, EventLog(0), kept=not asked.only), owner, asked)
         return name
+
+    def inspect(
+        self, problem: Problem, name: str, op: Op, device: Device, *, plugins: tuple[str, ...], owner: str
+    ) -> str:
+        """Queue an inspection; the name under which it can be followed. Raises BadField where the case cannot run there."""
+        reason = self._refusal(op, name, problem, device)
+        if reason is not None:
+            raise BadField("variant", name, reason)
+        job = f"inspection-{secrets.token_hex(6)}"
+        asked = InspectionAsked(problem=problem, variant=name)
+        self._submit_alone(
+            device, LiveInspection(job, self._store, EventLog(0)), owner, inspection=asked, plugins=plugins
+        )
+        return job
+
+    def made_inspection(self, name: str) -> Inspection | None:
+        """What an inspection of this process found."""
+        with self._lock:
+            live = self._live.get(name)
+        return live.made if isinstance(live, LiveInspection) else None
 
     def made_selftest(self, name: str) -> Selftest | None:
         """What a selftest of this process found so far."""
@@ -157,12 +180,21 @@ class Runner:
                 )
             return self._supervisors[device.id]
 
-    def _submit_alone(self, device: Device, live: LiveJob, owner: str, selftest: SelftestAsked | None = None) -> None:
+    def _submit_alone(
+        self,
+        device: Device,
+        live: LiveJob,
+        owner: str,
+        selftest: SelftestAsked | None = None,
+        inspection: InspectionAsked | None = None,
+        plugins: tuple[str, ...] | None = None,
+    ) -> None:
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(live.name)
         self._register(live.name, live)
-        plugins = self._choice.plugins
-        supervisor.submit([Item(run_id=live.name, owner=owner, sink=live, plugins=plugins, selftest=selftest)])
+        files = self._choice.plugins if plugins is None else plugins
+        asked = Item(run_id=live.name, owner=owner, sink=live, plugins=files, selftest=selftest, inspection=inspection)
+        supervisor.submit([asked])
 
     def _register(self, name: str, live: Live) -> None:
         with self._lock:

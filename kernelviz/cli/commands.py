@@ -12,7 +12,19 @@ import typer
 
 import kernelviz
 from kernelviz import bench as use_cases
-from kernelviz.cli import console, devices, history, launching, listing, roofline, running, selftest, serving, watching
+from kernelviz.cli import (
+    console,
+    devices,
+    history,
+    inspecting,
+    launching,
+    listing,
+    roofline,
+    running,
+    selftest,
+    serving,
+    watching,
+)
 from kernelviz.core.errors import KernelvizError
 from kernelviz.metrics.alerts import Thresholds
 from kernelviz.ops import catalogue
@@ -87,7 +99,7 @@ def run(
     energy: Annotated[bool, typer.Option("--energy", help="also the energy of a call (about 3 s a case)")] = False,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="device cold only, until comparisons are decided, at most 0.1 s a case"),
+        typer.Option("--quick", help="device cold only, until comparisons are decided, at most 0.02 s a case"),
     ] = False,
     data: Data = "normal",
     baseline: Annotated[
@@ -160,6 +172,42 @@ def launch(
     finally:
         bench.close()
     launching.launch(plan, chosen, offers, calls)
+
+
+@app.command("inspect")
+def inspect_(
+    op: OpName,
+    variant: Annotated[str, typer.Option("--variant", metavar="VARIANT", help="the one variant to look at")],
+    size: SizeTexts = None,
+    preset: Annotated[str | None, typer.Option(help="sizes of a model, where they are one problem")] = None,
+    dtype: Dtype = None,
+    compute: Compute = None,
+    data: Data = "normal",
+    device: DeviceId = None,
+    plugins: Plugins = None,
+    as_json: Json = False,
+) -> None:
+    """Look at one call: what its tensors are and hold, and where its outputs differ from the reference, element by element.
+
+    Exit code 0: right; 1: wrong; 2: it could not be looked at.
+    """
+    bench = use_cases.current()
+    try:
+        plan = bench.plan(
+            op,
+            sizes=running.sizes(size or (), ()) or None,
+            preset=preset,
+            variants=running.names(variant),
+            dtype=dtype,
+            compute=compute,
+            data=data,
+            device=device,
+            plugins=tuple(str(p.resolve()) for p in plugins or ()),
+        )
+        code = inspecting.inspect(bench, plan, as_json=as_json)
+    finally:
+        bench.close()
+    raise typer.Exit(code)
 
 
 @app.command()

@@ -16,6 +16,7 @@ from kernelviz.core.events import (
     CheckDone,
     DeviceBusy,
     Event,
+    InspectionDone,
     RoofDone,
     RunEnded,
     RunQueued,
@@ -67,10 +68,8 @@ class Reporter:
     def show(self, event: Event) -> None:
         """Show one event."""
         match event:
-            case RunQueued(ahead=ahead) if ahead:
-                self._state(f"waiting behind {ahead} problem{'s' if ahead > 1 else ''} of other runs", keep=True)
-            case RunQueued():
-                self._state("queued")
+            case RunQueued(ahead=ahead):
+                self._state(event.words, keep=ahead > 0)
             case DeviceBusy(holder=holder):
                 self._state(f"waiting for the device: {holder} holds it", keep=True)
             case WorkerStarting(reason=reason):
@@ -85,6 +84,8 @@ class Reporter:
                 self.say(f"{check.name}: {check_words(check)}")
             case TimelineTaken(timeline=timeline):
                 self.say(f"timeline: pictured {len(timeline.counted)} iterations of {timeline.case}")
+            case InspectionDone():
+                self._state("looked at the case")
             case RunEnded(status=status, message=message):
                 if message or status not in ("finished",):
                     self.say(f"{status}: {message}" if message else status)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Case, Struct
 from kernelviz.core.result import Result
 from kernelviz.core.run import Roof, Status
@@ -16,6 +17,18 @@ class RunQueued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="kind
     """The run waits behind `ahead` problems of other runs."""
 
     ahead: int
+
+    @property
+    def words(self) -> str:
+        """The place in the queue, as every surface says it.
+
+        >>> RunQueued(ahead=1).words, RunQueued(ahead=0).words
+        ('position 2 in the queue: 1 problem of other runs first', 'position 1 in the queue: next')
+        """
+        if not self.ahead:
+            return "position 1 in the queue: next"
+        problems = "1 problem" if self.ahead == 1 else f"{self.ahead} problems"
+        return f"position {self.ahead + 1} in the queue: {problems} of other runs first"
 
 
 class DeviceBusy(Struct, frozen=True, kw_only=True, tag="device_busy", tag_field="kind"):
@@ -62,6 +75,12 @@ class TimelineTaken(Struct, frozen=True, kw_only=True, tag="timeline", tag_field
     timeline: Timeline
 
 
+class InspectionDone(Struct, frozen=True, kw_only=True, tag="inspection_done", tag_field="kind"):
+    """A case was looked at."""
+
+    inspection: Inspection
+
+
 class RunEnded(Struct, frozen=True, kw_only=True, tag="ended", tag_field="kind"):
     """Nothing more will come. `message` is set when the run ended for a reason of its own."""
 
@@ -69,4 +88,15 @@ class RunEnded(Struct, frozen=True, kw_only=True, tag="ended", tag_field="kind")
     message: str = ""
 
 
-Event = RunQueued | DeviceBusy | WorkerStarting | CaseStep | CaseDone | RoofDone | CheckDone | TimelineTaken | RunEnded
+Event = (
+    RunQueued
+    | DeviceBusy
+    | WorkerStarting
+    | CaseStep
+    | CaseDone
+    | RoofDone
+    | CheckDone
+    | TimelineTaken
+    | InspectionDone
+    | RunEnded
+)

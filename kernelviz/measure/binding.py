@@ -120,7 +120,7 @@ class BoundProblem:
             fill(self.inputs, self.problem, seed)
             if restore is not None:
                 restore.remember()
-            reference = self._reference(seed)
+            reference = self.reference(seed)
             # Computed and kept before the call, which may change what it is computed from.
             reference.prepare()
             outputs = timed.run_once()
@@ -132,14 +132,14 @@ class BoundProblem:
             if undeclared:
                 found.messages.append(refusal(MUTATED_INPUT, ", ".join(undeclared)))
         if wrong is not None:
-            self._diagnose(found, *wrong)
+            self.diagnose(found, *wrong)
         for inputs in (self.inputs, *self.elsewhere):
             fill(inputs, self.problem, TIMED_SEED)
         if restore is not None:
             restore.remember()
         return found.accuracy(self.op.rule)
 
-    def _diagnose(self, found: Comparison, seed: int, outputs: tuple[Tensor, ...]) -> None:
+    def diagnose(self, found: Comparison, seed: int, outputs: tuple[Tensor, ...]) -> None:
         """Name what the call did that gave these outputs for the fill of that seed, where it can be told."""
         fill(self.inputs, self.problem, seed)
         others = {s: r for s, r in self._references.items() if s != seed}
@@ -147,7 +147,7 @@ class BoundProblem:
         if named is not None:
             found.messages.insert(0, named)
 
-    def _reference(self, seed: int) -> Reference:
+    def reference(self, seed: int) -> Reference:
         """The reference of the inputs as they are now, which the caller filled with `seed`."""
         if seed not in self._references:
             self._references[seed] = Reference(self.op, self.problem, self.inputs)

@@ -132,7 +132,7 @@ class Comparison:
                 error.max() if error.numel() else error.sum(),
                 share.max() if share.numel() else share.sum(),
                 (~agree).sum().double(),
-                _still_poisoned(got).double(),
+                still_poisoned(got).sum().double(),
             ]
         ).tolist()
         self.error_squared += facts[0]
@@ -167,9 +167,9 @@ class Comparison:
         )
 
 
-def _still_poisoned(tensor: Tensor) -> Tensor:
-    """How many elements still hold the 0xFF bytes that the outputs were filled with."""
+def still_poisoned(tensor: Tensor) -> Tensor:
+    """Which elements still hold the 0xFF bytes that the outputs were filled with."""
     width = tensor.element_size()
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     whole = 255 if width == 1 else -1
-    return (tensor.contiguous().view(kinds[width]) == whole).sum()
+    return tensor.contiguous().view(kinds[width]) == whole

@@ -7,11 +7,20 @@ from typing import Protocol
 
 from kernelviz.core.events import Event
 from kernelviz.core.problem import Method, Problem
+from kernelviz.core.result import Failure
 from kernelviz.core.run import Environment
 
 Emit = Callable[[Event], None]
 Stop = Callable[[], bool]
 """Asked between blocks, never inside one; True ends the measurement."""
+
+
+class CaseFailed(Exception):
+    """A case could not be looked at, for a reason of its own: the process is as good as before."""
+
+    def __init__(self, failure: Failure) -> None:
+        self.failure = failure
+        super().__init__(failure.message)
 
 
 class Session(Protocol):
@@ -44,6 +53,13 @@ class Session(Protocol):
 
     def launch(self, problem: Problem, variant: str, calls: int) -> None:
         """Bind, then flush and call that many times with no tracer attached (to point ncu at)."""
+        ...
+
+    def inspect(self, problem: Problem, variant: str, emit: Emit, stop: Stop) -> None:
+        """Make one call over fresh fills of the inputs and describe all that it got and gave; nothing is timed.
+
+        Emits CaseStep when the case enters a step, and InspectionDone unless it was stopped. Raises CaseFailed.
+        """
         ...
 
     @property

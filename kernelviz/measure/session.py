@@ -8,13 +8,13 @@ from collections.abc import Mapping
 
 import torch
 
-from kernelviz.core.events import CaseDone
-from kernelviz.core.problem import Method, Problem
+from kernelviz.core.events import CaseDone, CaseStep, InspectionDone, Step
+from kernelviz.core.problem import Case, Method, Problem
 from kernelviz.core.run import Device, Environment
 from kernelviz.measure import faults
 from kernelviz.measure.binding import BoundProblem
 from kernelviz.measure.compilations import watch_triton
-from kernelviz.measure.contract import Emit, Stop
+from kernelviz.measure.contract import CaseFailed, Emit, Stop
 from kernelviz.measure.environment import device_of, environment_of
 from kernelviz.measure.roofs import calibrate
 from kernelviz.measure.site import Site
@@ -106,6 +106,30 @@ class DeviceSession:
             launch()
         if self._torch_device.type == "cuda":
             torch.cuda.synchronize(self._torch_device)
+
+    def inspect(self, problem: Problem, variant: str, emit: Emit, stop: Stop) -> None:
+        """See Session.inspect."""
+        from kernelviz.measure.inspection import inspect
+
+        op = op_named(problem.op, self.ops)
+        chosen = op.variant_named(variant)
+
+        calling = False
+
+        def told(step: Step, fraction: float | None) -> None:
+            nonlocal calling
+            calling = step == "checking"
+            emit(CaseStep(case=Case(problem=problem, variant=variant), step=step, fraction=fraction))
+
+        try:
+            found = inspect(self._bound(op, problem), chosen, self._environment, told, stop)
+        except Exception as error:
+            self.site.note(error)
+            raise CaseFailed(faults.failure(error, calling=calling)) from error
+        if found is not None:
+            emit(InspectionDone(inspection=found))
+        self._release()  # what the comparison took, so that it does not count as held by what is kept
+        self._trim()
 
     def _bound(self, op: Op, problem: Problem) -> BoundProblem:
         found = self._kept.get(problem.key)

@@ -16,7 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from kernelviz.core.errors import KernelvizError
 from kernelviz.store import tables
 
-VERSION = 3
+VERSION = 4
 """Of the tables. A change of them adds a step to MIGRATIONS and raises this."""
 
 
@@ -28,7 +28,13 @@ def _selftests(connection: Connection) -> None:
     tables.selftests.create(connection, checkfirst=True)
 
 
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType({1: _deletions, 2: _selftests})
+def _inspections(connection: Connection) -> None:
+    tables.inspections.create(connection, checkfirst=True)
+
+
+MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType(
+    {1: _deletions, 2: _selftests, 3: _inspections}
+)
 """From which version: what makes it the next one. Runs inside one transaction with the change of the version."""
 
 _BUSY_MS = 30_000

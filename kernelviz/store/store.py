@@ -16,12 +16,14 @@ from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.finite import finite_result
+from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Method, Plan, Struct
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, SCHEMA, Environment, Roof, Run, Status
 from kernelviz.core.run_times import RunTimes
 from kernelviz.core.selftest import Selftest
 from kernelviz.store.database import Database, StoreError
+from kernelviz.store.inspections import inspection, put_inspection
 from kernelviz.store.presence import Presence
 from kernelviz.store.run_times import run_times
 from kernelviz.store.tables import results, roofs, runs, selftests
@@ -212,6 +214,10 @@ class Store:
             connection.execute(delete(selftests).where(selftests.c.id == made.id))
             connection.execute(insert(selftests).values(id=made.id, **values))
 
+    def put_inspection(self, made: Inspection) -> None:
+        """Keep the inspection of a case instead of an earlier one on the same device."""
+        put_inspection(self._database, made)
+
     # Reading
 
     def run(self, run_id: str) -> Run:
@@ -314,6 +320,10 @@ class Store:
         with self._database.read() as connection:
             body = connection.scalar(select(selftests.c.body).where(selftests.c.id == selftest_id))
         return None if body is None else msgspec.json.decode(body, type=Selftest)
+
+    def inspection(self, device_uuid: str, case_key: str) -> Inspection | None:
+        """The newest inspection of the case on that device, while it is kept."""
+        return inspection(self._database, device_uuid, case_key)
 
     # Inside
 

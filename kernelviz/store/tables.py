@@ -59,6 +59,17 @@ selftests = Table(
     Index("selftests_by_device", "device_uuid", "created_at"),
 )
 
+inspections = Table(
+    "inspections",
+    metadata,
+    Column("device_uuid", String, nullable=False),
+    Column("case_key", String, nullable=False),
+    Column("created_at", String, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("device_uuid", "case_key"),
+    Index("inspections_by_time", "created_at"),
+)
+
 roofs = Table(
     "roofs",
     metadata,

@@ -22,13 +22,14 @@ from kernelviz.core.errors import UsageError, one_line
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.finite import finite_result
 from kernelviz.core.result import Stage
-from kernelviz.measure.contract import OpenSession, Session
+from kernelviz.measure.contract import CaseFailed, OpenSession, Session
 from kernelviz.worker.protocol import (
     Calibrate,
     Cancel,
     Describe,
     Described,
     Hello,
+    Inspect,
     Launch,
     Lines,
     Measure,
@@ -37,6 +38,7 @@ from kernelviz.worker.protocol import (
     Request,
     Selftest,
     Shutdown,
+    Task,
     TaskDone,
     TaskFailed,
     Told,
@@ -95,7 +97,7 @@ class Worker:
                     self._open(request)
                 case Describe():
                     self._describe(request)
-                case Measure() | Calibrate() | Selftest() | Launch():
+                case Measure() | Calibrate() | Selftest() | Launch() | Inspect():
                     self._do(request)
                 case Cancel():
                     pass  # of a task that has ended meanwhile
@@ -122,7 +124,7 @@ class Worker:
             traceback.print_exc()
             self._connection.send(TaskFailed(task=request.task, stage="unavailable", message=one_line(error)))
 
-    def _do(self, request: Measure | Calibrate | Selftest | Launch) -> None:
+    def _do(self, request: Task) -> None:
         session = self._session
         if session is None:
             raise RuntimeError("a task came before Open")
@@ -147,9 +149,12 @@ class Worker:
                     session.selftest(emit, stop, only=only, quick=quick)
                 case Launch(problem=problem, variant=variant, calls=calls):
                     session.launch(problem, variant, calls)
+                case Inspect(problem=problem, variant=variant):
+                    session.inspect(problem, variant, emit, stop)
         except Exception as error:
             traceback.print_exc()
-            failed = TaskFailed(task=task, stage=_stage(error), message=one_line(error), spoilt=session.spoilt)
+            said = str(error) if isinstance(error, CaseFailed) else one_line(error)
+            failed = TaskFailed(task=task, stage=_stage(error), message=said, spoilt=session.spoilt)
             self._connection.send(failed)
             return
         self._connection.send(TaskDone(task=task, spoilt=session.spoilt))
@@ -162,6 +167,8 @@ def _session_opener(name: str) -> OpenSession:
 
 
 def _stage(error: Exception) -> Stage:
+    if isinstance(error, CaseFailed):
+        return error.failure.stage
     if isinstance(error, UsageError):
         return "unavailable"
     return "out_of_memory" if isinstance(error, MemoryError) else "crash"

@@ -9,14 +9,14 @@ from kernelviz.core.events import CaseStep, Event
 from kernelviz.worker.attempt import Ending
 from kernelviz.worker.limits import Deadlines, Limits
 from kernelviz.worker.process import WorkerDied, WorkerProcess
-from kernelviz.worker.protocol import Calibrate, Cancel, Launch, Measure, Reply, Selftest, TaskDone, TaskFailed, Told
+from kernelviz.worker.protocol import Cancel, Reply, Task, TaskDone, TaskFailed, Told
 
 STOPPED = "the server was stopped"
 
 
 def converse(
     process: WorkerProcess,
-    request: Measure | Calibrate | Selftest | Launch,
+    request: Task,
     limits: Limits,
     budget_s: float,
     tell: Callable[[Event], None],

@@ -41,9 +41,18 @@ class SelftestAsked:
     quick: bool = False
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InspectionAsked:
+    """Which case is to be looked at."""
+
+    problem: Problem
+    variant: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """What is queued: one problem of a run, a launch of it (`calls` > 0), a selftest, or (none of these) a calibration.
+    """What is queued: one problem of a run, a launch of it (`calls` > 0), a selftest, an inspection, or (none of these) a
+    calibration.
 
     `known_baseline`: asked, when the item's turn comes, for the baseline's result so far, when it is not among the variants
     (it was measured with the prompt ones, or before a run was resumed).
@@ -61,6 +70,7 @@ class Item:
     plugins: tuple[str, ...] = ()
     calls: int = 0
     selftest: SelftestAsked | None = None
+    inspection: InspectionAsked | None = None
     known_baseline: Callable[[], Result | None] | None = None
     later: bool = False
     standing: Callable[[], tuple[str, ...]] | None = None

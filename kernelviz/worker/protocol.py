@@ -1,7 +1,7 @@
 """What server and worker say to each other: one JSON object a line, over a private pair of sockets.
 
-Server to worker: Open first, then Measure, Calibrate, Selftest, Launch, Describe, Cancel, Shutdown. Worker to server: Hello
-answers Open, Told carries an event of core.events, and TaskDone, TaskFailed or Described ends a task.
+Server to worker: Open first, then Measure, Calibrate, Selftest, Launch, Inspect, Describe, Cancel, Shutdown. Worker to
+server: Hello answers Open, Told carries an event of core.events, and TaskDone, TaskFailed or Described ends a task.
 """
 
 from __future__ import annotations
@@ -65,6 +65,14 @@ class Launch(_Message, frozen=True, kw_only=True, tag="launch"):
     calls: int
 
 
+class Inspect(_Message, frozen=True, kw_only=True, tag="inspect"):
+    """Make one call and describe what it got and gave, and where it differs from the reference."""
+
+    task: int
+    problem: Problem
+    variant: str
+
+
 class Describe(_Message, frozen=True, kw_only=True, tag="describe"):
     """Import plug-ins and say what they hold; needs no session."""
 
@@ -82,7 +90,8 @@ class Shutdown(_Message, frozen=True, kw_only=True, tag="shutdown"):
     """Leave."""
 
 
-Request = Open | Measure | Calibrate | Selftest | Launch | Describe | Cancel | Shutdown
+Task = Measure | Calibrate | Selftest | Launch | Inspect
+Request = Open | Task | Describe | Cancel | Shutdown
 
 
 class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):

@@ -24,7 +24,7 @@ from kernelviz.worker.item import Item, ItemEnd
 from kernelviz.worker.keeper import Keeper
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.lock import DeviceLock
-from kernelviz.worker.protocol import Calibrate, Launch, Measure, Selftest
+from kernelviz.worker.protocol import Calibrate, Inspect, Launch, Measure, Selftest, Task
 from kernelviz.worker.queue import FairQueue
 
 SESSION = "kernelviz.measure.session:open_session"
@@ -220,9 +220,12 @@ class Supervisor:
         return self._converse(item, request, budget_s, attempt.heard)
 
     def _once(self, item: Item) -> tuple[ItemEnd, str]:
-        """A calibration, a selftest or a launch: it has no cases, so its trouble is the message of its end."""
-        request: Calibrate | Selftest | Launch
-        if item.selftest is not None:
+        """A calibration, a selftest, an inspection or a launch: it has no cases, so its trouble is the message of its end."""
+        request: Task
+        if item.inspection is not None:
+            asked = item.inspection
+            request = Inspect(task=next(self._tasks), problem=asked.problem, variant=asked.variant)
+        elif item.selftest is not None:
             request = Selftest(task=next(self._tasks), only=item.selftest.only, quick=item.selftest.quick)
         elif item.problem is None:
             request = Calibrate(task=next(self._tasks))
@@ -240,7 +243,7 @@ class Supervisor:
     def _converse(
         self,
         item: Item,
-        request: Measure | Calibrate | Selftest | Launch,
+        request: Task,
         budget_s: float,
         heard: Callable[[Event], Event | None],
     ) -> Ending:

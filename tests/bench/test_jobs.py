@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 import sample_figures as figures
+import sample_inspections as inspections
 import sample_runs as samples
 
 from kernelviz.bench.eventlog import EventLog
-from kernelviz.bench.jobs import LiveCalibration, LiveJob, LiveSelftest
-from kernelviz.core.events import CheckDone, Event, RoofDone, RunEnded
+from kernelviz.bench.jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
+from kernelviz.core.events import CheckDone, Event, InspectionDone, RoofDone, RunEnded
 from kernelviz.core.run import Roof
 from kernelviz.core.selftest import Selftest
 from kernelviz.store import Store, StoreError
@@ -37,6 +38,7 @@ def jobs(store: Store) -> list[LiveJob]:
     return [
         LiveCalibration("calibration-1", store, EventLog(0), "of another device"),
         LiveSelftest("selftest-1", store, EventLog(0), kept=True),
+        LiveInspection("inspection-1", store, EventLog(0)),
     ]
 
 
@@ -53,7 +55,7 @@ def test_a_roof_is_kept_of_the_device_that_the_worker_has_before_it_is_told(stor
     assert told(calibration) == [RoofDone(roof=ROOF)]
 
 
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_job_that_failed_counts_as_interrupted_and_says_why(store: Store, which: int) -> None:
     job = jobs(store)[which]
     job.begun(ENVIRONMENT)
@@ -61,7 +63,7 @@ def test_a_job_that_failed_counts_as_interrupted_and_says_why(store: Store, whic
     assert told(job) == [RunEnded(status="interrupted", message="the tracer failed")]
 
 
-@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("which", [0, 1, 2])
 def test_a_cancel_ends_what_is_queued_and_waits_for_what_is_measured(store: Store, which: int) -> None:
     queued, measured = jobs(store)[which], jobs(store)[which]
     queued.abandon = lambda: [object()]  # type: ignore[list-item,return-value]
@@ -73,6 +75,20 @@ def test_a_cancel_ends_what_is_queued_and_waits_for_what_is_measured(store: Stor
     assert told(measured) == []
     measured.ended("cancelled", "")
     assert told(measured) == [RunEnded(status="cancelled")]
+
+
+def test_the_facts_of_a_case_are_kept_before_they_are_told(store: Store) -> None:
+    job = jobs(store)[2]
+    assert isinstance(job, LiveInspection)
+    job.begun(ENVIRONMENT)
+    assert job.made is None
+    made = inspections.wrong_tile(environment=ENVIRONMENT)
+    job.tell(InspectionDone(inspection=made))
+    job.ended("finished", "")
+    assert job.made == store.inspection(UUID, made.case_key) == made
+    assert told(job) == [InspectionDone(inspection=made), RunEnded(status="finished")]
+    progress = job.log.progress()
+    assert (progress.done, progress.failed, progress.status) == (1, 1, "finished")
 
 
 def test_the_followers_learn_of_the_end_though_the_disk_is_full(tmp_path: Path) -> None:

@@ -108,11 +108,22 @@ def test_what_compiles_for_long_comes_when_the_others_stand_at_all_sizes(bench: 
 
 
 def test_the_baseline_shares_rounds_with_what_comes_late(bench: Bench) -> None:
+    run_id = bench.run(plan(bench, "a", "slow", n="1,2"), Method(budget_s=0.01))
+    told(bench, run_id)
+    results = {(r.problem.sizes["n"], r.variant): timing(r).device_cold_s for r in bench.load(run_id).results}
+    for n in (1, 2):
+        base, slow = results[n, "a"], results[n, "slow"]
+        assert base is not None
+        assert slow is not None
+        # Measured once with the prompt variants and once beside the late one: the blocks of both.
+        assert len(base.blocks or ()) == 2 * len(slow.blocks or ())
+
+
+def test_one_problem_is_left_to_the_worker_as_a_whole(bench: Bench) -> None:
+    """Which knows what is compiled already: then it shares the rounds of the others."""
     run_id = bench.run(plan(bench, "a", "slow"), Method(budget_s=0.01))
     told(bench, run_id)
-    results = {r.variant: timing(r) for r in bench.load(run_id).results}
-    base, slow = results["a"].device_cold_s, results["slow"].device_cold_s
-    assert base is not None
-    assert slow is not None
-    # Measured once with the prompt variants and once beside the late one: the blocks of both.
-    assert len(base.blocks or ()) == 2 * len(slow.blocks or ())
+    results = {r.variant: timing(r).device_cold_s for r in bench.load(run_id).results}
+    assert results["a"] is not None
+    assert results["slow"] is not None
+    assert len(results["a"].blocks or ()) == len(results["slow"].blocks or ())

@@ -46,14 +46,23 @@ def fake_ncu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return installed
 
 
-COLUMNS = ("ID", "Kernel Name", "Block Size", "Grid Size", "gpu__time_duration.sum", "launch__registers_per_thread")
-UNITS = ("", "", "", "", "ns", "register/thread")
+COLUMNS = (
+    "ID",
+    "Kernel Name",
+    "Block Size",
+    "Grid Size",
+    "gpu__time_duration.sum",
+    "launch__registers_per_thread",
+    "gpc__cycles_elapsed.avg.per_second",
+)
+UNITS = ("", "", "", "", "ns", "register/thread", "hz")
 HEADER = "==PROF== Connected\n" + "".join(",".join(f'"{n}"' for n in line) + "\n" for line in (COLUMNS, UNITS))
 
 
 def rows(*kernels: tuple[str, str]) -> str:
+    launched = '"(256, 1, 1)","(1,024, 1, 1)"'
     return HEADER + "".join(
-        f'"{i}","{name}","(256, 1, 1)","(1,024, 1, 1)","{time_ns}","32"\n' for i, (name, time_ns) in enumerate(kernels)
+        f'"{i}","{name}",{launched},"{time_ns}","32","1,980,000,000"\n' for i, (name, time_ns) in enumerate(kernels)
     )
 
 
@@ -72,6 +81,7 @@ def test_calls_are_cut_apart_by_their_markers(fake_ncu: Any, tmp_path: Path) -> 
         CASES[2].problem.key: (1.25e-6, 2),
     }
     assert found[CASES[0].problem.key].shapes == (((1024, 1, 1), (256, 1, 1), 32),)
+    assert found[CASES[2].problem.key].clock_hz == 1.98e9
     asked = (tmp_path / "asked").read_text()
     for words in (
         "--clock-control none",

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+import sample_inspections as inspections
 import sample_runs as samples
 
 from kernelviz.core.selftest import Check, Mark, Selftest, Timeline
@@ -42,7 +43,9 @@ def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tm
     store.close()
     with sqlite3.connect(tmp_path / "kernelviz.db") as connection:
         # As that version left it.
-        connection.execute("DROP TABLE selftests")
+        connection.execute("DROP TABLE inspections")
+        if version < 3:
+            connection.execute("DROP TABLE selftests")
         if version < 2:
             connection.execute("ALTER TABLE runs DROP COLUMN deleted_at")
         connection.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(version),))
@@ -53,8 +56,12 @@ def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tm
     made = selftest("one", "2026-01-01")
     migrated.put_selftest(made)
     assert migrated.selftests(made.environment.device.uuid, 1) == (made,)
+    looked = inspections.right()
+    migrated.put_inspection(looked)
+    assert migrated.inspection(looked.environment.device.uuid, looked.case_key) == looked
     migrated.close()
     with sqlite3.connect(tmp_path / "kernelviz.db") as connection:
         assert connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone() == (str(VERSION),)
         indices = {row[1] for row in connection.execute("PRAGMA index_list(selftests)")}
         assert "selftests_by_device" in indices
+        assert "inspections_by_time" in {row[1] for row in connection.execute("PRAGMA index_list(inspections)")}

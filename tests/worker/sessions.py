@@ -12,12 +12,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from kernelviz.core.events import CaseDone, CaseStep, CheckDone, RoofDone, Step, TimelineTaken
+from kernelviz.core.events import CaseDone, CaseStep, CheckDone, InspectionDone, RoofDone, Step, TimelineTaken
 from kernelviz.core.problem import Case, Cost, Method, Problem
 from kernelviz.core.result import Block, Failure, Figure, Outcome, Result, Timing
 from kernelviz.core.run import Device, Environment, Roof
 from kernelviz.core.selftest import Check, Mark, Timeline
-from kernelviz.measure.contract import Emit, Stop
+from kernelviz.measure.contract import CaseFailed, Emit, Stop
+from tests import sample_inspections as inspections
 
 DEVICE = Device(id="cpu", kind="cpu", name="Test processor", uuid="CPU-test")
 
@@ -201,6 +202,19 @@ class Session:
     def launch(self, problem: Problem, variant: str, calls: int) -> None:
         if variant in FAULTS:
             FAULTS[variant]()
+
+    def inspect(self, problem: Problem, variant: str, emit: Emit, stop: Stop) -> None:
+        """Variants are called by what they do; `b` is wrong, any other is right."""
+        emit(CaseStep(case=Case(problem=problem, variant=variant), step="checking"))
+        if variant in FAULTS:
+            FAULTS[variant]()
+        if variant == "out_of_memory":
+            raise CaseFailed(Failure(stage="out_of_memory", message="no memory left"))
+        while variant == "until_cancelled" and not stop():
+            time.sleep(0.002)
+        if not stop():
+            found = inspections.wrong_tile if variant == "b" else inspections.right
+            emit(InspectionDone(inspection=found(problem=problem, variant=variant, environment=self.environment())))
 
 
 def open_session(device: str, plugins: tuple[str, ...] = ()) -> Session:

@@ -101,13 +101,15 @@ def shape_of(kernel: Kernel) -> Shape:
 
 @dataclass(frozen=True, slots=True)
 class NcuTime:
-    """A call by ncu: the median over its repetitions of the sum of its kernels' durations, and what each kernel is made of.
+    """A call by ncu: the median over its repetitions of the sum of its kernels' durations, the clock of its longest kernel there,
+    and what each kernel is made of.
 
     torch.compile times its candidates in each process, and may launch another kernel there than here: softmax 2048 x 4096
     one of 32 registers a thread under ncu (26.9 us), of 40 without (22.9 us; H200).
     """
 
     seconds: float
+    clock_hz: float
     shapes: tuple[Shape, ...]
 
     @property
@@ -124,8 +126,9 @@ def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOS
     from kernelviz.measure.selftest.ncu_probe import TIMES
 
     metric, registers = "gpu__time_duration.sum", "launch__registers_per_thread"
+    clock = "gpc__cycles_elapsed.avg.per_second"
     arguments = (at.device.id, msgspec.json.encode(list(cases)).decode())
-    options = ("--cache-control", "none", "--metrics", f"{metric},{registers}")
+    options = ("--cache-control", "none", "--metrics", f"{metric},{registers},{clock}")
     rows = ncu.profiled(at, "kernelviz.measure.selftest.ncu_probe", arguments, options, most_s)
     calls: list[list[ncu.Row]] = [[]]
     for row in rows:
@@ -142,6 +145,7 @@ def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOS
         if all(mine):
             found[case.key if several else case.problem.key] = NcuTime(
                 median(sum(ncu.quantity(row, metric) for row in call) for call in mine),
+                median(ncu.quantity(max(call, key=lambda row: ncu.quantity(row, metric)), clock) for call in mine),
                 tuple((ncu.dims(r, "Grid Size"), ncu.dims(r, "Block Size"), int(r[registers])) for r in mine[-1]),
             )
     return found

@@ -15,6 +15,7 @@ from kernelviz.measure.selftest.workbench import Workbench
 
 _SCALES = {
     "nsecond": 1e-9, "ns": 1e-9, "usecond": 1e-6, "us": 1e-6, "msecond": 1e-3, "ms": 1e-3, "second": 1.0, "s": 1.0,
+    "hz": 1.0, "cycle/nsecond": 1e9, "cycle/usecond": 1e6, "cycle/second": 1.0,
     "byte": 1.0, "kbyte": 1e3, "mbyte": 1e6, "gbyte": 1e9, "": 1.0,
 }  # fmt: skip
 _REFUSED = {

@@ -1,0 +1,249 @@
+"""Outputs against the float64 reference, element by element: how wrong, how many, and above all where."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from kernelviz.core.inspection import MAP_CELLS, OCTAVES, WORST, Element, ErrorCounts, ErrorMap, OutputErrors, value
+from kernelviz.measure.check import Reference, still_poisoned
+from kernelviz.measure.tensor_facts import PIECE, finite, pieces
+from kernelviz.ops import TensorSpec
+
+
+def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputErrors, ...]:
+    """The errors of every output by the gate's rules (measure.check): slab by slab of the reference, each in pieces."""
+    specs, sizes = reference.op.outputs, reference.problem.sizes
+    found = [_Output(spec, spec.shape(sizes), o.device) for spec, o in zip(specs, outputs, strict=True)]
+    cut = bool(reference.op.slab)
+    for slab in reference.slabs():
+        for one, got, expected, bound in zip(found, outputs, slab.reference, slab.bound, strict=True):
+            mine = got[slab.first : slab.last] if cut else got
+            first = slab.first * math.prod(one.shape[1:]) if cut else 0
+            allowed = bound.expand_as(expected)
+            parts = zip(pieces(mine, one.piece), pieces(expected, one.piece), pieces(allowed, one.piece), strict=True)
+            for part in parts:
+                one.add(first, *part)
+                first += part[0].numel()
+    return tuple(one.errors() for one in found)
+
+
+@dataclass(slots=True)
+class _Compared:
+    """A piece, element by element: |error|, |error| / allowed (infinite beyond any bound), and what is wrong with it."""
+
+    first: int
+    got: Tensor
+    expected: Tensor
+    allowed: Tensor
+    error: Tensor
+    share: Tensor
+    disagrees: Tensor
+    unwritten: Tensor
+    wrong: Tensor
+
+
+def _compared(first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> _Compared:
+    wide = got.double()
+    known = torch.isfinite(expected)
+    agree = torch.where(known, torch.isfinite(wide), (wide == expected) | (torch.isnan(wide) & torch.isnan(expected)))
+    error = torch.where(known & agree, (wide - expected).abs(), 0.0)
+    # What has no bound that is a number (it was made of inputs that are none) cannot be judged; the gate lets it pass.
+    share = torch.where(error == 0, 0.0, error / allowed).nan_to_num_(nan=0.0, posinf=math.inf)
+    unwritten = still_poisoned(got)
+    share = torch.where(agree & ~unwritten, share, math.inf)
+    return _Compared(first, wide, expected, allowed, error, share, ~agree, unwritten, share > 1)
+
+
+class _Output:
+    """What is found of one output; its pieces come in the order of their indices."""
+
+    def __init__(self, spec: TensorSpec, shape: tuple[int, ...], device: torch.device) -> None:
+        self.spec, self.shape = spec, shape
+        self.grid = _Grid(shape, device)
+        self.piece = self.grid.piece
+        self.squares = self.expected_squares = 0.0
+        self.max_abs, self.max_relative, self.max_share = 0.0, -1.0, 0.0
+        self.wrong = self.not_finite = self.unwritten = self.exact = self.beyond = 0
+        self.octaves = torch.zeros(2 * OCTAVES + 2, dtype=torch.int64, device=device)
+        self.worst: list[tuple[float, Element]] = []
+        self.box: tuple[list[int], list[int]] | None = None
+
+    def add(self, first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> None:
+        found = _compared(first, got, expected, allowed)
+        known = torch.isfinite(expected)
+        facts = torch.stack(
+            [
+                found.error.square().sum(),
+                torch.where(known & ~found.disagrees, expected, 0.0).square().sum(),
+                found.error.max(),
+                torch.where(known & (expected != 0) & ~found.disagrees, found.error / expected.abs(), -1.0).max(),
+                found.share.max(),
+                found.wrong.sum().double(),
+                found.disagrees.sum().double(),
+                found.unwritten.sum().double(),
+                (found.share == 0).sum().double(),
+                torch.isinf(found.share).sum().double(),
+            ]
+        ).tolist()
+        self.squares += facts[0]
+        self.expected_squares += facts[1]
+        self.max_abs, self.max_relative = max(self.max_abs, facts[2]), max(self.max_relative, facts[3])
+        self.max_share = max(self.max_share, facts[4])
+        self.wrong += int(facts[5])
+        self.not_finite += int(facts[6])
+        self.unwritten += int(facts[7])
+        self.exact += int(facts[8])
+        self.beyond += int(facts[9])
+        self._count(found.share)
+        self._rank(found)
+        self.grid.add(found)
+        if facts[5]:
+            self._enclose(found)
+
+    def _count(self, share: Tensor) -> None:
+        some = share[(share > 0) & torch.isfinite(share)]
+        octave = (torch.log2(some).ceil() + OCTAVES).clamp_(0, 2 * OCTAVES + 1).long()
+        self.octaves += torch.bincount(octave, minlength=2 * OCTAVES + 2)
+
+    def _rank(self, found: _Compared) -> None:
+        """Keep the worst; of those beyond any bound the first ones, so that the list begins where the trouble does."""
+        beyond = torch.isinf(found.share).nonzero().flatten()[:WORST]
+        finite_share = torch.where(torch.isinf(found.share), 0.0, found.share)
+        most = finite_share.topk(min(WORST, finite_share.numel()))
+        places = [*beyond.tolist(), *most.indices[most.values > 0].tolist()]
+        at = torch.tensor(places, dtype=torch.int64, device=found.share.device)
+        columns = (found.got, found.expected, found.error, found.allowed, found.share, found.unwritten, found.disagrees)
+        rows = torch.stack([c[at].double() for c in columns]).T.tolist() if places else []
+        self.worst += [
+            (row[4], self._element(found.first + place, row)) for place, row in zip(places, rows, strict=True)
+        ]
+        self.worst = sorted(self.worst, key=lambda w: (-w[0], w[1].index))[:WORST]
+
+    def _element(self, flat: int, row: Sequence[float]) -> Element:
+        got, expected, error, allowed, share, unwritten, disagrees = row
+        return Element(
+            index=_index(flat, self.shape),
+            got=value(got),
+            expected=value(expected),
+            error=None if disagrees else finite(error),
+            allowed=finite(allowed),
+            share=finite(share),
+            unwritten=bool(unwritten),
+        )
+
+    def _enclose(self, found: _Compared) -> None:
+        """Widen the box of indices that holds every wrong element."""
+        flat = found.wrong.nonzero().flatten() + found.first
+        low, high = [], []
+        for size, step in zip(self.shape, _steps(self.shape), strict=True):
+            along = torch.div(flat, step, rounding_mode="floor").remainder_(size)
+            low.append(int(along.min()))
+            high.append(int(along.max()))
+        if self.box is not None:
+            low = [min(pair) for pair in zip(low, self.box[0], strict=True)]
+            high = [max(pair) for pair in zip(high, self.box[1], strict=True)]
+        self.box = (low, high)
+
+    def errors(self) -> OutputErrors:
+        known = self.expected_squares > 0
+        relative = (self.squares / self.expected_squares) ** 0.5 if known else (0.0 if self.squares == 0 else None)
+        return OutputErrors(
+            name=self.spec.name,
+            axes=self.spec.axes,
+            shape=self.shape,
+            wrong=self.wrong,
+            not_finite=self.not_finite,
+            unwritten=self.unwritten,
+            max_abs=finite(self.max_abs),
+            max_relative=finite(self.max_relative) if self.max_relative >= 0 else None,
+            relative_l2=finite(relative),
+            worst_of_bound=finite(self.max_share),
+            worst=tuple(element for _, element in self.worst),
+            map=self.grid.map(),
+            counts=ErrorCounts(exact=self.exact, octaves=tuple(self.octaves.tolist()), beyond=self.beyond),
+            first_wrong=tuple(self.box[0]) if self.box else None,
+            last_wrong=tuple(self.box[1]) if self.box else None,
+        )
+
+
+class _Grid:
+    """The output in blocks. `piece`: so many elements, whole rows or (of a vector) whole blocks, are added at once.
+
+    A row is `across` blocks of `width`; `height` rows of each `period` make a strip of blocks.
+    """
+
+    def __init__(self, shape: tuple[int, ...], device: torch.device) -> None:
+        self.wraps = len(shape) < 2
+        if self.wraps:
+            length = math.prod(shape)
+            self.height, self.width = 1, _power_of_two(length / MAP_CELLS**2)
+            self.row_elements, self.across, self.period = self.width, 1, -(-length // self.width)
+            cells = self.period
+            self.columns = min(MAP_CELLS, cells)
+            self.rows = -(-cells // self.columns)
+        else:
+            self.period, self.row_elements = shape[-2], shape[-1]
+            self.height, self.width = _power_of_two(shape[-2] / MAP_CELLS), _power_of_two(shape[-1] / MAP_CELLS)
+            self.rows, self.columns = -(-shape[-2] // self.height), -(-shape[-1] // self.width)
+            self.across, cells = self.columns, self.rows * self.columns
+        self.piece = max(1, PIECE // self.row_elements) * self.row_elements
+        self._shares = torch.zeros(cells, dtype=torch.float64, device=device)
+        self._counts = torch.zeros((2, cells), dtype=torch.int64, device=device)
+
+    def add(self, found: _Compared) -> None:
+        # Padded to whole rows: a slab of a vector may end within a block, whose other part comes with the next one.
+        before = found.first % self.row_elements
+        after = -(found.first + found.share.numel()) % self.row_elements
+        edge = self.across * self.width - self.row_elements
+        share, wrong, unwritten = (
+            pad(pad(t, (before, after)).view(-1, self.row_elements), (0, edge))
+            for t in (found.share, found.wrong, found.unwritten)
+        )
+        first_row = found.first // self.row_elements
+        rows = torch.arange(first_row, first_row + share.shape[0], device=share.device)
+        strips = torch.div(rows.remainder(self.period), self.height, rounding_mode="floor")
+        cells = (strips.unsqueeze(1) * self.across + torch.arange(self.across, device=share.device)).view(-1)
+        blocks = (-1, self.across, self.width)
+        self._shares.scatter_reduce_(0, cells, share.view(blocks).amax(-1).view(-1), "amax")
+        for number, which in enumerate((wrong, unwritten)):
+            self._counts[number].index_add_(0, cells, which.view(blocks).sum(-1).view(-1))
+
+    def map(self) -> ErrorMap:
+        wrong, unwritten = self._counts.tolist()
+        return ErrorMap(
+            rows=self.rows,
+            columns=self.columns,
+            block=(self.height, self.width),
+            wraps=self.wraps,
+            shares=tuple(finite(s) for s in self._shares.tolist()),
+            wrong=tuple(wrong),
+            unwritten=tuple(unwritten),
+        )
+
+
+def _power_of_two(least: float) -> int:
+    """The smallest power of two that is at least so much.
+
+    >>> _power_of_two(0.3), _power_of_two(5), _power_of_two(64)
+    (1, 8, 64)
+    """
+    return 1 << max(0, math.ceil(math.log2(least)))
+
+
+def _steps(shape: tuple[int, ...]) -> list[int]:
+    """How far apart neighbours along each dimension lie, in elements."""
+    return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+
+
+def _index(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """
+    >>> _index(7, (2, 3, 4)), _index(0, ())
+    ((0, 1, 3), ())
+    """
+    return tuple(flat // step % size for size, step in zip(shape, _steps(shape), strict=True))

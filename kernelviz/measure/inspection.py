@@ -1,0 +1,168 @@
+"""One case looked at: the call is made once over fresh fills of its inputs, and everything that it got and gave is described.
+
+Nothing is timed, and nothing that is timed later is changed: the inputs hold the timed fill again when it is over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from kernelviz.core import moments
+from kernelviz.core.cheats import MUTATED_INPUT, refusal
+from kernelviz.core.events import Step
+from kernelviz.core.inspection import CallKind, Inspection, TensorFacts
+from kernelviz.core.run import Environment
+from kernelviz.measure.binding import TIMED_SEED, BoundProblem, Restore
+from kernelviz.measure.check import Comparison
+from kernelviz.measure.contract import Stop
+from kernelviz.measure.element_errors import errors_of
+from kernelviz.measure.host import poison
+from kernelviz.measure.tensor_facts import facts_of
+from kernelviz.measure.tensors import as_tuple, check_specs, fill, unchanged
+from kernelviz.ops import Launch, Variant
+
+Told = Callable[[Step, float | None], None]
+"""Told when the case enters a step, and which share of it is done."""
+SEEDS = 3
+"""Fills that are tried, as many as the gate of a usual run tries (core.problem.Method)."""
+
+
+@dataclass(slots=True)
+class _Call:
+    """The call to be made: `run` poisons what it writes, restores what it changes, calls and waits."""
+
+    kind: CallKind
+    run: Callable[[], tuple[Tensor, ...]]
+    restore: Restore | None
+
+
+def inspect(
+    bound: BoundProblem,
+    variant: Variant,
+    environment: Environment,
+    told: Told,
+    stop: Stop,
+) -> Inspection | None:
+    """The case's facts; None when stopped. Raises whatever the variant raises in its bind or call."""
+    told("compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding", None)
+    fill(bound.inputs, bound.problem, TIMED_SEED)  # the last call timed may have changed them
+    call = _call(bound, variant)
+    try:
+        return _inspected(bound, variant, call, environment, told, stop)
+    finally:
+        fill(bound.inputs, bound.problem, TIMED_SEED)
+        if call.restore is not None:
+            call.restore.remember()
+
+
+def _call(bound: BoundProblem, variant: Variant) -> _Call:
+    """What is timed where that stands; else the variant bound anew, with the timed fill in its inputs as then."""
+    kept = bound.variants.get(variant.name)
+    if kept is not None:
+        restore = kept.timed.places[0].restore
+        return _Call("timed", kept.timed.run_once, restore if isinstance(restore, Restore) else None)
+    launch = variant.bind(*bound.inputs, **variant.keywords(bound.problem))
+    restore = bound.restore(variant, bound.inputs)
+    return _Call("eager", _Eager(launch, restore, bound.device), restore)
+
+
+class _Eager:
+    """A bound call, made eagerly over poisoned outputs: one that allocates gets the block that was poisoned and freed."""
+
+    def __init__(self, launch: Launch, restore: Restore | None, device: torch.device) -> None:
+        self._launch, self._restore, self._device = launch, restore, device
+        self._outputs = as_tuple(launch())
+
+    def __call__(self) -> tuple[Tensor, ...]:
+        for tensor in self._outputs:
+            poison(tensor)
+        if self._restore is not None:
+            self._restore()
+        self._outputs = ()
+        self._outputs = as_tuple(self._launch())
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        return self._outputs
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What the call gave for one fill. `values` are `outputs`, or copies of them where the call wrote into its inputs, which
+    hold the fill again; `undeclared`: inputs that it changed without saying so."""
+
+    outputs: tuple[Tensor, ...]
+    values: tuple[Tensor, ...]
+    undeclared: list[str]
+
+
+def _inspected(
+    bound: BoundProblem, variant: Variant, call: _Call, environment: Environment, told: Told, stop: Stop
+) -> Inspection | None:
+    for seed in reversed(range(SEEDS)):
+        told("checking", (SEEDS - 1 - seed) / (SEEDS + 1))
+        if stop():
+            return None
+        answer = _answer(bound, variant, call, seed)
+        fault = check_specs(bound.op, bound.problem, answer.outputs)
+        passed, message = _judged(bound, answer, seed) if fault is None else (False, fault)
+        if passed and seed != TIMED_SEED:
+            continue
+        told("checking", SEEDS / (SEEDS + 1))
+        return Inspection(
+            problem=bound.problem,
+            variant=variant.name,
+            environment=environment,
+            created_at=moments.now(),
+            passed=passed,
+            message=message,
+            rule=bound.op.rule,
+            seed=seed,
+            seeds=SEEDS,
+            call=call.kind,
+            tensors=_tensors(bound, answer),
+            errors=errors_of(bound.reference(seed), answer.values) if fault is None else (),
+            source_digest=variant.source_digest(),
+        )
+    return None
+
+
+def _answer(bound: BoundProblem, variant: Variant, call: _Call, seed: int) -> _Answer:
+    fill(bound.inputs, bound.problem, seed)
+    if call.restore is not None:
+        call.restore.remember()
+    # Of small problems the reference is computed before the call, as in the gate; of others from a fresh fill behind it.
+    bound.reference(seed).prepare()
+    outputs = call.run()
+    changed = [bound.op.inputs[i].name for i in unchanged(bound.inputs, bound.problem, seed)]
+    values = outputs
+    if changed:
+        values = tuple(t.clone() for t in outputs)
+        fill(bound.inputs, bound.problem, seed)
+    return _Answer(outputs, values, [name for name in changed if name not in variant.mutates])
+
+
+def _judged(bound: BoundProblem, answer: _Answer, seed: int) -> tuple[bool, str]:
+    """By the gate's own rule, in its own words."""
+    found, reference = Comparison(), bound.reference(seed)
+    found.add(reference, answer.values)
+    if answer.undeclared:
+        found.messages.append(refusal(MUTATED_INPUT, ", ".join(answer.undeclared)))
+    if found.worst > 1 and not (found.unwritten or found.not_finite) and reference.kept:
+        bound.diagnose(found, seed, answer.values)
+    accuracy = found.accuracy(bound.op.rule)
+    return accuracy.passed, accuracy.message
+
+
+def _tensors(bound: BoundProblem, answer: _Answer) -> tuple[TensorFacts, ...]:
+    named = {spec.name: t for spec, t in zip(bound.op.inputs, bound.inputs, strict=True)}
+    names = [spec.name for spec in bound.op.outputs]
+    given = [facts_of(name, "input", tensor) for name, tensor in named.items()]
+    made = [
+        facts_of(names[i] if i < len(names) else f"output {i}", "output", values, of=output, inputs=named)
+        for i, (output, values) in enumerate(zip(answer.outputs, answer.values, strict=True))
+    ]
+    return (*given, *made)

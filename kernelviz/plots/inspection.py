@@ -1,0 +1,252 @@
+"""Where an output is wrong, by how much its elements err, and what values a tensor holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from html import escape
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from kernelviz.core.inspection import OCTAVES, OutputErrors, TensorFacts
+from kernelviz.metrics.inspection import block_words, number, octave_words, power_words
+from kernelviz.metrics.statistics import Floats
+from kernelviz.plots.frame import framed, nothing
+from kernelviz.plots.styles import BAD, COLOURS, NEUTRAL
+
+HEIGHT = 400
+_FRAME_PX = 110
+_DECADES = 3
+"""The map's colours end at so many powers of ten on either side of the allowed error."""
+_RIGHT = COLOURS[0]
+# Pale to full on either side of the allowed error, with a jump of hue at it; see-through, so that both themes can carry it.
+_SCALE = (
+    (0.0, "rgba(76,120,168,0.06)"),
+    (0.5, "rgba(76,120,168,0.75)"),
+    (0.5, "rgba(220,74,74,0.55)"),
+    (1.0, "rgba(220,74,74,1)"),
+)
+_MARKS = (
+    ("wrong", "x-thin", lambda errors, cell: errors.map.wrong[cell] > errors.map.unwritten[cell]),
+    ("never written", "circle-open", lambda errors, cell: errors.map.unwritten[cell] > 0),
+)
+"""What stands on a block beside its colour: by which word, which sign, and where."""
+
+
+def share_by_element(errors: OutputErrors | None) -> go.Figure:
+    """The largest |error| / allowed in each block of an output (logarithmic colours), with signs on blocks that are wrong.
+
+    The last two dimensions lie along the sides, as in memory: the first row on top. A vector is laid out like text.
+    """
+    if errors is None or not errors.map.shares:
+        return nothing("There is no error to map.", height=HEIGHT)
+    grid = errors.map
+    figure = go.Figure(
+        go.Heatmap(
+            z=_scaled(errors),
+            customdata=_told(errors),
+            hovertemplate=_hover(errors),
+            name="",
+            zmin=-_DECADES,
+            zmax=_DECADES,
+            colorscale=[list(stop) for stop in _SCALE],
+            colorbar=_colour_bar(),
+        )
+    )
+    for word, symbol, there in _MARKS:
+        _add_marks(figure, errors, word, symbol, there)
+    square = HEIGHT - _FRAME_PX
+    height = _FRAME_PX + round(min(square, max(40, square * grid.rows / 32)))
+    row_axis, column_axis = _axis_words(errors)
+    framed(figure, height=height, x_title=escape(column_axis), y_title=escape(row_axis))
+    _label(figure.update_xaxes, grid.columns, grid.block[1])
+    _label(figure.update_yaxes, grid.rows, grid.block[1] * grid.columns if grid.wraps else grid.block[0])
+    figure.update_xaxes(range=[-0.5, grid.columns - 0.5])
+    figure.update_yaxes(range=[grid.rows - 0.5, -0.5])
+    figure.update_layout(legend={"y": -70 / max(40, height - _FRAME_PX)})
+    return figure
+
+
+def _in_rows(errors: OutputErrors, cells: Sequence[float | None]) -> Floats:
+    """A value a cell, row by row; NaN (drawn as nothing) behind the end of a vector."""
+    grid = errors.map
+    placed = np.full(grid.rows * grid.columns, np.nan)
+    placed[: len(cells)] = [np.inf if c is None else c for c in cells]
+    return placed.reshape(grid.rows, grid.columns)
+
+
+def _scaled(errors: OutputErrors) -> Floats:
+    """Powers of ten of the allowed error, within the colours' range."""
+    shares = _in_rows(errors, errors.map.shares)
+    return np.log10(np.clip(shares, 10.0**-_DECADES, 10.0**_DECADES))
+
+
+def _told(errors: OutputErrors) -> Floats:
+    """What the words over a cell need, by row, column and number: wrong, never written, share, then the first and the last index
+    along each side."""
+    grid = errors.map
+    found: list[Any] = [_in_rows(errors, cells) for cells in (grid.wrong, grid.unwritten, grid.shares)]
+    rows, columns = np.indices((grid.rows, grid.columns))
+    if grid.wraps:
+        spans = [((rows * grid.columns + columns), grid.block[1], errors.elements)]
+    else:
+        spans = list(zip((rows, columns), grid.block, errors.shape[-2:], strict=True))
+    for place, block, size in spans:
+        found += [1.0 * place * block, np.minimum((place + 1.0) * block, size) - 1]
+    told: Floats = np.stack(found, axis=-1)
+    return told
+
+
+def _hover(errors: OutputErrors) -> str:
+    axes = errors.axes[:1] if errors.map.wraps else errors.axes[-2:]
+    where = [
+        f"{escape(axis)} %{{customdata[{3 + 2 * i}]:d}} to %{{customdata[{4 + 2 * i}]:d}}"
+        for i, axis in enumerate(axes)
+    ]
+    wrong = "%{customdata[0]:,d} wrong, %{customdata[1]:,d} of them never written"
+    return f"{', '.join(where)}<br>{wrong}<br>largest error: %{{customdata[2]:.3g}} × the allowed one"
+
+
+def _colour_bar() -> dict[str, object]:
+    return {
+        "title": {"text": "error / allowed", "side": "right"},
+        "tickvals": list(range(-_DECADES, _DECADES + 1)),
+        "ticktext": ["≤ 0.001", "0.01", "0.1", "1", "10", "100", "≥ 1000"],
+        "thickness": 12,
+        "outlinewidth": 0,
+        "len": 1.0,
+    }
+
+
+def _add_marks(
+    figure: go.Figure, errors: OutputErrors, word: str, symbol: str, there: Callable[[OutputErrors, int], bool]
+) -> None:
+    columns = errors.map.columns
+    found = [c for c in range(len(errors.map.wrong)) if there(errors, c)]
+    if not found:
+        return
+    size = 4 if columns > 32 else 7
+    marker = {"symbol": symbol, "size": size, "color": "#FFFFFF", "line": {"width": 1.2, "color": "#FFFFFF"}}
+    figure.add_trace(
+        go.Scatter(
+            x=[c % columns for c in found], y=[c // columns for c in found], mode="markers", marker=marker,
+            hoverinfo="skip", showlegend=False,
+        )
+    )  # fmt: skip
+    line = {"width": 1.5, "color": BAD}
+    in_legend = {"symbol": symbol, "size": 9, "color": BAD, "line": line}
+    figure.add_trace(
+        go.Scatter(x=[None], y=[None], mode="markers", marker=in_legend, name=f"{word} elements in the block")
+    )
+
+
+def _axis_words(errors: OutputErrors) -> tuple[str, str]:
+    """What lies along the rows and along the columns, and how much a cell holds."""
+    if errors.map.wraps:
+        axis = errors.axes[0] if errors.axes else ""
+        return f"{axis}, line by line", f"{axis} within the line ({block_words(errors.map)})"
+    folded = f", largest over {', '.join(errors.axes[:-2])}" if len(errors.axes) > 2 else ""
+    return errors.axes[-2], f"{errors.axes[-1]} ({block_words(errors.map)}{folded})"
+
+
+def _label(update: Callable[..., object], cells: int, block: int) -> None:
+    """At most nine of the cells, by the index of their first element."""
+    step = 1 << max(0, math.ceil(math.log2(cells / 8)))
+    places = list(range(0, cells, step))
+    update(tickvals=places, ticktext=[str(p * block) for p in places], showgrid=False)
+
+
+def elements_by_error(errors: OutputErrors | None) -> go.Figure:
+    """How many elements err by how much, in units of the allowed error (powers of two); what is outside the bound is hatched."""
+    if errors is None:
+        return nothing("There is no error to count.", height=HEIGHT)
+    counts = errors.counts
+    known = [i for i, c in enumerate(counts.octaves) if c]
+    first, last = min([*known, OCTAVES - 1]), max([*known, OCTAVES + 1])
+    # A bar stands between the powers of two that it lies between; what is exact or beyond any bound has one of its own.
+    bars = [(i - OCTAVES - 0.5, octave_words(i), counts.octaves[i]) for i in range(first, last + 1)]
+    left, right = first - OCTAVES - 2.5, last - OCTAVES + 1.5
+    bars = [(left, "exact", counts.exact), *bars, (right, "beyond any bound", counts.beyond)]
+    figure = go.Figure()
+    for wrong in (False, True):
+        shown = [bar for bar in bars if (bar[0] > 0) is wrong]
+        figure.add_trace(_error_bars(shown, errors.elements, wrong=wrong))
+    framed(figure, height=HEIGHT, x_title="|error| / allowed error", y_title="elements")
+    step = 1 if last - first < 9 else 2 if last - first < 18 else 4
+    powers = [e for e in range(first - OCTAVES, last - OCTAVES + 1) if e % step == 0]
+    figure.update_xaxes(
+        tickvals=[left, *powers, right],
+        ticktext=["0", *(power_words(e) for e in powers), "∞"],
+        tickangle=0,
+        range=[left - 0.6, right + 0.6],
+        showgrid=False,
+    )
+    figure.add_vline(x=0, line={"color": NEUTRAL, "dash": "dash", "width": 1.5})
+    figure.update_layout(legend={"y": 1.02, "yanchor": "bottom"}, bargap=0.08, barmode="overlay", margin={"t": 40})
+    _count_axis(figure, max(count for _, _, count in bars))
+    return figure
+
+
+def _error_bars(shown: Sequence[tuple[float, str, int]], elements: int, *, wrong: bool) -> go.Bar:
+    pattern = {"shape": "/", "size": 6, "solidity": 0.4, "fgcolor": "#FFFFFF", "bgcolor": BAD} if wrong else {}
+    return go.Bar(
+        x=[place for place, _, _ in shown],
+        y=[count or None for _, _, count in shown],
+        width=0.92,
+        name="outside the bound" if wrong else "inside the bound",
+        marker={"color": BAD if wrong else _RIGHT, "pattern": pattern, "line": {"width": 0}},
+        hovertext=[f"{word}<br>{count:,} of {elements:,} elements" for _, word, count in shown],
+        hoverinfo="text",
+    )
+
+
+def elements_by_value(tensor: TensorFacts | None) -> go.Figure:
+    """How many elements of a tensor have which finite value."""
+    held = tensor.histogram if tensor is not None else None
+    if tensor is None or held is None:
+        return nothing("It holds no finite value.", height=HEIGHT)
+    bins = len(held.counts)
+    width = (held.high - held.low) / bins or 1.0
+    edges = (
+        [held.low + i * width for i in range(bins + 1)] if held.high > held.low else [held.low - 0.5, held.low + 0.5]
+    )
+    figure = go.Figure(
+        go.Bar(
+            x=[(a + b) / 2 for a, b in pairwise(edges)],
+            y=[c or None for c in held.counts],
+            width=width,
+            marker={"color": _RIGHT, "line": {"width": 0}},
+            hovertext=[
+                f"{number(held.low if bins == 1 else a)}"
+                + ("" if bins == 1 else f" to {number(b)}")
+                + f"<br>{count:,} of {tensor.elements:,} elements"
+                for (a, b), count in zip(pairwise(edges), held.counts, strict=True)
+            ],
+            hoverinfo="text",
+            showlegend=False,
+        )
+    )
+    framed(figure, height=HEIGHT, x_title=f"value of an element of {escape(tensor.name)}", y_title="elements")
+    figure.update_layout(bargap=0)
+    if tensor.mean is not None:
+        figure.add_vline(x=tensor.mean, line={"color": NEUTRAL, "dash": "dash", "width": 1.5})
+        figure.add_annotation(
+            x=tensor.mean, y=1.0, yref="paper", yanchor="bottom", showarrow=False, text=f"mean {number(tensor.mean)}"
+        )
+    _count_axis(figure, max(held.counts))
+    return figure
+
+
+def _count_axis(figure: go.Figure, most: int) -> None:
+    """Logarithmic from below one on: a single wrong element among millions has a bar that one can see."""
+    decades = range(0, math.ceil(math.log10(max(most, 2))) + 1)
+    step = 1 if len(decades) <= 6 else 2
+    figure.update_yaxes(
+        type="log",
+        range=[-0.3, math.log10(max(most, 2)) + 0.15],
+        tickvals=[10**d for d in decades][::step],
+        ticktext=[f"{10**d:,}" for d in decades][::step],
+    )
