@@ -10,14 +10,25 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
+import sample_inspections as inspections
 import sample_runs as samples
 
 from kernelviz.bench import Bench, Offer, Progress, RunSummary
 from kernelviz.bench.history import History
 from kernelviz.bench.machine import Machine
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
-from kernelviz.core.events import CaseDone, CaseStep, Event, RoofDone, RunEnded, RunQueued, WorkerStarting
-from kernelviz.core.problem import Case, Method, Plan
+from kernelviz.core.events import (
+    CaseDone,
+    CaseStep,
+    Event,
+    InspectionDone,
+    RoofDone,
+    RunEnded,
+    RunQueued,
+    WorkerStarting,
+)
+from kernelviz.core.inspection import Inspection
+from kernelviz.core.problem import Case, Method, Plan, Problem, case_key
 from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
 from kernelviz.core.sizes import expand
@@ -74,6 +85,7 @@ class RehearsedBench(Bench):
         self.machine = Machine(self.history._store, devices, lambda _: False)
         self._roofs = roofs
         self._entries: dict[str, _Entry] = {}
+        self._looked: dict[tuple[str, str], Inspection] = {}
         for document in stored:
             self._entries[document.id] = _Entry(document)
             self._entries[document.id].tell(RunEnded(status=document.status))
@@ -214,13 +226,14 @@ class RehearsedBench(Bench):
         entry = self._entry(run_id)
         with entry.bell:
             results = entry.document.results
+            last = entry.events[-1] if entry.events else None
             return Progress(
                 status=entry.document.status,
                 done=len(results),
                 failed=sum(isinstance(r.outcome, Failure) for r in results),
                 total=len(entry.document.plan.cases()),
                 ahead=0,
-                message="",
+                message=last.message if isinstance(last, RunEnded) else "",
                 steps=dict(entry.steps),
                 sequence=len(entry.events),
             )
@@ -229,7 +242,9 @@ class RehearsedBench(Bench):
         return shipped.load(run_id) if run_id in shipped.names() else self._entry(run_id).document
 
     def runs(self, limit: int = 50) -> tuple[RunSummary, ...]:
-        documents = [e.document for e in self._entries.values() if e.document.id != "calibration"]
+        documents = [
+            e.document for e in self._entries.values() if not e.document.id.startswith(("calibration", "inspection-"))
+        ]
         return tuple(RunSummary(**msgspec.structs.asdict(shipped.line_of(d))) for d in reversed(documents))[:limit]
 
     def roofs(self, device_id: str) -> tuple[Roof, ...]:
@@ -244,6 +259,37 @@ class RehearsedBench(Bench):
         entry.tell(RoofDone(roof=self._roofs[0]))
         entry.tell(RunEnded(status="finished"))
         return "calibration"
+
+    def inspect(
+        self, problem: Problem, variant: str, device_id: str, *, plugins: tuple[str, ...] = (), owner: str = ""
+    ) -> str:
+        """Right, unless `faults` names the variant: ``wrong`` has wrong columns, any other stage breaks off with its message."""
+        job = f"inspection-{uuid.uuid4().hex[:8]}"
+        device = self.device(device_id)
+        entry = self._entries[job] = _Entry(samples.run([], id=job, device=device, roofs=(), status="running"))
+        threading.Thread(target=self._look, args=(entry, problem, variant), daemon=True).start()
+        return job
+
+    def _look(self, entry: _Entry, problem: Problem, variant: str) -> None:
+        where = entry.document.environment
+        entry.tell(CaseStep(case=Case(problem=problem, variant=variant), step="checking", fraction=0.25))
+        stage, message = self._faults.get(variant, ("", ""))
+        if entry.cancelled.wait(self.case_s):
+            entry.tell(RunEnded(status="cancelled"))
+        elif stage not in ("", "wrong"):
+            entry.tell(RunEnded(status="interrupted", message=message))
+        else:
+            made = (inspections.wrong_tile if stage else inspections.right)(problem, variant, where)
+            self._looked[(where.device.id, made.case_key)] = made
+            entry.tell(InspectionDone(inspection=made))
+            entry.tell(RunEnded(status="finished"))
+
+    def inspected(self, inspection_id: str) -> Inspection | None:
+        told = [e.inspection for e in self._entry(inspection_id).events if isinstance(e, InspectionDone)]
+        return told[-1] if told else None
+
+    def inspection(self, problem: Problem, variant: str, device_id: str) -> Inspection | None:
+        return self._looked.get((device_id, case_key(problem, variant)))
 
     def conditions(self, device_id: str) -> Conditions:
         if self.device(device_id).kind == "cpu":

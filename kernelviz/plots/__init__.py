@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kernelviz.plots.bars import time_by_variant
 from kernelviz.plots.by_size import bandwidth_by_size, latency_by_size, rate_by_size
+from kernelviz.plots.inspection import elements_by_error, elements_by_value, share_by_element
 from kernelviz.plots.roofline import rate_by_intensity
 from kernelviz.plots.rooflines import rates_by_intensity
 from kernelviz.plots.samples import samples_by_order, share_by_time
@@ -18,12 +19,15 @@ from kernelviz.plots.winner import winner_by_size
 __all__ = [
     "Style",
     "bandwidth_by_size",
+    "elements_by_error",
+    "elements_by_value",
     "latency_by_size",
     "marks_by_time",
     "rate_by_intensity",
     "rate_by_size",
     "rates_by_intensity",
     "samples_by_order",
+    "share_by_element",
     "share_by_time",
     "style_of",
     "time_by_variant",

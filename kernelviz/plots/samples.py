@@ -126,11 +126,21 @@ def _add_samples(made: go.Figure, found: Series, scale: float, op: str, variant:
             x=found.block_of + _inside(found),
             y=found.samples_s / scale,
             mode="markers",
-            marker={"color": style.colour, "size": 5, "opacity": 0.6, "symbol": style.marker},
+            marker={
+                "color": style.colour,
+                "size": 8 if _alone(found) else 5,
+                "opacity": 1 if _alone(found) else 0.6,
+                "symbol": style.marker,
+            },
             name=f"samples of {escape(variant_words(variant))}",
             hoverinfo="skip",
         )
     )
+
+
+def _alone(found: Series) -> bool:
+    """Whether each block is one sample, so that a mark of the block would hide it."""
+    return len(found.samples_s) == len(found.middles_s)
 
 
 def _inside(found: Series) -> Floats:
@@ -148,7 +158,7 @@ def _add_means(made: go.Figure, found: Series, scale: float, field: str) -> None
         kind(
             x=np.arange(len(found.middles_s)),
             y=found.middles_s / scale,
-            mode="lines+markers" if len(found.middles_s) <= _MOST_MARKED else "lines",
+            mode="lines+markers" if len(found.middles_s) <= _MOST_MARKED and not _alone(found) else "lines",
             line={"color": NEUTRAL, "width": 1.5},
             marker={"color": NEUTRAL, "size": 6, "symbol": "line-ew-open", "line": {"width": 2.5}},
             name=name,

@@ -27,7 +27,7 @@ _EVERY_MEASURING_S = 10.0
 def show(bench: Bench, device: Device) -> None:
     """The section: thresholds, tiles, charts; it redraws itself while the page is open."""
     st.markdown("##### Now and in the last hour")
-    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="live_choices"):
+    with st.container(horizontal=True, vertical_alignment="top", gap="small", key="live_choices"):
         view.seed("window", list(WINDOWS), "5 min")
         window = st.segmented_control("Show the last", list(WINDOWS), key="window", required=True)
         thresholds = _thresholds()

@@ -20,6 +20,8 @@ from kernelviz.ui import live, session
 from kernelviz.ui.text import plain, when
 
 _PARAM = "calibration"
+_WIDTH = 8
+"""Pixels of a letter in a table, at most, on the average of a text."""
 
 
 def show(bench: Bench, device: Device) -> None:
@@ -70,8 +72,14 @@ def _table(lines: Sequence[Held], sheet: DataSheet | None) -> pd.DataFrame:
 
 
 def _shown(table: pd.DataFrame, *, key: str, alt: str, height: Literal["content", "auto"] = "auto") -> None:
-    """Names left, figures right, so that digits stand below digits."""
-    right = {name: st.column_config.TextColumn(alignment="right") for name in table.columns[1:]}
+    """Names left, figures right, so that digits stand below digits.
+
+    Each column has room for its longest text: Streamlit measures only the rows in sight, and cuts digits off the others' left.
+    """
+    right = {
+        name: st.column_config.TextColumn(alignment="right", width=_WIDTH * (2 + max(map(len, (name, *table[name])))))
+        for name in table.columns[1:]
+    }
     st.dataframe(table, hide_index=True, key=key, alt=alt, height=height, column_config=right)
 
 
@@ -89,10 +97,15 @@ def _row(line: Held, sheet: DataSheet | None) -> dict[str, str]:
     promised = {
         "of the sheet": "–" if line.share is None else units.percent(line.share),
         "at this clock": "–" if line.share_at_clock is None else units.percent(line.share_at_clock),
-        "data sheet": "–" if line.promised is None else units.rate(line.promised, unit),
+        "data sheet": "–" if line.promised is None else _promised(line.promised, unit),
         "sheet's clock": units.clock(line.promised_at_hz) if line.promised_at_hz else "–",
     }
     return row | promised | own
+
+
+def _promised(value: float, unit: str) -> str:
+    """In the unit of the measured value beside it."""
+    return units.gigabytes_per_s(value) if unit == "B/s" else units.rate(value, unit)
 
 
 def _where(roof: Roof) -> str:

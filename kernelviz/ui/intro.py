@@ -9,6 +9,7 @@ import streamlit as st
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import KEPT_DAYS
 from kernelviz.ops import Op
+from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui import site
 from kernelviz.ui.form import Form
@@ -21,7 +22,7 @@ def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], shipped: Seque
         st.markdown(
             "**kernelviz measures kernel variants on this machine, live, and checks that each is right.**  \n"
             f"Ready to run: {plain(form.op)} in {plain(form.dtype)} by "
-            f"{', '.join(plain(variant_words(v)) for v in form.variants)}; change it on the left.  \n"
+            f"{', '.join(plain(variant_words(v)) for v in form.variants)}; change it in the form at the side.  \n"
             "You will see time, bandwidth and distance to the roof, each with its interval. Compiled variants arrive later."
         )
         pressed = st.button(
@@ -50,7 +51,7 @@ def ladder(op: Op | None, variants: Sequence[str]) -> None:
         st.caption("This installation does not have the op, so it cannot say what its variants do.")
         return
     lines = [
-        f"- **{plain(variant_words(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
+        f"- {mark(op.name, v.name)} **{plain(variant_words(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
         for v in op.variants
         if v.name in variants
     ]

@@ -10,6 +10,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, Progress
 from kernelviz.core.errors import KernelvizError, UnknownRun
+from kernelviz.core.events import RunQueued
 from kernelviz.ui import session
 from kernelviz.ui.routes import events_path
 from kernelviz.ui.text import plain
@@ -73,10 +74,6 @@ function follow(root, data, setTriggerValue) {
     const failed = m.failed ? ", " + m.failed + " failed" : "";
     count.textContent = m.total ? m.done + " of " + m.total + " cases done" + failed :
       m.done ? m.done + " done" + failed : m.status;
-    if (m.status === "queued") {
-      note.textContent = m.ahead ? "Queued, " + m.ahead + (m.ahead === 1 ? " problem" : " problems") + " before yours" :
-        "Queued, next in line";
-    }
   }
   function redraw(at_once) {
     if (timer) { if (!at_once) return; clearTimeout(timer); timer = null; }
@@ -99,7 +96,7 @@ function follow(root, data, setTriggerValue) {
       note.textContent = m.case.replace(" | ", " \\u00b7 ") + ": " + m.words;
       redraw(false);
     }
-    if (["busy", "starting", "roof", "check", "timeline"].includes(m.kind)) note.textContent = m.words;
+    if (["queued", "busy", "starting", "roof", "check", "timeline"].includes(m.kind)) note.textContent = m.words;
     if (m.kind === "check" || m.kind === "timeline") redraw(false);
     if (m.kind === "ended") { stop(); redraw(true); }
   };
@@ -140,7 +137,7 @@ def following(run_id: str, progress: Progress, key: str) -> None:
             "failed": progress.failed,
             "total": progress.total,
             "ahead": progress.ahead,
-            "message": progress.message,
+            "message": _message(progress),
             "steps": [
                 {"key": case, "step": step.step, "fraction": step.fraction} for case, step in progress.steps.items()
             ],
@@ -148,6 +145,12 @@ def following(run_id: str, progress: Progress, key: str) -> None:
         on_redraw_change=lambda: None,
         on_lost_change=_ask_instead,
     )
+
+
+def _message(progress: Progress) -> str:
+    """What it waits for, or its place in the queue."""
+    waits = progress.status == "queued" or progress.ahead > 0
+    return progress.message or (RunQueued(ahead=progress.ahead).words if waits else "")
 
 
 def job(bench: Bench, name: str, progress: Progress, words: str, *, key: str, box: str) -> None:
@@ -170,7 +173,7 @@ def _asking(run_id: str, key: str) -> None:
     @st.fragment(run_every="1s", key=f"{key}_asking")
     def asking() -> None:
         progress: Progress = session.bench().progress(run_id)
-        words = " · ".join(f"{s.step} {plain(c)}" for c, s in progress.steps.items()) or plain(progress.message)
+        words = " · ".join(f"{s.step} {plain(c)}" for c, s in progress.steps.items()) or plain(_message(progress))
         share = progress.done / progress.total if progress.total else 0.0
         st.progress(min(share, 1.0), text=f"{progress.done} of {progress.total} cases done · {words}")
         if progress.sequence != st.session_state.get("asked_sequence"):

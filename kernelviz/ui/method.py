@@ -37,6 +37,8 @@ _CSS = """
   :is([class*="checks"], .st-key-parts) tr { display: block; padding: 0.35rem 0; }
   :is([class*="checks"], .st-key-parts) td { display: block; border: none; padding: 0.05rem 0.6rem; }
   :is([class*="checks"], .st-key-parts) td:empty { display: none; }
+  [class*="checks"] td:nth-child(3)::before { content: "found: "; }
+  [class*="checks"] td:nth-child(4)::before { content: "allowed: "; }
 }
 </style>
 """

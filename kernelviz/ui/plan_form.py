@@ -12,6 +12,7 @@ from kernelviz.bench import Bench
 from kernelviz.core.errors import KernelvizError, UsageError
 from kernelviz.core.problem import Clock, Plan
 from kernelviz.ops import Op
+from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui import instrument, link
 from kernelviz.ui.form import BUDGET_S, CLOCKS, DATA, Choice, Form, SizesFrom, choices, form_of, reconciled
@@ -155,7 +156,11 @@ def sidebar(bench: Bench) -> tuple[Plan, Form] | None:
 def _variants(offered: tuple[Choice, ...], form: Form) -> None:
     usable = {c.variant.name: c.variant for c in offered if c.usable}
     st.pills(
-        "Variants", list(usable), selection_mode="multi", key="variants", format_func=lambda n: plain(variant_words(n))
+        "Variants",
+        list(usable),
+        selection_mode="multi",
+        key="variants",
+        format_func=lambda n: f"{mark(form.op, n)} {plain(variant_words(n))}",
     )
     excluded: dict[str, list[str]] = {}
     for choice in offered:
@@ -252,11 +257,13 @@ def _run(bench: Bench, form: Form) -> tuple[Plan, Form] | None:
 
 
 def estimate_words(plan: Plan, form: Form, ahead: int | None) -> str:
-    """How much work the plan is: cases, the most measuring time, and who is before."""
+    """How much work the plan is: cases, the most measuring time, and how much is queued."""
     cases = len(plan.cases())
     most_s = cases * form.budget_s
     time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
-    queue = {None: "", 0: " · nothing queued before you"}.get(ahead, f" · {ahead} queued before you")
+    # Not "before you": turns are by person, so that of a sweep of twelve problems one comes first. The run itself says its place.
+    some = f" · {ahead} problem{'s' if ahead != 1 else ''} queued, people take turns"
+    queue = {None: "", 0: " · nothing queued"}.get(ahead, some)
     return f"{cases} case{'s' if cases != 1 else ''} · at most {time} of measuring, compiling apart{queue}"
 
 

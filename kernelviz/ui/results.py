@@ -11,13 +11,14 @@ from kernelviz import plots
 from kernelviz.bench import Bench, Progress
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import LIVING, Roof, Run
-from kernelviz.metrics.figures import FIGURES, host_bound_words
+from kernelviz.metrics.figures import host_bound_words
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, figure_of, rows, summary, time_words
-from kernelviz.metrics.sweep import others, size_words, swept_axis, telling_axes, tied_axes, varying_axes
+from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, summary, time_words
+from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.trust import trust_words
+from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import intro, live, samples, session, share, site, table, tiles, view, winners
+from kernelviz.ui import live, session, share, table, tabs, tiles, view, winners
 from kernelviz.ui.text import plain, when
 
 _SHOW: dict[str, Callable[..., Any]] = {
@@ -42,7 +43,7 @@ def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof
         return
     problem = _charts(run, found, roofs, headline)
     _at_one_size(run, found, problem, roofs, headline)
-    _tables(bench, run, found, problem, headline)
+    tabs.show(bench, run, found, problem, headline)
 
 
 def _heading(bench: Bench, run: Run, progress: Progress | None) -> Headline:
@@ -211,7 +212,7 @@ def _at_one_size(run: Run, found: Sequence[Row], problem: Problem, roofs: Sequen
 
 
 def _in_words(row: Row, run: Run, headline: Headline) -> str:
-    name = f"**{plain(variant_words(row.result.variant))}**"
+    name = f"{mark(run.plan.op, row.result.variant)} **{plain(variant_words(row.result.variant))}**"
     if row.failure is not None:
         return f"{name} :red[✕] {plain(table.outcome_words(row))[1:].strip()}"
     if row.figure is None:
@@ -220,56 +221,3 @@ def _in_words(row: Row, run: Run, headline: Headline) -> str:
     bound = host_bound_words(row.result.timing)
     said = f"{name} {plain(time_words(row.figure))} · {plain(table.against_words(row))}"
     return f"{said}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(trusted)}]]"
-
-
-def _tables(bench: Bench, run: Run, found: Sequence[Row], problem: Problem, headline: Headline) -> None:
-    failed = table.failures(found)
-    kernels = table.kernels_frame(found)
-    failures = f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures"
-    names = ["Table", "Figures", "Samples", failures, "Kernels", "Variants"]
-    # Its two charts of every sample are only made when they are looked at.
-    first, figures, taken, second, third, fourth = st.tabs(names, key="tables", on_change="rerun")
-    with figures:
-        _figures(run, found)
-    if taken.open:
-        with taken:
-            samples.show(run, found, problem)
-    with first:
-        frame, columns = table.frame(found, run.plan.baseline, headline, run.method.clock)
-        st.dataframe(
-            frame, column_config=columns, hide_index=True, placeholder="–", key="table", alt="Every case of the run"
-        )
-        st.page_link(site.page("method"), label="How these numbers are made", icon=":material/straighten:")
-    with second:
-        if not failed:
-            st.caption("No case failed.")
-        for (variant, stage, message), group in failed.items():
-            sizes = ", ".join(size_words(r.result.problem, telling_axes(run.plan.problems)) for r in group)
-            st.markdown(f"✕ **{plain(variant_words(variant))}** · {STAGE_WORDS[stage]} · {plain(sizes)}")
-            st.code(message or "no message", language=None, wrap_lines=True)
-    with third:
-        if kernels.empty:
-            st.caption("No kernels were recorded: a CPU run launches none, and a failed case has none.")
-        else:
-            st.dataframe(
-                kernels,
-                column_config=table.KERNEL_COLUMNS,
-                hide_index=True,
-                placeholder="–",
-                key="kernels",
-                alt="Kernels that a call of each case launches",
-            )
-    with fourth:
-        intro.ladder(bench.ops().get(run.plan.op), run.plan.variants)
-
-
-def _figures(run: Run, found: Sequence[Row]) -> None:
-    st.markdown("\n".join(f"- **{plain(f.name)}** {plain(f.question)}" for f in FIGURES))
-    if set(run.method.figures) == {"cold"}:
-        st.caption(
-            "This run asked for device cold only, so the other columns are empty. A new run measures all of them."
-        )
-    frame, columns = table.figures_frame(found)
-    st.dataframe(
-        frame, column_config=columns, hide_index=True, placeholder="–", key="figures", alt="Every figure of every case"
-    )

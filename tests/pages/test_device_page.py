@@ -111,7 +111,7 @@ def test_roofs_stand_against_the_sheet_with_share_date_and_clock(page: Open) -> 
     assert (bf16["data sheet"], bf16["sheet's clock"]) == ("989.4 TFLOP/s", "1830 MHz")
     assert (bf16["of the sheet"], bf16["at this clock"]) == ("79.3 %", "89.3 %")
     read = table[table["roof"].str.startswith("read from memory")].iloc[0]
-    assert (read["data sheet"], read["of the sheet"]) == ("4.800 TB/s", "96.5 %")
+    assert (read["data sheet"], read["of the sheet"]) == ("4800 GB/s", "96.5 %")
     assert "H200 Tensor Core GPU (data sheet)" in words(test)
 
 

@@ -1,0 +1,66 @@
+"""A variant's marker as a small picture, so that lists and buttons carry the same sign as the charts."""
+
+from __future__ import annotations
+
+import math
+from base64 import b64encode
+from functools import lru_cache
+
+from kernelviz.plots.styles import Style, style_of
+
+Points = tuple[tuple[float, float], ...]
+
+
+def _star(points: int, inner: float, turned: float = 0.0) -> Points:
+    """A star of radius 1 with its first point up; `inner` is the radius between its points, `turned` a part of a turn."""
+    radii = (1.0, inner) * points
+    angles = [math.tau * (i / (2 * points) + turned) for i in range(2 * points)]
+    return tuple((r * math.sin(a), -r * math.cos(a)) for r, a in zip(radii, angles, strict=True))
+
+
+def _box(half: float) -> Points:
+    return ((-half, -half), (half, -half), (half, half), (-half, half))
+
+
+# As Plotly draws them, each filling the same picture; y goes down, as in SVG.
+_UP: Points = ((0.0, -0.9), (1.0, 0.8), (-1.0, 0.8))
+_SHAPES: dict[str, Points] = {
+    "square": _box(0.8),
+    "diamond": ((0, -1), (1, 0), (0, 1), (-1, 0)),
+    "triangle-up": _UP,
+    "triangle-down": tuple((x, -y) for x, y in _UP),
+    "star": _star(5, 0.382),
+    "pentagon": _star(5, math.cos(math.pi / 5)),
+    "hexagram": _star(6, 1 / math.sqrt(3)),
+    "hourglass": ((-0.8, -0.9), (0.8, -0.9), (-0.8, 0.9), (0.8, 0.9)),
+    "bowtie": ((-0.9, -0.8), (-0.9, 0.8), (0.9, -0.8), (0.9, 0.8)),
+    "cross": tuple(
+        (x / 3, y / 3)
+        for x, y in ((-1, -3), (1, -3), (1, -1), (3, -1), (3, 1), (1, 1), (1, 3), (-1, 3), (-1, 1), (-3, 1), (-3, -1), (-1, -1))
+    ),
+    "star-square": tuple((1.3 * x, 1.3 * y) for x, y in _star(4, 0.5, turned=1 / 8)),
+}  # fmt: skip
+"""Corners by marker; a circle has none."""
+
+
+@lru_cache(maxsize=256)
+def svg(style: Style) -> str:
+    """The marker as an SVG picture of 16 by 16.
+
+    >>> 'fill="#D9730D"' in svg(Style(colour="#D9730D", marker="square"))
+    True
+    """
+    if style.marker == "circle":
+        shape = '<circle r="6.5"'
+    else:
+        corners = " ".join(f"{7 * x:.2f},{7 * y:.2f}" for x, y in _SHAPES[style.marker])
+        shape = f'<polygon points="{corners}"'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="-8 -8 16 16">'
+        f'{shape} fill="{style.colour}"/></svg>'
+    )
+
+
+def mark(op: str, variant: str) -> str:
+    """The variant's marker as a Markdown image without a text of its own: the name stands beside it."""
+    return f"![](data:image/svg+xml;base64,{b64encode(svg(style_of(op, variant)).encode()).decode()})"

@@ -1,0 +1,84 @@
+"""The tabs under a run's charts. Only the open one is made: a table takes a browser 50 ms, and most are never looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import streamlit as st
+
+from kernelviz.bench import Bench
+from kernelviz.core.problem import Problem
+from kernelviz.core.run import Run
+from kernelviz.metrics.figures import FIGURES
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.summary import STAGE_WORDS, Row
+from kernelviz.metrics.sweep import size_words, telling_axes
+from kernelviz.plots.styles import variant_words
+from kernelviz.ui import inspection, intro, samples, site, table
+from kernelviz.ui.text import plain
+
+
+def show(bench: Bench, run: Run, found: Sequence[Row], problem: Problem, headline: Headline) -> None:
+    """Table, figures, samples, failures, kernels, inspection and the op's variants."""
+    failed = table.failures(found)
+    failures = f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures"
+    made: dict[str, Callable[[], None]] = {
+        "Table": lambda: _table(run, found, headline),
+        "Figures": lambda: _figures(run, found),
+        "Samples": lambda: samples.show(run, found, problem),
+        failures: lambda: _failures(run, failed),
+        "Kernels": lambda: _kernels(found),
+        "Inspect": lambda: inspection.show(bench, run, found, problem),
+        "Variants": lambda: intro.ladder(bench.ops().get(run.plan.op), run.plan.variants),
+    }
+    # While a run goes the count in its name grows: the tab that is open stays open.
+    if str(st.session_state.get("tables", "")).startswith("Failures"):
+        st.session_state["tables"] = failures
+    for tab, make in zip(st.tabs(list(made), key="tables", on_change="rerun"), made.values(), strict=True):
+        if tab.open:
+            with tab:
+                make()
+
+
+def _table(run: Run, found: Sequence[Row], headline: Headline) -> None:
+    frame, columns = table.frame(found, run.plan.baseline, headline, run.method.clock)
+    st.dataframe(
+        frame, column_config=columns, hide_index=True, placeholder="–", key="table", alt="Every case of the run"
+    )
+    st.page_link(site.page("method"), label="How these numbers are made", icon=":material/straighten:")
+
+
+def _figures(run: Run, found: Sequence[Row]) -> None:
+    st.markdown("\n".join(f"- **{plain(f.name)}** {plain(f.question)}" for f in FIGURES))
+    if set(run.method.figures) == {"cold"}:
+        st.caption(
+            "This run asked for device cold only, so the other columns are empty. A new run measures all of them."
+        )
+    frame, columns = table.figures_frame(found)
+    st.dataframe(
+        frame, column_config=columns, hide_index=True, placeholder="–", key="figures", alt="Every figure of every case"
+    )
+
+
+def _failures(run: Run, failed: Mapping[tuple[str, str, str], Sequence[Row]]) -> None:
+    if not failed:
+        st.caption("No case failed.")
+    for (variant, stage, message), group in failed.items():
+        sizes = ", ".join(size_words(r.result.problem, telling_axes(run.plan.problems)) for r in group)
+        st.markdown(f"✕ **{plain(variant_words(variant))}** · {STAGE_WORDS[stage]} · {plain(sizes)}")
+        st.code(message or "no message", language=None, wrap_lines=True)
+
+
+def _kernels(found: Sequence[Row]) -> None:
+    kernels = table.kernels_frame(found)
+    if kernels.empty:
+        st.caption("No kernels were recorded: a CPU run launches none, and a failed case has none.")
+        return
+    st.dataframe(
+        kernels,
+        column_config=table.KERNEL_COLUMNS,
+        hide_index=True,
+        placeholder="–",
+        key="kernels",
+        alt="Kernels that a call of each case launches",
+    )

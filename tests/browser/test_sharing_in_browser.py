@@ -1,0 +1,126 @@
+"""One device and several people: a sweep that grows as it goes and can be left, and two browsers that take turns."""
+
+from __future__ import annotations
+
+import json
+import re
+import urllib.request
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+
+# Sizes of two variants, at most half a second each: long enough to be met in the middle, and done within half a minute.
+SIZES = 8
+SWEEP = "op=rmsnorm&variants=composite_eager,torch_eager&dtype=fp32&m=64&n=2^6..2^13&budget=0.5"
+CASES = 2 * SIZES
+POINTS = """() => {
+  const chart = document.querySelector(".st-key-by_size .js-plotly-plot");
+  return chart && chart.data ? Math.max(...chart.data.map((t) => (t.x || []).length)) : 0;
+}"""
+"""How many sizes the longest line of the first chart has."""
+WATCH = """() => {
+  window.told = [];
+  setInterval(() => {
+    for (const host of document.querySelectorAll(".st-key-going *")) {
+      const words = host.shadowRoot?.querySelector(".note")?.textContent;
+      if (words && words !== window.told.at(-1)) window.told.push(words);
+    }
+  }, 10);
+}"""
+"""Everything that is said beside the bar while a run goes, in order."""
+
+
+def begin(page: Page, url: str, query: str) -> None:
+    page.goto(f"{url}/?{query}")
+    page.locator(".st-key-run").get_by_role("button", name="Run").click()
+    expect(page.locator(".st-key-going")).to_be_visible()
+
+
+def done(page: Page) -> int:
+    """Cases done, as the page says it beside its bar."""
+    said = re.match(r"(\d+) of", page.locator(".st-key-going .count").inner_text())
+    return int(said[1]) if said else 0
+
+
+def run_of(page: Page) -> str:
+    return parse_qs(urlparse(page.url).query)["run"][0]
+
+
+def ended(url: str, run_id: str) -> dict[str, Any]:
+    """The last event of a run that has ended, as any browser is told it."""
+    with urllib.request.urlopen(f"{url}/api/runs/{run_id}/events") as answer:
+        last: dict[str, Any] = json.loads(answer.read().decode().split("data: ")[-1])
+    assert last["kind"] == "ended"
+    return last
+
+
+def names(page: Page) -> set[str]:
+    """The traces that Plotly really drew in the first chart."""
+    chart = page.locator(".st-key-by_size[data-stale=false] .js-plotly-plot")
+    expect(chart).to_have_count(1)
+    found: list[str] = chart.evaluate("g => g.data.map(t => t.name)")
+    return set(found)
+
+
+def test_a_sweeps_line_grows_and_cancel_in_the_middle_leaves_the_page_usable(real: str, page: Page) -> None:
+    begin(page, real, SWEEP)
+    seen = [0]
+    while len(seen) < 3:
+        page.wait_for_function(f"({POINTS})() > {seen[-1]}", timeout=60_000)
+        seen.append(page.evaluate(POINTS))
+    assert seen == sorted(set(seen)), seen
+    assert seen[-1] < SIZES, "the line came at once: nothing grew"
+    page.locator(".st-key-cancel").get_by_role("button", name="Cancel").click()
+    expect(page.locator(".st-key-going")).to_have_count(0, timeout=20_000)
+    expect(page.locator(".st-key-heading")).to_contain_text("cancelled")
+    last = ended(real, run_of(page))
+    assert last["status"] == "cancelled"
+    assert last["done"] == last["total"] == CASES
+    failures = page.get_by_role("tab", name=f"Failures ({last['failed']})")
+    assert 0 < last["failed"] < CASES
+    failures.click()
+    expect(page.get_by_text(re.compile("torch eager · cancelled · ")).first).to_be_visible()
+    # The device is free again: another question is answered on the same page.
+    page.locator(".st-key-sizes_from").get_by_role("radio", name="values").click()
+    box = page.get_by_label("n (row length)", exact=True)
+    expect(box).to_have_value(str(2**13))  # the sweep's last size, before it is changed
+    box.fill("512")
+    box.press("Enter")
+    expect(page).to_have_url(re.compile("[?&]n=512&"))
+    page.locator(".st-key-run").get_by_role("button", name="Run").click()
+    expect(page.locator(".st-key-heading")).not_to_contain_text("cancelled")
+    expect(page.locator(".st-key-tiles")).to_contain_text("fastest at 1 size", timeout=30_000)
+
+
+def test_two_browsers_share_one_device_by_turns(real: str, page: Page, browser: Browser) -> None:
+    """A single point asked for in the middle of another's sweep waits for the problem in hand, not for the sweep."""
+    begin(page, real, SWEEP)
+    page.wait_for_function(f"({POINTS})() > 0", timeout=60_000)
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    second = context.new_page()
+    second.goto(f"{real}/?op=add&variants=torch_eager&dtype=fp32&n=4096&budget=0.5")
+    run = second.locator(".st-key-run").get_by_role("button", name="Run")
+    expect(run).to_be_enabled()
+    second.evaluate(WATCH)
+    run.click()
+    expect(second.locator(".st-key-tiles")).to_contain_text("fastest at 1 size", timeout=30_000)
+    assert done(page) < CASES - 2, "the sweep was over, so nothing was shared"
+    told = second.evaluate("window.told")
+    assert any(re.search(r"position 2 in the queue: 1 problem", words) for words in told), told
+    for one in (page, second):
+        expect(one.locator(".st-key-going")).to_have_count(0, timeout=120_000)
+    for one, cases in ((page, CASES), (second, 1)):
+        last = ended(real, run_of(one))
+        assert (last["status"], last["done"], last["failed"]) == ("finished", cases, 0)
+    assert names(page) == {"composite eager", "torch eager"}
+    assert names(second) == {"torch eager"}
+    expect(page.locator(".st-key-heading")).to_contain_text("rmsnorm")
+    expect(second.locator(".st-key-heading")).to_contain_text("add")
+    assert page.evaluate(POINTS) == SIZES
+    assert second.evaluate(POINTS) == 1
+    assert run_of(page) != run_of(second)
+    context.close()
