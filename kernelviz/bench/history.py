@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import msgspec
 
+from kernelviz import formats
+from kernelviz.bench.snapshots import selected
 from kernelviz.bench.words import Progress, RunSummary
 from kernelviz.core import moments
-from kernelviz.core.errors import BadField, DocumentError, UnknownRun
+from kernelviz.core.errors import BadField, DocumentError, UnknownName, UnknownRun
 from kernelviz.core.run import LIVING, Run
 from kernelviz.formats import document, shipped
-from kernelviz.store import RunRow, Store
+from kernelviz.store import RunRow, Store, StoreError
 
 TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
 KEPT_DAYS = 30
@@ -83,41 +86,89 @@ class History:
         return self._store.purge(moments.iso(datetime.now(UTC) - timedelta(days=KEPT_DAYS)))
 
     def take_in(self, data: bytes | str) -> str:
-        """Keep the run of a document; its id here. Errors: DocumentError with the path of the field; nothing is kept then."""
-        return self.add(document.decode(data))
+        """Keep the run of a file in any format that is read (see `take_in_all`); its id here. Errors: DocumentError, also where
+        the file holds several runs; nothing is kept then."""
+        return self.add(formats.one_of(formats.read(data)))
+
+    def take_in_all(self, data: bytes | str) -> tuple[str, ...]:
+        """Keep every run of a file in any format that is read, known by its content; their ids here.
+
+        Errors: DocumentError with the path of the field, StoreError; nothing of the file is kept then.
+        """
+        return self.add_all(formats.read(data))
 
     def add(self, run: Run) -> str:
-        """Keep a run that was measured elsewhere; its id here.
+        """Keep a run that was measured elsewhere; its id here. See `add_all`."""
+        return self.add_all((run,))[0]
+
+    def add_all(self, runs: Sequence[Run], *, owner: str = "", deleted_at: str | None = None) -> tuple[str, ...]:
+        """Keep runs that were measured elsewhere, all or none; their ids here.
 
         The same facts under the same id are the same run: it stays (and comes back if it was deleted). Other facts under an
         id that is taken, or an id that no address can hold, get a new id. What was queued or running there counts as
-        interrupted here.
+        interrupted here. A run that is new here is kept as deleted when `deleted_at` says since when.
         """
-        kept = msgspec.structs.replace(
-            run,
-            title=" ".join(run.title.split())[:TITLE_CHARACTERS],
-            note=run.note[:NOTE_CHARACTERS],
-            status="interrupted" if run.status in LIVING else run.status,
-            # Files of another machine: resuming must never import what a document names.
-            plan=msgspec.structs.replace(run.plan, plugins=()),
-        )
+        try:
+            return self._add_all(runs, owner, deleted_at)
+        except StoreError:
+            # Somebody else may have taken the same file in meanwhile: then it is known now.
+            return self._add_all(runs, owner, deleted_at)
+
+    def _add_all(self, runs: Sequence[Run], owner: str, deleted_at: str | None) -> tuple[str, ...]:
+        ids: list[str] = []
+        new: dict[str, Run] = {}
+        known: list[str] = []
+        for run in runs:
+            kept = _as_kept(run)
+            run_id, is_new = self._place(kept, new)
+            ids.append(run_id)
+            if is_new:
+                new[run_id] = msgspec.structs.replace(kept, id=run_id)
+            elif run_id not in new and run_id not in shipped.names():
+                known.append(run_id)
+        self._store.create_all(list(new.values()), owner=owner, deleted_at=deleted_at)
+        for run_id in known if deleted_at is None else ():
+            self._store.set_deleted(run_id, None)
+        return tuple(ids)
+
+    def _place(self, kept: Run, new: Mapping[str, Run]) -> tuple[str, bool]:
+        """The id that the run gets here, and whether it is new."""
         digest = document.digest(kept)
-        for run_id in (run.id, f"{run.id[:60]}-{digest[:12]}", f"imported-{digest[:12]}"):
+        for run_id in (kept.id, f"{kept.id[:60]}-{digest[:12]}", f"imported-{digest[:12]}"):
             if not _ID.fullmatch(run_id):
                 continue
-            known = self._known(run_id)
+            known = new.get(run_id) or self._known(run_id)
             if known is None:
-                self._store.create(msgspec.structs.replace(kept, id=run_id))
-                return run_id
-            if document.digest(known) == digest:
-                if run_id not in shipped.names():
-                    self._store.set_deleted(run_id, None)
-                return run_id
+                return run_id, True
+            if document.digest(_as_kept(known)) == digest:
+                return run_id, False
         raise DocumentError("ids made of its digest are taken by other runs", path="$.id")
 
-    def document(self, run_id: str) -> bytes:
-        """The run as a document (JSON, UTF-8). Raises UnknownRun."""
-        return document.encode(self.load(run_id))
+    def document(self, run_id: str, to: str = "json") -> bytes:
+        """The run as a file, by default the native document (JSON, UTF-8). Raises UnknownRun; UnknownName for the format."""
+        known = formats.exports()
+        if to not in known:
+            raise UnknownName("format", to, known)
+        return known[to].encode(self.load(run_id))
+
+    def snapshot(
+        self,
+        run_id: str,
+        *,
+        variants: Sequence[str] | None = None,
+        problems: Collection[str] | None = None,
+        title: str | None = None,
+        note: str | None = None,
+    ) -> Run:
+        """A run, or a selection of its cases, with words of its own; nothing is stored. See `snapshots.selected`.
+
+        Errors: UnknownRun; UnknownName, BadField for cases that it has not, or words that are too long.
+        """
+        if title is not None:
+            title = _short_enough("title", " ".join(title.split()), TITLE_CHARACTERS)
+        if note is not None:
+            note = _short_enough("note", note.strip(), NOTE_CHARACTERS)
+        return selected(self.load(run_id), variants=variants, problems=problems, title=title, note=note)
 
     def _known(self, run_id: str) -> Run | None:
         if run_id in shipped.names():
@@ -132,6 +183,17 @@ class History:
             raise BadField(
                 "run", run_id, "it came with the package and cannot be changed; download it and upload the copy"
             )
+
+
+def _as_kept(run: Run) -> Run:
+    return msgspec.structs.replace(
+        run,
+        title=" ".join(run.title.split())[:TITLE_CHARACTERS],
+        note=run.note[:NOTE_CHARACTERS],
+        status="interrupted" if run.status in LIVING else run.status,
+        # Files of another machine: resuming must never import what a document names.
+        plan=msgspec.structs.replace(run.plan, plugins=()),
+    )
 
 
 def _short_enough(field: str, text: str, most: int) -> str:
@@ -168,6 +230,7 @@ def _summary(row: RunRow) -> RunSummary:
         cases=row.cases,
         done=row.done,
         failed=row.failed,
+        cancelled=row.cancelled,
         note=row.note,
         deleted_at=row.deleted_at,
     )

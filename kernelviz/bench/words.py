@@ -21,8 +21,10 @@ class Offer:
 
 
 class RunSummary(Line, frozen=True, kw_only=True):
-    """A line of the list of runs. A `shipped` one came with the package: it can be opened, not changed."""
+    """A line of the list of runs. A `shipped` one came with the package: it can be opened, not changed. `cancelled` cases are
+    neither done nor failed."""
 
+    cancelled: int = 0
     deleted_at: str | None = None
     shipped: bool = False
 
@@ -33,10 +35,12 @@ class RunSummary(Line, frozen=True, kw_only=True):
 
     @property
     def cases_words(self) -> str:
-        """How many cases have a result, and how many of these are failures."""
+        """How many cases have a result, how many of these are failures, and how many were cancelled."""
         many = f"{self.cases} case{'s' if self.cases != 1 else ''}"
         cases = many if self.done == self.cases else f"{self.done} of {many}"
-        return f"{cases}, {self.failed} failed" if self.failed else cases
+        failed = (f"{self.failed} failed",) if self.failed else ()
+        cancelled = (f"{self.cancelled} cancelled",) if self.cancelled else ()
+        return ", ".join((cases, *failed, *cancelled))
 
 
 @dataclass(frozen=True, slots=True)

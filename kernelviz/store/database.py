@@ -16,7 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from kernelviz.core.errors import KernelvizError
 from kernelviz.store import tables
 
-VERSION = 4
+VERSION = 5
 """Of the tables. A change of them adds a step to MIGRATIONS and raises this."""
 
 
@@ -32,8 +32,16 @@ def _inspections(connection: Connection) -> None:
     tables.inspections.create(connection, checkfirst=True)
 
 
+def _times(connection: Connection) -> None:
+    from kernelviz.store.times import rebuild
+
+    connection.exec_driver_sql("CREATE INDEX IF NOT EXISTS results_by_stage ON results (run_id, stage)")
+    tables.times.create(connection, checkfirst=True)
+    rebuild(connection)
+
+
 MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType(
-    {1: _deletions, 2: _selftests, 3: _inspections}
+    {1: _deletions, 2: _selftests, 3: _inspections, 4: _times}
 )
 """From which version: what makes it the next one. Runs inside one transaction with the change of the version."""
 

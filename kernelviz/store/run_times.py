@@ -7,6 +7,7 @@ from sqlalchemy import select
 
 from kernelviz.core.problem import Struct
 from kernelviz.core.run_times import RunTimes
+from kernelviz.store.bodies import plain
 from kernelviz.store.database import Database
 from kernelviz.store.tables import results, runs
 
@@ -49,7 +50,7 @@ def run_times(database: Database, device_uuid: str, limit: int) -> tuple[RunTime
 
 
 def _times(body: bytes) -> list[tuple[str, float]]:
-    result = _DECODER.decode(body)
+    result = _DECODER.decode(plain(body))
     kernels = [k.duration_s for k in result.kernels if k.duration_s is not None]
     if kernels:
         return [(result.variant, duration_s) for duration_s in kernels]

@@ -22,11 +22,13 @@ from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, SCHEMA, Environment, Roof, Run, Status
 from kernelviz.core.run_times import RunTimes
 from kernelviz.core.selftest import Selftest
+from kernelviz.store.bodies import packed, unpacked
 from kernelviz.store.database import Database, StoreError
 from kernelviz.store.inspections import inspection, put_inspection
 from kernelviz.store.presence import Presence
 from kernelviz.store.run_times import run_times
-from kernelviz.store.tables import results, roofs, runs, selftests
+from kernelviz.store.tables import results, roofs, runs, selftests, times
+from kernelviz.store.times import TimeRow, environments, put_times, times_of
 
 
 class _Header(Struct, frozen=True, kw_only=True):
@@ -38,7 +40,10 @@ class _Header(Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """A run without its results. `status` is ``interrupted`` when the process that measured it is gone."""
+    """A run without its results. `status` is ``interrupted`` when the process that measured it is gone.
+
+    `done`: cases with a result, `failed` ones among them; `cancelled` ones were given up and are in neither.
+    """
 
     id: str
     title: str
@@ -51,6 +56,7 @@ class RunRow:
     cases: int
     done: int
     failed: int
+    cancelled: int
     presence: Presence
     deleted_at: str | None
 
@@ -92,38 +98,46 @@ class Store:
 
     def create(self, run: Run, *, owner: str = "") -> None:
         """Store a run, with the results that it has, as one of this process."""
-        header = _Header(environment=run.environment, method=run.method, plan=run.plan)
+        self.create_all((run,), owner=owner)
+
+    def create_all(self, created: Sequence[Run], *, owner: str = "", deleted_at: str | None = None) -> None:
+        """Store runs with the results that they have, all of them or none, as ones of this process."""
         with self._database.write() as connection:
-            connection.execute(
-                insert(runs).values(
-                    id=run.id,
-                    header=msgspec.json.encode(header),
-                    title=run.title,
-                    note=run.note,
-                    created_at=run.created_at,
-                    status=run.status,
-                    owner=owner,
-                    op=run.plan.op,
-                    device=run.environment.device.name,
-                    device_uuid=run.environment.device.uuid,
-                    cases=len(run.plan.cases()),
-                    **self._presence(),
+            for run in created:
+                header = _Header(environment=run.environment, method=run.method, plan=run.plan)
+                connection.execute(
+                    insert(runs).values(
+                        id=run.id,
+                        header=msgspec.json.encode(header),
+                        title=run.title,
+                        note=run.note,
+                        created_at=run.created_at,
+                        status=run.status,
+                        owner=owner,
+                        op=run.plan.op,
+                        device=run.environment.device.name,
+                        device_uuid=run.environment.device.uuid,
+                        cases=len(run.plan.cases()),
+                        deleted_at=deleted_at,
+                        **self._presence(),
+                    )
                 )
-            )
-            self._put(connection, run.id, list(enumerate(run.results)), run.environment.device.uuid)
+                self._put(connection, run.id, list(enumerate(run.results)), run.environment.device.uuid)
+                put_times(connection, run.id, run.environment.device.uuid, run.method, run.results)
 
     def put_results(self, run_id: str, placed: Sequence[tuple[int, Result]]) -> None:
         """Store results at their positions in the plan; a case that has one already gets the new one."""
         with self._database.write() as connection:
-            uuid = connection.scalar(select(runs.c.device_uuid).where(runs.c.id == run_id))
-            if uuid is None:
-                raise UnknownRun(run_id)
-            self._put(connection, run_id, placed, uuid)
+            row = _header_row(connection, run_id)
+            self._put(connection, run_id, placed, row.device_uuid)
+            method = msgspec.json.decode(row.header, type=_Header).method
+            put_times(connection, run_id, row.device_uuid, method, [finite_result(result) for _, result in placed])
 
     def drop_results(self, run_id: str, case_keys: Iterable[str]) -> None:
         with self._database.write() as connection:
             for key in case_keys:
-                connection.execute(delete(results).where(results.c.run_id == run_id, results.c.case_key == key))
+                for table in (results, times):
+                    connection.execute(delete(table).where(table.c.run_id == run_id, table.c.case_key == key))
 
     def set_status(self, run_id: str, status: Status) -> None:
         with self._database.write() as connection:
@@ -139,6 +153,7 @@ class Store:
             device = environment.device
             values = {"header": msgspec.json.encode(header), "device": device.name, "device_uuid": device.uuid}
             connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+            connection.execute(update(times).where(times.c.run_id == run_id).values(device_uuid=device.uuid))
 
     def set_words(self, run_id: str, *, title: str | None = None, note: str | None = None) -> None:
         """Change title or note, which are no part of the document's digest. Raises UnknownRun."""
@@ -160,8 +175,7 @@ class Store:
         with self._database.write() as connection:
             gone = list(connection.scalars(select(runs.c.id).where(runs.c.deleted_at < before)))
             for run_id in gone:
-                connection.execute(delete(results).where(results.c.run_id == run_id))
-                connection.execute(delete(runs).where(runs.c.id == run_id))
+                _remove(connection, run_id)
         return gone
 
     def remove(self, run_id: str) -> None:
@@ -170,8 +184,7 @@ class Store:
             row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
             if row is not None and _status(row) in LIVING:
                 raise StoreError(f"run {run_id} is being measured; cancel it before it is removed")
-            connection.execute(delete(results).where(results.c.run_id == run_id))
-            connection.execute(delete(runs).where(runs.c.id == run_id))
+            _remove(connection, run_id)
 
     def claim(self, run_id: str) -> bool:
         """Make an ended run one of this process again, queued. False when it is being measured (by whomever)."""
@@ -236,7 +249,7 @@ class Store:
             environment=header.environment,
             method=header.method,
             plan=header.plan,
-            results=tuple(msgspec.json.decode(body, type=Result) for body in bodies),
+            results=tuple(map(unpacked, bodies)),
         )
 
     def result(self, run_id: str, case_key: str) -> Result | None:
@@ -244,7 +257,7 @@ class Store:
         chosen = select(results.c.body).where(results.c.run_id == run_id, results.c.case_key == case_key)
         with self._database.read() as connection:
             body = connection.scalar(chosen)
-        return None if body is None else msgspec.json.decode(body, type=Result)
+        return None if body is None else unpacked(body)
 
     def row(self, run_id: str) -> RunRow:
         """The run's line and counts, deleted or not. Raises UnknownRun."""
@@ -271,7 +284,7 @@ class Store:
         )
         with self._database.read() as connection:
             found = connection.execute(newer.order_by(results.c.revision)).all()
-        return [(row.revision, msgspec.json.decode(row.body, type=Result)) for row in found]
+        return [(row.revision, unpacked(row.body)) for row in found]
 
     @property
     def folder(self) -> Path | None:
@@ -309,6 +322,14 @@ class Store:
         """How long the kernels of the newest runs on a device took."""
         return run_times(self._database, device_uuid, limit)
 
+    def times(self, device_uuid: str, *, op: str | None = None, case_key: str | None = None) -> list[TimeRow]:
+        """The device times of every case on that device, case by case, in the order of time; see store.times."""
+        return times_of(self._database, device_uuid, op=op, case_key=case_key)
+
+    def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
+        """The machines of these runs."""
+        return environments(self._database, run_ids)
+
     def selftests(self, device_uuid: str, limit: int) -> tuple[Selftest, ...]:
         """The newest selftests of that device first."""
         newest = select(selftests.c.body).where(selftests.c.device_uuid == device_uuid)
@@ -344,7 +365,7 @@ class Store:
                 "dtype": result.problem.dtype,
                 "device_uuid": device_uuid,
                 "stage": result.outcome.stage if isinstance(result.outcome, Failure) else "",
-                "body": msgspec.json.encode(result),
+                "body": packed(result),
             }
             added = make(results).values(run_id=run_id, case_key=result.case.key, **values)
             connection.execute(added.on_conflict_do_update(index_elements=["run_id", "case_key"], set_=values))
@@ -352,15 +373,22 @@ class Store:
     def _rows(self, chosen: Any) -> list[RunRow]:
         counts = select(
             results.c.run_id,
-            func.count().label("done"),
-            func.sum(case((results.c.stage != "", 1), else_=0)).label("failed"),
+            func.sum(case((results.c.stage != "cancelled", 1), else_=0)).label("done"),
+            func.sum(case((results.c.stage.not_in(("", "cancelled")), 1), else_=0)).label("failed"),
+            func.sum(case((results.c.stage == "cancelled", 1), else_=0)).label("cancelled"),
         )
         with self._database.read() as connection:
             rows = connection.execute(chosen).all()
             ids = [row.id for row in rows]
             counted = connection.execute(counts.where(results.c.run_id.in_(ids)).group_by(results.c.run_id)).all()
-        by_run = {row.run_id: (row.done, row.failed) for row in counted}
-        return [_run_row(row, *by_run.get(row.id, (0, 0))) for row in rows]
+        by_run = {row.run_id: (row.done, row.failed, row.cancelled) for row in counted}
+        return [_run_row(row, *by_run.get(row.id, (0, 0, 0))) for row in rows]
+
+
+def _remove(connection: Connection, run_id: str) -> None:
+    for table in (results, times):
+        connection.execute(delete(table).where(table.c.run_id == run_id))
+    connection.execute(delete(runs).where(runs.c.id == run_id))
 
 
 def _header_row(connection: Connection, run_id: str) -> Row[Any]:
@@ -386,7 +414,7 @@ def _status(row: Row[Any]) -> Status:
     return "interrupted" if stored in LIVING and not _presence_of(row).alive() else stored
 
 
-def _run_row(row: Row[Any], done: int, failed: int) -> RunRow:
+def _run_row(row: Row[Any], done: int, failed: int, cancelled: int) -> RunRow:
     return RunRow(
         id=row.id,
         title=row.title,
@@ -399,6 +427,7 @@ def _run_row(row: Row[Any], done: int, failed: int) -> RunRow:
         cases=row.cases,
         done=done,
         failed=failed,
+        cancelled=cancelled,
         presence=_presence_of(row),
         deleted_at=row.deleted_at,
     )

@@ -43,9 +43,10 @@ results = Table(
     Column("dtype", String, nullable=False),
     Column("device_uuid", String, nullable=False),
     Column("stage", String, nullable=False),  # empty for a timing
-    Column("body", LargeBinary, nullable=False),
+    Column("body", LargeBinary, nullable=False),  # see store.bodies
     PrimaryKeyConstraint("run_id", "case_key"),
     Index("results_by_run", "run_id", "revision"),
+    Index("results_by_stage", "run_id", "stage"),  # counts for lists, which then need not touch the bodies' pages
     Index("results_by_op", "op", "variant", "dtype", "device_uuid"),
 )
 
@@ -80,4 +81,26 @@ roofs = Table(
     Column("measured_at", String, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Index("roofs_by_device", "device_uuid", "name", "precision", "id"),
+)
+
+times = Table(
+    "times",  # of correct results only; beside them, since a row of `results` is long
+    metadata,
+    Column("run_id", String, nullable=False),
+    Column("case_key", String, nullable=False),
+    Column("device_uuid", String, nullable=False),
+    Column("op", String, nullable=False),
+    Column("variant", String, nullable=False),
+    Column("problem", LargeBinary, nullable=False),
+    Column("setup", String, nullable=False),
+    Column("digest", String, nullable=False),
+    Column("cold_s", Float),
+    Column("cold_low_s", Float),
+    Column("cold_high_s", Float),
+    Column("warm_s", Float),
+    Column("warm_low_s", Float),
+    Column("warm_high_s", Float),
+    PrimaryKeyConstraint("run_id", "case_key"),
+    Index("times_by_case", "device_uuid", "case_key"),
+    Index("times_by_op", "device_uuid", "op"),
 )

@@ -65,4 +65,5 @@ def main() -> None:
         st.error(plain(error), icon=":material/error:")
 
 
-main()
+if __name__ == "__main__":  # as Streamlit runs it; who imports it to read it draws nothing
+    main()

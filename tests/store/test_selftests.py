@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from pathlib import Path
 
 import pytest
@@ -39,18 +40,26 @@ def test_the_newest_selftest_of_a_device_comes_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", range(1, VERSION))
 def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tmp_path: Path, version: int) -> None:
     store = Store.open(tmp_path)
-    store.create(samples.run([], id="kept"))
+    kept = samples.run(id="kept")
+    store.create(kept)
     store.close()
     with sqlite3.connect(tmp_path / "kernelviz.db") as connection:
         # As that version left it.
-        connection.execute("DROP TABLE inspections")
+        connection.execute("DROP TABLE times")
+        connection.execute("DROP INDEX results_by_stage")
+        for key, body in connection.execute("SELECT case_key, body FROM results").fetchall():
+            connection.execute("UPDATE results SET body = ? WHERE case_key = ?", (zlib.decompress(body), key))
+        if version < 4:
+            connection.execute("DROP TABLE inspections")
         if version < 3:
             connection.execute("DROP TABLE selftests")
         if version < 2:
             connection.execute("ALTER TABLE runs DROP COLUMN deleted_at")
         connection.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(version),))
     migrated = Store.open(tmp_path)
-    assert migrated.run("kept").id == "kept"
+    assert migrated.run("kept").results == kept.results
+    device = kept.environment.device.uuid
+    assert len(migrated.times(device)) == sum(r.timing is not None for r in kept.results) > 0
     migrated.set_deleted("kept", "2026-01-02")
     assert migrated.row("kept").deleted_at == "2026-01-02"
     made = selftest("one", "2026-01-01")
@@ -64,4 +73,5 @@ def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tm
         assert connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone() == (str(VERSION),)
         indices = {row[1] for row in connection.execute("PRAGMA index_list(selftests)")}
         assert "selftests_by_device" in indices
+        assert "results_by_stage" in {row[1] for row in connection.execute("PRAGMA index_list(results)")}
         assert "inspections_by_time" in {row[1] for row in connection.execute("PRAGMA index_list(inspections)")}

@@ -1,0 +1,118 @@
+"""How cases went from run to run on a device: levels, changes, and what is slower than it was. `Bench.trends`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import get_args
+
+from kernelviz.core.errors import UnknownName
+from kernelviz.core.problem import Problem, case_key
+from kernelviz.core.run import Device, Environment
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.trend import Change, Point, Trend, trend
+from kernelviz.store import Store
+from kernelviz.store.times import TimeRow
+
+MOST_RUNS = 200
+"""Of a case the newest so many runs are looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseTrend:
+    """A case on one device. `setup`: clock mode, timer and launch of its newest run; runs of another setup are `left_out`."""
+
+    problem: Problem
+    variant: str
+    setup: str
+    trend: Trend
+    left_out: int = 0
+
+    @property
+    def key(self) -> str:
+        return case_key(self.problem, self.variant)
+
+
+class Trends:
+    """Every method may be called from any thread."""
+
+    def __init__(self, store: Store, devices: Sequence[Device]) -> None:
+        self._store, self._devices = store, {d.id: d for d in devices}
+
+    def cases(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
+        """The trend of every case that was measured on the device, in the order of their names. Raises UnknownName.
+
+        `l2`: ``cold`` or ``warm``, whose times are taken. What the runs on both sides of a change are made of is not told
+        here; see `case`.
+        """
+        rows = self._store.times(self._device(device_id).uuid, op=op)
+        grouped = (_case(list(group), _headline(l2)) for _, group in groupby(rows, key=attrgetter("case_key")))
+        return tuple(c for c in grouped if c is not None)
+
+    def case(self, device_id: str, problem: Problem, variant: str, *, l2: str = "cold") -> CaseTrend | None:
+        """The trend of one case, with what differs between the runs on both sides of each change; None when it was never
+        measured there. Raises UnknownName."""
+        rows = self._store.times(self._device(device_id).uuid, case_key=case_key(problem, variant))
+        found = _case(rows, _headline(l2))
+        return None if found is None else self._explained(found)
+
+    def regressions(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
+        """Cases that are slower than at their best level, the worst first, each with what its change came with."""
+        slower = [c for c in self.cases(device_id, op=op, l2=l2) if c.trend.regression is not None]
+        return tuple(self._explained(c) for c in sorted(slower, key=lambda c: -_regression(c).ratio))
+
+    def _explained(self, found: CaseTrend) -> CaseTrend:
+        """With what the runs around its changes are made of."""
+        last = found.trend.unconfirmed
+        indices = [c.index for c in found.trend.changes] + ([last.index] if last is not None else [])
+        points = found.trend.points
+        needed = {points[i].run_id for index in indices for i in (index - 1, index)}
+        machines = self._store.environments(sorted(needed))
+        told = [replace(p, made_of=(*p.made_of, *_made_of(machines.get(p.run_id)))) for p in points]
+        return replace(found, trend=trend(told))
+
+    def _device(self, device_id: str) -> Device:
+        if device_id not in self._devices:
+            raise UnknownName("device", device_id, list(self._devices))
+        return self._devices[device_id]
+
+
+def _regression(case: CaseTrend) -> Change:
+    change = case.trend.regression
+    assert change is not None
+    return change
+
+
+def _headline(l2: str) -> Headline:
+    known: tuple[Headline, ...] = get_args(Headline)
+    found = next((h for h in known if h == l2), None)
+    if found is None:
+        raise UnknownName("L2 mode", l2, list(known))
+    return found
+
+
+def _case(rows: Sequence[TimeRow], headline: Headline) -> CaseTrend | None:
+    timed = [(row, time) for row in rows if (time := row.cold_s if headline == "cold" else row.warm_s) is not None]
+    if not timed:
+        return None
+    newest = timed[-1][0]
+    alike = [(row, time) for row, time in timed if row.setup == newest.setup]
+    points = [
+        Point(row.run_id, row.at, time[0], time[1], time[2], made_of=(("source", row.digest[:8] or "–"),))
+        for row, time in alike[-MOST_RUNS:]
+    ]
+    return CaseTrend(newest.problem, newest.variant, newest.setup, trend(points), len(timed) - len(alike))
+
+
+def _made_of(machine: Environment | None) -> tuple[tuple[str, str], ...]:
+    if machine is None:
+        return ()
+    return (
+        ("driver", machine.device.driver or "–"),
+        ("kernelviz", machine.kernelviz),
+        *sorted(machine.versions.items()),
+        ("python", machine.python),
+        ("host", machine.host),
+    )

@@ -1,0 +1,103 @@
+"""`kernelviz trends`: how cases went from run to run, in a terminal."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from kernelviz import bench as use_cases
+from kernelviz.bench.trends import CaseTrend
+from kernelviz.cli import console
+from kernelviz.core import units
+from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.trend import Change
+from kernelviz.metrics.trend_words import change_words, state_words
+
+SLOWER = 3
+"""The exit code where something is slower than it was."""
+
+
+def trends(
+    op: Annotated[str | None, typer.Argument(metavar="[OP]", help="only this op")] = None,
+    variant: Annotated[str | None, typer.Option(metavar="VARIANT", help="only this one")] = None,
+    regressions: Annotated[
+        bool, typer.Option("--regressions", help="only what is slower than at its best; exit code 3 when there is any")
+    ] = False,
+    l2: Annotated[str, typer.Option("--l2", metavar="cold|warm", help="which device time")] = "cold",
+    device: Annotated[str | None, typer.Option(metavar="ID", help="default: the first GPU, else cpu")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")] = False,
+) -> None:
+    """List cases over their runs on this machine: today's level, changes of level with since when, what is slower than it was."""
+    bench = use_cases.current()
+    where = device or bench.default_device()
+    found = bench.trends.regressions(where, op=op, l2=l2) if regressions else bench.trends.cases(where, op=op, l2=l2)
+    chosen = [c for c in found if variant is None or c.variant == variant]
+    if as_json:
+        console.print_json([record(c) for c in chosen])
+    elif chosen:
+        console.show(_table(chosen))
+    else:
+        console.err().print("nothing is slower than it was" if regressions else f"no {l2} time is stored of {where}")
+    if regressions and chosen:
+        raise typer.Exit(SLOWER)
+
+
+def record(case: CaseTrend) -> dict[str, object]:
+    """A case in SI base units; unknown is None. For JSON."""
+    found = case.trend
+    left = found.regression
+    return {
+        "op": case.problem.op,
+        "sizes": case.problem.sizes,
+        "dtype": case.problem.dtype,
+        "precision": case.problem.precision,
+        "variant": case.variant,
+        "setup": case.setup,
+        "left_out": case.left_out,
+        "level_s": found.level_s,
+        "noise_fraction": found.noise,
+        "state": state_words(found),
+        "changes": [_change(c, case) for c in found.changes],
+        "regression": None if left is None else _change(left, case),
+        "unconfirmed": None if found.unconfirmed is None else _change(found.unconfirmed, case),
+        "points": [
+            {"run": p.run_id, "at": p.at, "time_s": p.time_s, "low_s": p.low_s, "high_s": p.high_s}
+            for p in found.points
+        ],
+    }
+
+
+def _change(change: Change, case: CaseTrend) -> dict[str, object]:
+    point = case.trend.points[change.index]
+    return {
+        "since": point.at,
+        "run": point.run_id,
+        "before_s": change.before_s,
+        "after_s": change.after_s,
+        "ratio": change.ratio,
+        "because": list(change.because),
+    }
+
+
+def _table(cases: list[CaseTrend]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for title in ("case", "variant"):
+        table.add_column(title, overflow="fold")
+    for title in ("runs", "level"):
+        table.add_column(title, justify="right", no_wrap=True)
+    table.add_column("state", overflow="fold")
+    table.add_column("last change", overflow="fold")
+    for case in cases:
+        shown = case.trend.regression or (case.trend.changes[-1] if case.trend.changes else None)
+        table.add_row(
+            Text(f"{case.problem.op} {case.problem.precision} {size_words(case.problem)}"),
+            Text(case.variant),
+            str(len(case.trend.points)),
+            units.seconds(case.trend.level_s),
+            Text(state_words(case.trend)),
+            Text(change_words(shown, case.trend) if shown else "–"),
+        )
+    return table

@@ -1,0 +1,130 @@
+"""The times of every case over all runs, small beside the results: what a trend is made of. An index that can be rebuilt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, delete, insert, select
+
+from kernelviz.core.problem import Method, Problem
+from kernelviz.core.result import Figure, Result
+from kernelviz.core.run import Environment
+from kernelviz.store.bodies import unpacked
+from kernelviz.store.database import Database
+from kernelviz.store.tables import results, runs, times
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRow:
+    """A case's device times in one run, cold and warm as (estimate, low, high). `setup`: clock mode, timer and launch, which
+    must be equal for times to be comparable; `digest`: of the variant's source."""
+
+    run_id: str
+    at: str
+    problem: Problem
+    variant: str
+    setup: str
+    digest: str
+    cold_s: tuple[float, float | None, float | None] | None
+    warm_s: tuple[float, float | None, float | None] | None
+
+    @property
+    def case_key(self) -> str:
+        return f"{self.problem.key} | {self.variant}"
+
+
+def put_times(connection: Connection, run_id: str, device_uuid: str, method: Method, given: Sequence[Result]) -> None:
+    """Keep the times of correct results, instead of earlier ones of the same cases; a result without one removes them."""
+    keys = [r.case.key for r in given]
+    connection.execute(delete(times).where(times.c.run_id == run_id, times.c.case_key.in_(keys)))
+    rows = [_values(run_id, device_uuid, method, result) for result in given if result.timing is not None]
+    if rows:
+        connection.execute(insert(times), rows)
+
+
+def rebuild(connection: Connection) -> None:
+    """Fill the table from the results."""
+    header = msgspec.json.Decoder(_Header)
+    for row in connection.execute(select(runs.c.id, runs.c.device_uuid, runs.c.header)).all():
+        bodies = connection.scalars(select(results.c.body).where(results.c.run_id == row.id)).all()
+        put_times(connection, row.id, row.device_uuid, header.decode(row.header).method, [unpacked(b) for b in bodies])
+
+
+def times_of(
+    database: Database, device_uuid: str, *, op: str | None = None, case_key: str | None = None
+) -> list[TimeRow]:
+    """Every time on that device, case by case, each case's runs in the order of time; without deleted runs."""
+    chosen = select(times, runs.c.created_at).join(runs, runs.c.id == times.c.run_id)
+    chosen = chosen.where(times.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
+    if op is not None:
+        chosen = chosen.where(times.c.op == op)
+    if case_key is not None:
+        chosen = chosen.where(times.c.case_key == case_key)
+    problems: dict[bytes, Problem] = {}
+    found = []
+    with database.read() as connection:
+        for row in connection.execute(chosen.order_by(times.c.case_key, runs.c.created_at, runs.c.id)):
+            if row.problem not in problems:
+                problems[row.problem] = msgspec.json.decode(row.problem, type=Problem)
+            found.append(
+                TimeRow(
+                    run_id=row.run_id,
+                    at=row.created_at,
+                    problem=problems[row.problem],
+                    variant=row.variant,
+                    setup=row.setup,
+                    digest=row.digest,
+                    cold_s=_three(row.cold_s, row.cold_low_s, row.cold_high_s),
+                    warm_s=_three(row.warm_s, row.warm_low_s, row.warm_high_s),
+                )
+            )
+    return found
+
+
+def environments(database: Database, run_ids: Sequence[str]) -> dict[str, Environment]:
+    """The machines of these runs."""
+    header = msgspec.json.Decoder(_Header)
+    with database.read() as connection:
+        rows = connection.execute(select(runs.c.id, runs.c.header).where(runs.c.id.in_(run_ids))).all()
+    return {row.id: header.decode(row.header).environment for row in rows}
+
+
+class _Header(msgspec.Struct, frozen=True):
+    environment: Environment
+    method: Method
+
+
+def _values(run_id: str, device_uuid: str, method: Method, result: Result) -> dict[str, Any]:
+    timing = result.timing
+    cold = timing.device_cold_s if timing else None
+    warm = timing.device_warm_s if timing else None
+    either = cold or warm
+    return {
+        "run_id": run_id,
+        "case_key": result.case.key,
+        "device_uuid": device_uuid,
+        "op": result.problem.op,
+        "variant": result.variant,
+        "problem": msgspec.json.encode(result.problem, order="deterministic"),
+        "setup": " ".join(w for w in (method.clock, either.timer, either.launch) if w) if either else method.clock,
+        "digest": result.source_digest or "",
+        **_columns("cold", cold),
+        **_columns("warm", warm),
+    }
+
+
+def _columns(name: str, figure: Figure | None) -> dict[str, float | None]:
+    return {
+        f"{name}_s": figure.estimate if figure else None,
+        f"{name}_low_s": figure.low if figure else None,
+        f"{name}_high_s": figure.high if figure else None,
+    }
+
+
+def _three(
+    estimate: float | None, low: float | None, high: float | None
+) -> tuple[float, float | None, float | None] | None:
+    return None if estimate is None else (estimate, low, high)
