@@ -16,9 +16,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kernelviz import plots as plots
     from kernelviz.api import Report as Report
+    from kernelviz.api import compare as compare
     from kernelviz.api import history as history
     from kernelviz.api import inspect as inspect
     from kernelviz.api import load as load
+    from kernelviz.api import load_all as load_all
     from kernelviz.api import resume as resume
     from kernelviz.api import roofline as roofline
     from kernelviz.api import run as run
@@ -29,9 +31,11 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Report": "kernelviz.api",
+    "compare": "kernelviz.api",
     "history": "kernelviz.api",
     "inspect": "kernelviz.api",
     "load": "kernelviz.api",
+    "load_all": "kernelviz.api",
     "resume": "kernelviz.api",
     "roofline": "kernelviz.api",
     "run": "kernelviz.api",
@@ -40,7 +44,20 @@ _HOMES = {
     "plots": "",
 }
 
-__all__ = ["Report", "history", "inspect", "load", "plots", "resume", "roofline", "run", "runs", "selftest"]
+__all__ = [
+    "Report",
+    "compare",
+    "history",
+    "inspect",
+    "load",
+    "load_all",
+    "plots",
+    "resume",
+    "roofline",
+    "run",
+    "runs",
+    "selftest",
+]
 
 
 def __getattr__(name: str) -> object:

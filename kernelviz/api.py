@@ -8,6 +8,7 @@ kv.plots.latency_by_size(report)
 
 from __future__ import annotations
 
+import dataclasses
 import html
 import json
 import os
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from kernelviz import bench as use_cases
-from kernelviz.bench import RunSummary
+from kernelviz import formats
+from kernelviz.bench import RunSummary, comparing
 from kernelviz.bench import roofline as placing
 from kernelviz.bench.history import History
 from kernelviz.core.errors import BadField, DeviceError, UnknownName
@@ -28,11 +30,12 @@ from kernelviz.core.run import Run
 from kernelviz.core.selftest import Selftest
 from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
-from kernelviz.metrics.figures import FIGURES, host_bound, times_s
+from kernelviz.metrics.compare import Comparison
+from kernelviz.metrics.compare_words import counts_words, mean_words
+from kernelviz.metrics.figures import FIGURES
+from kernelviz.metrics.records import records
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.statistics import Verdict
-from kernelviz.metrics.summary import Row, rows, summary
-from kernelviz.metrics.trust import trust_words
+from kernelviz.metrics.summary import rows, summary
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +77,7 @@ class Report(Run, frozen=True, kw_only=True):
         """A row a case in plan order, quantities in SI base units as the column names say; unknown is NaN or None."""
         import pandas as pd
 
-        return pd.DataFrame([_record(self, row) for row in rows(self, self.environment.roofs)])
+        return pd.DataFrame(records(self))
 
     def winners(self, l2: str = "cold") -> pd.DataFrame:
         """A row a size: the fastest correct variant, the second with the ratio of its time to the first's, and `decided`, which
@@ -96,10 +99,14 @@ class Report(Run, frozen=True, kw_only=True):
             raise UnknownName("figure", figure, FIELDS)
         return pd.DataFrame([line for r in self.results for line in samples.records(r, (figure,))])
 
-    def save(self, path: PathLike) -> Path:
-        """Write the document to a file; `kernelviz.load` reads it on any machine."""
+    def save(self, path: PathLike, to: str | None = None) -> Path:
+        """Write the run to a file; `kernelviz.load` reads documents and Parquet on any machine.
+
+        to: json, parquet, csv, md, html, gbench or nvbench; by default what the file's name ends with, else the native document.
+        Errors: UnknownName.
+        """
         target = Path(path)
-        target.write_bytes(document.encode(self))
+        target.write_bytes(formats.export_named(to or formats.format_of(target.name)).encode(self))
         return target
 
     def _repr_html_(self) -> str:
@@ -198,16 +205,25 @@ def _waited(bench: use_cases.Bench, run_id: str) -> Report:
 
 
 def load(source: PathLike) -> Report:
-    """A run from a document file, or by its id from this machine's store.
+    """A run from a file in any format that is read (see `load_all`), or by its id from this machine's store.
 
-    Errors: DocumentError for a file that is no document, UnknownRun for an id that is not here.
+    Errors: DocumentError for a file that is none or holds several runs, UnknownRun for an id that is not here.
     """
     path = Path(source)
     if path.is_file():
-        return Report.of(document.decode(path.read_bytes()))
+        return Report.of(formats.one_of(formats.read_file(path)))
     if path.suffix or len(path.parts) != 1:
         raise BadField("file", source, "there is no such file")
     return Report.of(use_cases.current().load(str(source)))
+
+
+def load_all(path: PathLike) -> tuple[Report, ...]:
+    """Every run of a file: kernelviz JSON or Parquet, nvbench or google-benchmark JSON, known by its content.
+
+    Another tool's times are in `other_times` of each timing, with how they were taken. Errors: DocumentError with the path of
+    the field, BadField for a file that cannot be read.
+    """
+    return tuple(map(Report.of, formats.read_file(Path(path))))
 
 
 def runs(search: str = "", *, limit: int = 50) -> tuple[RunSummary, ...]:
@@ -216,7 +232,7 @@ def runs(search: str = "", *, limit: int = 50) -> tuple[RunSummary, ...]:
 
 
 def history() -> History:
-    """Name, annotate, delete and restore runs, take documents in and give them out."""
+    """Name, annotate, delete and restore runs, take files in and give them out, back everything up."""
     return use_cases.current().history
 
 
@@ -313,6 +329,48 @@ def roofline(
     return pd.DataFrame(placing.records(found))
 
 
+class Compared(Comparison):
+    """A comparison with what one asks of it in Python; `pairs` are worst first, `slower_than(0.02)` are those that matter."""
+
+    @classmethod
+    def of(cls, found: Comparison) -> Self:
+        return cls(**{field.name: getattr(found, field.name) for field in dataclasses.fields(found)})
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """As `kernelviz compare --json` prints it: the runs, the summary, what differs between them, a row a case."""
+        return comparing.record(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a case, worst first: verdict, reason, ratio (B's time over A's) with its interval, both times."""
+        import pandas as pd
+
+        return pd.DataFrame(comparing.records(self))
+
+    def __repr__(self) -> str:
+        return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {counts_words(self)}; {mean_words(self)}>"
+
+
+def compare(
+    a: Run | PathLike,
+    b: Run | PathLike,
+    *,
+    variant_a: str | None = None,
+    variant_b: str | None = None,
+    l2: str = "cold",
+) -> Compared:
+    """Hold run B against run A, the baseline, case by case; each is a run, its id, or a document's path.
+
+    With variants, one of A against one of B (the same one where only one is named), problem by problem. Errors: UnknownRun,
+    UnknownName with the known ones, BadField for a run against itself.
+    """
+    first, second = (
+        source if isinstance(source, Run) else comparing.opened(use_cases.current(), os.fspath(source))
+        for source in (a, b)
+    )
+    return Compared.of(comparing.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2))
+
+
 def size_text(size: int | str | Sequence[int]) -> str:
     """A size as one would type it.
 
@@ -322,49 +380,3 @@ def size_text(size: int | str | Sequence[int]) -> str:
     if isinstance(size, str):
         return size
     return str(size) if isinstance(size, int) else ",".join(str(int(s)) for s in size)
-
-
-def _record(run: Run, row: Row) -> dict[str, object]:
-    result, figure, failure = row.result, row.figure, row.failure
-    problem, cost, seen, prepared = result.problem, result.cost, result.conditions, result.preparation
-    judged: Verdict | None = row.verdict
-    return {
-        "run": run.id,
-        "device": run.environment.device.name,
-        "op": problem.op,
-        **problem.sizes,
-        "dtype": problem.dtype,
-        "compute": problem.compute,
-        "direction": problem.direction,
-        "data": problem.data,
-        "variant": result.variant,
-        "backend": result.backend,
-        "is_baseline": row.is_baseline,
-        "time_s": figure.estimate if figure else None,
-        "time_low_s": figure.low if figure else None,
-        "time_high_s": figure.high if figure else None,
-        "samples": len(figure.samples) if figure and figure.samples is not None else None,
-        "bandwidth_bytes_per_s": row.bandwidth_bytes_per_s,
-        "rate_flop_per_s": row.rate_flop_per_s,
-        "efficiency_fraction": row.efficiency,
-        "speed_up": row.speed_up,
-        "verdict": judged.word if judged else None,
-        "correct": None if result.accuracy is None else result.accuracy.passed,
-        "error_of_bound_fraction": None if result.accuracy is None else result.accuracy.worst_of_bound,
-        "failure": failure.stage if failure else None,
-        "failure_message": failure.message if failure else None,
-        "wrong_time_s": row.wrong_figure.estimate if row.wrong_figure else None,
-        "work_flop": cost.work_flop if cost else None,
-        "read_bytes": cost.read_bytes if cost else None,
-        "written_bytes": cost.written_bytes if cost else None,
-        "bind_s": prepared.bind_s if prepared else None,
-        "first_call_s": prepared.first_call_s if prepared else None,
-        "sm_clock_hz": seen.sm_clock_hz if seen else None,
-        "power_w": seen.power_w if seen else None,
-        "temperature_c": seen.temperature_c if seen else None,
-        **{name: time_s for name, time_s in times_s(result).items() if name != "cold_s"},  # that is time_s
-        "host_bound": host_bound(result.timing),
-        "energy_joules": result.timing.energy.joules if result.timing and result.timing.energy else None,
-        "trust": trust_words(result, "cold", run.method.clock),
-        "source_digest": result.source_digest,
-    }

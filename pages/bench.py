@@ -8,7 +8,8 @@ from kernelviz.bench import RunSummary
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.problem import Plan
 from kernelviz.core.run import Run
-from kernelviz.ui import instrument, intro, live, plan_form, results, session, strip
+from kernelviz.metrics import other_times
+from kernelviz.ui import elsewhere, instrument, intro, live, overlay, plan_form, results, session, strip
 from kernelviz.ui.form import Form
 from kernelviz.ui.text import plain
 
@@ -18,6 +19,7 @@ asked = plan_form.sidebar(bench)
 
 
 def start(plan: Plan, form: Form) -> None:
+    st.query_params.pop(overlay.PARAM, None)  # of the run that this one replaces
     plan_form.remember(bench.run(plan, form.method, owner=session.owner()))
     st.rerun()
 
@@ -52,7 +54,9 @@ run = stored(run_id) if run_id is not None else None
 device = run.environment.device if run is not None else bench.device(form.device)
 roofs = bench.roofs_of(run) if run is not None else bench.roofs(device.id)
 strip.strip(bench, device, run, roofs)
-if run is not None:
+if run is not None and other_times.alone(run):
+    elsewhere.show(bench, run)
+elif run is not None:
     results.show(bench, run, live.state(bench, run.id), roofs)
 elif run_id is not None:
     gone = deleted(run_id)

@@ -18,6 +18,7 @@ from kernelviz.bench.history import History, shipped_progress
 from kernelviz.bench.live import LiveRun
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.runner import Runner
+from kernelviz.bench.trends import Trends
 from kernelviz.bench.words import Offer, Progress, RunSummary
 from kernelviz.core import moments
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
@@ -59,6 +60,7 @@ class Bench:
         self._store, self._devices, self._choice = store, devices, choice or Choice()
         self.history = History(store)
         self._runner = Runner(store, self._choice, session=session, limits=limits, lock_directory=lock_directory)
+        self.trends = Trends(store, devices)
         self.machine = Machine(store, devices, self._working, lock_directory=lock_directory)
         self._notices: dict[str, tuple[float, tuple[Notice, ...]]] = {}
         self._conditions: dict[str, tuple[float, Conditions]] = {}

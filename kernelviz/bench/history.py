@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import msgspec
 
 from kernelviz import formats
+from kernelviz.bench import backup
+from kernelviz.bench.backup import Backup
 from kernelviz.bench.snapshots import selected
 from kernelviz.bench.words import Progress, RunSummary
 from kernelviz.core import moments
-from kernelviz.core.errors import BadField, DocumentError, UnknownName, UnknownRun
+from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.run import LIVING, Run
 from kernelviz.formats import document, shipped
 from kernelviz.store import RunRow, Store, StoreError
@@ -97,6 +100,14 @@ class History:
         """
         return self.add_all(formats.read(data))
 
+    def back_up(self, path: Path) -> Backup:
+        """Write all that is kept here, runs, roofs, selftests and inspections, to one file. Errors: BadField, StoreError."""
+        return backup.write(self._store, path)
+
+    def take_in_backup(self, path: Path) -> Backup:
+        """Keep what a backup holds and is not here yet. Errors: DocumentError, and nothing is kept then; BadField, StoreError."""
+        return backup.restore(self, self._store, path)
+
     def add(self, run: Run) -> str:
         """Keep a run that was measured elsewhere; its id here. See `add_all`."""
         return self.add_all((run,))[0]
@@ -133,6 +144,8 @@ class History:
 
     def _place(self, kept: Run, new: Mapping[str, Run]) -> tuple[str, bool]:
         """The id that the run gets here, and whether it is new."""
+        if _ID.fullmatch(kept.id) and kept.id not in new and self._known(kept.id) is None:
+            return kept.id, True
         digest = document.digest(kept)
         for run_id in (kept.id, f"{kept.id[:60]}-{digest[:12]}", f"imported-{digest[:12]}"):
             if not _ID.fullmatch(run_id):
@@ -146,10 +159,7 @@ class History:
 
     def document(self, run_id: str, to: str = "json") -> bytes:
         """The run as a file, by default the native document (JSON, UTF-8). Raises UnknownRun; UnknownName for the format."""
-        known = formats.exports()
-        if to not in known:
-            raise UnknownName("format", to, known)
-        return known[to].encode(self.load(run_id))
+        return formats.export_named(to).encode(self.load(run_id))
 
     def snapshot(
         self,

@@ -92,7 +92,7 @@ def plugin_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 def checked_method(method: Method) -> Method:
     """The method if it can be followed. Raises BadField, UnknownName."""
     if method.clock not in get_args(Clock):
-        raise UnknownName("clock", method.clock, get_args(Clock))
+        raise UnknownName("clock", str(method.clock), get_args(Clock))
     for name, least, most in (("budget_s", 0.001, 3600.0), ("half_width", 1e-6, 1.0), ("ratio_half_width", 1e-6, 1.0)):
         value = getattr(method, name)
         if not (math.isfinite(value) and least <= value <= most):

@@ -60,7 +60,11 @@ class Trends:
 
     def regressions(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
         """Cases that are slower than at their best level, the worst first, each with what its change came with."""
-        slower = [c for c in self.cases(device_id, op=op, l2=l2) if c.trend.regression is not None]
+        return self.slower(self.cases(device_id, op=op, l2=l2))
+
+    def slower(self, cases: Sequence[CaseTrend]) -> tuple[CaseTrend, ...]:
+        """Those of the cases that `regressions` would give."""
+        slower = [c for c in cases if c.trend.regression is not None]
         return tuple(self._explained(c) for c in sorted(slower, key=lambda c: -_regression(c).ratio))
 
     def _explained(self, found: CaseTrend) -> CaseTrend:

@@ -13,16 +13,19 @@ import typer
 import kernelviz
 from kernelviz import bench as use_cases
 from kernelviz.cli import (
+    comparing,
     console,
     devices,
     history,
     inspecting,
     launching,
     listing,
+    regressing,
     roofline,
     running,
     selftest,
     serving,
+    trending,
     watching,
 )
 from kernelviz.core.errors import KernelvizError
@@ -42,6 +45,9 @@ app.add_typer(history.app, name="runs")
 app.command("import")(history.take_in)
 app.command("export")(history.give_out)
 app.command("roofline")(roofline.roofline)
+app.command("trends")(trending.trends)
+app.command("compare")(comparing.compare)
+app.command("regress")(regressing.regress)
 
 OpName = Annotated[str, typer.Argument(metavar="OP", help="what to compute; `kernelviz ops` lists them")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")]

@@ -12,12 +12,18 @@ import typer
 from rich.table import Table
 
 from kernelviz import bench as use_cases
-from kernelviz.bench import RunSummary
+from kernelviz import formats
+from kernelviz.bench import RunSummary, backup
+from kernelviz.bench.snapshots import at_sizes, selected
 from kernelviz.cli import console, running, tables
 from kernelviz.cli.progress import Reporter
-from kernelviz.core.errors import BadField, KernelvizError, UnknownName
-from kernelviz.formats import MAX_BYTES, decode, encode, exports
+from kernelviz.core.errors import BadField, KernelvizError
+from kernelviz.formats.seal import WORDS as SEALS
+from kernelviz.formats.seal import sealed
 from kernelviz.metrics.summary import rows
+
+FORMATS = "json, parquet, csv, md, html, gbench, nvbench"
+"""What `--to` takes; asking the formats themselves would import all of them at each start."""
 
 app = typer.Typer(help="List, show, name, delete, restore and resume the runs kept on this machine.")
 
@@ -62,7 +68,7 @@ def show(
     bench = use_cases.current()
     found = bench.load(run)
     if as_json:
-        sys.stdout.write(encode(found).decode() + "\n")
+        sys.stdout.write(formats.encode(found).decode() + "\n")
         return
     if found.note:
         console.err().print(found.note)
@@ -124,13 +130,33 @@ def resume(run: RunId, as_json: Json = False) -> None:
     raise typer.Exit(code)
 
 
-def take_in(files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="documents (kernelviz/1 JSON)")]) -> None:
-    """Keep runs of documents from elsewhere; prints their ids. A file that is refused leaves the others taken in."""
+def take_in(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE…", help="kernelviz JSON or Parquet, nvbench or google-benchmark JSON, or a backup"
+        ),
+    ],
+) -> None:
+    """Keep runs from elsewhere, or restore a backup; prints their ids. What a file is, its content tells.
+
+    All of a file is kept or nothing. One that is refused leaves the others taken in.
+    """
     history = use_cases.current().history
     refused = 0
     for file in files:
         try:
-            sys.stdout.write(history.take_in(_read(file)) + "\n")
+            if backup.recognised(file):
+                restored = history.take_in_backup(file)
+                console.err().print(f"{file}: a backup of {restored.words}")
+                ids = restored.ids
+            else:
+                data = formats.file_bytes(file)
+                ids = history.take_in_all(data)
+                said = sealed(data)
+                if said is not None:
+                    console.err().print(f"{file}: {SEALS[said]}")
+            sys.stdout.write("".join(f"{run_id}\n" for run_id in ids))
         except KernelvizError as error:
             refused += 1
             console.fail(f"{file}: {error}")
@@ -139,18 +165,38 @@ def take_in(files: Annotated[list[Path], typer.Argument(metavar="FILE…", help=
 
 
 def give_out(
-    run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="id of a run, or a document")],
+    run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="id of a run, or a file")] = "",
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="default: stdout")] = None,
-    to: Annotated[str, typer.Option("--to", metavar="FORMAT", help="json: the native document")] = "json",
+    to: Annotated[
+        str | None,
+        typer.Option("--to", metavar="FORMAT", help=f"{FORMATS}; default: as OUT ends, else json, the native document"),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="a backup of all that is kept here, as one file")] = False,
+    variants: Annotated[str | None, typer.Option(metavar="A,B", help="only these, and the baseline")] = None,
+    size: Annotated[
+        list[str] | None, typer.Option("--size", metavar="AXIS=SIZES", help="only these sizes, as n=2^10..2^14; repeat")
+    ] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="instead of the run's own")] = None,
+    note: Annotated[str | None, typer.Option(metavar="TEXT", help="instead of the run's own")] = None,
 ) -> None:
-    """Write a run as a file."""
-    known = exports()
-    if to not in known:
-        raise UnknownName("format", to, known)
-    found = decode(_read(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
-    data = known[to].encode(found)
+    """Write a run, or a selection of its cases, as a file."""
+    if everything:
+        _back_up(run, out, to)
+        return
+    if not run:
+        raise BadField("RUN", "", "name a run (`kernelviz runs` lists them) or a file, or give --all")
+    form = formats.export_named(to or ("json" if out is None else formats.format_of(out.name)))
+    found = formats.one_of(formats.read_file(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
+    found = selected(
+        found,
+        variants=running.names(variants),
+        problems=at_sizes(found, running.sizes(size, ())) if size else None,
+        title=title,
+        note=note,
+    )
+    data = form.encode(found)
     if out is None:
-        sys.stdout.write(data.decode() + "\n")
+        _to_stdout(data, form.name)
         return
     try:
         out.write_bytes(data)
@@ -158,13 +204,23 @@ def give_out(
         raise BadField("--out", out, f"it cannot be written ({error.strerror})") from None
 
 
-def _read(path: Path) -> bytes:
+def _back_up(run: str, out: Path | None, to: str | None) -> None:
+    if run or to:
+        raise BadField("--all", run or to, "it writes everything that is kept here, in a format of its own")
+    if out is None:
+        raise BadField("--out", "", "name a file; one that ends with .gz is packed")
+    written = use_cases.current().history.back_up(out)
+    console.err().print(f"{out}: {written.words}; `kernelviz import` restores it")
+
+
+def _to_stdout(data: bytes, form: str) -> None:
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise BadField("file", path, f"documents of more than {MAX_BYTES / 1e6:.0f} MB are not read")
-        return path.read_bytes()
-    except OSError as error:
-        raise BadField("file", path, f"it cannot be read ({error.strerror})") from None
+        sys.stdout.write(data.decode() + "\n")
+    except UnicodeDecodeError:
+        if sys.stdout.isatty():
+            raise BadField("--out", "", f"{form} is no text for a terminal; name a file") from None
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
 
 
 def _table(found: tuple[RunSummary, ...]) -> Table:

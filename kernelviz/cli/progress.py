@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
 from kernelviz.cli import console
-from kernelviz.core import units
 from kernelviz.core.events import (
     CaseDone,
     CaseStep,
@@ -23,10 +21,11 @@ from kernelviz.core.events import (
     TimelineTaken,
     WorkerStarting,
 )
-from kernelviz.core.problem import Case, Plan, Problem
+from kernelviz.core.problem import Case, Plan
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.run import Roof
 from kernelviz.metrics.checks import check_words
+from kernelviz.metrics.report import typed_sizes
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.metrics.summary import STAGE_WORDS, figure_of, time_words
 
@@ -125,24 +124,6 @@ def case_words(case: Case) -> str:
     """
     problem = case.problem
     return f"{problem.op} {problem.precision} {typed_sizes(problem)}, {case.variant}"
-
-
-def typed_sizes(problem: Problem, axes: Sequence[str] | None = None) -> str:
-    """The sizes (of some axes) as one types them.
-
-    >>> typed_sizes(Problem(op="rmsnorm", sizes={"m": 4096, "n": 1000}, dtype="fp32"))
-    'm=2^12 n=1000'
-    """
-    return " ".join(f"{a}={typed_size(problem.sizes[a])}" for a in (problem.sizes if axes is None else axes))
-
-
-def typed_size(size: int) -> str:
-    """A size as one types it: never with a comma, which separates sizes.
-
-    >>> typed_size(2**20), typed_size(1_000_000)
-    ('2^20', '1000000')
-    """
-    return units.power_of_two(size).replace(",", "")
 
 
 def outcome_words(result: Result) -> str:

@@ -53,10 +53,11 @@ class BadField(UsageError):
 
 
 class DocumentError(UsageError):
-    """A file that cannot be read as a kernelviz document; `path` is the field, as in ``$.results[3].cost``."""
+    """A file that cannot be read as a kernelviz document; `path` is the field, as in ``$.results[3].cost``, `reason` what is
+    wrong with it."""
 
     def __init__(self, message: str, *, path: str = "$") -> None:
-        self.path = path
+        self.path, self.reason = path, message
         super().__init__(f"{path}: {message}" if path != "$" else message)
 
 

@@ -20,7 +20,8 @@ class Struct(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Problem(Struct, frozen=True, kw_only=True):
-    """An op with sizes, dtype, compute precision, direction and input data.
+    """An op with sizes, dtype, compute precision, direction and input data. `direction` and `data` are None where another
+    tool's file does not say them, and `sizes` is empty where its benchmark has none.
 
     `compute` is the precision of the arithmetic where the dtype leaves a choice: ``ieee`` or ``tf32`` for an fp32
     matrix product; None where there is no choice.
@@ -33,8 +34,8 @@ class Problem(Struct, frozen=True, kw_only=True):
     sizes: dict[str, int]
     dtype: str
     compute: str | None = None
-    direction: Direction = "forward"
-    data: Data = "normal"
+    direction: Direction | None = "forward"
+    data: Data | None = "normal"
 
     @property
     def key(self) -> str:
@@ -45,7 +46,7 @@ class Problem(Struct, frozen=True, kw_only=True):
             for text, default in ((self.compute, None), (self.direction, "forward"), (self.data, "normal"))
             if text is not None and text != default
         ]
-        return " ".join([self.op, self.dtype, sizes, *extra])
+        return " ".join([self.op, self.dtype, *([sizes] if sizes else []), *extra])
 
     @property
     def precision(self) -> str:
@@ -97,10 +98,10 @@ class Method(Struct, frozen=True, kw_only=True):
     `ratio_half_width`: the same of a comparison that stays undecided. `decided_is_enough`: comparisons that are decided end the
     measurement, however wide the single intervals are (an answer while somebody turns a knob).
     `seeds`: how many fills of the inputs the correctness gate checks. `figures`: what is measured; documents that do not say
-    have device cold only.
+    have device cold only. What another tool measured has no figure of ours: `figures` is empty, `clock` None, all numbers 0.
     """
 
-    clock: Clock = "burst"
+    clock: Clock | None = "burst"
     budget_s: float = 1.0
     half_width: float = 0.0025
     ratio_half_width: float = 0.002

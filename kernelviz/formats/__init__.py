@@ -4,17 +4,98 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
-from types import MappingProxyType
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType, ModuleType
 
-from kernelviz.formats.document import MAX_BYTES, decode, digest, encode
+from kernelviz.core.errors import BadField, DocumentError, UnknownName
+from kernelviz.core.run import Run
+from kernelviz.formats import reading
+from kernelviz.formats.document import decode, digest, encode
 from kernelviz.formats.export import Export
+from kernelviz.formats.importing import MAX_BYTES, Import
 
-__all__ = ["MAX_BYTES", "Export", "decode", "digest", "encode", "exports"]
+__all__ = [
+    "MAX_BYTES",
+    "Export",
+    "Import",
+    "decode",
+    "digest",
+    "encode",
+    "export_named",
+    "exports",
+    "file_bytes",
+    "format_of",
+    "imports",
+    "one_of",
+    "read",
+    "read_file",
+]
 
 
 def exports() -> Mapping[str, Export]:
-    """What a run can be written as, by name: every module here that has an `EXPORT`."""
-    modules = [importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)]
-    found = [m.EXPORT for m in modules if hasattr(m, "EXPORT")]
-    return MappingProxyType({e.name: e for e in found})
+    """What a run can be written as, by name: every module here that has an `EXPORT`, the native document first."""
+    found = [m.EXPORT for m in _modules() if hasattr(m, "EXPORT")]
+    return MappingProxyType({e.name: e for e in sorted(found, key=lambda e: (e.name != "json", e.name))})
+
+
+def export_named(name: str) -> Export:
+    """Raises UnknownName."""
+    known = exports()
+    if name not in known:
+        raise UnknownName("format", name, known)
+    return known[name]
+
+
+def format_of(file_name: str) -> str:
+    """The format whose files end as that name does, the longest such ending; the native document for any other.
+
+    >>> format_of("run.parquet"), format_of("RUN.nvbench.json"), format_of("run")
+    ('parquet', 'nvbench', 'json')
+    """
+    ends = [one for one in exports().values() if file_name.lower().endswith(one.suffix)]
+    return max(ends, key=lambda one: len(one.suffix)).name if ends else "json"
+
+
+def imports() -> Mapping[str, Import]:
+    """What runs can be read from, by name: every module here that has an `IMPORT`, the native document first."""
+    found = [m.IMPORT for m in _modules() if hasattr(m, "IMPORT")]
+    return MappingProxyType({i.name: i for i in sorted(found, key=lambda i: (i.name != "json", i.name))})
+
+
+def read(data: bytes | str) -> tuple[Run, ...]:
+    """Every run of a file in any format that is read, known by its content, checked as a document from elsewhere is.
+
+    Errors: DocumentError with the path of the field, whatever the bytes are; then none of the file counts.
+    """
+    raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
+    return reading.read(raw, tuple(imports().values()))
+
+
+def read_file(path: Path) -> tuple[Run, ...]:
+    """Every run of a file, as `read`. Errors: BadField too, for a file that cannot be read."""
+    return read(file_bytes(path))
+
+
+def file_bytes(path: Path) -> bytes:
+    """The bytes of a file that somebody named. Errors: BadField, also for one that is too large to be read."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise BadField("file", path, f"files of more than {MAX_BYTES / 1e6:.0f} MB are not read")
+        return path.read_bytes()
+    except OSError as error:
+        raise BadField("file", path, f"it cannot be read ({error.strerror})") from None
+
+
+def one_of(runs: Sequence[Run]) -> Run:
+    """The run of a file that holds one. Errors: DocumentError where it holds several, with their titles."""
+    if len(runs) == 1:
+        return runs[0]
+    titles = "; ".join(run.title for run in runs[:3]) + ("; …" if len(runs) > 3 else "")
+    raise DocumentError(f"it holds {len(runs)} runs ({titles}), one is wanted; import it, then name one")
+
+
+@lru_cache(maxsize=1)
+def _modules() -> tuple[ModuleType, ...]:
+    return tuple(importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.problem import Plan, Problem
@@ -15,6 +16,8 @@ LEAST_S, MOST_S = 1e-12, 1e9
 MAX_RATE = 1e24
 MAX_COUNT = 2**100
 MAX_CASES = 100_000
+MAX_NAME = 2_000
+"""Characters of an op, a variant, an axis, a dtype: C++ types in names are long, whole files are not names."""
 
 
 def check(run: Run) -> None:
@@ -47,6 +50,8 @@ def _check_plan(plan: Plan) -> None:
         raise DocumentError(f"it has more than {MAX_CASES} cases", path="$.plan")
     if len(set(plan.variants)) < len(plan.variants):
         raise DocumentError("a variant is named twice", path="$.plan.variants")
+    for i, variant in enumerate(plan.variants):
+        _check_name(variant, f"$.plan.variants[{i}]")
     if plan.baseline not in plan.variants:
         raise DocumentError(f"the baseline {plan.baseline[:40]!r} is none of the variants", path="$.plan.baseline")
     first = plan.problems[0]
@@ -61,9 +66,14 @@ def _check_plan(plan: Plan) -> None:
         seen.add(problem.key)
 
 
+def _check_name(name: str, path: str) -> None:
+    if len(name) > MAX_NAME:
+        raise DocumentError(f"a name of {len(name)} characters; at most {MAX_NAME} are read", path=path)
+
+
 def _check_sizes(problem: Problem, path: str) -> None:
-    if not problem.sizes:
-        raise DocumentError("a problem has at least one axis", path=f"{path}.sizes")
+    for name in (problem.op, problem.dtype, problem.compute or "", *problem.sizes):
+        _check_name(name, path)
     for axis, size in problem.sizes.items():
         if not 1 <= size <= MAX_SIZE:
             raise DocumentError(f"{size} is no size", path=f"{path}.sizes.{axis[:40]}")
@@ -117,8 +127,9 @@ def _check_figure(figure: Figure, path: str) -> None:
         value = getattr(figure, name)
         if value is not None:
             _between(value, LEAST_S, MOST_S, f"{path}.{name}")
-    for i, sample in enumerate(figure.samples or ()):
-        _between(sample, LEAST_S, MOST_S, f"{path}.samples[{i}]")
+    if figure.samples and not _can_be(figure.samples):
+        for i, sample in enumerate(figure.samples):
+            _between(sample, LEAST_S, MOST_S, f"{path}.samples[{i}]")
     if figure.places is not None:
         _between(figure.places, 1, MAX_COUNT, f"{path}.places")
     if figure.blocks is None:
@@ -132,6 +143,11 @@ def _check_figure(figure: Figure, path: str) -> None:
     held, given = sum(b.size for b in figure.blocks), len(figure.samples or ())
     if held != given:
         raise DocumentError(f"its blocks hold {held} samples, there are {given}", path=f"{path}.blocks")
+
+
+def _can_be(samples: Sequence[float]) -> bool:
+    """Whether all of them are times that can be. One by one, nearly all of the time of checking a document went into this."""
+    return min(samples) >= LEAST_S and max(samples) <= MOST_S and not math.isnan(sum(samples))
 
 
 def _between(value: float, low: float, high: float, path: str) -> None:

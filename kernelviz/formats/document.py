@@ -1,12 +1,14 @@
-"""The native document, ``kernelviz/1``: a run as JSON. Readers ignore fields that they do not know."""
+"""The native document, ``kernelviz/1``: a run as JSON. Readers ignore fields that they do not know, migrate an older version,
+and refuse a newer one."""
 
 from __future__ import annotations
 
 import hashlib
 import math
 import re
-from collections.abc import Iterator
-from typing import get_args
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import Any, get_args
 
 import msgspec
 
@@ -17,13 +19,15 @@ from kernelviz.core.result import Result
 from kernelviz.core.run import SCHEMA, Run
 from kernelviz.formats.check import check
 from kernelviz.formats.export import Export
+from kernelviz.formats.importing import MAX_BYTES, Import
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.trust import trust
 
-MAX_BYTES = 160 * 2**20
-"""Larger documents are not read. A run of 1,000 cases with all their figures and samples has about 120 MB."""
-
 _FAMILY, _VERSION = SCHEMA.split("/")
+Values = dict[str, Any]
+"""A document as plain values: dictionaries, lists, texts and numbers."""
+MIGRATIONS: Mapping[int, Callable[[Values], Values]] = MappingProxyType({})
+"""From which version: what makes a document of it one of the next version. Version 1 is the first there was."""
 
 
 class _TrustedResult(Result, frozen=True, kw_only=True):
@@ -33,9 +37,10 @@ class _TrustedResult(Result, frozen=True, kw_only=True):
 
 
 class _TrustedRun(Run, frozen=True, kw_only=True):
-    """A run as it is written."""
+    """A run as it is written: with its digest, which whoever opens the file can check (see formats.seal)."""
 
     results: tuple[_TrustedResult, ...]
+    digest: str
 
 
 class _Head(msgspec.Struct):
@@ -58,31 +63,71 @@ def decode(data: bytes | str) -> Run:
             f"it has {len(raw) / 1e6:.1f} MB, documents of more than {MAX_BYTES / 1e6:.0f} MB are not read; "
             "export fewer cases, or without their samples"
         )
-    _check_schema(raw)
     try:
-        run = msgspec.json.decode(raw, type=Run)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise _document_error(error) from None
-    check(run)
-    return run
-
-
-def digest(run: Run) -> str:
-    """SHA-256 (hex) over plan, environment, method and results: equal for equal facts, whatever title and note say."""
-    clean = _finite_run(run)
-    facts = (clean.plan, clean.environment, clean.method, clean.results)
-    return hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()
-
-
-def _check_schema(raw: bytes) -> None:
-    try:
-        schema = msgspec.json.decode(raw, type=_Head).schema
+        version = _version(msgspec.json.decode(raw, type=_Head).schema)
     except msgspec.ValidationError:
         raise DocumentError(
             f"this is JSON but no kernelviz document: it has no schema {SCHEMA!r}", path="$.schema"
         ) from None
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise _document_error(error) from None
+        raise document_error(error) from None
+    try:
+        if version < int(_VERSION):
+            return of_values(msgspec.json.decode(raw))
+        run = msgspec.json.decode(raw, type=Run)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise document_error(error) from None
+    check(run)
+    return run
+
+
+def of_values(values: Values) -> Run:
+    """The run of a document as plain values, migrated where it is an older one. Errors: DocumentError as `decode`."""
+    given = values.get("schema")
+    version = _version(given if isinstance(given, str) else "")
+    for older in range(version, int(_VERSION)):
+        if older not in MIGRATIONS:
+            raise DocumentError(
+                f"it was written as {given}, which this kernelviz cannot read any more", path="$.schema"
+            )
+        try:
+            values = MIGRATIONS[older](values)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise DocumentError(
+                f"it is no whole document of {_FAMILY}/{older} ({type(error).__name__}: {error})"
+            ) from None
+    try:
+        run = msgspec.convert(values | {"schema": SCHEMA}, type=Run)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise document_error(error) from None
+    check(run)
+    return run
+
+
+def values_of(run: Run) -> Values:
+    """The document as plain values, without the trust lines, which readers do not know. Errors: as `encode`."""
+    values: Values = msgspec.to_builtins(_finite_run(run))
+    return values
+
+
+def digest(run: Run) -> str:
+    """SHA-256 (hex) over plan, environment, method and results: equal for equal facts, whatever title and note say.
+
+    It is taken over JSON with sorted keys, so that a reader who knows no field of it finds the same. Left out are the plan's
+    paths of plug-ins, which are files of one machine; results name the digest of the variant's source.
+    """
+    clean = _finite_run(run)
+    plan = msgspec.structs.replace(clean.plan, plugins=())
+    return digest_of((plan, clean.environment, clean.method, clean.results))
+
+
+def digest_of(facts: object) -> str:
+    """SHA-256 (hex) over the JSON of plan, environment, method and results, in this order, with sorted keys."""
+    return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
+
+
+def _version(schema: str) -> int:
+    """The version that a schema names. Errors: DocumentError for another family and for a version newer than this one's."""
     family, _, version = schema.partition("/")
     if family != _FAMILY or not version.isascii() or not version.isdecimal() or len(version) > 6:
         raise DocumentError(f"{schema[:80]!r} is no schema of kernelviz; {SCHEMA!r} is", path="$.schema")
@@ -91,9 +136,11 @@ def _check_schema(raw: bytes) -> None:
             f"it was written by a newer kernelviz ({schema}); this one reads up to {SCHEMA}. Update kernelviz",
             path="$.schema",
         )
+    return int(version)
 
 
-def _document_error(error: Exception) -> DocumentError:
+def document_error(error: Exception) -> DocumentError:
+    """What a decoder raised, with the path of the field that it names."""
     if isinstance(error, RecursionError):
         return DocumentError("it is nested too deeply")
     text = str(error)
@@ -115,10 +162,11 @@ def _finite_run(run: Run) -> Run:
 def _with_trust(run: Run) -> _TrustedRun:
     """The run with a trust line for each time. A derived field is told, never stored: `decode` and `digest` do not know it."""
     fields = {name: getattr(run, name) for name in Run.__struct_fields__}
-    return _TrustedRun(**fields | {"results": tuple(_trusted(r, run.method.clock) for r in run.results)})
+    results = tuple(_trusted(r, run.method.clock) for r in run.results)
+    return _TrustedRun(**fields | {"results": results, "digest": digest(run)})
 
 
-def _trusted(result: Result, clock: Clock) -> _TrustedResult:
+def _trusted(result: Result, clock: Clock | None) -> _TrustedResult:
     found = {headline: trust(result, headline, clock) for headline in get_args(Headline)}
     fields = {name: getattr(result, name) for name in Result.__struct_fields__}
     return _TrustedResult(**fields, trust={name: t.line for name, t in found.items() if t is not None})
@@ -130,4 +178,13 @@ def _required(run: Run) -> Iterator[tuple[str, float]]:
         yield f"$.method.{name}", getattr(run.method, name)
 
 
-EXPORT = Export(name="json", suffix=".json", media_type="application/json", encode=encode)
+EXPORT = Export(
+    name="json", suffix=".json", media_type="application/json", encode=encode, words="JSON: everything, native"
+)
+IMPORT = Import(
+    name="json",
+    words="kernelviz JSON",
+    most_bytes=MAX_BYTES,
+    recognises=lambda seen: "schema" in seen.keys,
+    decode=lambda raw: (decode(raw),),
+)

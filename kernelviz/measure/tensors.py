@@ -42,7 +42,7 @@ def fill(tensors: Sequence[Tensor], problem: Problem, seed: int) -> None:
         fill_one(tensor, problem.data, generator)
 
 
-def fill_one(tensor: Tensor, data: str, generator: torch.Generator) -> None:
+def fill_one(tensor: Tensor, data: str | None, generator: torch.Generator) -> None:
     """Write one tensor of the named data: standard normal, uniform in [-1, 1), zeros, whole numbers -4..4, or ones."""
     match data:
         case "normal":

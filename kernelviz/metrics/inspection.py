@@ -114,7 +114,7 @@ def _span(axis: str, first: int, last: int, size: int) -> str:
 def fill_words(found: Inspection) -> str:
     """Which inputs it was given, and which call was made."""
     others = " and ".join(str(s) for s in range(found.seeds) if s != found.seed)
-    fill = f"inputs: {found.problem.data.replace('_', ' ')} data, fill {found.seed}"
+    fill = f"inputs: {(found.problem.data or 'unknown').replace('_', ' ')} data, fill {found.seed}"
     fill += (
         f" (the timed one; fills {others} came out right too)"
         if found.passed

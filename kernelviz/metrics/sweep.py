@@ -45,7 +45,7 @@ def swept_axis(problems: Sequence[Problem]) -> str | None:
         return len(set(sizes)), sizes == sorted(sizes), -axes.index(axis)
 
     if not varying_axes(problems):
-        return axes[-1]
+        return axes[-1] if axes else None
     return max(axes, key=rank)
 
 

@@ -11,10 +11,10 @@ def change_words(change: Change, found: Trend) -> str:
     >>> from kernelviz.metrics.trend import Point, trend
     >>> made = trend([Point(f"r{i}", f"2026-11-{i + 1:02}T08:00", 1e-5 * (1 if i < 5 else 1.03)) for i in range(10)])
     >>> change_words(made.changes[0], made)
-    '▲ 3.0 % slower since 2026-11-06 (run r5): 10.00 → 10.30 µs'
+    '▼ 3.0 % slower since 2026-11-06 (run r5): 10.00 → 10.30 µs'
     """
     point = found.points[change.index]
-    sign = "▲" if change.ratio > 1 else "▼"
+    sign = "▼" if change.ratio > 1 else "▲"
     said = (
         f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.word} since {point.at[:10]} (run {point.run_id}): "
         f"{_between(change.before_s, change.after_s)}"

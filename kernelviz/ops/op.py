@@ -99,10 +99,15 @@ class Variant:
     targets: tuple[str, ...] = ()
 
     def source_digest(self) -> str:
-        """SHA-256 (16 hex digits) over the bind function and the kernel files that it names."""
+        """SHA-256 (16 hex digits) over the bind function and the kernel files that it names; of a plug-in over its whole file.
+
+        A plug-in's kernels stand in the same file, outside the function: runs with other kernels must not count as of one source.
+        """
         digest = hashlib.sha256()
         try:
             digest.update(inspect.getsource(self.bind).encode())
+            if not self.bind.__module__.startswith("kernelviz.ops."):
+                digest.update(Path(inspect.getfile(self.bind)).read_bytes())
         except (OSError, TypeError):
             digest.update(self.name.encode())
         for path in self.sources:

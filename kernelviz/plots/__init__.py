@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from kernelviz.plots.bars import time_by_variant
 from kernelviz.plots.by_size import bandwidth_by_size, latency_by_size, rate_by_size
+from kernelviz.plots.compare import ratio_by_case, shares_by_time
 from kernelviz.plots.inspection import elements_by_error, elements_by_value, share_by_element
+from kernelviz.plots.other_times import other_times_by_size
 from kernelviz.plots.roofline import rate_by_intensity
 from kernelviz.plots.rooflines import rates_by_intensity
 from kernelviz.plots.samples import samples_by_order, share_by_time
 from kernelviz.plots.styles import Style, style_of, variant_words
 from kernelviz.plots.timeline import marks_by_time
+from kernelviz.plots.trend import time_by_run
 from kernelviz.plots.winner import winner_by_size
 
 __all__ = [
@@ -23,13 +26,17 @@ __all__ = [
     "elements_by_value",
     "latency_by_size",
     "marks_by_time",
+    "other_times_by_size",
     "rate_by_intensity",
     "rate_by_size",
     "rates_by_intensity",
+    "ratio_by_case",
     "samples_by_order",
     "share_by_element",
     "share_by_time",
+    "shares_by_time",
     "style_of",
+    "time_by_run",
     "time_by_variant",
     "variant_words",
     "winner_by_size",

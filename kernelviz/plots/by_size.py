@@ -30,6 +30,7 @@ from kernelviz.plots.frame import (
     nothing,
     problems_of,
     roofs_of,
+    run_words,
     size_ticks,
     table_of,
     trace_name,
@@ -244,7 +245,7 @@ def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> N
         xs, ys, names = [xs[0] / 1.25, xs[0] * 1.25], ys * 2, names * 2
     label = "speed of light" if chart.quantity is TIME else "measured roof"
     value_words = f" {units.significant(ys[0])} {chart.unit}" if max(ys) <= min(ys) * 1.001 else ""
-    which = f" · {escape(run.environment.device.name)}" if len(chart.runs) > 1 else ""
+    which = f" · {escape(run_words(run, chart.runs))}" if len(chart.runs) > 1 else ""
     draft.traces.append(
         {
             "type": "scatter",

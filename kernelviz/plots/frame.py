@@ -159,13 +159,20 @@ def failure_words(row: Row, length: int = 90) -> str:
 
 
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
-    """The variant, and with several runs also which run: by device where that tells them apart, else by title."""
+    """The variant, and with several runs also which run, see `run_words`."""
     name = escape(variant_words(variant))
     if len(runs) < 2:
         return name
-    devices = [r.environment.device.name for r in runs]
-    which = run.environment.device.name if len(set(devices)) == len(devices) else (run.title or run.id)
-    return f"{name} · {escape(which)}"
+    return f"{name} · {escape(run_words(run, runs))}"
+
+
+def run_words(run: Run, runs: Sequence[Run]) -> str:
+    """Which of several runs: by device where that tells them apart, else by title, else by id."""
+    ids = [r.id for r in runs]
+    for words in ([r.environment.device.name for r in runs], [r.title for r in runs]):
+        if all(words) and len(set(words)) == len(words):
+            return words[ids.index(run.id)]
+    return run.id
 
 
 def problems_of(runs: Sequence[Run]) -> list[Problem]:

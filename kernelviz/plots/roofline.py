@@ -29,6 +29,7 @@ from kernelviz.plots.frame import (
     nothing,
     problems_of,
     roofs_of,
+    run_words,
     share_words,
     table_of,
     trace_name,
@@ -159,7 +160,7 @@ def _add_roofs(
     name = f"measured roofs: {escape(roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
     # A line each: on a phone one line of both is cut at its end.
     ceiling = f"<br>and {escape(roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
-    which = f" · {escape(run.environment.device.name)}" if len(shown) > 1 else ""
+    which = f" · {escape(run_words(run, shown))}" if len(shown) > 1 else ""
     line = neutral_line("solid", 2)
     named = name + ceiling + which
     draft.traces.append(

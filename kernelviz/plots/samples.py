@@ -14,7 +14,7 @@ from kernelviz.core.result import Figure
 from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.summary import time_words
-from kernelviz.plots.frame import MOST_SVG_POINTS, decade_ticks, framed, nothing
+from kernelviz.plots.frame import GRID, MOST_SVG_POINTS, Draft, decade_ticks, nothing
 from kernelviz.plots.styles import BAD, NEUTRAL, style_of, variant_words
 
 HEIGHT = 380
@@ -37,16 +37,15 @@ def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
         return nothing("No samples here.", height=HEIGHT)
     low, high = min(float(s[0]) for s in taken.values()), max(float(s[-1]) for s in taken.values())
     scale, unit = _unit(float(np.median([np.median(s) for s in taken.values()])))
-    figure = go.Figure()
+    draft = Draft(HEIGHT, x_title=f"time of a sample, {unit}", y_title="share of samples, %")
     for variant, ordered in taken.items():
-        _add_spread(figure, op, variant, ordered, scale)
-    framed(figure, height=HEIGHT, x_title=f"time of a sample, {unit}", y_title="share of samples, %")
-    figure.update_yaxes(range=[-2, 103], tickvals=[0, 25, 50, 75, 90, 99])
+        _add_spread(draft, op, variant, ordered, scale)
+    draft.y_axis |= {"range": [-2, 103], "tickvals": [0, 25, 50, 75, 90, 99]}
     ticks, words = _wide(low, high, scale)
     if ticks:
         edges = [math.log10(low * 0.97 / scale), math.log10(high * 1.03 / scale)]
-        figure.update_xaxes(type="log", tickvals=ticks, ticktext=words, range=edges)
-    return figure
+        draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": words, "range": edges}
+    return draft.figure()
 
 
 def _wide(low: float, high: float, scale: float) -> tuple[list[float], list[str]]:
@@ -61,31 +60,41 @@ def _unit(typical_s: float) -> tuple[float, str]:
     return next((u for u in _UNITS if typical_s >= u[0]), _UNITS[-1])
 
 
-def _add_spread(figure: go.Figure, op: str, variant: str, ordered: Floats, scale: float) -> None:
+def _kind(points: int) -> str:
+    return "scattergl" if points > MOST_SVG_POINTS else "scatter"
+
+
+def _add_spread(draft: Draft, op: str, variant: str, ordered: Floats, scale: float) -> None:
     style, name = style_of(op, variant), escape(variant_words(variant))
     count = len(ordered)
-    kind = go.Scattergl if count > MOST_SVG_POINTS else go.Scatter
-    line = {"color": style.colour, "width": 2, "shape": "hv"}
-    steps = np.concatenate(([ordered[0]], ordered)) / scale
-    shares = np.arange(count + 1) / count * 100
-    figure.add_trace(
-        kind(x=steps, y=shares, mode="lines", line=line, hoverinfo="skip", showlegend=False, legendgroup=variant)
-    )
     at = np.quantile(ordered, QUANTILES)
-    figure.add_trace(
-        go.Scatter(
-            x=at / scale,
-            y=[q * 100 for q in QUANTILES],
-            mode="markers",
-            marker={"symbol": style.marker, "size": 9, "color": style.colour},
-            name=name,
-            legendgroup=variant,
-            hovertext=[
+    draft.traces.append(
+        {
+            "type": _kind(count),
+            "x": np.concatenate(([ordered[0]], ordered)) / scale,
+            "y": np.arange(count + 1) / count * 100,
+            "mode": "lines",
+            "line": {"color": style.colour, "width": 2, "shape": "hv"},
+            "hoverinfo": "skip",
+            "showlegend": False,
+            "legendgroup": variant,
+        }
+    )
+    draft.traces.append(
+        {
+            "type": "scatter",
+            "x": at / scale,
+            "y": [q * 100 for q in QUANTILES],
+            "mode": "markers",
+            "marker": {"symbol": style.marker, "size": 9, "color": style.colour},
+            "name": name,
+            "legendgroup": variant,
+            "hovertext": [
                 f"<b>{name}</b><br>{q * 100:g} % of {count:,} samples take at most {units.seconds(float(t))}"
                 for q, t in zip(QUANTILES, at, strict=True)
             ],
-            hoverinfo="text",
-        )
+            "hoverinfo": "text",
+        }
     )
 
 
@@ -103,38 +112,37 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go
     typical_s = float(np.median(found.middles_s))
     scale, unit = _unit(typical_s)
     clocked = not np.isnan(found.clocks_hz).all()
-    made = go.Figure()
-    _add_samples(made, found, scale, op, variant)
-    _add_means(made, found, scale, field)
-    _add_marks(made, found, scale)
-    _add_estimate(made, figure, scale)
-    framed(made, height=HEIGHT + (90 if clocked else 0), y_title=f"time, {unit}")
-    _fit(made, found, scale)
+    draft = Draft(HEIGHT + (90 if clocked else 0), y_title=f"time, {unit}")
+    _add_samples(draft, found, scale, op, variant)
+    _add_means(draft, found, scale, field)
+    _add_marks(draft, found, scale)
+    _add_estimate(draft, figure, scale)
+    _fit(draft, found, scale)
     if clocked:
-        _add_clock(made, found)
-    _add_pauses(made, found)
-    _add_seconds(made, found, "y2" if clocked else "y")
-    return made
+        _add_clock(draft, found)
+    _add_pauses(draft, found)
+    _add_seconds(draft, found, "y2" if clocked else "y")
+    return draft.figure()
 
 
-def _add_samples(made: go.Figure, found: Series, scale: float, op: str, variant: str) -> None:
+def _add_samples(draft: Draft, found: Series, scale: float, op: str, variant: str) -> None:
     """Every sample, inside its block in order: the moment of a single one is not stored."""
-    kind = go.Scattergl if len(found.samples_s) > MOST_SVG_POINTS else go.Scatter
     style = style_of(op, variant)
-    made.add_trace(
-        kind(
-            x=found.block_of + _inside(found),
-            y=found.samples_s / scale,
-            mode="markers",
-            marker={
+    draft.traces.append(
+        {
+            "type": _kind(len(found.samples_s)),
+            "x": found.block_of + _inside(found),
+            "y": found.samples_s / scale,
+            "mode": "markers",
+            "marker": {
                 "color": style.colour,
                 "size": 8 if _alone(found) else 5,
                 "opacity": 1 if _alone(found) else 0.6,
                 "symbol": style.marker,
             },
-            name=f"samples of {escape(variant_words(variant))}",
-            hoverinfo="skip",
-        )
+            "name": f"samples of {escape(variant_words(variant))}",
+            "hoverinfo": "skip",
+        }
     )
 
 
@@ -151,20 +159,20 @@ def _inside(found: Series) -> Floats:
     return np.asarray(((number + 0.5) / sizes[found.block_of] - 0.5) * 0.7, dtype=np.float64)
 
 
-def _add_means(made: go.Figure, found: Series, scale: float, field: str) -> None:
-    kind = go.Scattergl if len(found.middles_s) > MOST_SVG_POINTS else go.Scatter
+def _add_means(draft: Draft, found: Series, scale: float, field: str) -> None:
     name = "block mean" if field.startswith("device_") else "block median"
-    made.add_trace(
-        kind(
-            x=np.arange(len(found.middles_s)),
-            y=found.middles_s / scale,
-            mode="lines+markers" if len(found.middles_s) <= _MOST_MARKED and not _alone(found) else "lines",
-            line={"color": NEUTRAL, "width": 1.5},
-            marker={"color": NEUTRAL, "size": 6, "symbol": "line-ew-open", "line": {"width": 2.5}},
-            name=name,
-            hovertext=[_block_words(found, i, name) for i in range(len(found.middles_s))],
-            hoverinfo="text",
-        )
+    draft.traces.append(
+        {
+            "type": _kind(len(found.middles_s)),
+            "x": np.arange(len(found.middles_s)),
+            "y": found.middles_s / scale,
+            "mode": "lines+markers" if len(found.middles_s) <= _MOST_MARKED and not _alone(found) else "lines",
+            "line": {"color": NEUTRAL, "width": 1.5},
+            "marker": {"color": NEUTRAL, "size": 6, "symbol": "line-ew-open", "line": {"width": 2.5}},
+            "name": name,
+            "hovertext": [_block_words(found, i, name) for i in range(len(found.middles_s))],
+            "hoverinfo": "text",
+        }
     )
 
 
@@ -182,101 +190,100 @@ def _block_words(found: Series, i: int, name: str) -> str:
 _AGAIN, _SLOW = "of a round taken again", "clock over 1 % under the first"
 
 
-def _add_marks(made: go.Figure, found: Series, scale: float) -> None:
+def _add_marks(draft: Draft, found: Series, scale: float) -> None:
     for flags, symbol, name, colour in (
         (found.again, "circle-open", _AGAIN, NEUTRAL),
         (found.slow, "x-thin-open", _SLOW, BAD),
     ):
         if flags.any():
-            made.add_trace(
-                go.Scatter(
-                    x=np.flatnonzero(flags),
-                    y=found.middles_s[flags] / scale,
-                    mode="markers",
-                    marker={"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}},
-                    name=name,
-                    hoverinfo="skip",
-                )
+            draft.traces.append(
+                {
+                    "type": "scatter",
+                    "x": np.flatnonzero(flags),
+                    "y": found.middles_s[flags] / scale,
+                    "mode": "markers",
+                    "marker": {"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}},
+                    "name": name,
+                    "hoverinfo": "skip",
+                }
             )
 
 
-def _add_estimate(made: go.Figure, figure: Figure, scale: float) -> None:
+def _add_estimate(draft: Draft, figure: Figure, scale: float) -> None:
     """A line at the estimate and a band over its interval, over the whole width."""
+    across = {"xref": "x domain", "x0": 0, "x1": 1}
     if figure.low is not None and figure.high is not None:
-        made.add_hrect(
-            y0=figure.low / scale, y1=figure.high / scale, fillcolor=NEUTRAL, opacity=0.3, line_width=0, layer="below"
-        )
-    made.add_hline(y=figure.estimate / scale, line={"color": NEUTRAL, "width": 1, "dash": "dash"})
+        ends = {"y0": figure.low / scale, "y1": figure.high / scale}
+        look = {"fillcolor": NEUTRAL, "opacity": 0.3, "line": {"width": 0}, "layer": "below"}
+        draft.line(**across, **ends, **look, type="rect")
+    middle = figure.estimate / scale
+    draft.line(**across, y0=middle, y1=middle, line={"color": NEUTRAL, "width": 1, "dash": "dash"})
     words = f"estimate {time_words(figure)}" + ("" if figure.half_width is None else ", 95 % (band)")
-    made.add_annotation(
-        x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", text=words, showarrow=False,
-        font={"size": 12},
-    )  # fmt: skip
+    draft.note(words, x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", font={"size": 12})
 
 
-def _fit(made: go.Figure, found: Series, scale: float) -> None:
+def _fit(draft: Draft, found: Series, scale: float) -> None:
     """All samples are in the frame; over a wide range the axis is logarithmic."""
     low, high = float(found.samples_s.min()), float(found.samples_s.max())
     ticks, words = _wide(low, high, scale)
     if ticks:
-        made.update_yaxes(type="log", tickvals=ticks, ticktext=words)
+        draft.y_axis |= {"type": "log", "tickvals": ticks, "ticktext": words}
 
 
-def _add_clock(made: go.Figure, found: Series) -> None:
+def _add_clock(draft: Draft, found: Series) -> None:
     """A panel of its own under the times, on the same blocks."""
-    made.add_trace(
-        go.Scatter(
-            x=np.arange(len(found.clocks_hz)),
-            y=[None if math.isnan(c) else c / 1e6 for c in found.clocks_hz],
-            mode="lines+markers",
-            line={"color": NEUTRAL, "width": 1},
-            marker={"color": NEUTRAL, "size": 5, "symbol": "diamond"},
-            name="SM clock of a block",
-            yaxis="y2",
-            hovertext=[f"block {i + 1}: SM clock {units.clock(float(c))}" for i, c in enumerate(found.clocks_hz)],
-            hoverinfo="text",
-        )
+    draft.traces.append(
+        {
+            "type": "scatter",
+            "x": np.arange(len(found.clocks_hz)),
+            "y": [None if math.isnan(c) else float(c) / 1e6 for c in found.clocks_hz],
+            "mode": "lines+markers",
+            "line": {"color": NEUTRAL, "width": 1},
+            "marker": {"color": NEUTRAL, "size": 5, "symbol": "diamond"},
+            "name": "SM clock of a block",
+            "yaxis": "y2",
+            "hovertext": [f"block {i + 1}: SM clock {units.clock(float(c))}" for i, c in enumerate(found.clocks_hz)],
+            "hoverinfo": "text",
+        }
     )
-    axis = made.layout.yaxis.to_plotly_json()
-    made.update_layout(
-        yaxis={"domain": [0.34, 1]},
-        yaxis2={
-            "domain": [0, 0.24],
-            "anchor": "x",
-            "gridcolor": axis.get("gridcolor"),
-            "zeroline": False,
-            "automargin": True,
-            "nticks": 4,
-            "title": {"text": "SM clock, MHz", "standoff": 8},
-        },
-    )
+    draft.y_axis["domain"] = [0.34, 1]
+    draft.layout["yaxis2"] = {
+        "domain": [0, 0.24],
+        "anchor": "x",
+        "gridcolor": GRID,
+        "zeroline": False,
+        "automargin": True,
+        "nticks": 4,
+        "title": {"text": "SM clock, MHz", "standoff": 8},
+    }
 
 
-def _add_pauses(made: go.Figure, found: Series) -> None:
+def _add_pauses(draft: Draft, found: Series) -> None:
     """A dotted line where the device was left alone: the longest, if they are many, so that words stay apart."""
     longest = sorted(found.pauses, key=lambda p: -p[1])[:_MOST_PAUSES]
+    line = {"color": NEUTRAL, "width": 1, "dash": "dot"}
     for before, _ in longest:
-        made.add_shape(
-            type="line", xref="x", yref="paper", x0=before - 0.5, x1=before - 0.5, y0=0, y1=1,
-            line={"color": NEUTRAL, "width": 1, "dash": "dot"}, layer="below",
-        )  # fmt: skip
+        draft.line(x0=before - 0.5, x1=before - 0.5, y0=0, y1=1, yref="paper", line=line, layer="below")
     if longest:
-        line = {"color": NEUTRAL, "width": 1, "dash": "dot"}
-        made.add_trace(go.Scatter(x=[None], y=[None], mode="lines", line=line, name="pause", hoverinfo="skip"))
+        draft.traces.append(
+            {"type": "scatter", "x": [None], "y": [None], "mode": "lines", "line": line, "name": "pause",
+             "hoverinfo": "skip"}
+        )  # fmt: skip
 
 
-def _add_seconds(made: go.Figure, found: Series, under: str) -> None:
+def _add_seconds(draft: Draft, found: Series, under: str) -> None:
     """The seconds at which a few of the blocks began, under the lowest panel."""
     count = len(found.started_s)
     at = sorted({round(i * (count - 1) / 5) for i in range(6)})
     digits = 2 if found.started_s[-1] < 10 else 1
-    made.update_xaxes(
-        tickvals=at,
-        ticktext=[f"{found.started_s[i]:.{digits}f} s" for i in at],
-        title_text=f"{count:,} blocks in the order taken, by when they began",
-        range=[-0.8, count - 0.2],
-        anchor=under,
-    )
+    title = {**draft.x_axis["title"], "text": f"{count:,} blocks in the order taken, by when they began"}
+    draft.x_axis |= {
+        "tickvals": at,
+        "ticktext": [f"{found.started_s[i]:.{digits}f} s" for i in at],
+        "title": title,
+        "range": [-0.8, count - 0.2],
+        "anchor": under,
+    }
 
 
 def samples_words(variants: Sequence[str], figure_name: str) -> str:

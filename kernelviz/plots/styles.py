@@ -42,7 +42,8 @@ MARKERS = (
 )
 NEUTRAL = "#7C8784"
 """Roofs, boundaries and frames: readable on both backgrounds, and no variant's attention-seeker."""
-BAD = "#DC4A4A"
+BAD, GOOD = "#DC4A4A", "#3D9A5B"
+"""Slower and faster, beside the word that says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,15 @@ def style_of(op: str, variant: str) -> Style:
     colours = COLOURS[len(ladder) :] or COLOURS
     markers = MARKERS[len(ladder) :] or MARKERS
     return Style(colours[number % len(colours)], markers[(number // len(colours)) % len(markers)])
+
+
+def series(number: int) -> Style:
+    """Of a line that stands for no variant (one size of an axis, say), by its place in the chart.
+
+    >>> series(0) == series(1)
+    False
+    """
+    return Style(COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)])
 
 
 def variant_words(variant: str) -> str:

@@ -25,7 +25,7 @@ def time_by_run(found: Trend, op: str, variant: str) -> go.Figure:
     draft.traces.append(_levels(found, scale))
     for change in found.changes:
         draft.line_at(change.index - 0.5, neutral_line("dot", 1))
-        sign = "▲" if change.ratio > 1 else "▼"
+        sign = "▼" if change.ratio > 1 else "▲"
         draft.note(
             f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.word}",
             x=change.index - 0.5, y=1, yref="paper", yanchor="bottom", xanchor="left", font={"size": 11},

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+import threading
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, SCHEMA, Environment, Roof, Run, Status
 from kernelviz.core.run_times import RunTimes
 from kernelviz.core.selftest import Selftest
+from kernelviz.store import beside
 from kernelviz.store.bodies import packed, unpacked
 from kernelviz.store.database import Database, StoreError
 from kernelviz.store.inspections import inspection, put_inspection
@@ -67,6 +69,10 @@ def home() -> Path:
     return Path(given).expanduser() if given else Path(platformdirs.user_data_dir("kernelviz"))
 
 
+KEPT_RUNS = 4
+"""Ended runs that were read last stay in memory while nothing was written to them; one of 100 cases has 20 MB there."""
+
+
 class Store:
     """The database of one installation."""
 
@@ -75,6 +81,8 @@ class Store:
         self._database = Database(url)
         self.url = url
         self._own = Presence.own()
+        self._kept: dict[str, tuple[tuple[object, ...], Run]] = {}
+        self._kept_lock = threading.Lock()
 
     @classmethod
     def open(cls, folder: Path | None = None) -> Store:
@@ -227,6 +235,14 @@ class Store:
             connection.execute(delete(selftests).where(selftests.c.id == made.id))
             connection.execute(insert(selftests).values(id=made.id, **values))
 
+    def add_roof(self, device_uuid: str, roof: Roof) -> bool:
+        """Keep a roof from elsewhere unless the same one is kept; whether it was new."""
+        return beside.add_roof(self._database, device_uuid, roof)
+
+    def add_selftest(self, made: Selftest) -> bool:
+        """Keep a selftest from elsewhere unless one of its id is kept; whether it was new."""
+        return beside.add_selftest(self._database, made)
+
     def put_inspection(self, made: Inspection) -> None:
         """Keep the inspection of a case instead of an earlier one on the same device."""
         put_inspection(self._database, made)
@@ -235,12 +251,17 @@ class Store:
 
     def run(self, run_id: str) -> Run:
         """The run with the results so far, in the order of the plan, deleted or not. Raises UnknownRun."""
+        written = select(func.max(results.c.revision), func.count()).where(results.c.run_id == run_id)
         with self._database.read() as connection:
             row = _header_row(connection, run_id)
+            state = (tuple(row), *connection.execute(written).one())
+            with self._kept_lock:
+                if run_id in self._kept and self._kept[run_id][0] == state:
+                    return self._kept[run_id][1]
             ordered = select(results.c.body).where(results.c.run_id == run_id).order_by(results.c.position)
             bodies = connection.scalars(ordered).all()
         header = msgspec.json.decode(row.header, type=_Header)
-        return Run(
+        found = Run(
             id=row.id,
             title=row.title,
             note=row.note,
@@ -251,6 +272,17 @@ class Store:
             plan=header.plan,
             results=tuple(map(unpacked, bodies)),
         )
+        if found.status not in LIVING:
+            self._keep(run_id, state, found)
+        return found
+
+    def _keep(self, run_id: str, state: tuple[object, ...], found: Run) -> None:
+        """A page reads its run again at each redraw: unpacking a hundred cases takes 50 ms."""
+        with self._kept_lock:
+            self._kept.pop(run_id, None)
+            self._kept[run_id] = (state, found)
+            while len(self._kept) > KEPT_RUNS:
+                del self._kept[next(iter(self._kept))]
 
     def result(self, run_id: str, case_key: str) -> Result | None:
         """The result of one case so far; None when it has none."""
@@ -341,6 +373,18 @@ class Store:
         with self._database.read() as connection:
             body = connection.scalar(select(selftests.c.body).where(selftests.c.id == selftest_id))
         return None if body is None else msgspec.json.decode(body, type=Selftest)
+
+    def all_roofs(self) -> tuple[tuple[str, Roof], ...]:
+        """Every roof of every device, each with its device's uuid."""
+        return tuple(beside.every_roof(self._database))
+
+    def all_selftests(self) -> Iterator[Selftest]:
+        """Every selftest of every device, one at a time."""
+        return beside.every_selftest(self._database)
+
+    def all_inspections(self) -> Iterator[Inspection]:
+        """Every inspection that is kept, one at a time, the oldest first."""
+        return beside.every_inspection(self._database)
 
     def inspection(self, device_uuid: str, case_key: str) -> Inspection | None:
         """The newest inspection of the case on that device, while it is kept."""

@@ -109,7 +109,9 @@ def _values(run_id: str, device_uuid: str, method: Method, result: Result) -> di
         "op": result.problem.op,
         "variant": result.variant,
         "problem": msgspec.json.encode(result.problem, order="deterministic"),
-        "setup": " ".join(w for w in (method.clock, either.timer, either.launch) if w) if either else method.clock,
+        "setup": " ".join(w for w in (method.clock, either.timer, either.launch) if w)
+        if either
+        else method.clock or "",
         "digest": result.source_digest or "",
         **_columns("cold", cold),
         **_columns("warm", warm),

@@ -16,7 +16,7 @@ from kernelviz.hardware.promises import Held, held
 from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.ui import device_words as words
-from kernelviz.ui import live, session
+from kernelviz.ui import live, session, view
 from kernelviz.ui.text import plain, when
 
 _PARAM = "calibration"
@@ -138,10 +138,13 @@ def history(bench: Bench, device: Device) -> None:
     newest, earlier = kept[0], kept[1:]
     chosen = 0
     if len(earlier) > 1:
+        stamps = [made.measured_at or str(number) for number, made in enumerate(earlier)]
+        view.seed("against_calibration", stamps, stamps[0])
         picked = st.selectbox(
-            "Against", range(len(earlier)), key="against_calibration", format_func=lambda n: _dated(earlier[n])
+            "Against", stamps, key="against_calibration", format_func=lambda s: _dated(earlier[stamps.index(s)])
         )
-        chosen = picked or 0
+        view.keep("against_calibration", picked, stamps[0])
+        chosen = stamps.index(picked)
     st.markdown(f"{_dated(newest)}, against {_dated(earlier[chosen])}.")
     rows = [_moved(move) for move in moves(newest, earlier[chosen])]
     _shown(pd.DataFrame(rows), key="moves", alt="How each roof moved between two calibrations")

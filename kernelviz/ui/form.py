@@ -201,9 +201,9 @@ def form_of(run: Run, bench: Bench) -> Form | None:
         preset=None,
         sizes=texts,
         budget_s=run.method.budget_s,
-        clock=run.method.clock,
+        clock=run.method.clock or "burst",
         energy="energy" in run.method.figures,
-        data=first.data,
+        data=first.data or "normal",
         baseline=run.plan.baseline,
     )
     return reconciled(form, form, bench)

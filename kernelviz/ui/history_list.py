@@ -8,7 +8,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import KEPT_DAYS
-from kernelviz.ui import history_run, share, site
+from kernelviz.ui import history_run, share, site, view
 from kernelviz.ui.text import plain, when
 
 PER_PAGE = 20
@@ -38,11 +38,22 @@ def show(bench: Bench, search: str) -> None:
     st.caption(f"{count} run{'s' if count != 1 else ''}{matching}, the newest first")
     listing = st.container(gap="small", key="runs")
     pages = -(-count // PER_PAGE)
-    # A key for each search: another search begins on its first page.
-    page = st.pagination(pages, key=f"page_{search}") if pages > 1 else 1
+    page = _page(pages, search) if pages > 1 else 1
     with listing:
         for run in bench.history.find(search, limit=PER_PAGE, offset=(page - 1) * PER_PAGE):
             _row(bench, run)
+
+
+def _page(pages: int, search: str) -> int:
+    """The page of the list, kept in the address as `page`. A key for each search: another one begins on its first page."""
+    key, asked = f"page_{search}", st.query_params.get("page", "")
+    if key not in st.session_state:
+        fresh = not any(str(k).startswith("page_") for k in st.session_state)
+        st.session_state[key] = min(int(asked), pages) if fresh and asked.isdecimal() and int(asked) else 1
+    st.session_state[key] = min(st.session_state[key], pages)
+    page: int = st.pagination(pages, key=key)
+    view.keep("page", str(page), "1")
+    return page
 
 
 def _nothing(search: str) -> None:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import KEPT_DAYS, NOTE_CHARACTERS, TITLE_CHARACTERS
+from kernelviz.bench.regressing import again
 from kernelviz.core.errors import KernelvizError
 from kernelviz.core.run import LIVING
 from kernelviz.ui import session, share, site
@@ -55,6 +56,8 @@ def panel(bench: Bench, run: RunSummary) -> None:
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         site.run_link("Open", run.id)
         _resume(bench, run)
+        _again(bench, run)
+        site.compare_link(run.id)
         share.button(bench, run.id, key=f"share_{run.id}")
         share.download(bench, run.id, key=f"download_{run.id}")
         if run.status not in LIVING and st.button("Delete", key=f"delete_{run.id}", icon=":material/delete:"):
@@ -76,6 +79,19 @@ def _resume(bench: Bench, run: RunSummary) -> None:
             st.error(plain(error), icon=":material/error:")
         else:
             st.switch_page(site.page("bench"), query_params={"run": run.id})
+
+
+def _again(bench: Bench, run: RunSummary) -> None:
+    if run.status in LIVING:
+        return
+    words = "Measures the same plan by the same method on this machine; the page Compare then holds both against each other."
+    if st.button("Measure again", key=f"again_{run.id}", icon=":material/replay:", help=words):
+        try:
+            new = again(bench, run.id, owner=session.owner())
+        except KernelvizError as error:
+            st.error(plain(error), icon=":material/error:")
+        else:
+            st.switch_page(site.page("bench"), query_params={"run": new})
 
 
 def _confirm(bench: Bench, run: RunSummary) -> None:

@@ -27,7 +27,7 @@ from kernelviz.ui.form import (
     sizes_from,
 )
 
-VIEW = ("show", "against", "at", "l2", "samples", "samples_of", "inspect", "values")
+VIEW = ("show", "against", "at", "l2", "samples", "samples_of", "inspect", "values", "tab", "hide", "with")
 """Filters of the view, bound by their widgets; they are no part of the plan."""
 _PLAN = (
     "op", "variants", "dtype", "compute", "preset", "budget", "clock", "energy", "device", "data", "baseline", "run",

@@ -9,6 +9,7 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench, Progress
+from kernelviz.bench.snapshots import narrowed
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import LIVING, Roof, Run
 from kernelviz.metrics.figures import host_bound_words
@@ -16,9 +17,11 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, summary, time_words
 from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.trust import trust_words
+from kernelviz.plots.frame import run_words
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import live, session, share, table, tabs, tiles, view, winners
+from kernelviz.plots.told import bars_words, by_size_words, roofline_words
+from kernelviz.ui import live, overlay, session, share, shown, table, tabs, tiles, view, winners
 from kernelviz.ui.text import plain, when
 
 _SHOW: dict[str, Callable[..., Any]] = {
@@ -33,7 +36,12 @@ _CHART = {"displayModeBar": False, "scrollZoom": False}
 
 def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof]) -> None:
     """Everything about a run, in the order in which one asks."""
-    headline = _heading(bench, run, progress)
+    headline, names = _heading(bench, run, progress)
+    other = overlay.beside(bench, run)
+    if other is not None:
+        overlay.bar(run, other)
+        other = narrowed(other, names)
+    run = overlay.roofed(bench, narrowed(run, names))
     if progress is not None and progress.status in LIVING:
         _going(bench, run, progress)
     found = rows(run, roofs, headline)
@@ -41,18 +49,19 @@ def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof
     if not found:
         st.caption("Figures appear here as soon as the first case is done; compiled variants arrive later.")
         return
-    problem = _charts(run, found, roofs, headline)
-    _at_one_size(run, found, problem, roofs, headline)
-    tabs.show(bench, run, found, problem, headline)
+    drawn = (run,) if other is None else (run, other)
+    problem = _charts(drawn, found, headline)
+    _at_one_size(drawn, problem, headline)
+    tabs.show(bench, run, found, problem, headline, other)
 
 
-def _heading(bench: Bench, run: Run, progress: Progress | None) -> Headline:
-    """What was measured and when, what can be done with it; returns which device time is to be shown."""
+def _heading(bench: Bench, run: Run, progress: Progress | None) -> tuple[Headline, tuple[str, ...]]:
+    """What was measured and when, what can be done with it; returns which device time and which variants are to be shown."""
     first = run.plan.problems[0]
-    parts = [run.plan.op, first.dtype, *([first.compute] if first.compute else []), first.direction]
+    parts = filter(None, (run.plan.op, first.dtype, first.compute, first.direction))
     status = progress.status if progress is not None else run.status
     said = f"{when(run.created_at)} · baseline {variant_words(run.plan.baseline)}"
-    if first.data != "normal":
+    if first.data not in (None, "normal"):
         said += f" · {first.data.replace('_', ' ')} data"
     if run.method.clock == "sustained":
         said += " · sustained load"
@@ -66,17 +75,16 @@ def _heading(bench: Bench, run: Run, progress: Progress | None) -> Headline:
             ):
                 bench.resume(run.id, owner=session.owner())
                 st.rerun()
-        share.button(bench, run.id, key="share")
+        names = shown.variants(run)
+        share.button(bench, run.id, key="share", run=run, variants=names)
         headline = _headline(run)
     with st.container(gap=None, key="notes"):
         if run.note:
             st.text(run.note)
-        if all(d.uuid != run.environment.device.uuid for d in bench.devices()):
-            here = plain(bench.default_device())
-            st.caption(f"Measured on another machine. **Run** measures the same plan here, on {here}.")
+        overlay.offer(bench, run)
         if headline == "warm":
             st.caption(_warm_words(run))
-    return headline
+    return headline, names
 
 
 def _going(bench: Bench, run: Run, progress: Progress) -> None:
@@ -128,7 +136,7 @@ def _warm_words(run: Run) -> str:
     )
 
 
-def _charts(run: Run, found: Sequence[Row], roofs: Sequence[Roof], headline: Headline) -> Problem:
+def _charts(drawn: Sequence[Run], found: Sequence[Row], headline: Headline) -> Problem:
     problems = list({r.result.problem.key: r.result.problem for r in found}.values())
     axis = swept_axis(problems)
     left, right = st.columns([1.15, 1], gap="medium")
@@ -139,20 +147,21 @@ def _charts(run: Run, found: Sequence[Row], roofs: Sequence[Roof], headline: Hea
             chosen = st.segmented_control("Draw", list(_SHOW), key="show", required=True, label_visibility="collapsed")
             view.keep("show", chosen, usual)
             axis = _against(problems, axis)
-        figure = _SHOW[chosen or "time"](run, roofs=roofs, axis=axis, headline=headline)
+        # Each run holds the roofs of its own machine. Who is fastest where is asked of one run.
+        of = drawn[0] if chosen == "winner" else drawn
+        figure = _SHOW[chosen or "time"](of, axis=axis, headline=headline)
         said = winners.words(found, axis, headline) if chosen == "winner" else []
-        by_size = f"{chosen} of each variant by size, with 95 % intervals; the same figures are in the table below"
         event = st.plotly_chart(
             figure, key="by_size", on_select="rerun", selection_mode="points", config=_CHART,
-            alt=f"Fastest correct variant by size. {' '.join(said)}" if said else by_size,
+            alt=by_size_words(chosen or "time", said),
         )  # fmt: skip
         if said:
             winners.show(said)
     with right:
         problem = _size_choice(problems, axis, event)
         st.plotly_chart(
-            plots.rate_by_intensity(run, problem, roofs=roofs, headline=headline), key="roofline", config=_CHART,
-            alt=f"Roofline at {size_words(problem)}: each variant's share of the measured roof",
+            plots.rate_by_intensity(drawn, problem, headline=headline), key="roofline", config=_CHART,
+            alt=roofline_words(problem),
         )  # fmt: skip
     return problem
 
@@ -197,18 +206,22 @@ def _size_name(problem: Problem) -> str:
     return "x".join(str(s) for s in problem.sizes.values())
 
 
-def _at_one_size(run: Run, found: Sequence[Row], problem: Problem, roofs: Sequence[Roof], headline: Headline) -> None:
+def _at_one_size(drawn: Sequence[Run], problem: Problem, headline: Headline) -> None:
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
         st.markdown(f"**Time and share of the roof at {plain(size_words(problem))}**")
         st.plotly_chart(
-            plots.time_by_variant(run, problem, roofs=roofs, headline=headline), key="bars", config=_CHART,
-            alt=f"Time of each variant at {size_words(problem)}, with 95 % intervals and the speed of light",
+            plots.time_by_variant(drawn, problem, headline=headline), key="bars", config=_CHART,
+            alt=bars_words(problem),
         )  # fmt: skip
     with right:
-        st.markdown(f"**Against {plain(variant_words(run.plan.baseline))} at this size**")
-        lines = [_in_words(row, run, headline) for row in found if row.result.problem == problem]
-        st.markdown("\n".join(f"- {line}" for line in lines))
+        for run in drawn:
+            name = f" · {plain(run_words(run, drawn))}" if len(drawn) > 1 else ""
+            st.markdown(f"**Against {plain(variant_words(run.plan.baseline))} at this size{name}**")
+            here = narrowed(run, None, [problem.key]) if problem in run.plan.problems else None
+            found = rows(here, run.environment.roofs, headline) if here is not None else ()
+            lines = [_in_words(row, run, headline) for row in found]
+            st.markdown("\n".join(f"- {line}" for line in lines) or "No result at this size.")
 
 
 def _in_words(row: Row, run: Run, headline: Headline) -> str:

@@ -17,6 +17,7 @@ _PACKAGE = Path(kernelviz.__file__).parent
 _PAGES = {
     "bench": ("Bench", ":material/speed:"),
     "roofline": ("Roofline", ":material/stacked_line_chart:"),
+    "compare": ("Compare", ":material/compare_arrows:"),
     "device": ("Device", ":material/memory:"),
     "history": ("History", ":material/history:"),
     "method": ("Method", ":material/straighten:"),
@@ -39,6 +40,11 @@ def page(name: str) -> StreamlitPage:
 def run_link(label: str, run_id: str) -> None:
     """A link that opens a run. `label` is Markdown."""
     st.page_link(page("bench"), label=label, query_params={"run": run_id}, icon=":material/monitoring:")
+
+
+def compare_link(run_id: str) -> None:
+    """A link that holds a run against another one: the page proposes the run of its op before it."""
+    st.page_link(page("compare"), label="Compare with…", query_params={"b": run_id}, icon=":material/compare_arrows:")
 
 
 def pages() -> list[StreamlitPage]:

@@ -8,31 +8,18 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from kernelviz.core import units
 from kernelviz.core.problem import Clock
-from kernelviz.core.result import Preparation
+from kernelviz.metrics import cells
+from kernelviz.metrics.cells import against_words as against_words
+from kernelviz.metrics.cells import first_call_s as first_call_s
+from kernelviz.metrics.cells import outcome_words as outcome_words
+from kernelviz.metrics.cells import time_unit as time_unit
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound, loop_over_warm, times_s
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, correctness_words, verdict_words
+from kernelviz.metrics.summary import Row, by_rate
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.trust import method_words, notes_on_figures, trust_words
 from kernelviz.plots.styles import variant_words
-
-_HEADLINES: dict[Headline, str] = {
-    "cold": "caches flushed before each call",
-    "warm": "data left where the call itself leaves them",
-}
-_TIME_UNITS = ((1e-3, "ms"), (1e-6, "µs"))
-
-
-def time_unit(times_s: Sequence[float]) -> tuple[float, str]:
-    """One unit for a whole column: the largest in which the smallest time still shows three digits.
-
-    >>> time_unit([2e-6, 180e-6]), time_unit([0.02, 0.4]), time_unit([])
-    ((1e-06, 'µs'), (0.001, 'ms'), (1e-06, 'µs'))
-    """
-    smallest = min(times_s, default=0.0)
-    return next((u for u in _TIME_UNITS if smallest >= u[0]), _TIME_UNITS[-1])
 
 
 def frame(
@@ -63,20 +50,14 @@ def frame(
     shown: dict[str, Any] = {
         "variant": st.column_config.TextColumn(pinned=True),
         **{axis: number(format="localized", help="Size of this axis.") for axis in axes},
-        time: number(format="%.2f", help=f"Median of trimmed block means, {_HEADLINES[headline]}."),
-        width: number(format="%.2f", help="Half the 95 % interval, bootstrapped over blocks."),
-        rate: number(format="%.4g" if computes else "%.1f", help="Of the minimal bytes or flop of the problem."),
-        "of roof, %": st.column_config.ProgressColumn(
-            format="%.1f", min_value=0, max_value=100, help="Speed of light by the measured roofs, over time."
-        ),
-        against: st.column_config.TextColumn(help="By shared rounds; must clear the noise floor.", width="medium"),
-        "result": st.column_config.TextColumn(help="The check against the float64 reference, or why there is no time."),
-        "first call, s": number(
-            format="%.3f", help="Binding (allocation, compiling) and the first call; in no sample."
-        ),
-        "trust": st.column_config.TextColumn(
-            help="What stands behind the time, part by part: see the page Method.", width="large"
-        ),
+        time: number(format="%.2f", help=cells.TIME_HELP.format(headline=cells.HEADLINES[headline])),
+        width: number(format="%.2f", help=cells.WIDTH_HELP),
+        rate: number(format="%.4g" if computes else "%.1f", help=cells.RATE_HELP),
+        "of roof, %": st.column_config.ProgressColumn(format="%.1f", min_value=0, max_value=100, help=cells.SHARE_HELP),
+        against: st.column_config.TextColumn(help=cells.AGAINST_HELP, width="medium"),
+        "result": st.column_config.TextColumn(help=cells.RESULT_HELP),
+        "first call, s": number(format="%.3f", help=cells.FIRST_CALL_HELP),
+        "trust": st.column_config.TextColumn(help=cells.TRUST_HELP, width="large"),
     }
     return pd.DataFrame(lines), shown
 
@@ -88,30 +69,6 @@ def _rate(row: Row, computes: bool) -> float | None:
 
 def _percent(fraction: float | None) -> float | None:
     return None if fraction is None else fraction * 100
-
-
-def against_words(row: Row) -> str:
-    """The verdict against the baseline, or why there is none."""
-    if row.is_baseline:
-        return "baseline"
-    return verdict_words(row.verdict) or ("not compared" if row.failure else "the baseline has no time")
-
-
-def outcome_words(row: Row) -> str:
-    """Correctness of a timed case; of a failed one the stage and the reason."""
-    if row.failure is None:
-        return correctness_words(row.result)
-    message = " ".join(row.failure.message.split())
-    took = f" (took {units.seconds(row.wrong_figure.estimate)})" if row.wrong_figure else ""
-    return f"✕ {STAGE_WORDS[row.failure.stage]}{took}: {message}" if message else f"✕ {STAGE_WORDS[row.failure.stage]}"
-
-
-def first_call_s(preparation: Preparation | None) -> float | None:
-    """Binding and first call together; None when neither is known."""
-    if preparation is None:
-        return None
-    known = [s for s in (preparation.bind_s, preparation.first_call_s) if s is not None]
-    return sum(known) if known else None
 
 
 def figures_frame(table: Sequence[Row]) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -11,19 +11,21 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import STAGE_WORDS, Row
+from kernelviz.metrics.summary import STAGE_WORDS, Row, rows
 from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import inspection, intro, samples, site, table
+from kernelviz.ui import inspection, intro, overlay, samples, site, table, view
 from kernelviz.ui.text import plain
 
 
-def show(bench: Bench, run: Run, found: Sequence[Row], problem: Problem, headline: Headline) -> None:
-    """Table, figures, samples, failures, kernels, inspection and the op's variants."""
+def show(
+    bench: Bench, run: Run, found: Sequence[Row], problem: Problem, headline: Headline, other: Run | None = None
+) -> None:
+    """Table, figures, samples, failures, kernels, inspection and the op's variants. `other`: a run drawn beside this one."""
     failed = table.failures(found)
     failures = f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures"
     made: dict[str, Callable[[], None]] = {
-        "Table": lambda: _table(run, found, headline),
+        "Table": lambda: _table(run, found, headline, other),
         "Figures": lambda: _figures(run, found),
         "Samples": lambda: samples.show(run, found, problem),
         failures: lambda: _failures(run, failed),
@@ -31,21 +33,41 @@ def show(bench: Bench, run: Run, found: Sequence[Row], problem: Problem, headlin
         "Inspect": lambda: inspection.show(bench, run, found, problem),
         "Variants": lambda: intro.ladder(bench.ops().get(run.plan.op), run.plan.variants),
     }
-    # While a run goes the count in its name grows: the tab that is open stays open.
-    if str(st.session_state.get("tables", "")).startswith("Failures"):
-        st.session_state["tables"] = failures
+    names = {_short(label): label for label in made}
+    # While a run goes the count of failures in its name grows: the tab that is open stays open.
+    if st.session_state.get("tables") not in (None, *made):
+        st.session_state["tables"] = names[_short(st.session_state["tables"])]
+    view.seed("tab", list(names), "table")
+    st.session_state.setdefault("tables", names[st.session_state["tab"]])
+    view.keep("tab", _short(st.session_state["tables"]), "table")
     for tab, make in zip(st.tabs(list(made), key="tables", on_change="rerun"), made.values(), strict=True):
         if tab.open:
             with tab:
                 make()
 
 
-def _table(run: Run, found: Sequence[Row], headline: Headline) -> None:
-    frame, columns = table.frame(found, run.plan.baseline, headline, run.method.clock)
-    st.dataframe(
-        frame, column_config=columns, hide_index=True, placeholder="–", key="table", alt="Every case of the run"
-    )
+def _short(label: str) -> str:
+    """A tab's name in the address."""
+    return label.partition(" (")[0].lower()
+
+
+def _table(run: Run, found: Sequence[Row], headline: Headline, other: Run | None) -> None:
+    names = overlay.names(run, other)
+    _cases(run, found, headline, names[run.id] if other is not None else "", key="table")
+    if other is not None:
+        _cases(other, rows(other, other.environment.roofs, headline), headline, names[other.id], key="table_with")
     st.page_link(site.page("method"), label="How these numbers are made", icon=":material/straighten:")
+
+
+def _cases(run: Run, found: Sequence[Row], headline: Headline, name: str, key: str) -> None:
+    if name:
+        st.markdown(f"**{plain(name)}**")
+    if not found:
+        st.caption("No result yet.")
+        return
+    frame, columns = table.frame(found, run.plan.baseline, headline, run.method.clock)
+    alt = f"Every case of {name or 'the run'}"
+    st.dataframe(frame, column_config=columns, hide_index=True, placeholder="–", key=key, alt=alt)
 
 
 def _figures(run: Run, found: Sequence[Row]) -> None:

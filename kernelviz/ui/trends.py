@@ -27,7 +27,7 @@ def show(bench: Bench) -> None:
     if not found:
         _nothing(l2)
         return
-    slower = bench.trends.regressions(device, l2=l2)
+    slower = bench.trends.slower(found)
     _regressions(slower, len(found))
     chosen = _case_choice(found, slower)
     _case(bench.trends.case(device, chosen.problem, chosen.variant, l2=l2) or chosen)

@@ -64,12 +64,13 @@ def measured(bench: Bench, plugin: Path, variant: str) -> Result:
 
 
 def test_the_server_knows_its_source_by_the_digest_that_the_workers_results_carry(tmp_path: Path) -> None:
-    """One and the same function: measured by a worker, then (it needs a GPU now) refused by the server, which never has it."""
+    """One and the same file: measured by a worker, then (it needs a GPU now) refused by the server, which never has it."""
     body = PLUGIN.replace("raise AssertionError", "return lambda: x_N + y_N").replace('"triton"', '"torch"')
     body = body.replace(', dtypes=("fp16",), late=True', "")
     here, nowhere = tmp_path / "here.py", tmp_path / "nowhere.py"
-    here.write_text("NEEDS = ()\n" + body.replace('("cuda",)', "NEEDS"))
-    nowhere.write_text("NEEDS = ('cuda',)\n" + body.replace('("cuda",)', "NEEDS"))
+    text = "NEEDS = ('cuda',) if 'nowhere' in __file__ else ()\n" + body.replace('("cuda",)', "NEEDS")
+    here.write_text(text)
+    nowhere.write_text(text)
     cpu = next(d for d in discover() if d.id == "cpu")
     bench = Bench(Store.open(tmp_path), (cpu,), lock_directory=tmp_path)
     try:
@@ -82,8 +83,9 @@ def test_the_server_knows_its_source_by_the_digest_that_the_workers_results_carr
     assert refused.outcome.stage == "unavailable"
     assert timed.source_digest == refused.source_digest
     assert timed.source_digest == Choice().ops((str(here),))["add"].variant_named("mine").source_digest()
-    here.write_text(here.read_text().replace("x_N + y_N", "y_N + x_N"))
-    assert timed.source_digest != Choice().ops((str(here),))["add"].variant_named("mine").source_digest()
+    for changed in (text.replace("x_N + y_N", "y_N + x_N"), text + "BLOCK = 512  # a kernel's, outside the function\n"):
+        here.write_text(changed)
+        assert timed.source_digest != Choice().ops((str(here),))["add"].variant_named("mine").source_digest()
 
 
 @pytest.mark.parametrize(

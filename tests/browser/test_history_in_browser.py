@@ -33,6 +33,10 @@ def document(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFacto
     expect(page.locator(".st-key-cancel")).to_have_count(0, timeout=120_000)
     run_id = page.url.split("run=")[1].split("&")[0]
     page.goto(f"{real}/history?run={run_id}")
+    page.locator(f".st-key-download_{run_id}_popover").get_by_role("button").click()
+    page.locator(f".st-key-download_{run_id}_format").get_by_role("combobox").click()
+    page.get_by_role("option", name="document (.json)").click()
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
     with page.expect_download() as download:
         page.locator(f".st-key-download_{run_id}").get_by_role("button").click()
     target = tmp_path_factory.mktemp("document") / "run.json"

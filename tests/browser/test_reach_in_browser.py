@@ -26,6 +26,12 @@ PAGES = {
     "unknown run": ("real", "?run=no-such-run", ".st-key-forget_run"),
     "roofline": ("real", "roofline?runs=h200-matmul,h200-rmsnorm", ".st-key-rooflines .js-plotly-plot"),
     "roofline of nothing": ("real", "roofline", "[data-testid=stMain] p"),
+    "compare": (
+        "real",
+        "compare?a=h200-softmax&b=h200-softmax&variant_a=torch_eager&variant_b=triton_online",
+        ".st-key-pairs",
+    ),
+    "compare of nothing": ("real", "compare", ".st-key-nothing_chosen"),
     "device": ("played", "device", ".st-key-reports .js-plotly-plot"),
     "history": ("real", "history", ".st-key-shipped"),
     "method": ("real", "method", ".st-key-parts table"),
@@ -103,7 +109,7 @@ def test_axe_finds_nothing_serious(real: str, played: str, browser: Browser, nam
     server, path, ready = PAGES[name]
     with looking(browser, width) as page:
         page.goto(f"{real if server == 'real' else played}/{path}")
-        expect(page).to_have_title(re.compile(r"^(Bench|Roofline|Device|History|Method) · kernelviz$"))
+        expect(page).to_have_title(re.compile(r"^(Bench|Roofline|Compare|Device|History|Method) · kernelviz$"))
         for scheme in schemes(page, ready):
             assert found_by_axe(page) == [], scheme
             assert overhang(page) == 0, scheme

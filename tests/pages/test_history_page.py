@@ -14,6 +14,7 @@ import kernelviz
 import kernelviz.bench
 from kernelviz.bench import Bench
 from kernelviz.core.errors import UnknownRun
+from kernelviz.core.problem import Method, Plan
 from kernelviz.core.run import Run
 from kernelviz.formats import encode
 from kernelviz.store import Store
@@ -119,6 +120,21 @@ def test_a_run_of_another_device_is_not_resumed_here(bench: Bench) -> None:
     test.button(key=f"resume_{run_id}").click().run()
     assert "no device 'cuda:0'" in words(test).replace("\\", "")
     assert bench.load(run_id).status == "interrupted"
+
+
+def test_a_run_is_measured_again_on_this_machine(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_id = kept(bench, 1)
+    asked: list[tuple[str, str]] = []
+
+    def run(plan: Plan, method: Method, *, owner: str = "", title: str = "") -> str:
+        asked.append((plan.device, title))
+        return run_id
+
+    monkeypatch.setattr(bench, "run", run)
+    test = opened(run=run_id)
+    test.button(key=f"again_{run_id}").click().run()
+    assert not test.exception
+    assert asked == [("cpu", "again: number 1")]
 
 
 def test_an_unknown_run_stays_unknown(bench: Bench) -> None:

@@ -17,9 +17,9 @@ import kernelviz.bench
 from kernelviz.core.cheats import CHEATS
 from kernelviz.core.selftest import Selftest
 from kernelviz.formats import shipped
+from kernelviz.metrics import method_words
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.trust import LEVELS, trust
-from kernelviz.ui import method_words
 
 Open = Callable[..., AppTest]
 

@@ -24,7 +24,7 @@ def test_runs_levels_and_changes_are_drawn() -> None:
     assert [y for y in levels.y if y] == pytest.approx([20.0, 20.0, 21.0, 21.0])
     assert levels.y[2] is None
     (note,) = figure.layout.annotations
-    assert note.text == "▲ 5.0 % slower"
+    assert note.text == "▼ 5.0 % slower"
     assert len(figure.layout.shapes) == 1
 
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 import sample_runs as samples
 
+from kernelviz.core.errors import UnknownRun
 from kernelviz.core.run import Run
 from kernelviz.store import Store
 
@@ -81,3 +82,31 @@ def test_cancelled_cases_are_neither_done_nor_failed(store: Store) -> None:
     kept(store, 1, samples.run([results[0], wrong, *cancelled]))
     row = store.row("run-1")
     assert (row.done, row.failed, row.cancelled) == (2, 1, 3)
+
+
+def test_an_ended_run_is_read_once_until_something_of_it_changes(store: Store) -> None:
+    run = kept(store, 1)
+    first = store.run("run-1")
+    assert store.run("run-1") is first
+    store.set_words("run-1", title="renamed")
+    renamed = store.run("run-1")
+    assert renamed.title == "renamed"
+    gone = run.results[0]
+    failed = samples.failed(gone.problem, gone.variant, "wrong")
+    store.put_results("run-1", [(0, failed)])
+    assert store.run("run-1").results[0].outcome == failed.outcome
+    store.drop_results("run-1", [gone.case.key])
+    assert len(store.run("run-1").results) == len(run.results) - 1
+    store.remove("run-1")
+    with pytest.raises(UnknownRun):
+        store.run("run-1")
+
+
+def test_another_process_s_writes_are_seen(store: Store, tmp_path: Path) -> None:
+    run = kept(store, 1)
+    assert store.run("run-1").results[0] == run.results[0]
+    other = Store.open(tmp_path)
+    failed = samples.failed(run.results[0].problem, run.results[0].variant, "wrong")
+    other.put_results("run-1", [(0, failed)])
+    other.close()
+    assert store.run("run-1").results[0].outcome == failed.outcome

@@ -1,4 +1,4 @@
-"""What the page Method says, as Markdown: short sentences, one place for each."""
+"""How numbers are made, as Markdown: what the page Method and the offline page say, one place for each sentence."""
 
 from __future__ import annotations
 

@@ -1,0 +1,185 @@
+"""Comparing two stored runs, two files, or two variants: for page, CLI and Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, get_args
+
+from kernelviz import formats
+from kernelviz.bench.bench import Bench
+from kernelviz.bench.roofline import offered as offered
+from kernelviz.bench.roofline import unknown as unknown
+from kernelviz.bench.words import RunSummary
+from kernelviz.core.errors import BadField, UnknownName, UnknownRun
+from kernelviz.core.result import Result
+from kernelviz.core.run import LIVING, Run
+from kernelviz.metrics import compare as rule
+from kernelviz.metrics.compare import Comparison, Pair
+from kernelviz.metrics.differences import differences
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.statistics import Interval
+from kernelviz.metrics.summary import figure_of
+
+HEADLINES: tuple[Headline, ...] = get_args(Headline)
+EXAMPLE = {"a": "h200-softmax", "b": "h200-softmax", "variant_a": "torch_eager", "variant_b": "triton_persistent"}
+"""What a machine without two runs of its own can look at: two variants of a shipped run."""
+
+
+def compare(
+    a: Run, b: Run, *, variant_a: str | None = None, variant_b: str | None = None, l2: str = "cold"
+) -> Comparison:
+    """Two runs case by case, A being the baseline; with variants, one of each problem by problem.
+
+    Errors: UnknownName for `l2` and for variants; BadField for a run against itself.
+    """
+    if l2 not in HEADLINES:
+        raise UnknownName("l2", l2, HEADLINES)
+    return rule.compare(a, b, variant_a=variant_a, variant_b=variant_b, headline=l2)
+
+
+def compare_stored(
+    bench: Bench, a: str, b: str, *, variant_a: str | None = None, variant_b: str | None = None, l2: str = "cold"
+) -> Comparison:
+    """`compare` of two runs by id, kept at hand until either changes. Errors: UnknownRun too, also for a deleted one."""
+    first, second = (_summary(bench, run_id) for run_id in (a, b))
+    living = first.status in LIVING or second.status in LIVING
+    make = _compared.__wrapped__ if living else _compared
+    return make(bench, first, second, variant_a, variant_b, l2)
+
+
+def opened(bench: Bench, source: str) -> Run:
+    """The run of a file in any format that is read, or of an id. Errors: DocumentError (also for a file of several runs) and
+    BadField for a file; UnknownRun for an id."""
+    path = Path(source)
+    if path.is_file():
+        if path.stat().st_size > formats.MAX_BYTES:
+            raise BadField("file", path, f"documents of more than {formats.MAX_BYTES / 1e6:.0f} MB are not read")
+        return formats.one_of(formats.read(path.read_bytes()))
+    if path.suffix or len(path.parts) != 1:
+        raise BadField("file", source, "there is no such file")
+    return bench.load(source)
+
+
+def variants(bench: Bench, run_id: str) -> tuple[str, ...]:
+    """The variants of a stored run, in the order of its plan. Errors: UnknownRun."""
+    return _variants(bench, _summary(bench, run_id))
+
+
+def counterpart(bench: Bench, run_id: str, known: Sequence[RunSummary]) -> str | None:
+    """What a run is best held against, by what lists know: the newest other run of its op that was begun before it, else
+    any other run of its op; runs that came with the package last."""
+    own = _summary(bench, run_id)
+    others = [r for r in known if r.id != run_id and r.op == own.op and r.done > r.failed]
+    others.sort(key=lambda r: (r.shipped, r.created_at > own.created_at))  # stable: the newest first in each
+    return others[0].id if others else None
+
+
+def newest_two(known: Sequence[RunSummary]) -> tuple[str, str] | None:
+    """The newest two runs of one op that were measured here or taken in, the older first; None where there are none."""
+    seen: dict[str, str] = {}
+    for run in known:
+        if run.shipped or run.done <= run.failed:
+            continue
+        if run.op in seen:
+            return run.id, seen[run.op]
+        seen[run.op] = run.id
+    return None
+
+
+def records(found: Comparison) -> list[dict[str, Any]]:
+    """A row a pair, worst first, in SI base units as the names say; unknown is None. For JSON and data frames."""
+    return [_record(pair, found.headline) for pair in found.pairs]
+
+
+def _record(pair: Pair, headline: Headline) -> dict[str, Any]:
+    before, after = (figure_of(r.timing, headline) for r in (pair.before, pair.after))
+    ratio = pair.ratio or Interval(float("nan"), None, None)
+    problem = pair.problem
+    return {
+        "op": problem.op,
+        **problem.sizes,
+        "dtype": problem.dtype,
+        "compute": problem.compute,
+        "direction": problem.direction,
+        "data": problem.data,
+        "variant_a": pair.before.variant,
+        "variant_b": pair.after.variant,
+        "verdict": pair.word,
+        "reason": pair.reason,
+        "ratio": None if pair.ratio is None else ratio.estimate,
+        "ratio_low": ratio.low,
+        "ratio_high": ratio.high,
+        "floor_fraction": pair.floor,
+        "time_a_s": before.estimate if before else None,
+        "time_a_low_s": before.low if before else None,
+        "time_a_high_s": before.high if before else None,
+        "time_b_s": after.estimate if after else None,
+        "time_b_low_s": after.low if after else None,
+        "time_b_high_s": after.high if after else None,
+        "broken": pair.broken,
+        "shared_rounds": pair.shared,
+    }
+
+
+def record(found: Comparison) -> dict[str, Any]:
+    """The whole comparison as plain values: which runs, the summary, what differs, a row a pair, cases of one side only."""
+    return {
+        "a": _side(found.a, found.variant_a),
+        "b": _side(found.b, found.variant_b),
+        "l2": found.headline,
+        "summary": {
+            **{word.replace(" ", "_"): count for word, count in found.counts.items()},
+            "broken": sum(p.broken for p in found.pairs),
+            "ratio_geometric_mean": found.mean_ratio,
+            "noise_fraction": found.noise,
+            "noise_cases": found.noise_cases,
+        },
+        "differences": [
+            {"of": d.of, "what": d.what, "a": d.before, "b": d.after, "stops_verdicts": d.stops}
+            for d in differences(found)
+        ],
+        "cases": records(found),
+        "only_a": _keys(found.only_a),
+        "only_b": _keys(found.only_b),
+    }
+
+
+def _side(run: Run, variant: str | None) -> dict[str, Any]:
+    here = run.environment
+    return {
+        "run": run.id,
+        "title": run.title,
+        "created_at": run.created_at,
+        "device": here.device.name,
+        "device_uuid": here.device.uuid,
+        "variant": variant,
+    }
+
+
+def _keys(results: Sequence[Result]) -> list[str]:
+    return [r.case.key for r in results]
+
+
+def _summary(bench: Bench, run_id: str) -> RunSummary:
+    found = bench.history.summary(run_id)
+    if found.deleted_at is not None:
+        raise UnknownRun(run_id)
+    return found
+
+
+@lru_cache(maxsize=64)
+def _variants(bench: Bench, summary: RunSummary) -> tuple[str, ...]:
+    return bench.load(summary.id).plan.variants
+
+
+# Reading two runs of a hundred cases takes 0.1 s and comparing them 0.3, and a page asks again at each redraw. What is kept
+# holds the samples of both runs (2 MB a run), for the overlay.
+@lru_cache(maxsize=6)
+def _compared(
+    bench: Bench, a: RunSummary, b: RunSummary, variant_a: str | None, variant_b: str | None, l2: str
+) -> Comparison:
+    first = bench.load(a.id)
+    second = first if a.id == b.id else bench.load(b.id)
+    return compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)

@@ -1,0 +1,45 @@
+"""Plan, do, check, act: the plan of a stored run measured again, and held against it. For page, CLI, Python and timers."""
+
+from __future__ import annotations
+
+import msgspec
+
+from kernelviz.bench.bench import Bench
+from kernelviz.core.errors import BadField
+from kernelviz.core.problem import Plan
+from kernelviz.core.run import LIVING
+from kernelviz.metrics.compare import Comparison, Pair
+
+MACHINE_SLOWER = 0.02
+"""Where no limit is given, the same code counts as slower on this machine from here on: five fresh processes differ by 0.4 %."""
+
+
+def again(bench: Bench, run_id: str, *, device: str | None = None, owner: str = "") -> str:
+    """Queue the run's plan by its method; the new run's id, to be compared with the old one (`bench.comparing`).
+
+    `device`: where; None takes the one of the plan where this machine has it, else this machine's first. Variants that a
+    plug-in of the server gave are measured where the server still has it. Errors: UnknownRun; BadField for a run that still
+    goes on or a device that is not here; UnknownName for a variant that is gone.
+    """
+    baseline = bench.load(run_id)
+    if baseline.status in LIVING:
+        raise BadField("run", run_id, "it still goes on; wait until it has ended")
+    known = [d.id for d in bench.devices()]
+    if device is not None and device not in known:
+        raise BadField("device", device, f"this machine has {', '.join(known)}")
+    where = device or (baseline.plan.device if baseline.plan.device in known else bench.default_device())
+    plan: Plan = msgspec.structs.replace(baseline.plan, device=where)
+    title = f"again: {baseline.title or baseline.id}"
+    return bench.run(plan, baseline.method, owner=owner, title=title[:200])
+
+
+def machine_slower(found: Comparison, limit: float | None) -> tuple[Pair, ...]:
+    """Pairs of the same code whose whole interval is slower by more than the limit (a fraction; None: MACHINE_SLOWER).
+
+    To a comparison of code these are noise; to somebody who measures the same plan every month they say that the machine, its
+    driver or its clocks are not what they were.
+    """
+    least = 1 + (MACHINE_SLOWER if limit is None else limit)
+    return tuple(
+        p for p in found.pairs if p.word == "same code" and p.ratio is not None and (p.ratio.low or 0.0) > least
+    )

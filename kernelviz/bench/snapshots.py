@@ -1,0 +1,84 @@
+"""A snapshot: a run, or a selection of its cases, with a title and a note of its own, to be kept as a file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+import msgspec
+
+from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.problem import Problem
+from kernelviz.core.run import LIVING, Run
+from kernelviz.core.sizes import values
+from kernelviz.formats import digest
+
+
+def selected(
+    run: Run,
+    *,
+    variants: Sequence[str] | None = None,
+    problems: Collection[str] | None = None,
+    title: str | None = None,
+    note: str | None = None,
+) -> Run:
+    """The run with those variants and problems (by `Problem.key`) only; None keeps all, or the run's own words.
+
+    The baseline always stays, since speed-ups divide by it. Of other facts the id is another one, made of their digest; the same
+    facts keep theirs, whatever they are called. Errors: UnknownName for a variant, BadField for problems, that the run has not.
+    """
+    for name in variants or ():
+        if name not in run.plan.variants:
+            raise UnknownName("variant", name, run.plan.variants, of=f"run {run.id!r}")
+    if problems is not None and not any(p.key in problems for p in run.plan.problems):
+        raise BadField("problems", ", ".join(sorted(problems)) or "none", "the run has none of them")
+    kept = narrowed(run, variants, problems)
+    done = len({r.case.key for r in kept.results}) == len(kept.plan.cases())
+    made = msgspec.structs.replace(
+        kept,
+        title=run.title if title is None else title,
+        note=run.note if note is None else note,
+        status="finished" if done and run.status not in LIVING else run.status,
+    )
+    return made if made.plan == run.plan else msgspec.structs.replace(made, id=f"{run.id[:60]}-{digest(made)[:12]}")
+
+
+def narrowed(run: Run, variants: Sequence[str] | None, problems: Collection[str] | None = None) -> Run:
+    """The same run with only some of its cases in plan and results; names that it has not are no error. See `selected`."""
+    plan = run.plan
+    names = tuple(v for v in plan.variants if variants is None or v in variants or v == plan.baseline)
+    kept = tuple(p for p in plan.problems if problems is None or p.key in problems)
+    if names == plan.variants and kept == plan.problems:
+        return run
+    keys = {p.key for p in kept}
+    return msgspec.structs.replace(
+        run,
+        plan=msgspec.structs.replace(plan, problems=kept, variants=names),
+        results=tuple(r for r in run.results if r.variant in names and r.problem.key in keys),
+    )
+
+
+def at_sizes(run: Run, texts: Mapping[str, str]) -> tuple[str, ...]:
+    """Keys of the run's problems whose axes have those sizes: ``{"n": "1024,2048"}``, ``{"n": "2^10..2^14"}``.
+
+    Errors: UnknownName for an axis, BadField for a text that cannot be read or that no problem fits.
+    """
+    axes = tuple(dict.fromkeys(axis for p in run.plan.problems for axis in p.sizes))
+    wanted: dict[str, set[int]] = {}
+    for axis, text in texts.items():
+        if axis not in axes:
+            raise UnknownName("axis", axis, axes, of=f"run {run.id!r}")
+        wanted[axis] = set(values(axis, text))
+    found = tuple(p.key for p in run.plan.problems if _fits(p, wanted))
+    if not found:
+        said = ", ".join(f"{axis}={text}" for axis, text in texts.items())
+        raise BadField("--size", said, f"run {run.id!r} has no such sizes: {_known(run, texts)}")
+    return found
+
+
+def _fits(problem: Problem, wanted: Mapping[str, set[int]]) -> bool:
+    return all(problem.sizes.get(axis) in sizes for axis, sizes in wanted.items())
+
+
+def _known(run: Run, axes: Collection[str]) -> str:
+    of = {a: sorted({p.sizes[a] for p in run.plan.problems if a in p.sizes}) for a in axes}
+    return "; ".join(f"{axis} is {', '.join(map(str, sizes[:20]))}" for axis, sizes in of.items())

@@ -1,0 +1,71 @@
+"""The line in a terminal that asks for a plan again, to the last option."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from kernelviz.core.problem import QUICK, USUAL_FIGURES, Method, Plan, Problem
+from kernelviz.core.sizes import written
+
+
+def commands(plan: Plan, method: Method) -> tuple[str, ...]:
+    """`kernelviz run …` for the plan: one line, or several where its sizes are no product of lists (each then has its own).
+
+    >>> add = Problem(op="add", sizes={"n": 4096}, dtype="fp32")
+    >>> plan = Plan(problems=(add,), variants=("torch_eager",), baseline="torch_eager", device="cpu")
+    >>> print(*commands(plan, Method(figures=("cold",))))
+    kernelviz run add --variants torch_eager --baseline torch_eager --size n=4096 --dtype fp32 --budget-s 1.0 --clock burst \
+--figures cold --device cpu
+    """
+    alike: dict[tuple[str | None, ...], list[Problem]] = {}
+    for problem in plan.problems:
+        alike.setdefault((problem.dtype, problem.compute, problem.direction, problem.data), []).append(problem)
+    return tuple(line for group in alike.values() for line in _lines(plan, method, group))
+
+
+def unsaid(method: Method) -> str:
+    """What of a method no option asks for, in words; empty where the command says everything.
+
+    >>> unsaid(Method(seeds=5)), unsaid(QUICK)
+    ('no option asks for: seeds 5', '')
+    """
+    usual = QUICK if _is_quick(method) else Method()
+    names = {"half_width": "half-width", "ratio_half_width": "half-width of ratios", "seeds": "seeds"}
+    other = [f"{word} {getattr(method, n):g}" for n, word in names.items() if getattr(method, n) != getattr(usual, n)]
+    return f"no option asks for: {', '.join(other)}" if other else ""
+
+
+def _is_quick(method: Method) -> bool:
+    return method == QUICK
+
+
+def _lines(plan: Plan, method: Method, problems: Sequence[Problem]) -> list[str]:
+    axes = tuple(problems[0].sizes)
+    texts = written(axes, [p.sizes for p in problems])
+    each = [texts] if texts is not None else [{a: str(p.sizes[a]) for a in axes} for p in problems]
+    return [_line(plan, method, problems[0], sizes) for sizes in each]
+
+
+def _line(plan: Plan, method: Method, like: Problem, sizes: dict[str, str]) -> str:
+    words = ["kernelviz", "run", plan.op, "--variants", ",".join(plan.variants), "--baseline", plan.baseline]
+    for axis, text in sizes.items():
+        words += ["--size" if text.isdigit() else "--sweep", f"{axis}={text}"]
+    words += ["--dtype", like.dtype]
+    for option, value, usual in (
+        ("--compute", like.compute, None),
+        ("--direction", like.direction, "forward"),
+        ("--data", like.data, "normal"),
+    ):
+        words += [option, str(value)] if value != usual else []
+    words += _method(method)
+    for path in plan.plugins:
+        words += ["--with", path]
+    return shlex.join([*words, "--device", plan.device])
+
+
+def _method(method: Method) -> list[str]:
+    if _is_quick(method):
+        return ["--quick"]
+    asked = [] if method.figures == USUAL_FIGURES else ["--figures", ",".join(method.figures)]
+    return ["--budget-s", repr(method.budget_s), *(["--clock", method.clock] if method.clock else []), *asked]

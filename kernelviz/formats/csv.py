@@ -1,0 +1,45 @@
+"""CSV: a row a case, the unit in the name of each column, unknown is an empty cell. Samples are left out."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from kernelviz.core.run import Run
+from kernelviz.formats.export import Export
+from kernelviz.metrics.records import Value, records
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""A text that begins so is a formula to a spreadsheet, and texts of a run may come from anybody."""
+
+
+def encode(run: Run) -> bytes:
+    """UTF-8, RFC 4180. Without a result: nothing but the names of the columns of a case."""
+    found = records(run)
+    columns = list(found[0]) if found else ["run", "device", "op", "variant", "time_s"]
+    out = io.StringIO(newline="")
+    writer = csv.writer(out)
+    writer.writerow([_cell(name) for name in columns])
+    writer.writerows([[_cell(record[name]) for name in columns] for record in found])
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def _cell(value: Value) -> str:
+    """
+    >>> _cell(None), _cell(True), _cell(4.46e-05), _cell("=1+1")
+    ('', 'true', '4.46e-05', "'=1+1")
+    """
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return f"'{value}" if value.startswith(_FORMULA) else value
+        case _:
+            return repr(value)
+
+
+EXPORT = Export(
+    name="csv", suffix=".csv", media_type="text/csv", encode=encode, words="CSV: a row a case, without samples"
+)

@@ -1,0 +1,97 @@
+"""Runs as another tool's file tells them: what it does not say is None, empty or the word unknown, never a guess."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from kernelviz.core.errors import DocumentError
+from kernelviz.core.problem import Method, Plan, Problem
+from kernelviz.core.result import Result
+from kernelviz.core.run import Device, Environment, Run
+from kernelviz.formats import document
+from kernelviz.formats.check import LEAST_S, MAX_CASES, MOST_S, check
+
+UNKNOWN, UNKNOWN_MACHINE = "unknown", "an unknown machine"
+THEIR_METHOD = Method(clock=None, budget_s=0.0, half_width=0.0, ratio_half_width=0.0, seeds=0, figures=())
+"""No figure of ours was measured; how theirs were is said beside each."""
+_WHOLE = re.compile(r"[+-]?\d{1,19}")
+
+
+def run_of(
+    *,
+    tool: str,
+    op: str,
+    title: str,
+    note: str,
+    device: Device,
+    results: Sequence[Result],
+    versions: Mapping[str, str] | None = None,
+    host: str = UNKNOWN_MACHINE,
+    created_at: str = "",
+    path: str,
+) -> Run:
+    """A checked run of those results; its id follows from its facts. An empty `created_at`: nobody knows when it was measured.
+
+    Errors: DocumentError at `path`, the place in the file that the results are of.
+    """
+    problems = tuple({r.problem.key: r.problem for r in results}.values())
+    variants = tuple(dict.fromkeys(r.variant for r in results))
+    if len(problems) * len(variants) > MAX_CASES:
+        raise DocumentError(f"it has more than {MAX_CASES} cases", path=path)
+    run = Run(
+        id="",
+        title=title,
+        note=note,
+        created_at=created_at,
+        environment=Environment(
+            device=device, host=host, platform=UNKNOWN, python=UNKNOWN, kernelviz=UNKNOWN, versions=dict(versions or {})
+        ),
+        method=THEIR_METHOD,
+        plan=Plan(problems=problems, variants=variants, baseline=variants[0], device=device.id),
+        results=tuple(results),
+    )
+    try:
+        check(run)
+    except DocumentError as error:
+        raise DocumentError(f"{error.reason} (as read: {error.path})", path=path) from None
+    return msgspec.structs.replace(run, id=f"{tool}-{document.digest(run)[:16]}")
+
+
+def problem(op: str, sizes: Mapping[str, int]) -> Problem:
+    """A problem of which only op and sizes are known."""
+    return Problem(op=op, sizes=dict(sizes), dtype=UNKNOWN, direction=None, data=None)
+
+
+def whole(value: object, path: str) -> int:
+    """A whole number, also written as text. Errors: DocumentError."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and _WHOLE.fullmatch(value):
+        return int(value)
+    raise DocumentError(f"{str(value)[:40]!r} is no whole number", path=path)
+
+
+def number(value: object, path: str) -> float | None:
+    """A number, also written as text; None for null and for what is not finite. Errors: DocumentError."""
+    if value is None:
+        return None
+    try:
+        found = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+    except (ValueError, OverflowError):
+        found = None
+    if found is None:
+        raise DocumentError(f"{str(value)[:40]!r} is no number", path=path)
+    return found if math.isfinite(found) else None
+
+
+def seconds(value: float | None, path: str) -> float | None:
+    """A time that can be; None for unknown, and for 0, which is how tools write that nothing was timed. Errors: DocumentError."""
+    if value is None or value == 0:
+        return None
+    if not LEAST_S <= value <= MOST_S:
+        raise DocumentError(f"{value:.6g} s is outside {LEAST_S:g} to {MOST_S:g}", path=path)
+    return value

@@ -1,0 +1,133 @@
+"""google-benchmark's JSON, so that its ``tools/compare.py`` and what else reads it (conbench, bencher) can.
+
+A repetition is a block of samples: its real time is their mean. Aggregates follow as google-benchmark writes them; its median is
+the estimate that kernelviz shows. The CPU time is how long the host is busy with one call (``enqueue_s``), the same in every
+repetition, and 0 where that was not measured. Cases without a usable time would be a time of 0 to readers: they stand in the
+context, by name, with their reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from statistics import mean, stdev
+from typing import Any
+
+import msgspec
+
+import kernelviz
+from kernelviz.core.problem import Problem
+from kernelviz.core.result import Figure, Result
+from kernelviz.core.run import Run
+from kernelviz.formats.export import Export
+from kernelviz.metrics.summary import in_plan_order
+
+_HEADLINE = "device_cold_s"
+_NOT_CALLS = frozenset({"again_s", "again_warm_s"})
+"""Second series of the baseline: they are for verdicts, not for comparing runs."""
+_NS = 1e9
+
+
+def encode(run: Run) -> bytes:
+    """UTF-8, as google-benchmark's ``--benchmark_out_format=json``."""
+    benchmarks: list[dict[str, Any]] = []
+    failures: dict[str, str] = {}
+    for family, result in enumerate(in_plan_order(run)):
+        name = case_name(result.problem, result.variant)
+        if result.timing is None:
+            failures[name] = f"{result.outcome.stage}: {result.outcome.message}"  # type: ignore[union-attr]
+            continue
+        for instance, (told, figure) in enumerate(_figures(name, result)):
+            place = {"family_index": family, "per_family_instance_index": instance, "run_name": told, "threads": 1}
+            benchmarks += _entries(place, figure, _cpu_ns(result, told == name))
+    return msgspec.json.format(msgspec.json.encode({"context": _context(run, failures), "benchmarks": benchmarks}))
+
+
+def case_name(problem: Problem, variant: str) -> str:
+    """op/variant/sizes/dtype, the sizes as google-benchmark writes named arguments; then what is not as usual.
+
+    >>> case_name(Problem(op="softmax", sizes={"m": 4096, "n": 8}, dtype="bf16"), "torch_eager")
+    'softmax/torch_eager/m:4096/n:8/bf16'
+    """
+    unusual = (problem.compute, problem.direction, problem.data)
+    extra = [word for word in unusual if word not in (None, "forward", "normal")]
+    sizes = [f"{axis}:{size}" for axis, size in problem.sizes.items()]
+    return "/".join([problem.op, variant, *sizes, problem.dtype, *(str(word) for word in extra)])
+
+
+def _figures(name: str, result: Result) -> Iterator[tuple[str, Figure]]:
+    """The headline under the case's own name, every other figure under its field behind that."""
+    if result.timing is None:
+        return
+    for field, figure in result.timing.figures.items():
+        if field not in _NOT_CALLS:
+            yield (name if field == _HEADLINE else f"{name}/{field.removesuffix('_s')}"), figure
+    for other, figure in result.timing.other_times.items():
+        yield f"{name}/{other}", figure
+
+
+def _cpu_ns(result: Result, headline: bool) -> float:
+    known = result.timing.enqueue_s if result.timing is not None and headline else None
+    return 0.0 if known is None else known.estimate * _NS
+
+
+def _entries(place: dict[str, Any], figure: Figure, cpu_ns: float) -> Iterator[dict[str, Any]]:
+    groups = _repetitions(figure)
+    count = len(groups)
+    times = {"cpu_time": cpu_ns, "time_unit": "ns"}
+    about = place | {"repetitions": count}
+    for number, (calls, time_s) in enumerate(groups):
+        kind = {"name": place["run_name"], "run_type": "iteration", "repetition_index": number, "iterations": calls}
+        yield kind | about | {"real_time": time_s * _NS} | times
+    if count < 2:
+        return
+    means = [time_s for _, time_s in groups]
+    spread = stdev(means)
+    for what, real, cpu, unit in (
+        ("mean", mean(means) * _NS, cpu_ns, "time"),
+        ("median", figure.estimate * _NS, cpu_ns, "time"),
+        ("stddev", spread * _NS, 0.0, "time"),
+        ("cv", spread / mean(means), 0.0, "percentage"),
+    ):
+        kind = {"name": f"{place['run_name']}_{what}", "run_type": "aggregate", "aggregate_name": what}
+        yield (
+            kind | about | {"aggregate_unit": unit, "iterations": count, "real_time": real} | times | {"cpu_time": cpu}
+        )
+
+
+def _repetitions(figure: Figure) -> list[tuple[int, float]]:
+    """Calls and mean time of each block; one alone where the blocks are unknown."""
+    if not figure.samples:
+        return [(1, figure.estimate)]
+    if not figure.blocks:
+        return [(1, sample) for sample in figure.samples]
+    samples = iter(figure.samples)
+    return [(b.size, mean(next(samples) for _ in range(b.size))) for b in figure.blocks]
+
+
+def _context(run: Run, failures: dict[str, str]) -> dict[str, Any]:
+    machine = run.environment
+    return {
+        "date": run.created_at,
+        "host_name": machine.host,
+        "executable": "kernelviz",
+        "num_cpus": machine.threads or machine.device.threads or 0,
+        "mhz_per_cpu": 0,
+        "caches": [],
+        "load_avg": [],
+        "library_version": f"kernelviz {kernelviz.__version__}",
+        "library_build_type": "release",
+        "json_schema_version": 1,
+        "device": machine.device.name,
+        "run": run.id,
+        "cpu_time": "host time of one eager call until it returns, the same in every repetition; 0 where not measured",
+        "without_a_time": failures,
+    }
+
+
+EXPORT = Export(
+    name="gbench",
+    suffix=".gbench.json",
+    media_type="application/json",
+    encode=encode,
+    words="google-benchmark JSON, for its compare.py",
+)

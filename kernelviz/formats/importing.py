@@ -1,0 +1,66 @@
+"""What a format that runs can be read from says of itself, and what all readers of other tools' files share."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from kernelviz.core.run import Run
+
+MAX_BYTES = 160 * 2**20
+"""Larger files are not read. A run of 1,000 cases with all their figures and samples has about 120 MB as JSON."""
+MOST_FOREIGN_BYTES = 64 * 2**20
+"""Of another tool's file. Its times are all that is kept of it; nvbench's of 126 cases has 0.5 MB."""
+
+_CONSTANT = re.compile(rb"[:,\[\s](?:-?Infinity|-?NaN)\b")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Opening:
+    """What a file looks like from outside: its bytes, and the keys of the outermost object where it is JSON."""
+
+    raw: bytes
+    keys: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Import:
+    """A way to read runs. `recognises` goes by the content alone; `decode` gives every run of the file, or raises DocumentError.
+
+    `words`: what people call the format.
+    """
+
+    name: str
+    words: str
+    most_bytes: int = MOST_FOREIGN_BYTES
+    recognises: Callable[[Opening], bool]
+    decode: Callable[[bytes], tuple[Run, ...]]
+
+
+def opening(raw: bytes) -> Opening:
+    """
+    >>> sorted(opening(b'{"context": {}, "benchmarks": []}').keys), opening(b"[1]").keys, opening(b"a,b").keys
+    (['benchmarks', 'context'], frozenset(), frozenset())
+    """
+    try:
+        return Opening(raw=raw, keys=frozenset(msgspec.json.decode(raw, type=dict[str, msgspec.Raw])))
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return Opening(raw=raw)
+
+
+def without_constants(raw: bytes) -> bytes:
+    """JSON in which NaN and Infinity, that some tools write bare, are null; the same bytes where there are none (or no JSON).
+
+    >>> without_constants(b'{"a": NaN, "b": [-Infinity, 1.5]}')
+    b'{"a":null,"b":[null,1.5]}'
+    """
+    if not _CONSTANT.search(raw):
+        return raw
+    try:
+        return msgspec.json.encode(json.loads(raw, parse_constant=lambda _: None))
+    except (ValueError, RecursionError, msgspec.MsgspecError):
+        return raw

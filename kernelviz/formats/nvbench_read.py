@@ -1,0 +1,254 @@
+"""nvbench's JSON as runs: one for each benchmark on each device, a case a state.
+
+The format: https://github.com/NVIDIA/nvbench/blob/main/nvbench/json_printer.cu (its version 1.0.0). Its numbers are texts, a
+number that is not finite is null, and a skipped state has no summaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from kernelviz.core.errors import DocumentError
+from kernelviz.core.problem import Struct
+from kernelviz.core.result import Conditions, Failure, Figure, Outcome, Result, Timer, Timing
+from kernelviz.core.run import Device, Run
+from kernelviz.formats import document, foreign
+from kernelviz.formats.check import MAX_SIZE
+from kernelviz.formats.importing import Import
+
+TOOL = "nvbench"
+
+
+class _Value(Struct, frozen=True, kw_only=True):
+    name: str
+    type: str = ""
+    value: str | float | bool | None = None
+
+
+class _Summary(Struct, frozen=True, kw_only=True):
+    tag: str = ""
+    data: tuple[_Value, ...] | None = None
+
+
+class _State(Struct, frozen=True, kw_only=True):
+    device: int | None = None
+    axis_values: tuple[_Value, ...] | None = None
+    summaries: tuple[_Summary, ...] | None = None
+    is_skipped: bool = False
+    skip_reason: str | None = None
+
+
+class _Benchmark(Struct, frozen=True, kw_only=True):
+    name: str
+    states: tuple[_State, ...] | None
+
+
+class _Device(Struct, frozen=True, kw_only=True):
+    id: int
+    name: str | None = None
+    sm_version: int | None = None
+    number_of_sms: int | None = None
+    global_memory_size: int | None = None
+    l2_cache_size: int | None = None
+
+
+class _Version(Struct, frozen=True, kw_only=True):
+    string: str | None = None
+    git_sha: str | None = None
+
+
+class _Versions(Struct, frozen=True, kw_only=True):
+    nvbench: _Version | None = None
+
+
+class _Meta(Struct, frozen=True, kw_only=True):
+    argv: tuple[str, ...] | None = None
+    version: _Versions | None = None
+
+
+class _File(Struct, frozen=True, kw_only=True):
+    meta: _Meta | None = None
+    devices: tuple[_Device, ...] | None
+    benchmarks: tuple[_Benchmark, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Told:
+    """A time of nvbench: the tag of its summary, what people call it here, how it was taken, and its timer."""
+
+    tag: str
+    name: str
+    how: str
+    timer: Timer
+    count: str
+    noise: str | None = None
+
+
+_GPU, _CPU = "nv/cold/time/gpu", "nv/cold/time/cpu"
+_COLD, _BATCH = "nv/cold/sample_size", "nv/batch/sample_size"
+_ALONE = "isolated calls, L2 flushed before each"
+_TIMES = (
+    _Told(f"{_GPU}/mean", "GPU time, cold", f"mean of {{n}} {_ALONE}, by CUDA events", "events", _COLD, f"{_GPU}/stdev/relative"),
+    _Told(f"{_GPU}/median", "GPU time, cold, median", f"median of {{n}} {_ALONE}, by CUDA events", "events", _COLD),
+    _Told("nv/batch/time/gpu/mean", "GPU time, batch", "mean of {n} calls back to back, by CUDA events", "events", _BATCH),
+    _Told(f"{_CPU}/mean", "CPU time, cold", f"mean of {{n}} {_ALONE}, by the host clock", "host", _COLD,
+          f"{_CPU}/stdev/relative"),
+    _Told("nv/cpu_only/time/cpu/mean", "CPU time", "mean of {n} calls, by the host clock", "host", "nv/cpu_only/sample_size",
+          "nv/cpu_only/time/cpu/stdev/relative"),
+)  # fmt: skip
+
+
+def decode(raw: bytes) -> tuple[Run, ...]:
+    """Errors: DocumentError with the path of the field."""
+    try:
+        file = msgspec.json.decode(raw, type=_File)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise document.document_error(error) from None
+    devices = {d.id: d for d in file.devices or ()}
+    runs: list[Run] = []
+    for b, benchmark in enumerate(file.benchmarks):
+        path = f"$.benchmarks[{b}]"
+        by_device: dict[int | None, list[Result]] = {}
+        sizes = _size_axes(benchmark.states or (), path)
+        seen: set[tuple[int | None, str]] = set()
+        for s, state in enumerate(benchmark.states or ()):
+            if devices and state.device not in devices:
+                raise DocumentError(f"{state.device} is no device of the file", path=f"{path}.states[{s}].device")
+            result = _result(benchmark, state, sizes, f"{path}.states[{s}]")
+            if (state.device, result.case.key) in seen:
+                raise DocumentError("an earlier state has the same axis values", path=f"{path}.states[{s}].axis_values")
+            seen.add((state.device, result.case.key))
+            by_device.setdefault(state.device, []).append(result)
+        for device_id, results in by_device.items():
+            runs.append(_run(file.meta, benchmark, devices.get(device_id or 0), results, path))
+    if not runs:
+        raise DocumentError("no benchmark in it has a state", path="$.benchmarks")
+    return tuple(runs)
+
+
+def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
+    """The axes that hold sizes: whole numbers of at least 1 in every state. Errors: DocumentError where axes differ by state."""
+    found: frozenset[str] | None = None
+    first: list[str] = []
+    for s, state in enumerate(states):
+        names = [v.name for v in state.axis_values or ()]
+        if len(set(names)) < len(names) or (found is not None and names != first):
+            raise DocumentError("its axes are not those of the first state", path=f"{path}.states[{s}].axis_values")
+        sizes = frozenset(
+            v.name
+            for i, v in enumerate(state.axis_values or ())
+            if v.type == "int64"
+            and 1 <= foreign.whole(v.value, f"{path}.states[{s}].axis_values[{i}].value") <= MAX_SIZE
+        )
+        first, found = names, sizes if found is None else found & sizes
+    return found or frozenset()
+
+
+def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], path: str) -> Result:
+    values = state.axis_values or ()
+    sizes = {v.name: foreign.whole(v.value, path) for v in values if v.name in size_axes}
+    words = [f"{v.name}={UNKNOWN_VALUE if v.value is None else v.value}" for v in values if v.name not in size_axes]
+    return Result(
+        problem=foreign.problem(benchmark.name, sizes),
+        variant=" ".join(words) or benchmark.name,
+        outcome=_outcome(state, path),
+        conditions=_conditions(state, path),
+    )
+
+
+UNKNOWN_VALUE = "?"
+
+
+def _outcome(state: _State, path: str) -> Outcome:
+    if state.is_skipped:
+        return Failure(stage="unavailable", message=f"skipped: {state.skip_reason or 'no reason is given'}")
+    times: dict[str, Figure] = {}
+    for told in _TIMES:
+        where = _summary(state, told.tag, path)
+        if where is None:
+            continue
+        time_s = foreign.seconds(foreign.number(where[1], where[0]), where[0])
+        if time_s is not None:
+            times[told.name] = Figure(estimate=time_s, timer=told.timer, method=_method(state, told, path))
+    return Timing(other_times=times)
+
+
+def _method(state: _State, told: _Told, path: str) -> str:
+    counted = _summary(state, told.count, path)
+    calls = "an unknown number of" if counted is None else str(foreign.whole(counted[1], counted[0]))
+    words = f"{TOOL}: {told.how.format(n=calls)}"
+    noise = _summary(state, told.noise, path) if told.noise else None
+    if noise is None:
+        return words
+    share = foreign.number(noise[1], noise[0])
+    return f"{words}; standard deviation {'unknown' if share is None else f'{share * 100:.3g} %'}"
+
+
+def _conditions(state: _State, path: str) -> Conditions | None:
+    clock = _summary(state, "nv/cold/sm_clock_rate/mean", path)
+    clock_hz = None if clock is None else foreign.number(clock[1], clock[0])
+    return None if clock_hz is None else Conditions(sm_clock_hz=clock_hz)
+
+
+def _summary(state: _State, tag: str, path: str) -> tuple[str, object] | None:
+    """Path and value of a summary's ``value``."""
+    for i, summary in enumerate(state.summaries or ()):
+        if summary.tag == tag:
+            for j, data in enumerate(summary.data or ()):
+                if data.name == "value":
+                    return f"{path}.summaries[{i}].data[{j}].value", data.value
+    return None
+
+
+def _run(
+    meta: _Meta | None, benchmark: _Benchmark, device: _Device | None, results: Sequence[Result], path: str
+) -> Run:
+    about = device or _Device(id=0)
+    name = about.name or "unknown GPU"
+    command = f" Its command: {' '.join(meta.argv)[:400]}" if meta and meta.argv else ""
+    return foreign.run_of(
+        tool=TOOL,
+        op=benchmark.name,
+        title=f"{TOOL}: {benchmark.name} on {name}",
+        note="Read from an nvbench file. It says neither number format nor cost nor whether results were right, and not when "
+        f"it was measured.{command}",
+        device=Device(
+            id=f"cuda:{about.id}",
+            kind="cuda",
+            name=name,
+            uuid=f"{TOOL} {about.id} {name}",
+            memory_bytes=about.global_memory_size,
+            last_level_cache_bytes=about.l2_cache_size,
+            multiprocessors=about.number_of_sms,
+            compute_capability=_capability(about.sm_version),
+        ),
+        versions=_versions(meta),
+        results=results,
+        path=path,
+    )
+
+
+def _capability(sm_version: int | None) -> tuple[int, int] | None:
+    """
+    >>> _capability(900), _capability(860), _capability(None)
+    ((9, 0), (8, 6), None)
+    """
+    return None if sm_version is None else (sm_version // 100, sm_version % 100 // 10)
+
+
+def _versions(meta: _Meta | None) -> Mapping[str, str]:
+    told = meta.version.nvbench if meta and meta.version else None
+    if told is None or told.string is None:
+        return {}
+    return {TOOL: f"{told.string} ({told.git_sha[:12]})" if told.git_sha else told.string}
+
+
+IMPORT = Import(
+    name="nvbench",
+    words="nvbench JSON",
+    recognises=lambda seen: {"devices", "benchmarks"} <= seen.keys,
+    decode=decode,
+)

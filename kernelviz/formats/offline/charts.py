@@ -1,0 +1,212 @@
+"""The charts of a run as data: every view of them that the page can switch to, with the words for who does not see them."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from kernelviz import plots
+from kernelviz.core.problem import Problem
+from kernelviz.core.result import Figure
+from kernelviz.core.run import Run
+from kernelviz.metrics.cells import against_words, outcome_words
+from kernelviz.metrics.figures import FIGURES, host_bound_words
+from kernelviz.metrics.placing import placed
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.samples import spread, spread_words
+from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, time_words
+from kernelviz.metrics.sweep import others, size_text, size_words, swept_axis, tied_axes, varying_axes
+from kernelviz.metrics.trust import trust_words
+from kernelviz.metrics.winner import winners
+from kernelviz.metrics.winner_words import winner_words
+from kernelviz.plots.samples import samples_words
+from kernelviz.plots.styles import variant_words
+from kernelviz.plots.told import bars_words, by_size_words, roofline_words
+
+BY_SIZE = {
+    "bandwidth": plots.bandwidth_by_size,
+    "rate": plots.rate_by_size,
+    "time": plots.latency_by_size,
+}
+FIELDS: dict[Headline, str] = {"cold": "device_cold_s", "warm": "device_warm_s"}
+_NAMES = {f.field: f.name for f in FIGURES}
+_DIGITS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A run with what can be chosen of it."""
+
+    run: Run
+    headlines: tuple[Headline, ...]
+    problems: tuple[Problem, ...]
+    axes: tuple[str, ...]
+
+
+def shown(run: Run) -> Shown:
+    """What there is to choose: times that some case has, sizes that have a result, axes to draw against."""
+    problems = tuple({r.problem.key: r.problem for r in run.results}.values())
+    warm = any(figure_of(r.timing, "warm") for r in run.results)
+    headlines: tuple[Headline, ...] = ("cold", "warm") if warm else ("cold",)
+    axis = swept_axis(problems)
+    axes: tuple[str, ...] = (axis,) if axis else ()
+    if axis and others(problems[0], problems, axis):
+        free = (a for a in varying_axes(problems) if a != axis and a not in tied_axes(problems, axis))
+        axes = (axis, *free)
+    return Shown(run, headlines, problems, axes)
+
+
+def data(view: Shown) -> dict[str, Any]:
+    """Everything that the page's script draws from: choices, charts, their words."""
+    charts, words = {}, {}
+    lines: dict[str, Any] = {}
+    for headline in view.headlines:
+        found = rows(view.run, view.run.environment.roofs, headline)
+        for key, figure, told in (
+            *_by_size(view, found, headline), *_at_size(view, headline), *_samples(view, found, headline),
+        ):  # fmt: skip
+            charts[f"{headline}/{key}"], words[f"{headline}/{key}"] = bare(figure), told
+        lines |= {f"{headline}/{k}": v for k, v in _lines(view, found, headline)}
+    cold = rows(view.run, view.run.environment.roofs)
+    return {
+        "l2": list(view.headlines),
+        "show": ["bandwidth", "rate", "time", "winner"],
+        "usual": "rate" if by_rate(cold) else "bandwidth",
+        "axes": list(view.axes),
+        "sizes": [size_words(p) for p in view.problems],
+        "keys": [p.key for p in view.problems],
+        "variants": [variant_words(v) for v in view.run.plan.variants],
+        "charts": charts,
+        "words": words,
+        "lines": lines,
+    }
+
+
+_Made = Iterator[tuple[str, go.Figure, str]]
+
+
+def _by_size(view: Shown, found: Sequence[Row], headline: Headline) -> _Made:
+    run, roofs = view.run, view.run.environment.roofs
+    for axis in view.axes or (None,):
+        for name, draw in BY_SIZE.items():
+            yield f"by/{name}/{axis or ''}", draw(run, roofs=roofs, axis=axis, headline=headline), by_size_words(name)
+        leads = winner_words(found, winners(found, headline), axis, variant_words, size_text)
+        figure = plots.winner_by_size(run, axis=axis, roofs=roofs, headline=headline)
+        yield f"by/winner/{axis or ''}", figure, by_size_words("winner", leads)
+    cases = placed(run, run.title or run.id, roofs, roofs, headline)
+    count = sum(c.drawable for c in cases)
+    yield (
+        "all",
+        plots.rates_by_intensity(cases),
+        f"Roofline of {count} cases; their shares of the roof are in the table",
+    )
+
+
+def _at_size(view: Shown, headline: Headline) -> _Made:
+    run, roofs = view.run, view.run.environment.roofs
+    for i, problem in enumerate(view.problems):
+        figure = plots.rate_by_intensity(run, problem, roofs=roofs, headline=headline)
+        yield f"roof/{i}", figure, roofline_words(problem)
+        yield f"bars/{i}", plots.time_by_variant(run, problem, roofs=roofs, headline=headline), bars_words(problem)
+
+
+def _samples(view: Shown, found: Sequence[Row], headline: Headline) -> _Made:
+    """How samples are spread, all variants of a size in one; and each variant's in the order in which they were taken."""
+    op, field = view.run.plan.op, FIELDS[headline]
+    for i, problem in enumerate(view.problems):
+        taken = _taken(view, found, problem)
+        if not taken:
+            continue
+        words = samples_words([v for _, v, _ in taken], _NAMES[field])
+        yield f"spread/{i}", plots.share_by_time({v: f for _, v, f in taken}, op), words
+        for number, variant, figure in taken:
+            if figure.blocks:
+                told = f"{_NAMES[field]} samples of {variant_words(variant)} in the order taken"
+                yield f"order/{i}/{number}", plots.samples_by_order(figure, field, op=op, variant=variant), told
+
+
+def _taken(view: Shown, found: Sequence[Row], problem: Problem) -> list[tuple[int, str, Figure]]:
+    """The figures with samples at a size: number of the variant in the plan, its name, the figure."""
+    here = [r for r in found if r.result.problem == problem and r.figure is not None and r.figure.samples]
+    numbers = {v: n for n, v in enumerate(view.run.plan.variants)}
+    return [(numbers[r.result.variant], r.result.variant, r.figure) for r in here if r.figure]
+
+
+def _lines(view: Shown, found: Sequence[Row], headline: Headline) -> Iterator[tuple[str, Any]]:
+    """Beside the bars: each variant with its time, verdict and trust. Beside the samples: what they say."""
+    numbers = {v: n for n, v in enumerate(view.run.plan.variants)}
+    for i, problem in enumerate(view.problems):
+        here = [r for r in found if r.result.problem == problem]
+        yield str(i), [[numbers[r.result.variant], _in_words(r, headline), _trust(view, r, headline)] for r in here]
+        for row in here:
+            said = spread(row.result, FIELDS[headline])
+            if said is not None:
+                yield f"{i}/{numbers[row.result.variant]}", spread_words(said)
+
+
+def _in_words(row: Row, headline: Headline) -> str:
+    if row.failure is not None:
+        return outcome_words(row)
+    if row.figure is None:
+        return f"no {headline} time"
+    bound = host_bound_words(row.result.timing)
+    return f"{time_words(row.figure)} · {against_words(row)}{f' · {bound}' if bound else ''}"
+
+
+def _trust(view: Shown, row: Row, headline: Headline) -> str:
+    return trust_words(row.result, headline, view.run.method.clock)
+
+
+def thinned(made: dict[str, Any], most: int) -> dict[str, Any]:
+    """The same data with no series of samples longer than `most` points; 0 leaves samples out. See `data`."""
+    drawn = {k: c for k, c in made["charts"].items() if most or k.split("/")[1] not in ("spread", "order")}
+    charts = {k: {**c, "data": [_thin(t, most) for t in c["data"]]} for k, c in drawn.items()}
+    return {**made, "charts": charts, "words": {k: made["words"][k] for k in charts}}
+
+
+def bare(figure: go.Figure) -> dict[str, Any]:
+    """The figure as plain JSON: without a template, in six digits.
+
+    Where WebGL would draw on a server's page, SVG draws here: WebGL's part of Plotly makes code from text as it runs, which
+    the page's policy forbids.
+    """
+    made: dict[str, Any] = _plain(figure.to_plotly_json())
+    made["layout"].pop("template", None)
+    for trace in made["data"]:
+        if trace.get("type") == "scattergl":
+            trace["type"] = "scatter"
+    return made
+
+
+def _thin(trace: dict[str, Any], most: int) -> dict[str, Any]:
+    """Keep evenly spaced points, the first and the last among them. Points with words of their own all stay."""
+    count = len(trace.get("x") or ())
+    if count <= most or not most or "hovertext" in trace or "customdata" in trace:
+        return trace
+    kept = np.unique(np.linspace(0, count - 1, most).round().astype(int))
+    return {**trace, "x": [trace["x"][i] for i in kept], "y": [trace["y"][i] for i in kept]}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case {"dtype": str(dtype), "bdata": str(packed)}:  # how Plotly writes an array of numpy's
+            return _plain(np.frombuffer(b64decode(packed), dtype=dtype))
+        case dict():
+            return {str(k): _plain(v) for k, v in value.items()}
+        case np.ndarray():
+            return [_plain(v) for v in value.tolist()]
+        case list() | tuple():
+            return [_plain(v) for v in value]
+        case bool() | int() | str() | None:
+            return value
+        case float():
+            return float(f"{value:.{_DIGITS}g}") if np.isfinite(value) else None
+        case np.generic():
+            return _plain(value.item())
+        case _:
+            raise TypeError(f"{type(value).__name__} in a figure")

@@ -1,0 +1,104 @@
+"""The offline page: one HTML file with everything in it, which opens from a disk and asks no network for anything."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+import kernelviz
+from kernelviz.core.run import Run
+from kernelviz.formats.offline import charts, sections, tables
+from kernelviz.formats.offline.bundle import allowed, packed, plotly
+
+MOST_BYTES = 6_000_000
+"""What a mail system takes, with its own coding on top."""
+_POINTS = (400, 200, 100, 50, 0)
+"""Points that a series of samples keeps, from the most; 0: no samples. The first that keeps the page under MOST_BYTES."""
+
+
+@lru_cache(maxsize=2)
+def _part(name: str) -> str:
+    return (files("kernelviz.formats.offline") / name).read_text("utf-8")
+
+
+def page(run: Run) -> bytes:
+    """The whole file, UTF-8. Samples are thinned until it is under MOST_BYTES, or left out; the page says so."""
+    view = charts.shown(run)
+    everything, made = charts.data(view), b""
+    for most in _POINTS:
+        made = _page(view, charts.thinned(everything, most), most).encode()
+        if len(made) < MOST_BYTES:
+            break
+    return made
+
+
+def _page(view: charts.Shown, drawn: dict[str, Any], most: int) -> str:
+    run = view.run
+    data = json.dumps(drawn, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    library, its_hash = plotly()
+    script, style = _part("page.js"), _part("page.css")
+    # Streams and styles only: no picture, font or address can be loaded, whatever a text of the run says.
+    policy = (
+        f"default-src 'none'; script-src {allowed(script)} {its_hash}; style-src 'unsafe-inline'; base-uri 'none'; "
+        "form-action 'none'"
+    )
+    title = escape(f"{run.title or run.plan.op} · kernelviz")
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
+<meta name="generator" content="kernelviz {escape(kernelviz.__version__)}">
+<title>{title}</title><style>{style}</style></head>
+<body><header>{sections.head(run)}</header>
+<main>{sections.answers(run, view.headlines)}
+<p id="without" class="without" hidden>This browser cannot draw the charts (<span id="why"></span>). Every figure is in the tables
+below.</p><noscript><p class="without">Charts need JavaScript. Every figure is in the tables below.</p></noscript>
+<div id="views" hidden>{_VIEWS.format(samples=_samples_words(most))}</div>
+<section><h2>Every case</h2>{tables.cases(run, view.headlines)}</section>
+{sections.failures(run)}
+<section><h2>Every figure</h2>{tables.figures(run)}</section>
+{tables.kernels(run)}
+<section><h2>Measure it again</h2>{sections.again(run)}</section>
+<section><h2>Environment</h2>{sections.environment(run)}</section>
+<section><h2>Method</h2>{sections.method(run)}</section></main>
+<footer><h2>This file</h2>{sections.seal(run)}
+<p class="how">Made by kernelviz {escape(kernelviz.__version__)}; charts by
+<a href="https://plotly.com/javascript/">plotly.js</a> (MIT licence, © Plotly, Inc.), which is inside the
+file. It loads nothing from anywhere.</p></footer>
+{sections.legend(run)}
+<script type="text/plain" id="data">{packed(data)}</script>
+<script type="text/plain" id="plotly">{library}</script>
+<script>{script}</script>
+</body></html>
+"""
+
+
+def _samples_words(most: int) -> str:
+    return (
+        f"At most {most} evenly chosen samples of each series are drawn; the document has all of them." if most else ""
+    )
+
+
+def _choice(name: str, label: str) -> str:
+    return f'<label>{label}<select id="{name}"></select></label>'
+
+
+def _chart(name: str) -> str:
+    return f'<div id="{name}" class="chart" role="img"></div>'
+
+
+_VIEWS = f"""
+<div class="choices">{_choice("l2", "L2")}{_choice("show", "Draw")}{_choice("against", "Against")}
+{_choice("size", "At size")}</div>
+<div class="two"><div><h2>By size</h2>{_chart("by_size")}</div>
+<div><h2>Roofline at <span data-size></span></h2>{_chart("roofline")}</div></div>
+<div class="two"><div><h2>Time and share of the roof at <span data-size></span></h2>{_chart("bars")}</div>
+<div><h2>Each variant at this size</h2><ul id="lines" class="lines"></ul></div></div>
+<section><h2>Every case under the measured roofs</h2>{_chart("all")}</section>
+<section id="samples"><h2>Samples at <span data-size></span></h2><p class="how">{{samples}}</p>
+<div class="two">{_chart("spread")}<div><div class="choices">{_choice("of", "In order")}</div>{_chart("order")}
+<ul id="order_lines"></ul></div></div></section>
+"""

@@ -1,0 +1,215 @@
+"""The sections of the offline page as HTML. Every text of the run goes through `escape`; nothing else is put in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from html import escape
+
+from kernelviz.core import units
+from kernelviz.core.command import commands, unsaid
+from kernelviz.core.run import Roof, Run
+from kernelviz.formats.document import digest
+from kernelviz.metrics import method_words
+from kernelviz.metrics.figures import FIGURES
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.roofs import roof_name, roof_value
+from kernelviz.metrics.summary import STAGE_WORDS, rows, summary
+from kernelviz.metrics.sweep import size_words, telling_axes
+from kernelviz.metrics.trust import LEVELS
+from kernelviz.ops import catalogue
+from kernelviz.plots.marks import svg
+from kernelviz.plots.styles import style_of, variant_words
+from kernelviz.plots.tiles import tiles
+
+
+def head(run: Run) -> str:
+    """What was measured, on what and when, what is missing of it, and what somebody wrote about it."""
+    first = run.plan.problems[0]
+    what = ", ".join(filter(None, (run.plan.op, first.dtype, first.compute, first.direction)))
+    facts = [
+        run.environment.device.name,
+        f"measured {when(run.created_at)} on {run.environment.host}",
+        f"baseline {variant_words(run.plan.baseline)}",
+        *([f"{first.data.replace('_', ' ')} data"] if first.data not in (None, "normal") else []),
+        *(["sustained load"] if run.method.clock == "sustained" else []),
+    ]
+    done, cases = len(run.results), len(run.plan.cases())
+    lacking = (
+        f"<p class=warn>⚠ {escape(run.status)}: {done} of {cases} cases have a result.</p>" if done < cases else ""
+    )
+    title = f"<p class=title>{escape(run.title)}</p>" if run.title else ""
+    note = f"<p class=note>{escape(run.note)}</p>" if run.note else ""
+    return f"<h1>{escape(what)}</h1>{title}<p class=facts>{escape(' · '.join(facts))}</p>{lacking}{note}"
+
+
+def when(stamp: str) -> str:
+    """A stored time with its zone, as it is stored: the reader's own zone is not known."""
+    return stamp[:16].replace("T", " ") + (" UTC" if stamp.endswith(("Z", "+00:00")) else stamp[19:])
+
+
+def answers(run: Run, headlines: Sequence[Headline]) -> str:
+    """The four tiles, a set for each headline."""
+    made = []
+    for headline in headlines:
+        found = summary(rows(run, run.environment.roofs, headline))
+        boxes = "".join(
+            f'<div class=tile title="{escape(t.how)}"><dt>{escape(t.label)}</dt>'
+            f"<dd>{escape(t.value)}<small>{escape(t.basis)}</small></dd></div>"
+            for t in tiles(found, run.plan, headline)
+        )
+        made.append(f"<dl class=tiles data-l2={headline}>{boxes}</dl>")
+    return "".join(made)
+
+
+def legend(run: Run) -> str:
+    """Each variant's marker; the script shows copies of them in its lists."""
+    made = (f"<span data-mark={i}>{svg(style_of(run.plan.op, v))}</span>" for i, v in enumerate(run.plan.variants))
+    return f"<template id=marks>{''.join(made)}</template>"
+
+
+def failures(run: Run) -> str:
+    """Every failed case with its message, those alike together."""
+    axes = telling_axes(run.plan.problems)
+    groups: dict[tuple[str, str, str], list[str]] = {}
+    for row in rows(run, ()):
+        if row.failure is not None:
+            key = (row.result.variant, row.failure.stage, row.failure.message)
+            groups.setdefault(key, []).append(size_words(row.result.problem, axes))
+    if not groups:
+        return ""
+    made = (
+        f"<li><b>✕ {escape(variant_words(v))}</b> · {escape(STAGE_WORDS[stage])} · {escape(', '.join(sizes))}"
+        f"<pre tabindex=0>{escape(message or 'no message')}</pre></li>"
+        for (v, stage, message), sizes in groups.items()
+    )
+    return f"<section><h2>Failures</h2><ul class=failures>{''.join(made)}</ul></section>"
+
+
+def again(run: Run) -> str:
+    """The lines that measure the same plan, and what they do not carry."""
+    if not run.method.figures:
+        return "<p>Another tool measured this, so no command of kernelviz asks for it again.</p>"
+    notes = [unsaid(run.method)]
+    if run.plan.plugins:
+        notes.append(f"the files given by --with are not in this page: {', '.join(run.plan.plugins)}")
+    op = catalogue().get(run.plan.op)
+    known = {v.name for v in op.variants} if op else set()
+    foreign = [v for v in run.plan.variants if v not in known]
+    if foreign and not run.plan.plugins:
+        notes.append(
+            f"not among kernelviz's own variants, so a file of yours must bring them (--with): {', '.join(foreign)}"
+        )
+    said = "".join(f"<p class=warn>⚠ {escape(n)}</p>" for n in notes if n)
+    lines = escape("\n".join(commands(run.plan, run.method)))
+    return f"<pre id=command tabindex=0>{lines}</pre><button id=copy hidden>Copy</button>{said}"
+
+
+def environment(run: Run) -> str:
+    """The machine, its software, and its roofs."""
+    here, device = run.environment, run.environment.device
+    facts: list[tuple[str, object]] = [
+        ("device", device.name),
+        ("its id", device.uuid),
+        ("memory", units.size_bytes(device.memory_bytes)),
+        ("last-level cache", units.size_bytes(device.last_level_cache_bytes)),
+        ("multiprocessors", device.multiprocessors) if device.kind == "cuda" else ("threads", here.threads),
+        *(
+            [
+                ("compute capability", ".".join(map(str, device.compute_capability or ())) or None),
+                ("driver", device.driver),
+                ("CUDA of the driver", device.driver_cuda),
+                ("tracer", here.tracer),
+            ]
+            if device.kind == "cuda"
+            else []
+        ),
+        ("host", here.host),
+        ("platform", here.platform),
+        ("Python", here.python),
+        ("kernelviz", here.kernelviz),
+        *here.versions.items(),
+    ]
+    return f"{_facts(facts)}<h3>Roofs</h3>{_roofs(here.roofs)}"
+
+
+def _facts(facts: Sequence[tuple[str, object]]) -> str:
+    made = (f"<div><dt>{escape(n)}</dt><dd>{escape('unknown' if v is None else str(v))}</dd></div>" for n, v in facts)
+    return f"<dl class=pairs>{''.join(made)}</dl>"
+
+
+def _roofs(roofs: Sequence[Roof]) -> str:
+    if not roofs:
+        return "<p>Not measured on this machine when the run was made, so shares of the roof are unknown.</p>"
+    lines = "".join(
+        f"<tr><td>{escape(roof_name(r))}<td class=n>{escape(roof_value(r))}<td class=n>{escape(_interval(r))}"
+        f"<td>{escape(r.how or 'unknown')}<td>{escape(when(r.measured_at) if r.measured_at else 'unknown')}</tr>"
+        for r in roofs
+    )
+    return (
+        f"<details><summary>{len(roofs)} roofs, measured on this device</summary>"
+        "<div class=scroll tabindex=0 role=region aria-label=Roofs><table><thead>"
+        "<tr><th>roof<th>value<th>95 % interval<th>how<th>measured</tr>"
+        f"</thead><tbody>{lines}</tbody></table></div></details>"
+    )
+
+
+def _interval(roof: Roof) -> str:
+    middle = roof.rate_flop_per_s or roof.bandwidth_bytes_per_s or roof.time_s
+    if roof.low is None or roof.high is None or not middle:
+        return "unknown"
+    return f"±{units.width((roof.high - roof.low) / 2 / middle)}"
+
+
+def method(run: Run) -> str:
+    """How the times were taken, what each figure asks, how verdicts are found, what trust words mean."""
+    asked = run.method
+    if not asked.figures:
+        return "<p>By another tool, in its own way: what it does not say is unknown here.</p>"
+    facts: list[tuple[str, object]] = [
+        ("load", asked.clock),
+        ("budget", f"{asked.budget_s:g} s of device time a case"),
+        ("stops at", f"±{units.width(asked.half_width)} of the time"),
+        ("and at", f"±{units.width(asked.ratio_half_width)} of a ratio"),
+        ("fills checked", asked.seeds),
+        ("figures", ", ".join(asked.figures)),
+    ]
+    questions = "".join(f"<li><b>{escape(f.name)}</b> {escape(f.question)}</li>" for f in FIGURES)
+    levels = "".join(
+        f"<li><b>{escape(LEVELS[level])} {level}</b> {escape(rule)}</li>"
+        for level, rule in method_words.LEVEL_RULES.items()
+    )
+    parts = "".join(f"<li><b>{escape(n)}</b> {escape(words)}</li>" for n, words in method_words.PARTS.items())
+    return (
+        f"{_facts(facts)}{marked(method_words.COLD[run.environment.device.kind])}"
+        f"<h3>Figures</h3><ul>{questions}</ul><h3>Verdicts</h3>{marked(method_words.VERDICT)}"
+        f"<h3>Share of the roof</h3>{marked(method_words.ROOFS)}"
+        f"<h3 id=trust>What stands behind a time</h3><ul>{levels}</ul><ul>{parts}</ul>"
+    )
+
+
+def seal(run: Run) -> str:
+    """The run's digest and what it covers."""
+    return (
+        f"<p>id <code>{escape(run.id)}</code> · digest <code id=digest>{digest(run)}</code>: SHA-256 over plan, environment, "
+        "method and results; equal digests are equal facts, whatever title and note say.</p>"
+    )
+
+
+def marked(text: str) -> str:
+    """Our own short Markdown as HTML: paragraphs, lists, bold, italics.
+
+    >>> marked("**A** <b>\\n\\n- one\\n  and more\\n- *two*")
+    '<p><b>A</b> &lt;b&gt;</p><ul><li>one and more</li><li><i>two</i></li></ul>'
+    """
+    made = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        lines = escape(block, quote=False)
+        lines = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", lines, flags=re.DOTALL)
+        lines = re.sub(r"\*(.+?)\*", r"<i>\1</i>", lines, flags=re.DOTALL)
+        if lines.startswith("- "):
+            items = (" ".join(item.split()) for item in re.split(r"^- ", lines, flags=re.MULTILINE)[1:])
+            made.append(f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>")
+        else:
+            made.append(f"<p>{' '.join(lines.split())}</p>")
+    return "".join(made)

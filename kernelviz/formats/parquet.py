@@ -1,0 +1,207 @@
+"""Parquet: a row a case with everything of the run in it, so that JSON to Parquet and back loses nothing.
+
+The run without its results is the value of ``kernelviz`` in the file's metadata, as JSON. Of each case the column ``result``
+holds the JSON of its result without the samples of its figures, which are lists in columns of their own
+(``device_cold_s_samples``, …). All other columns are what a data frame has, for whoever queries the file, and no reader here
+looks at them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, get_type_hints
+
+import msgspec
+
+from kernelviz.core.errors import DocumentError
+from kernelviz.core.result import Figure, Timing
+from kernelviz.core.run import Run
+from kernelviz.formats import document
+from kernelviz.formats.check import MAX_CASES
+from kernelviz.formats.export import Export
+from kernelviz.formats.importing import MAX_BYTES, Import
+from kernelviz.metrics.records import Value, records
+from kernelviz.metrics.summary import in_plan_order
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_KEY = b"kernelviz"
+_MAGIC = b"PAR1"
+_RESULT = "result"
+_SAMPLES = "_samples"
+FIGURES = tuple(n for n, hint in get_type_hints(Timing).items() if hint in (Figure, Figure | None))
+"""The fields of a timing whose samples get a column."""
+_BATCH = 64
+_FLOATS = ("_s", "_fraction", "_hz", "_w", "_c", "_joules", "speed_up")
+_WHOLE = ("_bytes", "_flop", "samples")
+_TRUTHS = ("is_baseline", "correct", "host_bound")
+
+
+def encode(run: Run) -> bytes:
+    """Errors: DocumentError as the native document's."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    values = document.values_of(run)
+    values["digest"] = _digest(values)
+    results = values.pop("results")
+    samples = [_without_samples(result) for result in results]
+    by_case = {(r.problem.key, r.variant): record for r, record in zip(in_plan_order(run), records(run), strict=True)}
+    found = [by_case[r.problem.key, r.variant] for r in run.results]
+    axes = {a for r in run.results for a in (*r.problem.sizes, *(f"size_{a}" for a in r.problem.sizes))}
+    columns = {
+        name: _array([f[name] for f in found], _type(name, axes)) for name in (found[0] if found else {}) if _free(name)
+    }
+    columns[_RESULT] = pa.array([msgspec.json.encode(r).decode() for r in results], pa.string())
+    for figure in FIGURES:
+        columns[figure + _SAMPLES] = pa.array([s.get(figure) for s in samples], pa.list_(pa.float64()))
+    table = pa.table(columns).replace_schema_metadata({_KEY: msgspec.json.encode(values)})
+    out = pa.BufferOutputStream()
+    pq.write_table(table, out, compression="zstd", row_group_size=256, write_page_checksum=True)
+    return bytes(out.getvalue())
+
+
+def decode(raw: bytes) -> Run:
+    """Errors: DocumentError; the path ``$.results[3]`` is row 3, counted from 0."""
+    import pyarrow as pa
+
+    try:
+        header, rows = _read(raw)
+    except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, MemoryError) as error:
+        if isinstance(error, DocumentError):
+            raise
+        raise DocumentError(f"it cannot be read as Parquet ({' '.join(str(error).split())[:200]})") from None
+    try:
+        values = msgspec.json.decode(header)
+        if not isinstance(values, dict):
+            raise DocumentError("the run in its metadata is no object", path="$")
+        values["results"] = [_whole(*row, f"$.results[{i}]") for i, row in enumerate(rows)]
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise error if isinstance(error, DocumentError) else document.document_error(error) from None
+    run = document.of_values(values)
+    if values.get("digest") != _digest(values):
+        raise DocumentError("it was changed since it was written: its facts are not those that its digest was taken of")
+    return run
+
+
+def _digest(values: document.Values) -> str:
+    """Of the facts as this file has them, fields that nobody here knows among them: pages of Parquet have checksums, what says
+    which columns there are has none, and samples that are missing would be taken for samples that nobody kept."""
+    return document.digest_of([values.get(name) for name in ("plan", "environment", "method", "results")])
+
+
+def _read(raw: bytes) -> tuple[bytes, list[tuple[str, dict[str, list[float]]]]]:
+    """The run's header, and of each row its result with its samples by figure. Errors: DocumentError, and what pyarrow raises."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(pa.BufferReader(raw), page_checksum_verification=True) as file:
+        about = file.metadata
+        header = (about.metadata or {}).get(_KEY)
+        if header is None or _RESULT not in file.schema_arrow.names:
+            raise DocumentError(
+                "this is Parquet but no run of kernelviz: it has no column 'result' with a run in its metadata"
+            )
+        if about.num_rows > MAX_CASES:
+            raise DocumentError(f"it has more than {MAX_CASES} cases")
+        _check_types(file.schema_arrow)
+        named = [n for n in (f + _SAMPLES for f in FIGURES) if n in file.schema_arrow.names]
+        rows: list[tuple[str, dict[str, list[float]]]] = []
+        held = 0
+        for batch in file.iter_batches(_BATCH, columns=[_RESULT, *named]):
+            batch.validate(full=True)
+            # A file may claim to be small and unpack to anything.
+            held += batch.nbytes
+            if held > 4 * MAX_BYTES:
+                raise DocumentError(f"unpacked it has more than {4 * MAX_BYTES / 1e6:.0f} MB")
+            rows += _rows(batch, named)
+    return header, rows
+
+
+def _check_types(schema: pa.Schema) -> None:
+    import pyarrow as pa
+
+    for name in schema.names:
+        kind = schema.field(schema.get_field_index(name)).type
+        wanted = {_RESULT: pa.string()} | {f + _SAMPLES: pa.list_(pa.float64()) for f in FIGURES}
+        if schema.names.count(name) > 1:
+            raise DocumentError(f"it has two columns {name[:40]!r}")
+        if name in wanted and not kind.equals(wanted[name]):
+            raise DocumentError(f"column {name!r} holds {str(kind)[:60]}, {wanted[name]} was expected")
+
+
+def _rows(batch: pa.RecordBatch, named: Sequence[str]) -> Iterator[tuple[str, dict[str, list[float]]]]:
+    columns = {n.removesuffix(_SAMPLES): batch.column(n).to_pylist() for n in named}
+    for i, text in enumerate(batch.column(_RESULT).to_pylist()):
+        yield text, {figure: lists[i] for figure, lists in columns.items() if lists[i] is not None}
+
+
+def _whole(text: str | None, samples: dict[str, list[float]], path: str) -> document.Values:
+    """A result with its samples in their figures again. Errors: DocumentError."""
+    try:
+        result = msgspec.json.decode(text or "", type=dict[str, Any])
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise DocumentError(document.document_error(error).reason, path=path) from None
+    timing = _timing(result)
+    for figure, values in samples.items():
+        if timing is None or not isinstance(timing.get(figure), dict):
+            raise DocumentError("it has samples of a figure that it does not have", path=f"{path}.outcome.{figure}")
+        timing[figure]["samples"] = values
+    return result
+
+
+def _without_samples(result: document.Values) -> dict[str, list[float]]:
+    """Takes the samples of the figures out of a result; by figure."""
+    timing = _timing(result)
+    taken = {}
+    for figure in FIGURES:
+        told = timing.get(figure) if timing is not None else None
+        if told is not None and told.get("samples") is not None:
+            taken[figure] = told.pop("samples")
+    return taken
+
+
+def _timing(result: document.Values) -> document.Values | None:
+    outcome = result.get("outcome")
+    found = outcome.get("timing") if isinstance(outcome, dict) and outcome.get("kind") == "failure" else outcome
+    return found if isinstance(found, dict) else None
+
+
+def _free(name: str) -> bool:
+    return name != _RESULT and not name.endswith(_SAMPLES)
+
+
+def _type(name: str, axes: set[str]) -> pa.DataType:
+    import pyarrow as pa
+
+    if name in axes or name.endswith(_WHOLE):
+        return pa.int64()
+    if name in _TRUTHS:
+        return pa.bool_()
+    return pa.float64() if name.endswith(_FLOATS) else pa.string()
+
+
+def _array(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, kind)
+    except (OverflowError, pa.ArrowInvalid, pa.ArrowTypeError):  # a whole number beyond 64 bits
+        return pa.array([None if v is None else str(v) for v in values], pa.string())
+
+
+EXPORT = Export(
+    name="parquet",
+    suffix=".parquet",
+    media_type="application/vnd.apache.parquet",
+    encode=encode,
+    words="Parquet: everything, a row a case",
+)
+IMPORT = Import(
+    name="parquet",
+    words="kernelviz Parquet",
+    most_bytes=MAX_BYTES,
+    recognises=lambda seen: seen.raw.startswith(_MAGIC),
+    decode=lambda raw: (decode(raw),),
+)

@@ -1,0 +1,61 @@
+"""A file in any of the formats that are read, known by its content: its runs, or the reason why not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelviz.core.errors import DocumentError
+from kernelviz.core.run import Run
+from kernelviz.formats import document
+from kernelviz.formats.importing import MAX_BYTES, MOST_FOREIGN_BYTES, Import, opening, without_constants
+
+BACKUP = b'{"schema":"kernelviz-backup/'
+"""How a backup of a whole store begins (bench.backup)."""
+MAX_RUNS = 1000
+_BOM = b"\xef\xbb\xbf"
+_PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"\x28\xb5\x2f\xfd", b"BZh", b"\xfd7zXZ")
+
+
+def read(data: bytes, formats: Sequence[Import]) -> tuple[Run, ...]:
+    """Every run of the file, at least one. Errors: DocumentError with the path of the field; then none of it counts."""
+    _check_size(data, MAX_BYTES)
+    if data.startswith(_PACKED):
+        raise DocumentError("it is packed; unpack it first (a backup is restored by `kernelviz import FILE` as it is)")
+    if data.startswith(BACKUP):
+        raise DocumentError("it is a backup of a whole store; `kernelviz import FILE` restores it")
+    raw = data.removeprefix(_BOM)
+    found = _known(raw, formats)
+    if found is None and len(raw) <= MOST_FOREIGN_BYTES:
+        raw = without_constants(raw)
+        found = _known(raw, formats)
+    if found is None:
+        raise _unknown(raw, formats)
+    _check_size(raw, found.most_bytes)
+    runs = found.decode(raw)
+    if len(runs) > MAX_RUNS:
+        raise DocumentError(f"it holds {len(runs)} runs; at most {MAX_RUNS} are read from one file")
+    return runs
+
+
+def _known(raw: bytes, formats: Sequence[Import]) -> Import | None:
+    seen = opening(raw)
+    return next((one for one in formats if one.recognises(seen)), None)
+
+
+def _check_size(raw: bytes, most_bytes: int) -> None:
+    if len(raw) > most_bytes:
+        raise DocumentError(
+            f"it has {len(raw) / 1e6:.1f} MB, files of more than {most_bytes / 1e6:.0f} MB are not read; "
+            "export fewer cases, or without their samples"
+        )
+
+
+def _unknown(raw: bytes, formats: Sequence[Import]) -> DocumentError:
+    listed = ", ".join(one.words for one in formats)
+    if raw.lstrip()[:1] in (b"{", b"["):
+        try:
+            document.decode(raw)
+        except DocumentError as error:
+            if error.path != "$.schema":
+                return DocumentError(f"{error}; formats that are read: {listed}")
+    return DocumentError(f"it is of none of the formats that are read: {listed}")

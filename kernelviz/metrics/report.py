@@ -1,0 +1,143 @@
+"""A run told in words, line by line: what a terminal prints and what a Markdown file holds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kernelviz.core import units
+from kernelviz.core.problem import Problem
+from kernelviz.core.run import Roof, Run
+from kernelviz.metrics import other_times, roofline
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.summary import (
+    STAGE_WORDS,
+    Row,
+    Summary,
+    correctness_words,
+    time_words,
+    verdict_words,
+)
+from kernelviz.metrics.sweep import varying_axes
+from kernelviz.metrics.trust import Trust, trust
+
+
+def heading(run: Run, headline: Headline = "cold") -> str:
+    """Op, dtype, sizes that stayed the same, and the device."""
+    problem = run.plan.problems[0]
+    varying = varying_axes(run.plan.problems)
+    fixed = typed_sizes(problem, [a for a in problem.sizes if a not in varying])
+    words = [
+        problem.op,
+        "number format unknown" if problem.dtype == "unknown" else problem.precision,
+        problem.direction,
+        f"{problem.data} data" if problem.data else "",
+        fixed,
+    ]
+    caches = "" if other_times.alone(run) else f", {headline} L2"
+    return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}{caches}"
+
+
+def cells(row: Row) -> tuple[str, str, str, str, str]:
+    """Time, rate, share of the roof, verdict, correctness of one case."""
+    if row.failure is not None and row.wrong_figure is None:
+        return f"✕ {STAGE_WORDS[row.failure.stage]}", "", "", "", ""
+    time = time_words(row.figure or row.wrong_figure)
+    if row.failure is not None:
+        return time, "", "", f"✕ {STAGE_WORDS[row.failure.stage]}", correctness_words(row.result)
+    verdict = "baseline" if row.is_baseline else verdict_words(row.verdict)
+    share = "–" if row.efficiency is None else units.percent(row.efficiency)
+    return time, rate_words(row), share, verdict, correctness_words(row.result)
+
+
+def rate_words(row: Row) -> str:
+    """FLOP/s where the problem does much arithmetic on each byte, else GB/s of the minimal bytes."""
+    cost = row.result.cost
+    if cost is None:
+        return ""
+    if roofline.intense(cost):
+        return units.rate(row.rate_flop_per_s, "FLOP/s")
+    return units.gigabytes_per_s(row.bandwidth_bytes_per_s)
+
+
+def failures(found: Sequence[Row]) -> list[str]:
+    """Each reason once, with the variant and how many of its cases it explains."""
+    reasons: dict[tuple[str, str], list[Row]] = {}
+    for row in found:
+        if row.failure is not None:
+            words = " ".join(f"{STAGE_WORDS[row.failure.stage]}: {row.failure.message}".split())
+            reasons.setdefault((row.result.variant, words), []).append(row)
+    return [
+        f"✕ {variant} {words}" + (f" ({len(group)} sizes)" if len(group) > 1 else "")
+        for (variant, words), group in reasons.items()
+    ]
+
+
+def doubts(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:
+    """Why times are not sound: a line a level, each reason once, with how many cases it is true of. Wrong ones are told as
+    failures."""
+    timed = [row for row in found if row.failure is None]
+    trusted = [t for row in timed if (t := trust(row.result, headline, run.method.clock)) is not None]
+    lines = []
+    for level in ("doubtful", "noticed"):
+        alike = [t for t in trusted if t.level == level]
+        if alike:
+            reasons = "; ".join(_reasons(alike))
+            lines.append(f"{alike[0].badge} ({len(alike)} of {len(timed)} cases): {reasons}")
+    return lines
+
+
+def _reasons(alike: Sequence[Trust]) -> list[str]:
+    """The reasons of times of one level, part by part: a part that says something else each time is told twice at most."""
+    parts: dict[str, Counter[str]] = {}
+    for one in alike:
+        for part in one.reasons:
+            parts.setdefault(part.name, Counter())[part.words] += 1
+    said = []
+    for words in parts.values():
+        most = [w for w, _ in words.most_common(2)]
+        count = "" if words.total() == len(alike) else f" ({words.total()})"
+        said.append(" / ".join(most) + (" / …" if len(words) > len(most) else "") + count)
+    return said
+
+
+def conclusion(found: Summary | None, run: Run, roofs: Sequence[Roof]) -> str:
+    """The winner in one sentence, and what is missing for a share of the roof."""
+    if found is None:
+        return "No case has a correct time."
+    words = [f"Fastest: {found.fastest}"]
+    if found.speed_up is not None and found.fastest != run.plan.baseline:
+        over = f" (geometric mean of {found.speed_ups} sizes)" if found.speed_ups > 1 else ""
+        words.append(f"{found.speed_up:.2f}× {run.plan.baseline}{over}")
+    if found.efficiency is not None:
+        words.append(f"{units.percent(found.efficiency)} of the measured roof")
+    text = ", ".join(words) + "."
+    return text if roofs else f"{text} Roofs are not calibrated: `kernelviz device --calibrate` measures them."
+
+
+def typed_sizes(problem: Problem, axes: Sequence[str] | None = None) -> str:
+    """The sizes (of some axes) as one types them.
+
+    >>> typed_sizes(Problem(op="rmsnorm", sizes={"m": 4096, "n": 1000}, dtype="fp32"))
+    'm=2^12 n=1000'
+    """
+    return " ".join(f"{a}={typed_size(problem.sizes[a])}" for a in (problem.sizes if axes is None else axes))
+
+
+def typed_size(size: int) -> str:
+    """A size as one types it: never with a comma, which separates sizes.
+
+    >>> typed_size(2**20), typed_size(1_000_000)
+    ('2^20', '1000000')
+    """
+    return units.power_of_two(size).replace(",", "")
+
+
+def trust_lines(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:
+    """The whole trust line of each time, behind its sizes and variant."""
+    varying = varying_axes(run.plan.problems)
+    return [
+        " ".join((*(f"{a}={typed_size(row.result.problem.sizes[a])}" for a in varying), row.result.variant, t.line))
+        for row in found
+        if (t := trust(row.result, headline, run.method.clock)) is not None
+    ]

@@ -1,0 +1,44 @@
+"""Two times that share no rounds: the ratio of their medians, and the verdict on it."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from kernelviz.core.result import Figure
+from kernelviz.metrics.statistics import (
+    MIN_BLOCKS,
+    Floats,
+    Interval,
+    Verdict,
+    block_means,
+    judged,
+    ratio_of_medians,
+)
+
+
+@lru_cache(maxsize=2048)
+def unpaired(time: Figure, other: Figure) -> Interval:
+    """One time over another, each resampled over its own blocks; without interval where blocks are not known."""
+    first, second = _means(time), _means(other)
+    if first is None or second is None:
+        return Interval(time.estimate / other.estimate, None, None)
+    return ratio_of_medians(first, second)
+
+
+def _means(figure: Figure) -> Floats | None:
+    if not figure.samples or not figure.blocks:
+        return None
+    return block_means(figure.samples, figure.blocks)
+
+
+def fewest_blocks(*figures: Figure | None) -> int:
+    """Of the one that has the fewest; 0 where blocks or samples are not known."""
+    return min((len(f.blocks) if f is not None and f.samples and f.blocks else 0 for f in figures), default=0)
+
+
+def verdict_between(ratio: Interval, floor: float, blocks: int) -> Verdict:
+    """The rule for times that share no rounds: the interval of the ratio of their medians must clear the noise floor."""
+    if ratio.low is None or ratio.high is None:
+        few = "the samples of one side are not known" if not blocks else f"{blocks} blocks on one side"
+        return Verdict("unclear", ratio, floor, blocks, f"{few}; {MIN_BLOCKS} blocks are needed on both")
+    return judged(ratio, floor, blocks)

@@ -1,0 +1,249 @@
+"""Two runs against each other: a bar a case, the worst first, and the samples of both behind one case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
+
+import numpy as np
+import plotly.graph_objects as go
+
+from kernelviz.core import units
+from kernelviz.core.result import Figure
+from kernelviz.metrics.compare import WORDS, Comparison, Pair, PairWord
+from kernelviz.metrics.compare_words import (
+    SIGNS,
+    case_words,
+    change_words,
+    pair_words,
+    problem_words,
+    sign_of,
+)
+from kernelviz.metrics.summary import figure_of, time_words
+from kernelviz.metrics.sweep import telling_axes
+from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing
+from kernelviz.plots.samples import QUANTILES
+from kernelviz.plots.styles import BAD, GOOD, NEUTRAL, style_of, variant_words
+
+ROW_PX, FRAME_PX = 22, 96
+SAMPLES_PX = 360
+_LOOKS: dict[PairWord, Props] = {
+    "slower": {"color": BAD},
+    "unclear": {"color": NEUTRAL, "pattern": {"shape": "/", "size": 5}},
+    "same": {"color": NEUTRAL},
+    "faster": {"color": GOOD},
+    "same code": {"color": NEUTRAL, "pattern": {"shape": ".", "size": 5}, "opacity": 0.6},
+    "not comparable": {"color": NEUTRAL, "pattern": {"shape": "x", "size": 5}, "opacity": 0.35},
+}
+_BAND = "rgba(124,135,132,0.22)"
+_STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
+"""Between ticks, in percent."""
+_MOST_TICKS = 6
+_LEAST_REACH = 1.006
+"""Less than the least difference that is ever told does not fill the frame."""
+
+
+def ratio_by_case(found: Comparison, *, most: int | None = None) -> go.Figure:
+    """B's time over A's for each case, worst first, on a logarithmic axis with 1 (equal) in it; whiskers are 95 % intervals.
+
+    The grey band behind a bar is its noise floor: a verdict needs the whole interval outside. `most`: only so many of the
+    worst. Clicks give the pair's key.
+    """
+    shown = found.pairs[:most]
+    if not shown:
+        return nothing("No case is in both, so there is nothing to compare.", height=FRAME_PX + 2 * ROW_PX)
+    axes = telling_axes([p.problem for p in found.pairs])
+    names = dict(zip((p.key for p in shown), _labels(shown, axes, found), strict=True))
+    draft = Draft(FRAME_PX + ROW_PX * len(shown), x_title="faster ← B → slower")
+    draft.traces += [_bands(shown, names)] + [_bars(word, group, names, found) for word, group in _by_word(shown)]
+    for pair in shown:
+        if pair.ratio is None:
+            draft.note(escape(pair.reason), x=0, xref="x domain", y=names[pair.key], xanchor="left", font={"size": 11})
+    draft.line_at(0, {"color": NEUTRAL, "width": 1.5})
+    low, high = _range(shown)
+    ticks, words = ratio_ticks(low, high)
+    draft.x_axis |= {"tickvals": [math.log(t) for t in ticks], "ticktext": words, "zeroline": False}
+    draft.x_axis |= {"range": [math.log(low), math.log(high)]}
+    draft.y_axis |= {"autorange": "reversed", "showgrid": False, "categoryorder": "array", "dtick": 1}
+    draft.y_axis |= {"categoryarray": list(names.values()), "tickfont": {"size": 11}, "type": "category"}
+    draft.layout |= {"barmode": "overlay", "bargap": 0.25}
+    draft.layout["legend"] = {**draft.layout["legend"], "y": 1, "yanchor": "bottom"}
+    draft.layout["margin"] = {**draft.layout["margin"], "t": 40}
+    return draft.figure()
+
+
+def _labels(shown: Sequence[Pair], axes: Sequence[str], found: Comparison) -> Iterator[str]:
+    """A row's name with the sign of its verdict and the change; equal names (other data, say) are told apart."""
+    seen: dict[str, int] = {}
+    for pair in shown:
+        change = "" if pair.ratio is None else f" {change_words(pair.ratio.estimate)}"
+        name = f"{escape(case_words(pair, axes, by_problem=found.by_problem))} {sign_of(pair)}{change}"
+        seen[name] = seen.get(name, 0) + 1
+        yield name + " " * (seen[name] - 1)
+
+
+def _by_word(shown: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
+    for word in WORDS:
+        group = [p for p in shown if p.word == word]
+        if group:
+            yield word, group
+
+
+def _bands(shown: Sequence[Pair], names: dict[str, str]) -> Props:
+    """The noise floor of each pair that has one."""
+    floors = [(names[p.key], math.log1p(p.floor)) for p in shown if p.floor is not None]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": [name for name, _ in floors],
+        "x": [2 * width for _, width in floors],
+        "base": [-width for _, width in floors],
+        "width": 0.95,
+        "marker": {"color": _BAND},
+        "name": "noise floor",
+        "hoverinfo": "skip",
+        "showlegend": bool(floors),
+    }
+
+
+def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], found: Comparison) -> Props:
+    ratios = [p.ratio for p in group]
+    middles = [0.0 if r is None else math.log(r.estimate) for r in ratios]
+    ends = [(r.low, r.high) if r is not None and r.low and r.high else None for r in ratios]
+    return {
+        "type": "bar",
+        "orientation": "h",
+        "y": [names[p.key] for p in group],
+        "x": middles,
+        "width": 0.5,
+        "marker": _LOOKS[word],
+        "name": f"{SIGNS[word]} {word}",
+        "error_x": {
+            "type": "data",
+            "symmetric": False,
+            "array": [0.0 if e is None else math.log(e[1]) - m for e, m in zip(ends, middles, strict=True)],
+            "arrayminus": [0.0 if e is None else m - math.log(e[0]) for e, m in zip(ends, middles, strict=True)],
+            "thickness": 1.5,
+            "width": 3,
+            "color": NEUTRAL,
+        },
+        "customdata": [p.key for p in group],
+        "hovertext": [_hover(p, found) for p in group],
+        "hoverinfo": "text",
+    }
+
+
+def _hover(pair: Pair, found: Comparison) -> str:
+    first, second = (figure_of(r.timing, found.headline) for r in (pair.before, pair.after))
+    names = (variant_words(r.variant) for r in (pair.before, pair.after))
+    lines = [f"<b>{escape(problem_words(pair.problem))}</b>"]
+    lines += [
+        f"{side}: {escape(name)}, {time_words(f)}" for side, name, f in zip("AB", names, (first, second), strict=True)
+    ]
+    lines += [escape(pair_words(pair)), escape(pair.reason)]
+    if pair.floor is not None:
+        lines.append(f"noise floor ±{units.percent(pair.floor)}")
+    return "<br>".join(dict.fromkeys(lines))
+
+
+def _range(shown: Sequence[Pair]) -> tuple[float, float]:
+    """The ratios of the frame: all estimates, and intervals and floors as far as they do not flatten the bars."""
+    ratios = [p.ratio for p in shown if p.ratio is not None]
+    estimates = [r.estimate for r in ratios] or [1.0]
+    reach = max(max(estimates), 1 / min(estimates), _LEAST_REACH)
+    others = [v for r in ratios for v in (r.low, r.high) if v] + [1 + p.floor for p in shown if p.floor]
+    most = reach**1.6
+    low = min([*estimates, 1 / _LEAST_REACH, *(v for v in others if v > 1 / most)])
+    high = max([*estimates, _LEAST_REACH, *(v for v in others if v < most)])
+    pad = (high / low) ** 0.06
+    return low / pad, high * pad
+
+
+def ratio_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
+    """Ticks between two ratios: percent where they are near each other, else powers of two; 1 is always among them.
+
+    >>> ratio_ticks(0.98, 1.031)
+    ([0.98, 0.99, 1.0, 1.01, 1.02, 1.03], ['-2 %', '-1 %', 'equal', '+1 %', '+2 %', '+3 %'])
+    >>> ratio_ticks(0.2, 1.2)
+    ([0.25, 0.5, 1.0], ['4× as fast', '2× as fast', 'equal'])
+    """
+    low, high = min(low, 1.0), max(high, 1.0)
+    if high / low < 2:
+        width = (high - low) * 100
+        step = next((s for s in _STEPS if width / s < _MOST_TICKS), 25)
+        first, last = math.ceil(round((low - 1) * 100 / step, 6)), math.floor(round((high - 1) * 100 / step, 6))
+        percents = [round(i * step, 1) for i in range(first, last + 1)]
+        return [round(1 + p / 100, 6) for p in percents], ["equal" if p == 0 else f"{p:+g} %" for p in percents]
+    exponents = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
+    stride = math.ceil(len(exponents) / _MOST_TICKS)
+    powers = [e for e in exponents if e % stride == 0]
+    return [2.0**e for e in powers], [_factor(e) for e in powers]
+
+
+def _factor(exponent: int) -> str:
+    return "equal" if exponent == 0 else f"{2 ** abs(exponent)}× as {'long' if exponent > 0 else 'fast'}"
+
+
+def shares_by_time(found: Comparison, pair: Pair) -> go.Figure:
+    """The samples of both sides of one pair: which share of them takes at most a time. A is grey and dashed.
+
+    Markers stand at the 50th, 90th and 99th percentile.
+    """
+    figures = [figure_of(r.timing, found.headline) for r in (pair.before, pair.after)]
+    known = [(side, f) for side, f in zip("AB", figures, strict=True) if f is not None and f.samples]
+    if not known:
+        return nothing("No samples of this case are known.", height=SAMPLES_PX)
+    typical_s = float(np.median([f.estimate for _, f in known]))
+    scale, unit = next(((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if typical_s >= s), (1e-9, "ns"))
+    draft = Draft(SAMPLES_PX, x_title=f"time of a sample, {unit}", y_title="share of samples, %")
+    for side, figure in known:
+        result = pair.before if side == "A" else pair.after
+        draft.traces += _steps(side, result.variant, pair.problem.op, figure, scale)
+    draft.y_axis |= {"range": [-2, 103], "tickvals": [0, 25, 50, 75, 90, 99]}
+    # A few samples far out (another program for a moment) would flatten both curves; the steps go on beyond the frame.
+    low = min(float(np.min(f.samples or ())) for _, f in known)
+    high = max(float(np.quantile(f.samples or (), 0.995)) for _, f in known)
+    draft.x_axis["range"] = [(low - 0.05 * (high - low)) / scale, (high + 0.08 * (high - low)) / scale]
+    return draft.figure()
+
+
+def _steps(side: str, variant: str, op: str, figure: Figure, scale: float) -> list[Props]:
+    ordered = np.sort(np.asarray(figure.samples, dtype=np.float64))
+    count, style = len(ordered), style_of(op, variant)
+    colour = NEUTRAL if side == "A" else style.colour
+    name = f"{side}: {escape(variant_words(variant))}"
+    at = np.quantile(ordered, QUANTILES)
+    return [
+        {
+            "type": "scattergl" if count > MOST_SVG_POINTS else "scatter",
+            "x": np.concatenate(([ordered[0]], ordered)) / scale,
+            "y": np.arange(count + 1) / count * 100,
+            "mode": "lines",
+            "line": {"color": colour, "width": 2, "shape": "hv", "dash": "dash" if side == "A" else "solid"},
+            "hoverinfo": "skip",
+            "showlegend": False,
+            "legendgroup": side,
+        },
+        {
+            "type": "scatter",
+            "x": at / scale,
+            "y": [q * 100 for q in QUANTILES],
+            "mode": "markers",
+            "marker": {"symbol": f"{style.marker}-open" if side == "A" else style.marker, "size": 9, "color": colour},
+            "name": name,
+            "legendgroup": side,
+            "hovertext": [
+                f"<b>{name}</b><br>{q * 100:g} % of {count:,} samples take at most {units.seconds(float(t))}"
+                for q, t in zip(QUANTILES, at, strict=True)
+            ],
+            "hoverinfo": "text",
+        },
+    ]
+
+
+def comparison_words(found: Comparison) -> str:
+    """What the bars show, for those who do not see them."""
+    worst = found.pairs[0] if found.pairs else None
+    first = "" if worst is None else f" Worst: {worst.after.case.key}, {pair_words(worst)}."
+    return f"Time of B over time of A for {len(found.pairs)} cases.{first} The table below has the same in numbers."

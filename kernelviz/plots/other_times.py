@@ -1,0 +1,139 @@
+"""Times that another tool took: by size where a size varies, else a bar a case."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+import plotly.graph_objects as go
+
+from kernelviz.core import units
+from kernelviz.core.result import Figure, Result
+from kernelviz.core.run import Run
+from kernelviz.metrics.other_times import names, of_case
+from kernelviz.metrics.sweep import others, size_words, swept_axis, varying_axes
+from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, decade_ticks, nothing, size_ticks
+from kernelviz.plots.styles import Style, series, style_of
+
+HEIGHT = 380
+_ROW_PX, _FRAME_PX = 24, 90
+MOST_BARS = 60
+"""The chart of more cases than these shows the first; the table holds all."""
+_LEAST_SPREAD = 50.0
+"""Times that differ by more than this are drawn on a logarithmic scale."""
+_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+
+
+def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
+    """One of the times (None: the first) of every case of a run that another tool measured, each with how it was taken."""
+    chosen = name or next(iter(names(run)), None)
+    timed = [(r, of_case(r)[chosen]) for r in run.results if chosen is not None and chosen in of_case(r)]
+    if chosen is None or not timed:
+        return nothing("No case has such a time.", height=HEIGHT)
+    scale, unit = next((u for u in _UNITS if max(f.estimate for _, f in timed) >= u[0]), _UNITS[-1])
+    problems = [r.problem for r, _ in timed]
+    axis = swept_axis(problems) if varying_axes(problems) else None
+    if axis is None:
+        return _bars(timed, scale, unit, chosen)
+    draft = Draft(HEIGHT, x_title=escape(axis), y_title=escape(f"{chosen}, {unit}"))
+    lines: dict[tuple[str, tuple[tuple[str, int], ...]], list[tuple[Result, Figure]]] = {}
+    for result, figure in timed:
+        lines.setdefault((result.variant, others(result.problem, problems, axis)), []).append((result, figure))
+    by_place = len({variant for variant, _ in lines}) == 1
+    draft.traces = [
+        _line(axis, beside, line, scale, series(number) if by_place else style_of(line[0][0].problem.op, variant))
+        for number, ((variant, beside), line) in enumerate(lines.items())
+    ]
+    ticks, words = size_ticks([p.sizes[axis] for p in problems])
+    draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": words, "showgrid": False}
+    _log(draft.y_axis, [f.estimate / scale for _, f in timed])
+    draft.layout["showlegend"] = True
+    return draft.figure()
+
+
+def _line(
+    axis: str,
+    beside: tuple[tuple[str, int], ...],
+    line: Sequence[tuple[Result, Figure]],
+    scale: float,
+    style: Style,
+) -> Props:
+    ordered = sorted(line, key=lambda one: one[0].problem.sizes[axis])
+    variant = ordered[0][0].variant
+    words = ", ".join(f"{a} = {size}" for a, size in beside)
+    return {
+        "type": "scattergl" if len(ordered) > MOST_SVG_POINTS else "scatter",
+        "x": [r.problem.sizes[axis] for r, _ in ordered],
+        "y": [f.estimate / scale for _, f in ordered],
+        "name": escape(", ".join(w for w in (variant, words) if w)),
+        "mode": "lines+markers",
+        "line": {"color": style.colour, "width": 2},
+        "marker": {"color": style.colour, "size": 8, "symbol": style.marker},
+        "hovertext": [_hover(r, f) for r, f in ordered],
+        "hoverinfo": "text",
+    }
+
+
+def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name: str) -> go.Figure:
+    shown = timed[:MOST_BARS]
+    many = f", the first {MOST_BARS} of {len(timed)} cases" if len(timed) > MOST_BARS else ""
+    draft = Draft(_FRAME_PX + _ROW_PX * len(shown), x_title=escape(f"{name}, {unit}{many}"))
+    styles = [style_of(r.problem.op, r.variant) for r, _ in shown]
+    draft.traces.append(
+        {
+            "type": "bar",
+            "orientation": "h",
+            "x": [f.estimate / scale for _, f in shown],
+            "y": list(range(len(shown))),
+            "marker": {"color": [s.colour for s in styles]},
+            "text": [units.seconds(f.estimate) for _, f in shown],
+            "textposition": "outside",
+            "cliponaxis": False,
+            "hovertext": [_hover(r, f) for r, f in shown],
+            "hoverinfo": "text",
+        }
+    )
+    draft.y_axis |= {
+        "autorange": "reversed",
+        "showgrid": False,
+        "tickvals": list(range(len(shown))),
+        "ticktext": [escape(_short(r.variant)) for r, _ in shown],
+    }
+    times = [f.estimate / scale for _, f in shown]
+    if max(times) / min(times) > _LEAST_SPREAD:
+        _decades(draft.x_axis, times, scale)
+        draft.x_axis["title"] |= {"text": escape(f"{name}{many}")}
+    else:
+        # Room for the words behind the longest bar, on a phone too.
+        draft.x_axis["range"] = [0, max(times) * 1.35]
+    draft.layout["showlegend"] = False
+    return draft.figure()
+
+
+def _log(axis: Props, values: Sequence[float]) -> None:
+    low, high = min(values) / 1.5, max(values) * 1.5
+    levels, words = decade_ticks(low, high, 1.0)
+    axis |= {"type": "log", "range": [math.log10(low), math.log10(high)], "tickvals": levels, "ticktext": words}
+
+
+def _decades(axis: Props, values: Sequence[float], scale: float) -> None:
+    """A logarithmic axis over many decades, each with its own unit; bars begin a decade before the shortest ends."""
+    low, high = math.floor(math.log10(min(values) * scale)) - 0.3, math.log10(max(values) * scale) + 1.2
+    every = math.ceil((high - low) / 6)
+    powers = range(math.ceil(low), math.floor(high) + 1, every)
+    axis |= {
+        "type": "log",
+        "range": [low - math.log10(scale), high - math.log10(scale)],
+        "tickvals": [10.0**p / scale for p in powers],
+        "ticktext": [units.seconds(10.0**p, 1) for p in powers],
+    }
+
+
+def _hover(result: Result, figure: Figure) -> str:
+    lines = [f"<b>{escape(_short(result.variant, 80))}</b>", escape(size_words(result.problem))]
+    return "<br>".join(w for w in (*lines, units.seconds(figure.estimate), escape(figure.method or "")) if w)
+
+
+def _short(text: str, most: int = 34) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"

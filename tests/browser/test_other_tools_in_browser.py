@@ -1,0 +1,70 @@
+"""Another tool's file goes up and is drawn; what stands in its texts is shown as text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import peers
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
+EVIL = '<img src=x onerror="window.evil=1"> <script>window.evil=2</script> :red[x] $y$ [z](javascript:alert(1))'
+
+
+def upload(page: Page, url: str, file: Path) -> None:
+    page.goto(f"{url}/history")
+    page.locator(".st-key-upload_popover").get_by_role("button", name="Upload").first.click()
+    page.locator("input[type=file]").set_input_files(file)
+
+
+def test_an_nvbench_file_is_drawn(real: str, page: Page, tmp_path: Path) -> None:
+    target = tmp_path / "theirs.txt.json"
+    target.write_bytes(peers.nvbench())
+    upload(page, real, target)
+    expect(page.get_by_text("theirs.txt.json is here now, as 10 runs.")).to_be_visible()
+    page.get_by_role("link", name="nvbench: copy_sweep_grid_shape on Quadro GV100").first.click()
+    chart = page.locator(".st-key-other_times .js-plotly-plot")
+    expect(chart).to_be_visible()
+    expect(page.locator(".st-key-other_times g.trace.scatter")).to_have_count(3)
+    points: list[int] = chart.evaluate("c => c._fullData.map(t => t.x.length)")
+    assert points == [3, 3, 3]
+    expect(page.get_by_text("These times were taken by another tool")).to_be_visible()
+    page.get_by_role("radio", name="GPU time, batch").click()
+    expect(page.locator("p", has_text="GPU time, batch: nvbench: mean of 81 calls back to back")).to_be_visible()
+
+
+def evil(node: Any) -> Any:
+    """The document with that text in every field that holds one, but for those that say what kind of thing something is."""
+    kinds = {"tag", "type", "time_unit", "run_type", "value", "hint"}
+    if isinstance(node, dict):
+        return {
+            k: v if k in kinds and not (k == "value" and node.get("type") == "string") else evil(v)
+            for k, v in node.items()
+        }
+    return [evil(v) for v in node] if isinstance(node, list) else EVIL if isinstance(node, str) else node
+
+
+@pytest.mark.parametrize("tool", ["nvbench", "gbench"])
+def test_html_in_every_text_is_shown_as_text(real: str, page: Page, tmp_path: Path, tool: str) -> None:
+    document = json.loads(peers.nvbench() if tool == "nvbench" else peers.gbench())
+    if tool == "nvbench":
+        document["benchmarks"] = [document["benchmarks"][0]]
+    else:
+        document["benchmarks"] = document["benchmarks"][:1]
+    target = tmp_path / "evil.json"
+    target.write_text(json.dumps(evil(document)))
+    # A value of a summary is looked up by the name of its field, so that must stay.
+    target.write_text(target.read_text().replace('"data": [{"name": ' + json.dumps(EVIL), '"data": [{"name": "value"'))
+    upload(page, real, target)
+    expect(page.get_by_text("evil.json is here now")).to_be_visible()
+    page.locator("[class*=st-key-uploaded_] a").first.click()
+    expect(page.locator(".st-key-other_times .js-plotly-plot")).to_be_visible()
+    page.wait_for_timeout(500)
+    for where in ("/history", page.url):
+        page.goto(where if where.startswith("http") else real + where)
+        expect(page.get_by_text("<img src=x").first).to_be_visible()
+        assert page.evaluate("window.evil") is None
+        assert page.locator("img[src=x], a[href^=javascript]").count() == 0

@@ -1,0 +1,81 @@
+"""`kernelviz regress`: a stored plan again, held against its run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+import sample_runs as samples
+from rehearsed_bench import RehearsedBench
+from typer.testing import CliRunner
+
+import kernelviz.bench
+from kernelviz.bench.comparing import compare
+from kernelviz.bench.regressing import again, machine_slower
+from kernelviz.cli.commands import app
+from kernelviz.core.errors import BadField, UnknownRun
+from kernelviz.core.result import Timing
+from kernelviz.core.run import Run
+from tests.bench.bench_of_sessions import bench_in
+
+
+def test_the_plan_is_measured_again_by_the_same_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = bench_in(tmp_path)
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
+    from kernelviz.core.problem import Method
+
+    first = bench.run(bench.plan("add", sizes={"n": "1,2"}, variants=("a", "b"), device="cpu"), Method(budget_s=0.013))
+    for _ in bench.follow(first, timeout_s=20):
+        pass
+    result = CliRunner().invoke(app, ["regress", first])
+    assert result.exit_code == 0, result.output
+    newest = bench.runs(1)[0]
+    assert newest.id != first
+    assert newest.title.startswith("again: ")
+    old, new = bench.load(first), bench.load(newest.id)
+    assert (new.plan, new.method) == (old.plan, old.method)
+    assert f"measured as run {newest.id}" in result.stderr
+    with pytest.raises(UnknownRun):
+        again(bench, "none")
+    with pytest.raises(BadField, match="this machine has"):
+        again(bench, first, device="cuda:7")
+    bench.close()
+
+
+def test_a_run_that_goes_on_is_not_measured_again() -> None:
+    bench = RehearsedBench((samples.CPU,), stored=(samples.run(id="going", status="running"),))
+    with pytest.raises(BadField, match="still goes on"):
+        again(bench, "going")
+    bench.close()
+
+
+def slowed(run: Run, factor: float) -> Run:
+    results = []
+    for result in run.results:
+        timing = result.timing
+        assert timing is not None
+        assert timing.device_cold_s is not None
+        cold = timing.device_cold_s
+        figure = msgspec.structs.replace(
+            cold,
+            estimate=cold.estimate * factor,
+            samples=tuple(s * factor for s in cold.samples or ()) or None,
+            low=None if cold.low is None else cold.low * factor,
+            high=None if cold.high is None else cold.high * factor,
+        )
+        results.append(msgspec.structs.replace(result, outcome=Timing(device_cold_s=figure)))
+    return msgspec.structs.replace(run, id="slowed", results=tuple(results))
+
+
+def test_the_same_code_that_is_slower_is_the_machine() -> None:
+    from kernelviz.formats import shipped
+
+    run = shipped.load("h200-matmul")
+    timed = msgspec.structs.replace(run, results=tuple(r for r in run.results if r.timing is not None))
+    same = compare(timed, slowed(timed, 1.0))
+    assert machine_slower(same, None) == ()
+    found = compare(timed, slowed(timed, 1.05))
+    assert {p.word for p in found.pairs} == {"same code"}
+    assert len(machine_slower(found, None)) == len(found.pairs)
+    assert machine_slower(found, 0.2) == ()

@@ -1,0 +1,200 @@
+"""The Compare page, run by AppTest from the real entry script over a real store and the shipped runs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import compared_runs as runs
+import msgspec
+import pandas as pd
+import pytest
+import sample_runs as samples
+from open_page import open_page
+from streamlit.testing.v1 import AppTest
+
+import kernelviz
+import kernelviz.bench
+from kernelviz.bench import Bench
+from kernelviz.formats import encode
+from kernelviz.store import Store
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    made = Bench(Store.open(tmp_path), (samples.CPU,))
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def both(bench: Bench) -> Bench:
+    bench.history.add(runs.before())
+    bench.history.add(runs.after({"triton_persistent": 1.05, "triton_block_per_row": 0.9}))
+    return bench
+
+
+def opened(**params: str) -> AppTest:
+    return open_page(params, "compare")
+
+
+def words(test: AppTest) -> str:
+    said = (str(e.value) for kind in ("markdown", "caption", "warning", "error", "info") for e in getattr(test, kind))
+    return "\n".join(said).replace("\\", "")
+
+
+def table(test: AppTest) -> pd.DataFrame:
+    return test.dataframe[0].value
+
+
+def param(test: AppTest, name: str) -> str | None:
+    found = test.query_params.get(name)
+    return found[0] if isinstance(found, list) else found
+
+
+def tiles(test: AppTest) -> dict[str, str]:
+    return {m.label: str(m.value).replace("\\", "") for m in test.metric}
+
+
+def test_two_runs_give_verdicts_worst_first(both: Bench) -> None:
+    test = opened(a="before", b="after")
+    assert tiles(test)["▼ slower"] == "6 of 12 with a verdict"
+    assert tiles(test)["▲ faster"] == "6 of 12 with a verdict"
+    assert tiles(test)["Time of B against A"].startswith("-2.")
+    shown = table(test)
+    assert list(shown["verdict"]) == ["▼ slower"] * 6 + ["▲ faster"] * 6 + ["≈ same code"] * 6
+    assert shown["change, %"][0] == pytest.approx(5, abs=0.3)
+    assert len(test.get("plotly_chart")) == 2
+    said = words(test)
+    assert "of 6 cases with the same code in both" in said
+    assert "The same device, driver, versions and method on both sides." in said
+    assert str(test.selectbox(key="case").value).endswith("| triton_persistent")
+
+
+def test_what_differs_is_said_in_red_and_in_words(bench: Bench) -> None:
+    bench.history.add(runs.before())
+    bench.history.add(runs.after(method={"clock": "sustained"}, device={"driver": "600", "uuid": "GPU-22222222-1"}))
+    said = words(opened(a="before", b="after"))
+    assert ":red[**≠ clock mode**: burst in A, sustained in B (no verdict)]" in said
+    assert ":red[**≠ driver**: 580.159 in A, 600 in B]" in said
+    assert ":red[**≠ card (same model)**: GPU-00000000… in A, GPU-22222222… in B]" in said
+    assert "⊘ not comparable: burst in A, sustained in B" in said
+    assert "No verdict: burst in A, sustained in B (18 cases)." in said
+
+
+def test_the_address_reopens_the_page_as_it_was(both: Bench) -> None:
+    asked = {"a": "before", "b": "after", "variant_a": "torch_eager", "variant_b": "triton_persistent", "l2": "warm"}
+    test = opened(**asked)
+    key = test.selectbox(key="case").options
+    assert len(key) == 6
+    test.selectbox(key="case").set_value(table_key(3)).run()
+    shown = {name: param(test, name) or "" for name in (*asked, "case")}
+    assert shown == asked | {"case": table_key(3)}
+    again = opened(**shown)
+    assert again.dataframe[0].value.equals(table(test))
+    assert again.selectbox(key="case").value == table_key(3)
+    assert list(table(again)["variant A"]) == ["torch eager"] * 6
+
+
+def table_key(number: int) -> str:
+    return [r.case.key for r in runs.before().results if r.variant == "torch_eager"][number]
+
+
+def test_two_variants_of_one_run(bench: Bench) -> None:
+    test = opened(a="h200-softmax", b="h200-softmax")
+    assert "A and B are one run: choose one of its variants for each side." in words(test)
+    test.selectbox(key="variant_b").set_value("triton_persistent").run()
+    assert "A and B are one run" in words(test)
+    test.selectbox(key="variant_a").set_value("torch_eager").run()
+    assert tiles(test)["▲ faster"] == "11 of 11 with a verdict"
+    assert "compared round by round" in words(test)
+    test.button(key="swap").click().run()
+    assert tiles(test)["▼ slower"] == "11 of 11 with a verdict"
+    assert (param(test, "variant_a"), param(test, "variant_b")) == ("triton_persistent", "torch_eager")
+
+
+def test_nothing_chosen_says_what_to_do_and_one_button_does_it(bench: Bench) -> None:
+    test = opened()
+    assert "Choose two runs above" in words(test)
+    assert not test.metric
+    test.button(key="example").click().run()
+    assert len(table(test)) == 11
+    assert param(test, "variant_b") == "triton_persistent"
+
+
+def test_the_newest_two_of_one_op_are_one_click_away(both: Bench) -> None:
+    test = opened()
+    test.button(key="newest_two").click().run()
+    assert (param(test, "a"), param(test, "b")) == ("before", "after")
+    assert len(table(test)) == 18
+
+
+def test_a_run_alone_is_held_against_the_one_before_it_unless_somebody_empties_the_box(both: Bench) -> None:
+    test = opened(b="after")
+    assert param(test, "a") == "before"
+    test.selectbox(key="a").set_value(None).run()
+    assert param(test, "a") is None
+    test.run()
+    assert param(test, "a") is None
+    assert "Choose two runs above" in words(test)
+
+
+def test_an_unknown_run_is_named(both: Bench) -> None:
+    both.history.delete("before")
+    test = opened(a="before", b="never")
+    assert "No run **before, never** here" in words(test)
+    assert "Choose two runs above" in words(test)
+
+
+def test_values_that_nothing_has_are_named(both: Bench) -> None:
+    said = words(opened(a="before", b="after", variant_a="torch_eagr", l2="hot"))
+    assert "variant_a 'torch_eagr' is not among" in said
+    assert "l2 'hot' is not among cold, warm" in said
+
+
+def test_runs_without_a_common_case_say_so(both: Bench) -> None:
+    said = words(opened(a="before", b="h200-add"))
+    assert "No case is in both runs: A has rmsnorm bf16, B has add fp32" in said
+
+
+def test_what_broke_is_told_first(bench: Bench) -> None:
+    bench.history.add(runs.before())
+    bench.history.add(runs.after({"triton_persistent": 1.02}, wrong="triton_persistent"))
+    test = opened(a="before", b="after")
+    assert "**1 case had a correct time in A and none in B**: triton persistent" in words(test)
+    assert table(test)["verdict"][0] == "✕ not comparable"
+    assert pd.isna(table(test)["change, %"][0])
+    test.selectbox(key="case").set_value(runs.before().results[-1].case.key).run()
+    assert "no correct cold time" in words(test)
+
+
+def test_many_cases_show_the_worst_and_all_on_request(bench: Bench) -> None:
+    run = bench.load("h200-add")
+    bench.history.add(msgspec.structs.replace(run, id="other", created_at="2026-11-23T11:00:00+00:00"))
+    test = opened(a="h200-add", b="other")
+    assert test.segmented_control(key="rows").options == ["the worst 24", "all 102"]
+    test.segmented_control(key="rows").set_value("all 102").run()
+    assert param(test, "rows") == "all 102"
+    assert "A and B are one measurement" in words(test)
+
+
+def test_a_file_is_kept_and_compared(bench: Bench) -> None:
+    bench.history.add(runs.before())
+    test = opened(a="before")
+    test.file_uploader[0].upload("new.json", encode(runs.after({"triton_persistent": 1.05})), "application/json").run()
+    assert param(test, "b") == "after"
+    assert tiles(test)["▼ slower"] == "6 of 6 with a verdict"
+    test.file_uploader[0].upload("bad.json", b"{}", "application/json").run()
+    assert "bad.json was not taken in" in words(test)
+
+
+def test_a_redraw_of_a_hundred_cases_is_quick(bench: Bench) -> None:
+    run = bench.load("h200-add")
+    results = tuple(msgspec.structs.replace(r, source_digest="changed") for r in run.results)
+    bench.history.add(msgspec.structs.replace(run, id="other", results=results))
+    test = opened(a="h200-add", b="other")
+    began_s = time.process_time()
+    test.segmented_control(key="l2").set_value("cold").run()
+    assert time.process_time() - began_s < 0.6  # 0.04 s alone; AppTest's own part is in it

@@ -1,0 +1,128 @@
+"""The bars of a comparison and the samples of one pair: checked by Plotly, with every look a pair can have."""
+
+from __future__ import annotations
+
+import math
+
+import compared_runs as runs
+import msgspec
+import plotly.graph_objects as go
+import pytest
+import sample_runs as samples
+
+from kernelviz.core.result import Figure, Timing
+from kernelviz.formats import shipped
+from kernelviz.metrics.compare import Comparison, compare
+from kernelviz.plots import ratio_by_case, shares_by_time
+from kernelviz.plots.compare import comparison_words, ratio_ticks
+
+MIXED = {"triton_persistent": 1.05, "triton_block_per_row": 0.5}
+
+
+def checked(figure: go.Figure) -> go.Figure:
+    """The same figure through Plotly's own checks."""
+    traces = [t.to_plotly_json() if hasattr(t, "to_plotly_json") else t for t in figure.data]
+    return go.Figure(data=traces, layout=figure.layout)
+
+
+def mixed() -> Comparison:
+    return compare(runs.before(), runs.after(MIXED, wrong="triton_persistent"))
+
+
+def test_a_bar_a_pair_in_its_order_with_the_sign_beside_the_colour() -> None:
+    found = mixed()
+    figure = checked(ratio_by_case(found))
+    bars = [t for t in figure.data if t.customdata is not None]
+    assert {t.name for t in bars} == {"▼ slower", "▲ faster", "≈ same code", "⊘ not comparable"}
+    assert sorted(k for t in bars for k in t.customdata) == sorted(p.key for p in found.pairs)
+    rows = list(figure.layout.yaxis.categoryarray)
+    assert len(rows) == len(set(rows)) == 18
+    assert rows[0].endswith("✕")
+    assert "▼ +5" in rows[1] or "▼ +4.9" in rows[1]
+    slower = next(t for t in bars if t.name == "▼ slower")
+    pair = found.pairs[1]
+    assert pair.ratio is not None
+    assert slower.x[0] == pytest.approx(math.log(pair.ratio.estimate))
+    assert slower.x[0] - slower.error_x.arrayminus[0] == pytest.approx(math.log(pair.ratio.low or 0))
+    assert "noise floor" in slower.hovertext[0]
+    assert any(a.text == "B: wrong result" for a in figure.layout.annotations)
+
+
+def test_only_the_worst_are_drawn_when_asked() -> None:
+    figure = ratio_by_case(mixed(), most=3)
+    assert len(figure.layout.yaxis.categoryarray) == 3
+
+
+def test_every_value_lies_in_the_frame() -> None:
+    for found in (
+        mixed(),
+        compare(runs.before(), runs.after()),
+        compare(runs.before(), runs.after({"torch_eager": 40.0})),
+    ):
+        figure = ratio_by_case(found)
+        low, high = figure.layout.xaxis.range
+        assert low < 0 < high
+        for pair in found.pairs:
+            if pair.ratio is not None:
+                assert low <= math.log(pair.ratio.estimate) <= high
+        assert any(text == "equal" for text in figure.layout.xaxis.ticktext)
+        assert 2 <= len(figure.layout.xaxis.ticktext) <= 9
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.999, 1.001), (0.9, 1.05), (0.5, 3.0), (0.01, 500.0), (1.0, 1.0)])
+def test_ticks_hold_equal_and_are_few(low: float, high: float) -> None:
+    ticks, words = ratio_ticks(low, high)
+    assert 1.0 in ticks
+    assert words[ticks.index(1.0)] == "equal"
+    assert len(ticks) == len(set(words)) <= 9
+    assert ticks == sorted(ticks)
+
+
+def test_hostile_names_are_words_and_equal_names_are_two_rows() -> None:
+    hostile = "<b onclick=x>"
+    shares = {"torch_eager": 0.6, hostile: 0.9}
+    a, b = (samples.run(id=i, shares=shares) for i in ("a", "b"))
+    results = tuple(runs.again(r, 1.1, seed=n) for n, r in enumerate(b.results))
+    found = compare(a, msgspec.structs.replace(b, results=results))
+    drawn = str(checked(ratio_by_case(found)).to_json()) + str(shares_by_time(found, found.pairs[0]).to_json())
+    drawn = (
+        drawn.replace("\\u003c", "<").replace("\\u003e", ">").replace(f"| {hostile}", "")
+    )  # keys are for clicks only
+    assert "&lt;b onclick" in drawn
+    assert "<b onclick" not in drawn, drawn[drawn.index("<b onclick") - 200 :][:300]
+
+
+def test_nothing_in_common_is_a_sentence() -> None:
+    other = samples.run(id="other", op="add", sizes=[{"n": 8}], dtype="fp32", shares={"torch_eager": 1.0})
+    figure = checked(ratio_by_case(compare(runs.before(), other)))
+    assert "No case is in both" in figure.layout.annotations[0].text
+    assert "0 cases" in comparison_words(compare(runs.before(), other))
+
+
+def test_samples_of_both_sides_rise_to_the_whole() -> None:
+    found = mixed()
+    figure = checked(shares_by_time(found, found.pairs[1]))
+    lines = [t for t in figure.data if t.mode == "lines"]
+    assert [t.line.dash for t in lines] == ["dash", "solid"]
+    assert [(t.y[0], t.y[-1]) for t in lines] == [(0, 100), (0, 100)]
+    assert [t.name for t in figure.data if t.mode == "markers"] == ["A: triton persistent", "B: triton persistent"]
+    assert lines[0].line.color != lines[1].line.color
+    alone = checked(shares_by_time(found, found.pairs[0]))
+    assert [t.name for t in alone.data if t.mode == "markers"] == ["A: triton persistent"]
+
+
+def test_no_samples_is_a_sentence() -> None:
+    bare = Timing(device_cold_s=Figure(estimate=1e-3, timer="cupti", launch="graph"))
+    a = runs.before()
+    made = [msgspec.structs.replace(a, id=i, results=tuple(msgspec.structs.replace(r, outcome=bare) for r in a.results))
+            for i in "ab"]  # fmt: skip
+    found = compare(*made)
+    assert "No samples" in shares_by_time(found, found.pairs[0]).layout.annotations[0].text
+
+
+def test_real_runs_are_drawn() -> None:
+    run = shipped.load("h200-matmul")
+    found = compare(run, run, variant_a="torch_eager", variant_b="cuda_naive")
+    figure = checked(ratio_by_case(found))
+    assert "16× as long" in figure.layout.xaxis.ticktext
+    assert comparison_words(found).startswith("Time of B over time of A for 5 cases. Worst: matmul")
