@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from kernelviz.api import inspect as inspect
     from kernelviz.api import load as load
     from kernelviz.api import load_all as load_all
+    from kernelviz.api import regress as regress
     from kernelviz.api import resume as resume
     from kernelviz.api import roofline as roofline
     from kernelviz.api import run as run
     from kernelviz.api import runs as runs
     from kernelviz.api import selftest as selftest
+    from kernelviz.api import trends as trends
 
 __version__ = "0.1.0"
 
@@ -36,11 +38,13 @@ _HOMES = {
     "inspect": "kernelviz.api",
     "load": "kernelviz.api",
     "load_all": "kernelviz.api",
+    "regress": "kernelviz.api",
     "resume": "kernelviz.api",
     "roofline": "kernelviz.api",
     "run": "kernelviz.api",
     "runs": "kernelviz.api",
     "selftest": "kernelviz.api",
+    "trends": "kernelviz.api",
     "plots": "",
 }
 
@@ -52,11 +56,13 @@ __all__ = [
     "load",
     "load_all",
     "plots",
+    "regress",
     "resume",
     "roofline",
     "run",
     "runs",
     "selftest",
+    "trends",
 ]
 
 

@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from kernelviz import bench as use_cases
 from kernelviz import formats
-from kernelviz.bench import RunSummary, comparing
+from kernelviz.bench import RunSummary, comparing, regressing
 from kernelviz.bench import roofline as placing
 from kernelviz.bench.history import History
+from kernelviz.bench.trends import CaseTrend
 from kernelviz.core.errors import BadField, DeviceError, UnknownName
 from kernelviz.core.events import RunEnded
 from kernelviz.core.inspection import Inspection
@@ -369,6 +370,23 @@ def compare(
         for source in (a, b)
     )
     return Compared.of(comparing.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2))
+
+
+def regress(run_id: str, *, device: str | None = None, l2: str = "cold") -> Compared:
+    """Measure a stored run's plan again by its method, and hold the new run against it.
+
+    Errors: UnknownRun; BadField for a run that still goes on or a device that is not here; UnknownName for a lost variant.
+    """
+    bench = use_cases.current()
+    new = _waited(bench, regressing.again(bench, run_id, device=device))
+    return Compared.of(comparing.compare(bench.load(run_id), new, l2=l2))
+
+
+def trends(op: str | None = None, *, device: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
+    """Every case that was measured on the device, over its runs: levels, changes, `trend.regression` where it is slower than at
+    its best. Errors: UnknownName."""
+    bench = use_cases.current()
+    return bench.trends.cases(device or bench.default_device(), op=op, l2=l2)
 
 
 def size_text(size: int | str | Sequence[int]) -> str:

@@ -79,3 +79,20 @@ def test_the_same_code_that_is_slower_is_the_machine() -> None:
     assert {p.word for p in found.pairs} == {"same code"}
     assert len(machine_slower(found, None)) == len(found.pairs)
     assert machine_slower(found, 0.2) == ()
+
+
+def test_the_same_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import kernelviz
+    from kernelviz.core.problem import Method
+
+    bench = bench_in(tmp_path)
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
+    first = bench.run(bench.plan("add", sizes={"n": "1"}, variants=("a", "b"), device="cpu"), Method(budget_s=0.013))
+    for _ in bench.follow(first, timeout_s=20):
+        pass
+    found = kernelviz.regress(first)
+    assert found.a.id == first
+    assert found.b.id == bench.runs(1)[0].id != first
+    cases = kernelviz.trends("add", device="cpu")
+    assert {(c.variant, len(c.trend.points)) for c in cases} == {("a", 2), ("b", 2)}
+    bench.close()

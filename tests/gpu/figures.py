@@ -7,11 +7,13 @@ from pathlib import Path
 from kernelviz.core.run import Run
 from kernelviz.formats import document
 
+ROOT = Path(__file__).parents[2]
+
 
 def record(name: str, figures: object) -> None:
     """Keep the figures of a check; without the variable they are only printed."""
     folder = os.environ.get("KERNELVIZ_GPU_FIGURES")
-    text = json.dumps(figures, indent=1, default=str)
+    text = json.dumps(figures, indent=1, default=str).replace(f"{ROOT}/", "")
     print(f"{name}: {text}")  # noqa: T201
     if folder:
         Path(folder).mkdir(parents=True, exist_ok=True)
