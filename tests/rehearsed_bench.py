@@ -16,6 +16,7 @@ import sample_runs as samples
 from kernelviz.bench import Bench, Offer, Progress, RunSummary
 from kernelviz.bench.history import History
 from kernelviz.bench.machine import Machine
+from kernelviz.bench.trends import Trends
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import (
     CaseDone,
@@ -83,6 +84,7 @@ class RehearsedBench(Bench):
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.history = History(Store(f"sqlite:///{self._folder.name}/runs.db"))
         self.machine = Machine(self.history._store, devices, lambda _: False)
+        self.trends = Trends(self.history._store, devices)
         self._roofs = roofs
         self._entries: dict[str, _Entry] = {}
         self._looked: dict[tuple[str, str], Inspection] = {}

@@ -62,7 +62,9 @@ def test_every_command_line_works(
             arguments[0]
             in (
                 "launch",
+                "regress",
                 "selftest",
+                "trends",
             )
             or "--watch" in arguments
         ):  # would work on the device; that the options exist can be said without
