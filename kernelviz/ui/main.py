@@ -33,6 +33,9 @@ _CSS = """
 :is(.st-key-runs, .st-key-shipped) [data-testid="stPageLink-NavLink"] { padding-left: 0; }
 :is(.st-key-runs, .st-key-shipped) [data-testid="stPageLink-NavLink"] * { white-space: normal; overflow-wrap: anywhere; }
 .st-key-recent button { text-align: left; padding-left: 0; padding-right: 0; }
+/* The tab that is opened is empty until the server has made it: without a height of its own the page would shrink and move under
+   the mouse, and a click on a tab would end on what lies above it. */
+.st-key-tables [role="tabpanel"] { min-height: 85vh; }
 /* A variant's own mark is the bullet of its line. */
 [data-testid="stMarkdownContainer"] li:has(> img:first-child) {
   list-style: none; margin-left: -0.1rem; padding-left: 1.3rem; text-indent: -1.3rem;

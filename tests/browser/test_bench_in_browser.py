@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlparse
 
 import pytest
 import sample_runs as samples
+from acting import at_rest
 from playwright.sync_api import Browser, Page, expect
 from servers import served
 
@@ -252,6 +253,7 @@ def test_text_of_a_document_is_text_everywhere(rehearsed: Serve, page: Page) -> 
     )
     for name in ("Failures", "Kernels", "Variants"):
         page.get_by_role("tab", name=name).click()
+        at_rest(page)
     assert page.locator("img[src='x'], a[href^='javascript'], .katex").count() == 0
     page.locator(".st-key-by_size .scatterlayer .trace").nth(1).locator("path.point").first.hover(force=True)
     expect(page.locator(".st-key-by_size .hoverlayer")).to_contain_text("onerror=alert(1)")

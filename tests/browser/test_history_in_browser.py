@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from acting import choose
 from playwright.sync_api import Browser, Page, expect
 from servers import ROOT, served
 
@@ -34,9 +35,7 @@ def document(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFacto
     run_id = page.url.split("run=")[1].split("&")[0]
     page.goto(f"{real}/history?run={run_id}")
     page.locator(f".st-key-download_{run_id}_popover").get_by_role("button").click()
-    page.locator(f".st-key-download_{run_id}_format").get_by_role("combobox").click()
-    page.get_by_role("option", name="document (.json)").click()
-    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    choose(page, f"download_{run_id}_format", "document (.json)")
     with page.expect_download() as download:
         page.locator(f".st-key-download_{run_id}").get_by_role("button").click()
     target = tmp_path_factory.mktemp("document") / "run.json"

@@ -65,6 +65,8 @@ def settled(page: Page, ready: str) -> None:
 
 def schemes(page: Page, ready: str) -> Iterator[str]:
     """Light, then dark: an open page follows its machine, as it does at dusk."""
+    # A colour on its way from one scheme to the other has any contrast.
+    page.add_style_tag(content="*, *::before, *::after { transition: none !important; animation: none !important; }")
     for scheme, background in BACKGROUND.items():
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         expect(page.get_by_test_id("stApp")).to_have_css("background-color", background)

@@ -11,6 +11,7 @@ import axe_playwright_python
 import msgspec
 import pytest
 import sample_runs as samples
+from acting import choose
 from playwright.sync_api import Browser, Page, Request, expect
 
 from kernelviz.formats import decode, digest, encode, shipped
@@ -200,8 +201,7 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
     assert len([n for n in names if n.startswith("torch eager · ")]) == 2
     expect(page.get_by_role("region", name=f"Every case of {samples.CPU.name}")).to_be_visible()
     page.locator(".st-key-share_popover button").first.click()
-    page.locator(".st-key-save_format input").click()
-    page.get_by_role("option", name="document (.json)").click()
+    choose(page, "save_format", "document (.json)")
     with page.expect_download() as download:
         page.get_by_role("button", name="Save", exact=True).click()
     saved = decode(Path(download.value.path()).read_bytes())

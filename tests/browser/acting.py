@@ -1,0 +1,27 @@
+"""Acts of a person at a page, each when the page is at rest: a click on what is redrawn meanwhile hits what was there before."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Page, expect
+
+
+def at_rest(page: Page) -> None:
+    """The page's script has ended and nothing of an earlier run of it stands beside."""
+    expect(page.get_by_test_id("stApp")).to_have_attribute("data-test-script-state", "notRunning")
+    expect(page.locator("[data-stale=true], [data-testid=stSkeleton]")).to_have_count(0)
+
+
+def choose(page: Page, key: str, option: str) -> None:
+    """Take an option of the select box with that key."""
+    at_rest(page)
+    box = page.locator(f".st-key-{key}")
+    for _ in range(3):  # a list that opens while the page moves closes again
+        box.get_by_role("combobox").click()
+        chosen = page.get_by_role("option", name=option, exact=True)
+        try:
+            chosen.click(timeout=5_000)
+            break
+        except Exception:
+            at_rest(page)
+    at_rest(page)
+    expect(box.get_by_role("combobox")).to_have_value(option)
