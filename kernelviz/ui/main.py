@@ -23,7 +23,7 @@ _CSS = """
 .st-key-sidebar_title { margin: -3.2rem 0 -0.6rem; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.65rem; }
 /* Streamlit writes white on the primary colour, which is light in the dark theme: 1.9:1. */
-[data-testid="stBaseButton-primary"]:not(:disabled) { color: light-dark(#FFFFFF, #0F1311); }
+:is([data-testid="stBaseButton-primary"], [kind="primary"]):not(:disabled) { color: light-dark(#FFFFFF, #0F1311); }
 /* Where the keyboard is: Streamlit draws no ring on links, the tables' tools and the page's own frame. */
 :is(a, [data-testid="stElementToolbar"] button):focus-visible {
   outline: 2px solid light-dark(#2F6B4F, #6FCF97) !important; outline-offset: 1px; border-radius: 0.3rem;

@@ -8,6 +8,7 @@ from pathlib import Path
 import compared_runs as runs
 import msgspec
 import pytest
+from acting import at_rest
 from playwright.sync_api import Browser, Locator, Page, expect
 from test_reach_in_browser import found_by_axe, schemes
 
@@ -24,6 +25,7 @@ def bars(page: Page) -> Locator:
 
 
 def settled(page: Page) -> None:
+    at_rest(page)
     expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
     expect(page.locator("[data-stale=true], [data-testid=stSkeleton]")).to_have_count(0)
 

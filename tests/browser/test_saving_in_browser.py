@@ -11,7 +11,7 @@ import axe_playwright_python
 import msgspec
 import pytest
 import sample_runs as samples
-from acting import choose
+from acting import at_rest, choose
 from playwright.sync_api import Browser, Page, Request, expect
 
 from kernelviz.formats import decode, digest, encode, shipped
@@ -29,6 +29,7 @@ DRAWN = """() => ["by_size", "roofline", "bars"].map((key) => {
 
 
 def settled(page: Page) -> None:
+    at_rest(page)
     expect(page.locator(".st-key-by_size .js-plotly-plot")).to_have_count(1)
     expect(page.get_by_test_id("stStatusWidget")).to_have_count(0)
     expect(page.locator("[data-stale=true], [data-testid=stSkeleton]")).to_have_count(0)
@@ -187,6 +188,7 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
     changed.write_text(json.dumps(edited))
     for file, said in ((whole, "is here now, unchanged since it was saved."), (changed, "changed since it was saved")):
         page.goto(f"{real}/history")
+        at_rest(page)
         page.get_by_role("button", name="Upload").click()
         page.locator("input[type=file]").set_input_files(file)
         expect(page.get_by_text(said)).to_be_visible()
