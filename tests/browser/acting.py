@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Download, Locator, Page, expect
 
 
 def at_rest(page: Page) -> None:
@@ -25,3 +25,14 @@ def choose(page: Page, key: str, option: str) -> None:
             at_rest(page)
     at_rest(page)
     expect(box.get_by_role("combobox")).to_have_value(option)
+
+
+def downloaded(page: Page, button: Locator, suffix: str) -> Download:
+    """What the button gives, as soon as that is a file of this kind: a choice that was just made may not have arrived yet."""
+    for _ in range(5):
+        with page.expect_download(timeout=60_000) as found:
+            button.click()
+        if found.value.suggested_filename.endswith(suffix):
+            return found.value
+        at_rest(page)
+    raise AssertionError(f"no {suffix} was given")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from acting import choose
+from acting import choose, downloaded
 from playwright.sync_api import Browser, Page, expect
 from servers import ROOT, served
 
@@ -36,10 +36,9 @@ def document(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFacto
     page.goto(f"{real}/history?run={run_id}")
     page.locator(f".st-key-download_{run_id}_popover").get_by_role("button").click()
     choose(page, f"download_{run_id}_format", "document (.json)")
-    with page.expect_download() as download:
-        page.locator(f".st-key-download_{run_id}").get_by_role("button").click()
+    given = downloaded(page, page.locator(f".st-key-download_{run_id}").get_by_role("button"), ".json")
     target = tmp_path_factory.mktemp("document") / "run.json"
-    download.value.save_as(target)
+    given.save_as(target)
     assert json.loads(target.read_text())["id"] == run_id
     page.context.close()
     return target

@@ -11,7 +11,7 @@ import axe_playwright_python
 import msgspec
 import pytest
 import sample_runs as samples
-from acting import at_rest, choose
+from acting import at_rest, choose, downloaded
 from playwright.sync_api import Browser, Page, Request, expect
 
 from kernelviz.formats import decode, digest, encode, shipped
@@ -204,11 +204,10 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
     expect(page.get_by_role("region", name=f"Every case of {samples.CPU.name}")).to_be_visible()
     page.locator(".st-key-share_popover button").first.click()
     choose(page, "save_format", "document (.json)")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save", exact=True).click()
-    saved = decode(Path(download.value.path()).read_bytes())
+    given = downloaded(page, page.get_by_role("button", name="Save", exact=True), ".json")
+    saved = decode(Path(given.path()).read_bytes())
     assert saved.plan.problems == far.plan.problems
-    assert digest(saved) == json.loads(Path(download.value.path()).read_text())["digest"]
+    assert digest(saved) == json.loads(Path(given.path()).read_text())["digest"]
 
 
 def test_every_chart_of_a_run_with_all_its_figures_is_drawn_offline(browser: Browser, tmp_path: Path) -> None:
