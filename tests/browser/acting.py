@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from playwright.sync_api import Download, Locator, Page, expect
+from playwright.sync_api import Download, Locator, Page, TimeoutError, expect
 
 
 def at_rest(page: Page) -> None:
@@ -21,7 +21,7 @@ def choose(page: Page, key: str, option: str) -> None:
         try:
             chosen.click(timeout=5_000)
             break
-        except Exception:
+        except TimeoutError:
             at_rest(page)
     at_rest(page)
     expect(box.get_by_role("combobox")).to_have_value(option)
@@ -30,8 +30,11 @@ def choose(page: Page, key: str, option: str) -> None:
 def downloaded(page: Page, button: Locator, suffix: str) -> Download:
     """What the button gives, as soon as that is a file of this kind: a choice that was just made may not have arrived yet."""
     for _ in range(5):
-        with page.expect_download(timeout=60_000) as found:
-            button.click()
+        try:
+            with page.expect_download(timeout=20_000) as found:
+                button.click()
+        except TimeoutError:
+            continue  # the page was redrawn under the click
         if found.value.suggested_filename.endswith(suffix):
             return found.value
         at_rest(page)
