@@ -19,15 +19,19 @@ if TYPE_CHECKING:
     from kernelviz.api import compare as compare
     from kernelviz.api import history as history
     from kernelviz.api import inspect as inspect
+    from kernelviz.api import ladders as ladders
     from kernelviz.api import load as load
     from kernelviz.api import load_all as load_all
     from kernelviz.api import regress as regress
     from kernelviz.api import resume as resume
+    from kernelviz.api import resume_tuning as resume_tuning
     from kernelviz.api import roofline as roofline
     from kernelviz.api import run as run
     from kernelviz.api import runs as runs
     from kernelviz.api import selftest as selftest
     from kernelviz.api import trends as trends
+    from kernelviz.api import tune as tune
+    from kernelviz.api import tunings as tunings
 
 __version__ = "0.1.0"
 
@@ -36,15 +40,19 @@ _HOMES = {
     "compare": "kernelviz.api",
     "history": "kernelviz.api",
     "inspect": "kernelviz.api",
+    "ladders": "kernelviz.api",
     "load": "kernelviz.api",
     "load_all": "kernelviz.api",
     "regress": "kernelviz.api",
     "resume": "kernelviz.api",
+    "resume_tuning": "kernelviz.api",
     "roofline": "kernelviz.api",
     "run": "kernelviz.api",
     "runs": "kernelviz.api",
     "selftest": "kernelviz.api",
     "trends": "kernelviz.api",
+    "tune": "kernelviz.api",
+    "tunings": "kernelviz.api",
     "plots": "",
 }
 
@@ -53,16 +61,20 @@ __all__ = [
     "compare",
     "history",
     "inspect",
+    "ladders",
     "load",
     "load_all",
     "plots",
     "regress",
     "resume",
+    "resume_tuning",
     "roofline",
     "run",
     "runs",
     "selftest",
     "trends",
+    "tune",
+    "tunings",
 ]
 
 

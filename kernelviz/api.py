@@ -16,12 +16,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
+import msgspec
+
 from kernelviz import bench as use_cases
 from kernelviz import formats
 from kernelviz.bench import RunSummary, comparing, regressing
 from kernelviz.bench import roofline as placing
 from kernelviz.bench.history import History
 from kernelviz.bench.trends import CaseTrend
+from kernelviz.bench.tunings import METHOD as TUNING
+from kernelviz.bench.tunings import KeptTuning, TuningReport
+from kernelviz.core.configured import parted
 from kernelviz.core.errors import BadField, DeviceError, UnknownName
 from kernelviz.core.events import RunEnded
 from kernelviz.core.inspection import Inspection
@@ -29,6 +34,7 @@ from kernelviz.core.problem import USUAL_FIGURES, Clock, FigureName, Method
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.core.selftest import Selftest
+from kernelviz.core.tuning import Tuning
 from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
 from kernelviz.metrics.compare import Comparison
@@ -37,9 +43,14 @@ from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.records import records
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import rows, summary
+from kernelviz.metrics.tuning_words import reason_words
+from kernelviz.metrics.tuning_words import record as tuning_record
+from kernelviz.metrics.tuning_words import records as tuning_records
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from kernelviz.metrics.ladder import Standing
 
 PathLike = str | os.PathLike[str]
 FIELDS = tuple(f.field for f in FIGURES)
@@ -244,6 +255,121 @@ def resume(run_id: str) -> Report:
     return _waited(bench, run_id)
 
 
+class Tuned:
+    """What a tuning found. `best` is used by the variant from then on, unless the tuning did not come to its end."""
+
+    def __init__(self, found: TuningReport) -> None:
+        self._found = found
+
+    @property
+    def run(self) -> Report:
+        """The run whose cases are the configurations."""
+        return Report.of(self._found.run)
+
+    @property
+    def best(self) -> dict[str, int] | None:
+        """The best correct configuration; the default where none is measurably faster. None: none is correct."""
+        row = self._found.tried.best
+        return None if row is None else parted(row.result.variant)[1]
+
+    @property
+    def kept(self) -> Tuning | None:
+        """What later runs use; None when the tuning did not come to its end, or a newer one has replaced it."""
+        return self._found.kept
+
+    @property
+    def failures(self) -> dict[str, tuple[dict[str, int], ...]]:
+        """Which configurations failed, by reason."""
+        return {
+            reason_words(reason): tuple(parted(name)[1] or {} for name in reason.variants)
+            for reason in self._found.tried.failures
+        }
+
+    @property
+    def seconds(self) -> float:
+        """How long the device was held, all parts of the run together; `preparing_s` of it went into binding and compiling."""
+        return self._found.seconds
+
+    @property
+    def preparing_s(self) -> float:
+        return self._found.tried.preparing_s
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """As `kernelviz tune --json` prints it."""
+        return tuning_record(self._found.run, self._found.tried, self._found.kept, self._found.seconds)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row a correct configuration, best first: its values, time with interval, speed-up over the default, verdict."""
+        import pandas as pd
+
+        return pd.DataFrame(tuning_records(self._found.tried))
+
+    def __repr__(self) -> str:
+        tried = self._found.tried
+        return (
+            f"<kernelviz tuning {self._found.run.id}: {tried.tried} of {tried.planned} configurations of {tried.variant}, "
+            f"{tried.failed} failed, best {self.best}, {self.seconds:.1f} s>"
+        )
+
+
+def tune(
+    op: str,
+    variant: str,
+    *,
+    sizes: Mapping[str, int | str] | None = None,
+    preset: str | None = None,
+    dtype: str | None = None,
+    compute: str | None = None,
+    direction: str = "forward",
+    data: str = "normal",
+    configurations: int | None = None,
+    seed: int = 0,
+    budget_s: float = TUNING.budget_s,
+    device: str | None = None,
+    plugins: Sequence[PathLike] = (),
+) -> Tuned:
+    """Measure the configurations of a variant for one problem, and wait for it; the best is used by every later run.
+
+    configurations: so many, drawn with `seed`; None: all of the variant's space. budget_s: most measuring time for each. An
+    interrupt cancels it and is raised on; `kernelviz.resume_tuning` goes on. Errors: UnknownName; BadField for several problems,
+    or a variant that has nothing to tune or cannot run there.
+    """
+    if not budget_s > 0:
+        raise BadField("budget_s", budget_s, "give seconds above 0")
+    bench = use_cases.current()
+    plan = bench.tuning(
+        op,
+        variant,
+        configurations=configurations,
+        seed=seed,
+        sizes=None if sizes is None else {axis: size_text(size) for axis, size in sizes.items()},
+        preset=preset,
+        dtype=dtype,
+        compute=compute,
+        direction=direction,
+        data=data,
+        device=device,
+        plugins=tuple(str(Path(p).resolve()) for p in plugins),
+    )
+    run_id = bench.run(plan, msgspec.structs.replace(TUNING, budget_s=budget_s), owner=f"python {os.getpid()}")
+    _waited(bench, run_id)
+    return Tuned(bench.tunings.report(run_id))
+
+
+def resume_tuning(run_id: str) -> Tuned:
+    """Go on with a tuning that was cancelled or interrupted, and wait for it. Errors: UnknownRun; BadField for another run."""
+    bench = use_cases.current()
+    bench.tunings.report(run_id)
+    resume(run_id)
+    return Tuned(bench.tunings.report(run_id))
+
+
+def tunings(op: str | None = None, *, variant: str | None = None, device: str | None = None) -> tuple[KeptTuning, ...]:
+    """What tunings found and is kept here: `tuning` with configuration, times, gain and cost; `stale` says why it is not used."""
+    return use_cases.current().tunings.find(op, variant=variant, device=device)
+
+
 def selftest(device: str | None = None) -> Selftest:
     """Put the instrument to the test on a device (by default the first usable GPU, else the CPU), and wait for it.
 
@@ -387,6 +513,16 @@ def trends(op: str | None = None, *, device: str | None = None, l2: str = "cold"
     its best. Errors: UnknownName."""
     bench = use_cases.current()
     return bench.trends.cases(device or bench.default_device(), op=op, l2=l2)
+
+
+def ladders(*sources: str | Path) -> tuple[Standing, ...]:
+    """Of each problem in runs (ids, documents, backups): the fastest correct own variant against the libraries and the roof.
+
+    Errors: UnknownRun, BadField for a file that cannot be read, DocumentError.
+    """
+    from kernelviz.bench.ladders import ladders as found_in
+
+    return found_in(use_cases.current(), [str(source) for source in sources])
 
 
 def size_text(size: int | str | Sequence[int]) -> str:

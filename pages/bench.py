@@ -9,7 +9,7 @@ from kernelviz.core.errors import UnknownRun
 from kernelviz.core.problem import Plan
 from kernelviz.core.run import Run
 from kernelviz.metrics import other_times
-from kernelviz.ui import elsewhere, instrument, intro, live, overlay, plan_form, results, session, strip
+from kernelviz.ui import acting, elsewhere, instrument, intro, live, overlay, plan_form, results, session, strip
 from kernelviz.ui.form import Form
 from kernelviz.ui.text import plain
 
@@ -19,8 +19,10 @@ asked = plan_form.sidebar(bench)
 
 
 def start(plan: Plan, form: Form) -> None:
-    st.query_params.pop(overlay.PARAM, None)  # of the run that this one replaces
-    plan_form.remember(bench.run(plan, form.method, owner=session.owner()))
+    kept, owner = acting.kept(), session.owner()
+    kept.begun = bench.run(plan, form.method, owner=owner)
+    kept.asked = False
+    overlay.leave()
     st.rerun()
 
 
@@ -46,23 +48,26 @@ if complaints:
     st.warning(f"**Some of this link could not be used:**{listed}", icon=":material/link_off:")
 
 form = plan_form.current()
-changed = instrument.changed(bench, form)
+changed = instrument.follow(bench, form)
 if changed is not None:
-    run_id = instrument.measured(bench, changed)
+    run_id = changed
     plan_form.remember(run_id)
+# Where they stand comes before what there is of them: see live.state.
+progress = live.state(bench, run_id) if run_id is not None else None
+calibration = strip.calibration(bench)
 run = stored(run_id) if run_id is not None else None
 device = run.environment.device if run is not None else bench.device(form.device)
 roofs = bench.roofs_of(run) if run is not None else bench.roofs(device.id)
-strip.strip(bench, device, run, roofs)
+strip.strip(bench, device, run, roofs, calibration)
 if run is not None and other_times.alone(run):
     elsewhere.show(bench, run)
 elif run is not None:
-    results.show(bench, run, live.state(bench, run.id), roofs)
+    results.show(bench, run, progress, roofs)
 elif run_id is not None:
     gone = deleted(run_id)
     if gone is not None:
         intro.deleted_run(bench, gone)
     else:
         intro.unknown_run(run_id, bench.runs(8))
-elif intro.first_visit(bench.ops()[form.op], form, bench.runs(8), bench.history.shipped()):
-    start(form.plan(bench), form)
+else:
+    intro.first_visit(bench.ops()[form.op], form, bench.runs(8), bench.history.shipped())

@@ -1,1 +1,6 @@
-"""Puts this folder on the path, so that tests share `sample_runs` and `rehearsed_bench`."""
+"""What all tests run under."""
+
+import os
+
+# A test process a core, and each with torch's threads on all of them, spend two thirds of their time waiting for each other's.
+os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -6,7 +6,7 @@ import tempfile
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -17,6 +17,7 @@ from kernelviz.bench import Bench, Offer, Progress, RunSummary
 from kernelviz.bench.history import History
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.trends import Trends
+from kernelviz.bench.tunings import Tunings
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import (
     CaseDone,
@@ -77,14 +78,16 @@ class RehearsedBench(Bench):
         faults: Mapping[str, tuple[Stage, str]] | None = None,
         stored: tuple[Run, ...] = (),
         roofs: tuple[Roof, ...] = (),
+        ops: Callable[[], Mapping[str, Op]] = catalogue,
     ) -> None:
-        self._devices = devices
+        self._devices, self._ops = devices, ops
         self.case_s, self.compile_s = case_s, compile_s
         self._faults = dict(faults or {})
         self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         self.history = History(Store(f"sqlite:///{self._folder.name}/runs.db"))
         self.machine = Machine(self.history._store, devices, lambda _: False)
         self.trends = Trends(self.history._store, devices)
+        self.tunings = Tunings(self.history._store, ops, devices, self.load)
         self._roofs = roofs
         self._entries: dict[str, _Entry] = {}
         self._looked: dict[tuple[str, str], Inspection] = {}
@@ -105,14 +108,14 @@ class RehearsedBench(Bench):
         return self._devices[0].id
 
     def ops(self) -> Mapping[str, Op]:
-        return catalogue()
+        return self._ops()
 
     def offers(self, op: str, device_id: str) -> tuple[Offer, ...]:
         kind = self.device(device_id).kind
         lacks = "needs an NVIDIA GPU; this machine has none"
         return tuple(
             Offer(v, available=kind == "cuda" or "cuda" not in v.needs, reason=lacks if "cuda" in v.needs else "")
-            for v in op_named(op).variants
+            for v in op_named(op, self.ops()).variants
         )
 
     def plan(
@@ -130,7 +133,7 @@ class RehearsedBench(Bench):
         device: str | None = None,
         plugins: tuple[str, ...] = (),
     ) -> Plan:
-        found = op_named(op)
+        found = op_named(op, self.ops())
         chosen = self.device(device or self.default_device())
         if preset is not None:
             sizes = next(p.sizes for p in found.presets if p.name == preset)
@@ -141,7 +144,13 @@ class RehearsedBench(Bench):
         for name in names:
             found.variant_named(name)
         made = tuple(
-            found.problem(s, dtype or found.dtypes[0], compute=compute, data=data)
+            found.problem(
+                s,
+                dtype or found.dtypes[0],
+                compute=compute,
+                direction="backward" if direction == "backward" else "forward",
+                data=data,
+            )
             for s in expand(found.axis_names, texts)
         )
         base = baseline or (found.baseline if found.baseline in names else names[0])

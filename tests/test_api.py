@@ -17,6 +17,7 @@ from kernelviz import bench as use_cases
 from kernelviz.core.errors import BadField, DocumentError, UnknownName, UnknownRun
 from kernelviz.core.events import Event
 from kernelviz.core.run import Run
+from kernelviz.ops import catalogue
 
 
 @pytest.fixture
@@ -28,13 +29,16 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> rehearsed.RehearsedBench:
     return made
 
 
+RMSNORM = catalogue()["rmsnorm"].variants
+
+
 def _report() -> kv.Report:
     return kv.run("rmsnorm", sizes={"m": 4096, "n": [1024, 2048]}, dtype="bf16")
 
 
 def test_a_run_comes_back_as_a_frame(bench: rehearsed.RehearsedBench) -> None:
     frame = _report().to_frame()
-    assert len(frame) == 2 * 5
+    assert len(frame) == 2 * len(RMSNORM)
     assert list(frame.n.unique()) == [1024, 2048]
     assert (frame.m == 4096).all()
     base = frame[frame.is_baseline]
@@ -94,9 +98,12 @@ def test_bad_input_names_the_nearest(bench: rehearsed.RehearsedBench) -> None:
 def test_shown_in_a_notebook_and_in_a_terminal(bench: rehearsed.RehearsedBench) -> None:
     report = _report()
     html = report._repr_html_()
-    assert html.count("<tr") == 1 + 10
+    cases = 2 * len(RMSNORM)
+    assert html.count("<tr") == 1 + cases
     assert "off by one" not in html
-    assert f"<kernelviz run {report.id}: rmsnorm, 10 of 10 cases, 2 failed, finished on NVIDIA H200>" == repr(report)
+    assert f"<kernelviz run {report.id}: rmsnorm, {cases} of {cases} cases, 2 failed, finished on NVIDIA H200>" == repr(
+        report
+    )
     assert "failed=2" in rich.pretty.pretty_repr(report)
     empty = kv.Report.of(samples.run([]))
     assert "0 of" in empty._repr_html_()

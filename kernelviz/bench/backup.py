@@ -1,4 +1,4 @@
-"""The whole store as one file: a line of JSON each for runs, roofs, selftests and inspections, written and read one at a time.
+"""The whole store as one file: a line of JSON each for runs, roofs, selftests, inspections and tunings, one at a time.
 
 The first line says what it is, the last how much there was and the SHA-256 of all bytes before it, so that a file that was cut
 off or changed is known as such before anything of it is kept. A name that ends with ``.gz`` is packed.
@@ -24,8 +24,9 @@ import kernelviz
 from kernelviz.core import moments
 from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.inspection import Inspection
-from kernelviz.core.run import Roof
+from kernelviz.core.run import Roof, Run
 from kernelviz.core.selftest import Selftest
+from kernelviz.core.tuning import Tuning
 from kernelviz.formats import MAX_BYTES, document
 from kernelviz.formats.reading import BACKUP
 from kernelviz.store import Store
@@ -33,7 +34,9 @@ from kernelviz.store import Store
 if TYPE_CHECKING:
     from kernelviz.bench.history import History
 
-SCHEMA = "kernelviz-backup/1"
+SCHEMA = "kernelviz-backup/2"
+_READ = ("kernelviz-backup/1", SCHEMA)
+"""The first version had no tunings."""
 _GZIP = b"\x1f\x8b"
 
 
@@ -68,12 +71,16 @@ class InspectionLine(_Line, frozen=True, kw_only=True, tag="inspection"):
     inspection: Inspection
 
 
+class TuningLine(_Line, frozen=True, kw_only=True, tag="tuning"):
+    tuning: Tuning
+
+
 class _End(_Line, frozen=True, kw_only=True, tag="end"):
     lines: int
     sha256: str
 
 
-Line = RunLine | RoofLine | SelftestLine | InspectionLine
+Line = RunLine | RoofLine | SelftestLine | InspectionLine | TuningLine
 _LINE: msgspec.json.Decoder[Line | _End] = msgspec.json.Decoder(Line | _End)
 
 
@@ -85,19 +92,21 @@ class Backup:
     roofs: int = 0
     selftests: int = 0
     inspections: int = 0
+    tunings: int = 0
     ids: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
         """
         >>> Backup(runs=1, roofs=2).words
-        '1 run, 2 roofs, 0 selftests, 0 inspections'
+        '1 run, 2 roofs, 0 selftests, 0 inspections, 0 tunings'
         """
         named = (
             (self.runs, "run"),
             (self.roofs, "roof"),
             (self.selftests, "selftest"),
             (self.inspections, "inspection"),
+            (self.tunings, "tuning"),
         )
         return ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in named)
 
@@ -152,9 +161,18 @@ def restore(history: History, store: Store, path: Path) -> Backup:
                 store.add_selftest(line.selftest)
             case InspectionLine():
                 store.put_inspection(line.inspection)
+            case TuningLine():
+                store.add_tuning(line.tuning)
             case _:
                 assert_never(line)
     return _backup(kinds, ids)
+
+
+def runs(path: Path) -> Iterator[Run]:
+    """The runs of a backup, one at a time; nothing is kept. Errors: as `restore`; the last one only behind the last run."""
+    for line in _lines(path):
+        if isinstance(line, RunLine):
+            yield document.decode(bytes(line.run))
 
 
 def _backup(kinds: Counter[type], ids: Sequence[str]) -> Backup:
@@ -163,6 +181,7 @@ def _backup(kinds: Counter[type], ids: Sequence[str]) -> Backup:
         roofs=kinds[RoofLine],
         selftests=kinds[SelftestLine],
         inspections=kinds[InspectionLine],
+        tunings=kinds[TuningLine],
         ids=tuple(ids),
     )
 
@@ -179,6 +198,7 @@ def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
     yield from (RoofLine(device_uuid=uuid, roof=roof) for uuid, roof in store.all_roofs())
     yield from (SelftestLine(selftest=made) for made in store.all_selftests())
     yield from (InspectionLine(inspection=made) for made in store.all_inspections())
+    yield from (TuningLine(tuning=made) for made in store.tunings())
 
 
 def _lines(path: Path) -> Iterator[Line]:
@@ -208,7 +228,7 @@ def _check_head(data: bytes) -> None:
         schema = msgspec.json.decode(data, type=_Head).schema
     except msgspec.MsgspecError as error:
         raise DocumentError(document.document_error(error).reason, path="line 1") from None
-    if schema != SCHEMA:
+    if schema not in _READ:
         raise DocumentError(f"it was written as {schema[:60]!r}, {SCHEMA!r} is read; update kernelviz", path="line 1")
 
 

@@ -19,6 +19,7 @@ from kernelviz.bench.live import LiveRun
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.runner import Runner
 from kernelviz.bench.trends import Trends
+from kernelviz.bench.tunings import METHOD, Tunings, tuning_plan
 from kernelviz.bench.words import Offer, Progress, RunSummary
 from kernelviz.core import moments
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
@@ -61,6 +62,7 @@ class Bench:
         self.history = History(store)
         self._runner = Runner(store, self._choice, session=session, limits=limits, lock_directory=lock_directory)
         self.trends = Trends(store, devices)
+        self.tunings = Tunings(store, self.ops, devices, self.load)
         self.machine = Machine(store, devices, self._working, lock_directory=lock_directory)
         self._notices: dict[str, tuple[float, tuple[Notice, ...]]] = {}
         self._conditions: dict[str, tuple[float, Conditions]] = {}
@@ -141,12 +143,55 @@ class Bench:
         chosen, base = planning.chosen_variants(found, offers, problems[0], variants, baseline)
         return Plan(problems=problems, variants=chosen, baseline=base, device=where.id, plugins=files)
 
+    def tuning(
+        self,
+        op: str,
+        variant: str,
+        *,
+        configurations: int | None = None,
+        seed: int = 0,
+        sizes: Mapping[str, str] | None = None,
+        preset: str | None = None,
+        dtype: str | None = None,
+        compute: str | None = None,
+        direction: str = "forward",
+        data: str = "normal",
+        device: str | None = None,
+        plugins: tuple[str, ...] = (),
+    ) -> Plan:
+        """A checked plan that tunes a variant for one problem: all its configurations, or so many drawn with the seed.
+
+        `run` measures it; when it has come to its end its best configuration is kept (`tunings`), and used by every later run.
+        Raises UnknownName and BadField, also for a variant that has nothing to tune or cannot run there.
+        """
+        plan = self.plan(
+            op,
+            sizes=sizes,
+            preset=preset,
+            variants=(variant,),
+            dtype=dtype,
+            compute=compute,
+            direction=direction,
+            data=data,
+            device=device,
+            plugins=plugins,
+        )
+        where, found = self._checked(plan)
+        for offer in self._choice.offers(found, where):
+            reason = (offer.reason if not offer.available else "") or offer.variant.refuses(plan.problems[0])
+            if offer.variant.name == variant and reason:
+                raise BadField("variant", variant, reason)
+        return tuning_plan(plan, found, configurations, seed)
+
     def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:
         """Store the plan, queue it, return the run's id at once. `owner` is who waits, for fair turns.
 
+        Without a method a run has all usual figures, a tuning the method of `bench.tunings`.
+
         Errors: UnknownName, BadField for a plan or method that cannot be followed; StoreError.
         """
-        method = planning.checked_method(method or Method(figures=USUAL_FIGURES))
+        usual = Method(figures=USUAL_FIGURES) if plan.search is None else METHOD
+        method = planning.checked_method(method or usual)
         device, op = self._checked(plan)
         now = datetime.datetime.now(datetime.UTC)
         run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"

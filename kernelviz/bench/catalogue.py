@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -94,9 +94,13 @@ class _There(Variant):
     """A plug-in's variant, of which only the worker has the function and its source."""
 
     digest: str
+    backward_digest: str | None = None
 
     def source_digest(self) -> str:
         return self.digest
+
+    def of_backward(self) -> Variant:
+        return replace(self, digest=self.backward_digest) if self.backward_digest else self
 
 
 def _there(facts: VariantFacts) -> Variant:

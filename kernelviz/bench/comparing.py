@@ -54,9 +54,7 @@ def opened(bench: Bench, source: str) -> Run:
     BadField for a file; UnknownRun for an id."""
     path = Path(source)
     if path.is_file():
-        if path.stat().st_size > formats.MAX_BYTES:
-            raise BadField("file", path, f"documents of more than {formats.MAX_BYTES / 1e6:.0f} MB are not read")
-        return formats.one_of(formats.read(path.read_bytes()))
+        return formats.one_of(formats.read_file(path))
     if path.suffix or len(path.parts) != 1:
         raise BadField("file", source, "there is no such file")
     return bench.load(source)

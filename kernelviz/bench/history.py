@@ -101,7 +101,7 @@ class History:
         return self.add_all(formats.read(data))
 
     def back_up(self, path: Path) -> Backup:
-        """Write all that is kept here, runs, roofs, selftests and inspections, to one file. Errors: BadField, StoreError."""
+        """Write all that is kept here to one file: runs, roofs, selftests, inspections, tunings. Errors: BadField, StoreError."""
         return backup.write(self._store, path)
 
     def take_in_backup(self, path: Path) -> Backup:

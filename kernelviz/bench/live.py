@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterable
 
 import msgspec
@@ -48,6 +49,9 @@ class LiveRun:
         self._discarded = False
         self.abandon: Callable[[], Iterable[Item]] = tuple
         """Takes what is still queued of this run out of its queue; set by who queued it."""
+        self.conclude: Callable[[], object] = lambda: None
+        """What is to be kept when the run has come to its end, beside its results; set by who queued it."""
+        self._held_since_s: float | None = None
 
     @property
     def cancelled(self) -> bool:
@@ -61,6 +65,8 @@ class LiveRun:
             self._close("finished", "")
 
     def begun(self, environment: Environment) -> None:
+        if self._held_since_s is None:
+            self._held_since_s = time.monotonic()
         complete = msgspec.structs.replace(environment, roofs=self._store.roofs(environment.device.uuid))
         if not self._begun:
             self._begun = True
@@ -98,10 +104,19 @@ class LiveRun:
         return tuple(v for v in variants if case_key(problem, v) in self._standing)
 
     def ended(self, end: ItemEnd, message: str) -> None:
+        if self._held_since_s is not None:
+            held_s, self._held_since_s = time.monotonic() - self._held_since_s, None
+            self._add_spent(held_s)
         if end == "interrupted" and not self._interrupted:
             self._interrupted = message or "interrupted"
             self._count(len(list(self.abandon())))
         self._count(1)
+
+    def _add_spent(self, held_s: float) -> None:
+        try:
+            self._store.add_spent(self.run_id, held_s)
+        except Exception:  # a cost that nobody knows must not end the run
+            _log.exception("what run %s took could not be stored", self.run_id)
 
     def cancel(self) -> None:
         """What is queued is cancelled now, what is being measured after its current block."""
@@ -145,6 +160,8 @@ class LiveRun:
 
     def _close(self, status: Status, message: str) -> None:
         try:
+            if status == "finished":
+                self.conclude()
             self._store.set_status(self.run_id, status)
         except Exception as error:  # the followers must learn of the end, whatever became of the disk
             _log.exception("the end of run %s could not be stored", self.run_id)

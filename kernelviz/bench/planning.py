@@ -68,10 +68,9 @@ def chosen_variants(
         names = tuple(able) or tuple(o.variant.name for o in offers)
     if not names:
         raise BadField("variants", "", f"name at least one of {', '.join(v.name for v in op.variants)}")
-    for name in names:
-        op.variant_named(name)
+    names = tuple(op.variant_named(name).name for name in names)  # a configuration is called in one way only
     if baseline is not None:
-        op.variant_named(baseline)
+        baseline = op.variant_named(baseline).name
         names = names if baseline in names else (baseline, *names)
     elif op.baseline in names:
         baseline = op.baseline
@@ -119,4 +118,8 @@ def title_of(plan: Plan, device: Device) -> str:
     first = plan.problems[0]
     one = " ".join(f"{axis}={size}" for axis, size in first.sizes.items())
     sizes = one if len(plan.problems) == 1 else f"{len(plan.problems)} sizes"
-    return f"{plan.op} {first.precision}, {sizes}, {device.name}"
+    what = " ".join((plan.op, first.precision, *(["backward"] if first.direction == "backward" else [])))
+    if plan.search is None:
+        return f"{what}, {sizes}, {device.name}"
+    drawn = "" if plan.search.seed is None else f" of {plan.search.admitted} (seed {plan.search.seed})"
+    return f"tuning {plan.search.variant}, {len(plan.variants)}{drawn} configurations: {what}, {sizes}, {device.name}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kernelviz.bench.bench import Bench
+from kernelviz.bench.history import TITLE_CHARACTERS
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Plan
 from kernelviz.core.run import LIVING
@@ -30,7 +31,7 @@ def again(bench: Bench, run_id: str, *, device: str | None = None, owner: str = 
     where = device or (baseline.plan.device if baseline.plan.device in known else bench.default_device())
     plan: Plan = msgspec.structs.replace(baseline.plan, device=where)
     title = f"again: {baseline.title or baseline.id}"
-    return bench.run(plan, baseline.method, owner=owner, title=title[:200])
+    return bench.run(plan, baseline.method, owner=owner, title=title[:TITLE_CHARACTERS])
 
 
 def machine_slower(found: Comparison, limit: float | None) -> tuple[Pair, ...]:

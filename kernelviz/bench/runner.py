@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -16,12 +16,15 @@ from kernelviz.bench.catalogue import Choice
 from kernelviz.bench.eventlog import EventLog
 from kernelviz.bench.jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
 from kernelviz.bench.live import LiveRun
-from kernelviz.core.errors import BadField
+from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
+from kernelviz.core.errors import BadField, UnknownRun
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import FigureName, Method, Problem, case_key
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run
 from kernelviz.core.selftest import Selftest
+from kernelviz.core.tuning import Tuned
+from kernelviz.metrics.configuration import is_configuration
 from kernelviz.ops import Op
 from kernelviz.ops.outcome import failed
 from kernelviz.store import Store
@@ -31,7 +34,10 @@ from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 
 _KEPT_LOGS = 32
 """Ended runs whose events stay in memory, for a follower that comes late; older ones are told from the store."""
-
+CONFIGURATIONS = 16
+"""At most so many configurations of a tuning are bound at a time; all of a group share rounds, with the default beside them."""
+ROOM_SHARE = 0.2
+"""Their outputs take at most this share of the device's memory: the float64 reference and the inputs need the rest."""
 
 Live: TypeAlias = LiveRun | LiveJob
 
@@ -69,11 +75,13 @@ class Runner:
         log.reopen(void)
         standing = [key for key, r in results.items() if r.timing is not None]
         live = LiveRun(run.id, run.plan, op, self._store, log, run.environment, standing)
+        chosen = Chosen(self._store, device, op)
         unavailable: list[Result] = []
         prompt: list[Item] = []
         late: list[Item] = []
         later: list[Item] = []
         for problem in run.plan.problems:
+            tuned = _configurations(chosen, results, problem, run.plan.variants)
             able: list[str] = []
             for name in run.plan.variants:
                 reason = self._refusal(op, name, problem, device)
@@ -87,14 +95,19 @@ class Runner:
             several = len(run.plan.problems) > 1
             slow = tuple(n for n in fresh if several and op.variant_named(n).late and n != run.plan.baseline)
             at_once = tuple(n for n in fresh if n not in slow)
-            prompt += [_item(run, live, problem, at_once, owner)] if at_once else []
-            late += [_item(run, live, problem, slow, owner)] if slow else []
+            most = _most_together(op, problem, device)
+            prompt += [_item(run, live, problem, names, owner, tuned) for names in _groups(at_once, most)]
+            late += [_item(run, live, problem, names, owner, tuned) for names in _groups(slow, most)]
+            if run.plan.search is not None and run.status != "finished":
+                late.append(_final(run, live, problem, owner, self._store))
             lacking = tuple(n for n in able if _lacks_figures(results.get(case_key(problem, n)), run.method))
             if lacking:
-                later.append(_item(run, live, problem, lacking, owner, later=True))
+                later.append(_item(run, live, problem, lacking, owner, tuned, later=True))
         items = [*prompt, *late, *later]
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(run.id)
+        if run.plan.search is not None:
+            live.conclude = lambda: conclude(self._store, run.id)
         self._register(run.id, live)
         live.put(unavailable)
         live.expect(len(items))
@@ -121,9 +134,9 @@ class Runner:
             raise BadField("variant", name, reason)
         job = f"inspection-{secrets.token_hex(6)}"
         asked = InspectionAsked(problem=problem, variant=name)
-        self._submit_alone(
-            device, LiveInspection(job, self._store, EventLog(0)), owner, inspection=asked, plugins=plugins
-        )
+        live = LiveInspection(job, self._store, EventLog(0))
+        tuned = Chosen(self._store, device, op).of(problem, (name,))
+        self._submit_alone(device, live, owner, inspection=asked, plugins=plugins, tuned=tuned)
         return job
 
     def made_inspection(self, name: str) -> Inspection | None:
@@ -145,12 +158,17 @@ class Runner:
         return None if live is None or live.log.ended else live
 
     def log(self, run_id: str) -> EventLog | None:
-        """The events of a run that this process measures or measured last; None when another one resumed it since."""
+        """The events of a run that this process measures or measured last, also of one that was thrown away meanwhile;
+        None when another one resumed it since."""
         with self._lock:
             log, live = self._logs.get(run_id), self._live.get(run_id)
         if log is None or not log.ended or not isinstance(live, LiveRun):
             return log
-        return None if self._store.row(run_id).status in LIVING and log.ended else log
+        try:
+            resumed = self._store.row(run_id).status in LIVING
+        except UnknownRun:
+            return log
+        return None if resumed else log
 
     def state(self, device_id: str) -> WorkerState | None:
         """Of the device's supervisor; None before its first work."""
@@ -188,12 +206,21 @@ class Runner:
         selftest: SelftestAsked | None = None,
         inspection: InspectionAsked | None = None,
         plugins: tuple[str, ...] | None = None,
+        tuned: Mapping[str, Tuned] = MappingProxyType({}),
     ) -> None:
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(live.name)
         self._register(live.name, live)
         files = self._choice.plugins if plugins is None else plugins
-        asked = Item(run_id=live.name, owner=owner, sink=live, plugins=files, selftest=selftest, inspection=inspection)
+        asked = Item(
+            run_id=live.name,
+            owner=owner,
+            sink=live,
+            plugins=files,
+            selftest=selftest,
+            inspection=inspection,
+            tuned=tuned,
+        )
         supervisor.submit([asked])
 
     def _register(self, name: str, live: Live) -> None:
@@ -221,8 +248,70 @@ def _lacks_figures(result: Result | None, method: Method) -> bool:
     return result.timing is not None and any(getattr(result.timing, field) is None for field in wanted)
 
 
+def _groups(names: Sequence[str], most: int) -> list[tuple[str, ...]]:
+    """The variants as they are measured together: all, but of the configurations of variants at most so many at a time.
+
+    >>> names = ["a", *(f"t[b={n}]" for n in range(20)), "c"]
+    >>> [len(group) for group in _groups(names, 16)], _groups(names, 16)[0][:3]
+    ([18, 4], ('a', 'c', 't[b=0]'))
+    """
+    plain = [n for n in names if not is_configuration(n)]
+    configured = [n for n in names if is_configuration(n)]
+    rest = [tuple(configured[i : i + most]) for i in range(0, len(configured), most)]
+    first = (*plain, *(rest[0] if rest else ()))
+    return [group for group in (first, *rest[1:]) if group]
+
+
+def _most_together(op: Op, problem: Problem, device: Device) -> int:
+    """How many configurations of the problem may be bound at a time: each holds its outputs at two places at least."""
+    held = 2 * sum(t.size_bytes(problem.sizes, problem.dtype) for t in op.of(problem).outputs)
+    room = ROOM_SHARE * (device.memory_bytes or 0)
+    return max(1, min(CONFIGURATIONS, int(room // held))) if room and held else CONFIGURATIONS
+
+
+def _configurations(
+    chosen: Chosen, results: Mapping[str, Result], problem: Problem, variants: Sequence[str]
+) -> dict[str, Tuned]:
+    """What tunings found for the problem.
+
+    A case that has a time in this run keeps to its configuration, whatever was tuned since: all its figures are of the same.
+    """
+    tuned = chosen.of(problem, variants)
+    for name in variants:
+        known = results.get(case_key(problem, name))
+        if known is None or known.timing is None or known.configuration is None:
+            continue
+        tuned.pop(name, None)
+        if known.tuned_by is not None:
+            digest = known.source_digest
+            tuned[name] = Tuned(configuration=known.configuration, run_id=known.tuned_by, source_digest=digest)
+    return tuned
+
+
+def _final(run: Run, live: LiveRun, problem: Problem, owner: str, store: Store) -> Item:
+    """The end of a tuning: its best configurations again, in rounds that they share with the default."""
+    return Item(
+        run_id=run.id,
+        owner=owner,
+        sink=live,
+        problem=problem,
+        baseline=run.plan.baseline,
+        method=final_method(run.method),
+        plugins=run.plan.plugins,
+        known_baseline=lambda: live.timed(problem, run.plan.baseline),
+        standing=lambda: finalists(store, run.id, problem),
+    )
+
+
 def _item(
-    run: Run, live: LiveRun, problem: Problem, variants: tuple[str, ...], owner: str, *, later: bool = False
+    run: Run,
+    live: LiveRun,
+    problem: Problem,
+    variants: tuple[str, ...],
+    owner: str,
+    tuned: Mapping[str, Tuned],
+    *,
+    later: bool = False,
 ) -> Item:
     """Device cold of these variants; or `later` the other figures of those that stand by then."""
     return Item(
@@ -239,4 +328,5 @@ def _item(
         known_baseline=None if later else lambda: live.timed(problem, run.plan.baseline),
         later=later,
         standing=(lambda: live.standing(problem, variants)) if later else None,
+        tuned=tuned,
     )

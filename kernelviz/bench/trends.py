@@ -104,7 +104,12 @@ def _case(rows: Sequence[TimeRow], headline: Headline) -> CaseTrend | None:
     newest = timed[-1][0]
     alike = [(row, time) for row, time in timed if row.setup == newest.setup]
     points = [
-        Point(row.run_id, row.at, time[0], time[1], time[2], made_of=(("source", row.digest[:8] or "–"),))
+        Point(
+            row.run_id,
+            row.at,
+            *time,
+            made_of=(("source", row.digest[:8] or "–"), ("configuration", row.configuration or "–")),
+        )
         for row, time in alike[-MOST_RUNS:]
     ]
     return CaseTrend(newest.problem, newest.variant, newest.setup, trend(points), len(timed) - len(alike))

@@ -18,6 +18,7 @@ from kernelviz.cli import (
     devices,
     history,
     inspecting,
+    ladders,
     launching,
     listing,
     regressing,
@@ -26,6 +27,7 @@ from kernelviz.cli import (
     selftest,
     serving,
     trending,
+    tuning,
     watching,
 )
 from kernelviz.core.errors import KernelvizError
@@ -48,6 +50,9 @@ app.command("roofline")(roofline.roofline)
 app.command("trends")(trending.trends)
 app.command("compare")(comparing.compare)
 app.command("regress")(regressing.regress)
+app.command("ladders")(ladders.ladders)
+app.command("tune")(tuning.tune)
+app.add_typer(tuning.app, name="tunings")
 
 OpName = Annotated[str, typer.Argument(metavar="OP", help="what to compute; `kernelviz ops` lists them")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")]
@@ -175,9 +180,10 @@ def launch(
             plugins=tuple(str(p.resolve()) for p in plugins or ()),
         )
         chosen, offers = bench.device(plan.device), bench.offers(plan.op, plan.device)
+        tuned = bench.tunings.chosen(plan)
     finally:
         bench.close()
-    launching.launch(plan, chosen, offers, calls)
+    launching.launch(plan, chosen, offers, calls, tuned)
 
 
 @app.command("inspect")

@@ -15,7 +15,7 @@ from kernelviz import bench as use_cases
 from kernelviz import formats
 from kernelviz.bench import RunSummary, backup
 from kernelviz.bench.snapshots import at_sizes, selected
-from kernelviz.cli import console, running, tables
+from kernelviz.cli import console, running, tables, tuning
 from kernelviz.cli.progress import Reporter
 from kernelviz.core.errors import BadField, KernelvizError
 from kernelviz.formats.seal import WORDS as SEALS
@@ -76,6 +76,8 @@ def show(
         console.show(tables.samples(rows(found, ()), found))
         return
     console.show(tables.report(found, bench.roofs_of(found)))
+    if found.plan.search is not None:
+        console.show(tuning.report(bench.tunings.report(run)))
 
 
 @app.command()
@@ -124,7 +126,10 @@ def resume(run: RunId, as_json: Json = False) -> None:
         bench.resume(run, owner=f"terminal {os.getpid()}")
         with Reporter(found.plan) as reporter:
             running.follow(bench, run, reporter)
-        code = running.print_run(bench, bench.load(run), save=None, as_json=as_json)
+        if found.plan.search is not None:
+            code = tuning.print_report(bench, run, as_json=as_json)
+        else:
+            code = running.print_run(bench, bench.load(run), save=None, as_json=as_json)
     finally:
         bench.close()
     raise typer.Exit(code)

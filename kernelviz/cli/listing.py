@@ -9,6 +9,7 @@ from rich.table import Table
 from kernelviz.bench import Bench, Offer
 from kernelviz.cli import console
 from kernelviz.ops import Op
+from kernelviz.ops.space import space_words
 
 
 def ops(bench: Bench, device: str | None, *, as_json: bool) -> None:
@@ -25,7 +26,8 @@ def ops(bench: Bench, device: str | None, *, as_json: bool) -> None:
         sizes = ", ".join(op.axis_names)
         table.add_row(name, "", "", "", f"{op.summary} ({sizes}; {', '.join(op.dtypes)})", style="bold")
         for offer in offers[name]:
-            table.add_row("", offer.variant.name, offer.variant.backend, _here(offer), offer.variant.summary)
+            words = " ".join(filter(None, (offer.variant.summary, space_words(offer.variant))))
+            table.add_row("", offer.variant.name, offer.variant.backend, _here(offer), words)
     console.show(table)
 
 

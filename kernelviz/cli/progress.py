@@ -123,7 +123,8 @@ def case_words(case: Case) -> str:
     'add fp32 n=2^10, torch_eager'
     """
     problem = case.problem
-    return f"{problem.op} {problem.precision} {typed_sizes(problem)}, {case.variant}"
+    backward = " backward" if problem.direction == "backward" else ""
+    return f"{problem.op} {problem.precision}{backward} {typed_sizes(problem)}, {case.variant}"
 
 
 def outcome_words(result: Result) -> str:

@@ -13,7 +13,7 @@ from kernelviz.bench.roofline import Placement, first_shown, place, records
 from kernelviz.cli import console
 from kernelviz.core import units
 from kernelviz.metrics.summary import time_words
-from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.sweep import problem_words
 
 
 def roofline(
@@ -60,7 +60,7 @@ def _table(found: Placement) -> Table:
     for case in found.cases:
         table.add_row(
             *((Text(case.run_id),) if several else ()),
-            Text(f"{case.problem.op} {case.problem.precision} {size_words(case.problem)}"),
+            Text(problem_words(case.problem)),
             Text(case.variant),
             time_words(case.figure),
             "–" if case.share is None else units.percent(case.share),

@@ -11,6 +11,7 @@ from typing import cast, get_args
 from kernelviz.bench import Bench
 from kernelviz.cli import console, tables
 from kernelviz.cli.progress import Reporter
+from kernelviz.core.configured import split_names
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import QUICK, USUAL_FIGURES, Clock, FigureName, Method, Plan
 from kernelviz.core.result import Failure, Timing
@@ -42,14 +43,14 @@ def sizes(given: Sequence[str], sweeps: Sequence[str]) -> dict[str, str]:
 
 
 def names(text: str | None) -> tuple[str, ...] | None:
-    """Variants from ``a,b``, without repeats; None when the option was not given. Errors: BadField when it is empty.
+    """Variants from ``a,b[block=64,warps=4]``, without repeats; None when the option was not given. Errors: BadField when empty.
 
     >>> names("torch_eager, triton_block,torch_eager")
     ('torch_eager', 'triton_block')
     """
     if text is None:
         return None
-    found = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    found = tuple(dict.fromkeys(split_names(text)))
     if not found:
         raise BadField("--variants", text, "name at least one variant; `kernelviz ops` lists them")
     return found

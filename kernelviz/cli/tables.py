@@ -12,9 +12,19 @@ from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import other_times
+from kernelviz.metrics.cells import LOCAL_HELP
 from kernelviz.metrics.drift import drift_words
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
-from kernelviz.metrics.report import cells, conclusion, doubts, failures, heading, trust_lines, typed_size
+from kernelviz.metrics.report import (
+    cells,
+    conclusion,
+    configurations,
+    doubts,
+    failures,
+    heading,
+    trust_lines,
+    typed_size,
+)
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.samples import SHOWN, Spread, spread
 from kernelviz.metrics.summary import (
@@ -37,10 +47,12 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
     if other_times.alone(run):
         return Group(Text(heading(run, headline)), *_others(found, run), Text(f"run {run.id}", style="dim"))
     parts: list[RenderableType] = [Text(heading(run, headline)), results(found, run, headline)]
-    parts += [Text(line) for line in failures(found)]
+    parts += [Text(line) for line in (*failures(found), *configurations(found, run))]
     if verbose:
         parts += [Text(""), figures(found, run), *(Text(f"{f.name}: {f.question}", style="dim") for f in FIGURES)]
         parts += [Text(""), *(Text(line) for line in trust_lines(found, run, headline)), Text("")]
+        if any(row.result.kernels for row in found):
+            parts += [kernels(found, run), Text(LOCAL_HELP, style="dim"), Text("")]
     else:
         parts += [Text(line) for line in doubts(found, run, headline)]
     parts.append(Text(conclusion(summary(found), run, roofs)))
@@ -88,6 +100,27 @@ def figures(found: Sequence[Row], run: Run) -> Table:
             for row in found
         ],
     )
+    return table
+
+
+def kernels(found: Sequence[Row], run: Run) -> Table:
+    """A row for each kernel that a call of each case launches."""
+    table = _table(run, ())
+    table.add_column("kernel", overflow="fold")
+    for title in ("traced", "grid", "block", "registers", "shared, B", "local, B"):
+        table.add_column(title, justify="right")
+    for row in found:
+        sizes = [typed_size(row.result.problem.sizes[a]) for a in varying_axes(run.plan.problems)]
+        for k in row.result.kernels:
+            counts = (k.registers_per_thread, k.shared_memory_bytes, k.local_memory_bytes)
+            table.add_row(
+                *sizes,
+                row.result.variant,
+                k.name,
+                units.seconds(k.duration_s),
+                *("–" if size is None else "x".join(map(str, size)) for size in (k.grid, k.block)),
+                *("–" if count is None else str(count) for count in counts),
+            )
     return table
 
 

@@ -11,13 +11,11 @@ from rich.text import Text
 from kernelviz import bench as use_cases
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.cli import console
+from kernelviz.cli.comparing import SLOWER
 from kernelviz.core import units
-from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Change
 from kernelviz.metrics.trend_words import change_words, state_words
-
-SLOWER = 3
-"""The exit code where something is slower than it was."""
 
 
 def trends(
@@ -93,7 +91,7 @@ def _table(cases: list[CaseTrend]) -> Table:
     for case in cases:
         shown = case.trend.regression or (case.trend.changes[-1] if case.trend.changes else None)
         table.add_row(
-            Text(f"{case.problem.op} {case.problem.precision} {size_words(case.problem)}"),
+            Text(problem_words(case.problem)),
             Text(case.variant),
             str(len(case.trend.points)),
             units.seconds(case.trend.level_s),

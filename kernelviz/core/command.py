@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from kernelviz.core.problem import QUICK, USUAL_FIGURES, Method, Plan, Problem
+from kernelviz.core.problem import QUICK, USUAL_FIGURES, Method, Plan, Problem, Search
 from kernelviz.core.sizes import written
 
 
@@ -48,20 +48,44 @@ def _lines(plan: Plan, method: Method, problems: Sequence[Problem]) -> list[str]
 
 
 def _line(plan: Plan, method: Method, like: Problem, sizes: dict[str, str]) -> str:
+    if plan.search is not None:
+        return _tune(plan, plan.search, method, like, sizes)
     words = ["kernelviz", "run", plan.op, "--variants", ",".join(plan.variants), "--baseline", plan.baseline]
     for axis, text in sizes.items():
         words += ["--size" if text.isdigit() else "--sweep", f"{axis}={text}"]
-    words += ["--dtype", like.dtype]
+    words += ["--dtype", like.dtype, *_problem(like), *_method(method)]
+    for path in plan.plugins:
+        words += ["--with", path]
+    return shlex.join([*words, "--device", plan.device])
+
+
+def _tune(plan: Plan, search: Search, method: Method, like: Problem, sizes: dict[str, str]) -> str:
+    words = [
+        "kernelviz",
+        "tune",
+        plan.op,
+        search.variant,
+        *(w for a, t in sizes.items() for w in ("--size", f"{a}={t}")),
+    ]
+    words += ["--dtype", like.dtype, *_problem(like)]
+    if search.seed is not None:
+        words += ["--configurations", str(len(plan.variants)), "--seed", str(search.seed)]
+    words += ["--budget-s", repr(method.budget_s)]
+    for path in plan.plugins:
+        words += ["--with", path]
+    return shlex.join([*words, "--device", plan.device])
+
+
+def _problem(like: Problem) -> list[str]:
+    """Its options beside sizes and dtype, where they are not as usual."""
+    words: list[str] = []
     for option, value, usual in (
         ("--compute", like.compute, None),
         ("--direction", like.direction, "forward"),
         ("--data", like.data, "normal"),
     ):
         words += [option, str(value)] if value != usual else []
-    words += _method(method)
-    for path in plan.plugins:
-        words += ["--with", path]
-    return shlex.join([*words, "--device", plan.device])
+    return words
 
 
 def _method(method: Method) -> list[str]:

@@ -25,6 +25,11 @@ DTYPES: dict[str, Dtype] = {
         Dtype(name="fp16", torch_name="float16", itemsize_bytes=2, unit_roundoff=2**-11, largest=65504.0),
         Dtype(name="bf16", torch_name="bfloat16", itemsize_bytes=2, unit_roundoff=2**-8, largest=3.3895e38),
         Dtype(name="fp64", torch_name="float64", itemsize_bytes=8, unit_roundoff=2**-53, largest=1.79e308),
+        # OCP 8-bit floating point, E4M3 without infinities: 3 fraction bits, the largest number is 1.75 x 2^8.
+        Dtype(name="fp8", torch_name="float8_e4m3fn", itemsize_bytes=1, unit_roundoff=2**-4, largest=448.0),
+        Dtype(name="int8", torch_name="int8", itemsize_bytes=1, unit_roundoff=0.0, largest=127.0),
+        Dtype(name="uint8", torch_name="uint8", itemsize_bytes=1, unit_roundoff=0.0, largest=255.0),
+        Dtype(name="int32", torch_name="int32", itemsize_bytes=4, unit_roundoff=0.0, largest=2.0**31),
         Dtype(name="int64", torch_name="int64", itemsize_bytes=8, unit_roundoff=0.0, largest=2.0**63),
     )
 }

@@ -152,7 +152,8 @@ class Inspection(Struct, frozen=True, kw_only=True):
     correctness gate tries them, else the one that is timed.
 
     `call`: ``timed``, the very call that is timed (on a GPU its graph), or ``eager``, the variant bound anew and called once.
-    `errors` is empty where the outputs cannot be compared (`message` says why).
+    `errors` is empty where the outputs cannot be compared (`message` says why). `configuration`: what the variant was bound with,
+    where it has something to tune.
     """
 
     schema: str = INSPECTION_SCHEMA
@@ -169,6 +170,7 @@ class Inspection(Struct, frozen=True, kw_only=True):
     tensors: tuple[TensorFacts, ...]
     errors: tuple[OutputErrors, ...] = ()
     source_digest: str | None = None
+    configuration: dict[str, int] | None = None
 
     @property
     def case_key(self) -> str:

@@ -17,7 +17,7 @@ def with_later(earlier: Result, later: Result) -> Result:
         if isinstance(earlier.outcome, Failure) or later.outcome.stage in ("wrong", "impossible"):
             return later
         return noted(earlier, f"other figures: {later.outcome.stage}: {later.outcome.message}")
-    if later.source_digest != earlier.source_digest:
+    if (later.source_digest, later.configuration) != (earlier.source_digest, earlier.configuration):
         return later
     if isinstance(earlier.outcome, Failure):
         # Figures of something that has no cold time would stand alone: the failure is what there is to say.

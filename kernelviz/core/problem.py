@@ -7,7 +7,8 @@ from typing import Literal
 import msgspec
 
 Direction = Literal["forward", "backward"]
-Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value"]
+Data = Literal["normal", "uniform", "zeros", "small_integers", "one_value", "sorted"]
+"""What the inputs hold. ``sorted``: as normal, with ids in ascending order."""
 Clock = Literal["burst", "sustained"]
 FigureName = Literal["cold", "warm", "call", "graph", "loop", "energy"]
 USUAL_FIGURES: tuple[FigureName, ...] = ("cold", "warm", "call", "graph", "loop")
@@ -115,10 +116,23 @@ QUICK = Method(budget_s=0.02, half_width=0.005, ratio_half_width=0.005, decided_
 that proves a variant right is the same."""
 
 
+class Search(Struct, frozen=True, kw_only=True):
+    """What makes a plan a tuning: its variants are configurations of `variant`, its baseline the default one.
+
+    `space`: how many configurations the variant's space has. `admitted`: how many of them it admits for these problems. `seed`:
+    with which those of the plan were drawn from them; None: the plan has all.
+    """
+
+    variant: str
+    space: int
+    admitted: int
+    seed: int | None = None
+
+
 class Plan(Struct, frozen=True, kw_only=True):
     """Problems × variants on one device. `baseline` is the variant that speed-ups divide by.
 
-    `plugins`: paths of files with variants of one's own, imported in the worker only.
+    `plugins`: paths of files with variants of one's own, imported in the worker only. `search`: set where the plan is a tuning.
     """
 
     problems: tuple[Problem, ...]
@@ -126,6 +140,7 @@ class Plan(Struct, frozen=True, kw_only=True):
     baseline: str
     device: str
     plugins: tuple[str, ...] = ()
+    search: Search | None = None
 
     def cases(self) -> list[Case]:
         """Every case, problem by problem, in the order in which results are listed."""

@@ -145,7 +145,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
 
 
 class Kernel(Struct, frozen=True, kw_only=True):
-    """One kernel of one call, as the tracer saw it; `duration_s` is its median over the samples, with what tracing adds."""
+    """One kernel of one call, as the tracer saw it; `duration_s` is its median over the samples, with what tracing adds.
+
+    `local_memory_bytes`: of each thread, in the binary: spilled registers and arrays that no register can hold; 0 says that
+    nothing was spilled.
+    """
 
     name: str
     duration_s: float | None = None
@@ -153,6 +157,7 @@ class Kernel(Struct, frozen=True, kw_only=True):
     block: tuple[int, int, int] | None = None
     registers_per_thread: int | None = None
     shared_memory_bytes: int | None = None
+    local_memory_bytes: int | None = None
 
 
 class Preparation(Struct, frozen=True, kw_only=True):
@@ -164,7 +169,11 @@ class Preparation(Struct, frozen=True, kw_only=True):
 
 
 class Result(Struct, frozen=True, kw_only=True):
-    """Case + outcome + accuracy + conditions + kernels launched + digest of the variant's source."""
+    """Case + outcome + accuracy + conditions + kernels launched + digest of the variant's source.
+
+    `configuration`: what the variant was bound with, where it has something to tune; None: it has not. `tuned_by`: the run that
+    found it; None: it is the default, or the one that the variant's name says.
+    """
 
     problem: Problem
     variant: str
@@ -176,6 +185,8 @@ class Result(Struct, frozen=True, kw_only=True):
     preparation: Preparation | None = None
     backend: str | None = None
     source_digest: str | None = None
+    configuration: dict[str, int] | None = None
+    tuned_by: str | None = None
     measured_at: str | None = None
 
     @property

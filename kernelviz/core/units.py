@@ -31,10 +31,17 @@ def seconds(value_s: float | None, digits: int = 4) -> str:
     """
     if value_s is None:
         return "unknown"
-    for scale, unit in _TIME:
-        if abs(value_s) >= scale:
-            return f"{significant(value_s / scale, digits)} {unit}"
-    return f"{significant(value_s / 1e-9, digits)} ns"
+    scale, unit = time_unit(value_s)
+    return f"{significant(value_s / scale, digits)} {unit}"
+
+
+def time_unit(value_s: float) -> tuple[float, str]:
+    """The unit in which a time is written, and what it is in seconds: the largest that is not longer than the time.
+
+    >>> time_unit(4.36e-6), time_unit(0.0)
+    ((1e-06, 'µs'), (1e-09, 'ns'))
+    """
+    return next((u for u in _TIME if abs(value_s) >= u[0]), _TIME[-1])
 
 
 def rate(value: float | None, unit: str, digits: int = 4) -> str:

@@ -16,7 +16,16 @@ from kernelviz.formats import document
 from kernelviz.formats.export import Export
 from kernelviz.metrics import other_times
 from kernelviz.metrics.cells import against_words
-from kernelviz.metrics.report import conclusion, doubts, failures, heading, rate_words, trust_lines, typed_size
+from kernelviz.metrics.report import (
+    conclusion,
+    configurations,
+    doubts,
+    failures,
+    heading,
+    rate_words,
+    trust_lines,
+    typed_size,
+)
 from kernelviz.metrics.summary import STAGE_WORDS, Row, correctness_words, rows, summary
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.trust import trust
@@ -40,7 +49,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield ""
     if not alone:
         yield f"**{code(conclusion(summary(found), run, run.environment.roofs))}**\n"
-    for line in (*failures(found), *(() if alone else doubts(found, run, "cold"))):
+    for line in (*failures(found), *configurations(found, run), *(() if alone else doubts(found, run, "cold"))):
         yield f"- {code(line)}"
     yield ""
     if not alone:

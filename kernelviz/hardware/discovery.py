@@ -15,6 +15,7 @@ from kernelviz.hardware.toolchain import (
     installed_versions,
     no_c_compiler,
     no_cxx_compiler,
+    no_liger,
     no_nvrtc,
     no_python_headers,
     no_triton,
@@ -92,6 +93,13 @@ def _missing(need: str, device: Device) -> str | None:
             return no_triton() or (_no_launcher() if on_gpu else None)
         case "nvrtc":
             return no_nvrtc()
+        case "liger":
+            return no_liger()
+        case "sm_90":
+            capability = device.compute_capability
+            if capability is None or capability >= (9, 0):
+                return None
+            return f"needs compute capability 9.0 (Hopper) or later; this GPU has {capability[0]}.{capability[1]}"
         case "cxx":
             return no_cxx_compiler("c++", "it builds a C++ extension") or no_python_headers("a C++ extension")
         case "inductor" if on_gpu:

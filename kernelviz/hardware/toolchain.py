@@ -51,7 +51,7 @@ def parsed_build(text: str) -> TorchBuild | None:
 
 
 def no_triton() -> str | None:
-    """Why Triton cannot be used, None when it can. So answer all four functions."""
+    """Why Triton cannot be used, None when it can. So answer all functions of this name."""
     return None if importlib.util.find_spec("triton") else "needs Triton; pip install triton (Linux only)"
 
 
@@ -64,6 +64,12 @@ def no_nvrtc() -> str | None:
         return None
     remedy = "pip install cuda-core 'cuda-toolkit[nvrtc,cudart,crt,cccl]==13.0.*'"
     return f"needs NVRTC: {', '.join(lacking)} not installed; {remedy}"
+
+
+def no_liger() -> str | None:
+    if importlib.util.find_spec("liger_kernel"):
+        return None
+    return "needs Liger's kernels; pip install 'kernelviz[liger]' (or liger-kernel==0.8.*)"
 
 
 def installed_versions(distributions: Iterable[str]) -> dict[str, str]:

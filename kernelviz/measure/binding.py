@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import torch
@@ -17,7 +17,7 @@ from kernelviz.measure.check import Comparison, Reference
 from kernelviz.measure.diagnosis import diagnosis
 from kernelviz.measure.tensors import allocate, as_tuple, check_specs, fill, unchanged
 from kernelviz.measure.timer import DeviceTimer, Place, Timed
-from kernelviz.ops import Launch, Op, Variant
+from kernelviz.ops import Launch, Op, Variant, refresh
 
 TIMED_SEED = 0
 """The inputs that are timed are the fill of this seed."""
@@ -86,7 +86,7 @@ class BoundProblem:
         if needed > free_bytes:
             raise DoesNotFit(needed, free_bytes, name)
         inputs = allocate(op.inputs, problem, device)
-        fill(inputs, problem, TIMED_SEED)
+        fill(op, inputs, problem, TIMED_SEED)
         one_place = max(op.tensor_bytes(problem), _APART_BYTES * (len(op.inputs) + len(op.outputs)))
         room = min(PLACES_BYTES, int(PLACES_SHARE * (free_bytes - needed)))
         places = max(1, min(PLACES, room // one_place)) if device.type == "cuda" else 1
@@ -97,6 +97,8 @@ class BoundProblem:
         keywords = variant.keywords(self.problem)
         begun = time.perf_counter()
         launch = variant.bind(*inputs, **keywords)
+        self._wait()
+        refresh(launch)
         self._wait()
         bound = time.perf_counter()
         outputs = as_tuple(launch())
@@ -117,31 +119,38 @@ class BoundProblem:
         found = Comparison()
         wrong: tuple[int, tuple[Tensor, ...]] | None = None
         for seed in reversed(range(seeds)):
-            fill(self.inputs, self.problem, seed)
+            fill(self.op, self.inputs, self.problem, seed)
             if restore is not None:
                 restore.remember()
             reference = self.reference(seed)
             # Computed and kept before the call, which may change what it is computed from.
             reference.prepare()
+            refresh(timed.places[0].launch)
             outputs = timed.run_once()
+            changed = [self.op.inputs[i].name for i in unchanged(self.op, self.inputs, self.problem, seed)]
+            if changed and not reference.kept:
+                # Too large to be kept, the reference is computed now, from what the inputs held before the call.
+                outputs = tuple(t.clone() for t in outputs)
+                fill(self.op, self.inputs, self.problem, seed)
             found.add(reference, outputs)
             if wrong is None and found.worst > 1 and not (found.unwritten or found.not_finite) and reference.kept:
                 wrong = seed, tuple(t.clone() for t in outputs)
-            changed = [self.op.inputs[i].name for i in unchanged(self.inputs, self.problem, seed)]
             undeclared = [name for name in changed if name not in variant.mutates]
             if undeclared:
                 found.messages.append(refusal(MUTATED_INPUT, ", ".join(undeclared)))
         if wrong is not None:
             self.diagnose(found, *wrong)
         for inputs in (self.inputs, *self.elsewhere):
-            fill(inputs, self.problem, TIMED_SEED)
+            fill(self.op, inputs, self.problem, TIMED_SEED)
+        for place in timed.places:
+            refresh(place.launch)
         if restore is not None:
             restore.remember()
         return found.accuracy(self.op.rule)
 
     def diagnose(self, found: Comparison, seed: int, outputs: tuple[Tensor, ...]) -> None:
         """Name what the call did that gave these outputs for the fill of that seed, where it can be told."""
-        fill(self.inputs, self.problem, seed)
+        fill(self.op, self.inputs, self.problem, seed)
         others = {s: r for s, r in self._references.items() if s != seed}
         named = diagnosis(self.op, self.problem, self.inputs, outputs, others)
         if named is not None:
@@ -170,6 +179,22 @@ class BoundProblem:
         self.variants[variant.name] = bound
         return bound
 
+    def standing(self, variant: Variant) -> BoundVariant | None:
+        """The variant as it is bound already, None where it is not, or with another configuration (which is forgotten)."""
+        kept = self.variants.get(variant.name)
+        if kept is not None and kept.variant.configuration != variant.configuration:
+            del self.variants[variant.name]
+            return None
+        return kept
+
+    def drop(self, names: Iterable[str]) -> bool:
+        """Forget what was bound under these names, with its graphs and outputs; whether there was anything.
+
+        A configuration of a tuning is measured once: a hundred of them, at two places each, would hold 50 GiB of outputs of 256
+        MiB.
+        """
+        return bool([name for name in names if self.variants.pop(name, None) is not None])
+
     def _other_places(self, variant: Variant) -> Iterator[Place]:
         """The variant bound to the problem's other sets of inputs, which are made as they are asked for."""
         for number in range(self.places - 1):
@@ -180,7 +205,7 @@ class BoundProblem:
 
     def _add_place(self, number: int) -> None:
         inputs = allocate(self.op.inputs, self.problem, self.device, _APART_BYTES)
-        fill(inputs, self.problem, TIMED_SEED)
+        fill(self.op, inputs, self.problem, TIMED_SEED)
         self.elsewhere.append(inputs)
         # Given back when the next set is there: what follows lies apart from what went before, not right behind it.
         self._spacer = torch.empty((1 + 5 * number % 13) * 2**21, dtype=torch.uint8, device=self.device)

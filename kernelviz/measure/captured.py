@@ -146,6 +146,7 @@ def kernels_of(found: Sequence[Iteration]) -> tuple[Kernel, ...]:
             block=record.block,
             registers_per_thread=record.registers,
             shared_memory_bytes=record.shared_bytes,
+            local_memory_bytes=record.local_bytes,
         )
         for k, record in enumerate(last.calls)
     )

@@ -50,12 +50,17 @@ class Reference:
 
     @property
     def _small(self) -> bool:
-        return sum(t.elements(self.problem.sizes) for t in self.op.outputs) * 16 <= KEPT_BYTES
+        return sum(t.elements(self.problem.sizes) for t in self.op.compared) * 16 <= KEPT_BYTES
 
     @property
     def kept(self) -> bool:
         """It was computed and is held: it can be compared with whatever the inputs hold now."""
         return self._kept is not None
+
+    def compared(self, outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
+        """What of a call's outputs, for the inputs as they are now, is held against the reference."""
+        shown = self.op.shown
+        return tuple(outputs) if shown is None else shown(tuple(self.inputs), tuple(outputs))
 
     def slabs(self) -> Iterator[Slab]:
         """The reference, slab by slab. Raises nothing; reads the inputs unless it is kept."""
@@ -76,20 +81,22 @@ class Reference:
         whole = sizes[axis] if axis else 1
         rows = whole
         if axis:
-            widest = max(t.elements(sizes) for t in (*self.op.inputs, *self.op.outputs) if t.axes and t.axes[0] == axis)
+            widest = max(
+                t.elements(sizes) for t in (*self.op.inputs, *self.op.compared) if t.axes and t.axes[0] == axis
+            )
             rows = max(1, min(whole, SLAB_BYTES // max(1, 8 * widest // whole)))
         constant = {
-            i: t.double()
+            i: _wide(t)
             for i, (spec, t) in enumerate(zip(self.op.inputs, self.inputs, strict=True))
             if not self._cut(spec.axes)
         }
         for first in range(0, whole, rows):
             last = min(first + rows, whole)
-            wide = tuple(constant[i] if i in constant else t[first:last].double() for i, t in enumerate(self.inputs))
-            outputs = self.op.reference(*wide)
+            wide = tuple(constant[i] if i in constant else _wide(t[first:last]) for i, t in enumerate(self.inputs))
+            outputs = self.op.expected(self.problem, wide)
             yield Slab(first, last, outputs, self.op.bound(self.problem, wide, outputs))
 
-    def _cut(self, axes: tuple[str, ...]) -> bool:
+    def _cut(self, axes: tuple[str | int, ...]) -> bool:
         return bool(self.op.slab) and bool(axes) and axes[0] == self.op.slab
 
 
@@ -110,8 +117,10 @@ class Comparison:
         """Compare the outputs of one seed."""
         self.seeds += 1
         cut = bool(reference.op.slab)
+        self.unwritten += sum(int(still_poisoned(output).sum()) for output in outputs)
+        values = reference.compared(outputs)
         for slab in reference.slabs():
-            for got, expected, bound in zip(outputs, slab.reference, slab.bound, strict=True):
+            for got, expected, bound in zip(values, slab.reference, slab.bound, strict=True):
                 self._add(got[slab.first : slab.last] if cut else got, expected, bound)
 
     def _add(self, got: Tensor, expected: Tensor, bound: Tensor) -> None:
@@ -132,7 +141,6 @@ class Comparison:
                 error.max() if error.numel() else error.sum(),
                 share.max() if share.numel() else share.sum(),
                 (~agree).sum().double(),
-                still_poisoned(got).sum().double(),
             ]
         ).tolist()
         self.error_squared += facts[0]
@@ -140,7 +148,6 @@ class Comparison:
         self.max_abs = max(self.max_abs, facts[2])
         self.worst = max(self.worst, facts[3])
         self.not_finite += int(facts[4])
-        self.unwritten += int(facts[5])
 
     def accuracy(self, rule: str) -> Accuracy:
         """Passed when every element of every seed lies inside the bound and nothing else was found."""
@@ -168,8 +175,18 @@ class Comparison:
 
 
 def still_poisoned(tensor: Tensor) -> Tensor:
-    """Which elements still hold the 0xFF bytes that the outputs were filled with."""
+    """Which elements still hold the 0xFF bytes that the outputs were filled with: NaN in every number format, and -1.
+
+    Of whole numbers of one byte none, since these bytes are numbers like any other.
+    """
+    if tensor.dtype in (torch.uint8, torch.int8, torch.bool):
+        return torch.zeros_like(tensor, dtype=torch.bool)
     width = tensor.element_size()
     kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
     whole = 255 if width == 1 else -1
     return tensor.contiguous().view(kinds[width]) == whole
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    """In float64; whole numbers as they are."""
+    return tensor.double() if tensor.is_floating_point() else tensor

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Protocol
 
 from kernelviz.core.events import Event
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Environment
+from kernelviz.core.tuning import Tuned
 
 Emit = Callable[[Event], None]
 Stop = Callable[[], bool]
 """Asked between blocks, never inside one; True ends the measurement."""
+UNTUNED: Mapping[str, Tuned] = MappingProxyType({})
+"""No variant has a configuration but its default."""
 
 
 class CaseFailed(Exception):
@@ -31,12 +35,21 @@ class Session(Protocol):
         ...
 
     def measure(
-        self, problem: Problem, variants: tuple[str, ...], baseline: str, method: Method, emit: Emit, stop: Stop
+        self,
+        problem: Problem,
+        variants: tuple[str, ...],
+        baseline: str,
+        method: Method,
+        emit: Emit,
+        stop: Stop,
+        *,
+        tuned: Mapping[str, Tuned] = UNTUNED,
     ) -> None:
         """Measure the variants of one problem. Emits CaseStep when a case enters a step and CaseDone for every case.
 
         Variants that are quick to prepare come first; late ones join in rounds with the baseline, whose result may be
-        emitted again. A stop gives the cases without result Failure(cancelled).
+        emitted again. A stop gives the cases without result Failure(cancelled). `tuned`: configurations by variant, each used
+        where the variant's source is the one that it was found for.
         """
         ...
 
@@ -51,11 +64,13 @@ class Session(Protocol):
         """
         ...
 
-    def launch(self, problem: Problem, variant: str, calls: int) -> None:
+    def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
         """Bind, then flush and call that many times with no tracer attached (to point ncu at)."""
         ...
 
-    def inspect(self, problem: Problem, variant: str, emit: Emit, stop: Stop) -> None:
+    def inspect(
+        self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED
+    ) -> None:
         """Make one call over fresh fills of the inputs and describe all that it got and gave; nothing is timed.
 
         Emits CaseStep when the case enters a step, and InspectionDone unless it was stopped. Raises CaseFailed.

@@ -18,11 +18,12 @@ from kernelviz.ops import TensorSpec
 
 def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputErrors, ...]:
     """The errors of every output by the gate's rules (measure.check): slab by slab of the reference, each in pieces."""
-    specs, sizes = reference.op.outputs, reference.problem.sizes
-    found = [_Output(spec, spec.shape(sizes), o.device) for spec, o in zip(specs, outputs, strict=True)]
+    specs, sizes = reference.op.compared, reference.problem.sizes
+    values = reference.compared(outputs)
+    found = [_Output(spec, spec.shape(sizes), v.device) for spec, v in zip(specs, values, strict=True)]
     cut = bool(reference.op.slab)
     for slab in reference.slabs():
-        for one, got, expected, bound in zip(found, outputs, slab.reference, slab.bound, strict=True):
+        for one, got, expected, bound in zip(found, values, slab.reference, slab.bound, strict=True):
             mine = got[slab.first : slab.last] if cut else got
             first = slab.first * math.prod(one.shape[1:]) if cut else 0
             allowed = bound.expand_as(expected)
@@ -155,7 +156,7 @@ class _Output:
         relative = (self.squares / self.expected_squares) ** 0.5 if known else (0.0 if self.squares == 0 else None)
         return OutputErrors(
             name=self.spec.name,
-            axes=self.spec.axes,
+            axes=tuple(str(a) for a in self.spec.axes),
             shape=self.shape,
             wrong=self.wrong,
             not_finite=self.not_finite,

@@ -23,7 +23,7 @@ from kernelviz.measure.element_errors import errors_of
 from kernelviz.measure.host import poison
 from kernelviz.measure.tensor_facts import facts_of
 from kernelviz.measure.tensors import as_tuple, check_specs, fill, unchanged
-from kernelviz.ops import Launch, Variant
+from kernelviz.ops import Launch, Variant, refresh
 
 Told = Callable[[Step, float | None], None]
 """Told when the case enters a step, and which share of it is done."""
@@ -36,6 +36,7 @@ class _Call:
     """The call to be made: `run` poisons what it writes, restores what it changes, calls and waits."""
 
     kind: CallKind
+    launch: Launch
     run: Callable[[], tuple[Tensor, ...]]
     restore: Restore | None
 
@@ -49,25 +50,28 @@ def inspect(
 ) -> Inspection | None:
     """The case's facts; None when stopped. Raises whatever the variant raises in its bind or call."""
     told("compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding", None)
-    fill(bound.inputs, bound.problem, TIMED_SEED)  # the last call timed may have changed them
+    fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)  # the last call timed may have changed them
     call = _call(bound, variant)
     try:
         return _inspected(bound, variant, call, environment, told, stop)
     finally:
-        fill(bound.inputs, bound.problem, TIMED_SEED)
+        fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)
+        refresh(call.launch)
         if call.restore is not None:
             call.restore.remember()
 
 
 def _call(bound: BoundProblem, variant: Variant) -> _Call:
     """What is timed where that stands; else the variant bound anew, with the timed fill in its inputs as then."""
-    kept = bound.variants.get(variant.name)
+    kept = bound.standing(variant)
     if kept is not None:
-        restore = kept.timed.places[0].restore
-        return _Call("timed", kept.timed.run_once, restore if isinstance(restore, Restore) else None)
+        place = kept.timed.places[0]
+        restore = place.restore
+        return _Call("timed", place.launch, kept.timed.run_once, restore if isinstance(restore, Restore) else None)
     launch = variant.bind(*bound.inputs, **variant.keywords(bound.problem))
+    refresh(launch)
     restore = bound.restore(variant, bound.inputs)
-    return _Call("eager", _Eager(launch, restore, bound.device), restore)
+    return _Call("eager", launch, _Eager(launch, restore, bound.device), restore)
 
 
 class _Eager:
@@ -126,22 +130,24 @@ def _inspected(
             tensors=_tensors(bound, answer),
             errors=errors_of(bound.reference(seed), answer.values) if fault is None else (),
             source_digest=variant.source_digest(),
+            configuration=None if variant.configuration is None else dict(variant.configuration),
         )
     return None
 
 
 def _answer(bound: BoundProblem, variant: Variant, call: _Call, seed: int) -> _Answer:
-    fill(bound.inputs, bound.problem, seed)
+    fill(bound.op, bound.inputs, bound.problem, seed)
     if call.restore is not None:
         call.restore.remember()
     # Of small problems the reference is computed before the call, as in the gate; of others from a fresh fill behind it.
     bound.reference(seed).prepare()
+    refresh(call.launch)
     outputs = call.run()
-    changed = [bound.op.inputs[i].name for i in unchanged(bound.inputs, bound.problem, seed)]
+    changed = [bound.op.inputs[i].name for i in unchanged(bound.op, bound.inputs, bound.problem, seed)]
     values = outputs
     if changed:
         values = tuple(t.clone() for t in outputs)
-        fill(bound.inputs, bound.problem, seed)
+        fill(bound.op, bound.inputs, bound.problem, seed)
     return _Answer(outputs, values, [name for name in changed if name not in variant.mutates])
 
 

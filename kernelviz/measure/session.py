@@ -8,13 +8,16 @@ from collections.abc import Mapping
 
 import torch
 
+from kernelviz.core.configured import base_name
 from kernelviz.core.events import CaseDone, CaseStep, InspectionDone, Step
 from kernelviz.core.problem import Case, Method, Problem
 from kernelviz.core.run import Device, Environment
+from kernelviz.core.tuning import Tuned
 from kernelviz.measure import faults
 from kernelviz.measure.binding import BoundProblem
 from kernelviz.measure.compilations import watch_triton
-from kernelviz.measure.contract import CaseFailed, Emit, Stop
+from kernelviz.measure.configuring import configured
+from kernelviz.measure.contract import UNTUNED, CaseFailed, Emit, Stop
 from kernelviz.measure.environment import device_of, environment_of
 from kernelviz.measure.roofs import calibrate
 from kernelviz.measure.site import Site
@@ -45,14 +48,22 @@ class DeviceSession:
         return self.site.spoilt
 
     def measure(
-        self, problem: Problem, variants: tuple[str, ...], baseline: str, method: Method, emit: Emit, stop: Stop
+        self,
+        problem: Problem,
+        variants: tuple[str, ...],
+        baseline: str,
+        method: Method,
+        emit: Emit,
+        stop: Stop,
+        *,
+        tuned: Mapping[str, Tuned] = UNTUNED,
     ) -> None:
         """See Session.measure. Returns early, with cases left, when the process is spoilt."""
         if self.site.crowded():
             return
-        op = op_named(problem.op, self.ops)
-        chosen = [op.variant_named(v) for v in variants]
-        task = Task(self.site, op, problem, baseline, method, emit, stop)
+        op = op_named(problem.op, self.ops).of(problem)
+        chosen = [configured(op, v, tuned) for v in variants]
+        task = Task(self.site, op, problem, baseline, method, emit, stop, tuned)
         for variant in chosen:
             task.step(variant.name, "binding")
         try:
@@ -71,6 +82,8 @@ class DeviceSession:
                     task.cold(bound, [variant])
         if self.spoilt is None and not stop() and set(method.figures) - {"cold"}:
             task.others(bound, chosen)
+        if bound.drop(v.name for v in chosen if v.name != baseline and base_name(v.name) != v.name):
+            self._release()
         self._trim()
 
     def calibrate(self, emit: Emit, stop: Stop) -> None:
@@ -92,11 +105,11 @@ class DeviceSession:
         selftest(self.site, self.ops, opened, emit, stop, only=only, quick=quick)
         self.site.share("processes of the selftest")  # ncu and the other timers ran in their own
 
-    def launch(self, problem: Problem, variant: str, calls: int) -> None:
+    def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
         """Bind, then flush + call `calls` times with no tracer attached (to point ncu at)."""
-        op = op_named(problem.op, self.ops)
+        op = op_named(problem.op, self.ops).of(problem)
         bound = self._bound(op, problem)
-        chosen = op.variant_named(variant)
+        chosen = configured(op, variant, tuned)
         launch, _ = bound.bind(chosen, bound.inputs)
         restore = bound.restore(chosen, bound.inputs)
         for _ in range(calls):
@@ -107,12 +120,14 @@ class DeviceSession:
         if self._torch_device.type == "cuda":
             torch.cuda.synchronize(self._torch_device)
 
-    def inspect(self, problem: Problem, variant: str, emit: Emit, stop: Stop) -> None:
+    def inspect(
+        self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED
+    ) -> None:
         """See Session.inspect."""
         from kernelviz.measure.inspection import inspect
 
-        op = op_named(problem.op, self.ops)
-        chosen = op.variant_named(variant)
+        op = op_named(problem.op, self.ops).of(problem)
+        chosen = configured(op, variant, tuned)
 
         calling = False
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -11,11 +12,13 @@ from kernelviz.core.cheats import RECOMPILED, refusal
 from kernelviz.core.events import CaseDone, CaseStep, Step
 from kernelviz.core.problem import Case, Method, Problem
 from kernelviz.core.result import Accuracy, Conditions, Failure, Outcome, Preparation, Result, Timing
+from kernelviz.core.tuning import Tuned
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure import faults
 from kernelviz.measure.binding import BoundProblem, BoundVariant
 from kernelviz.measure.compilations import compilations
-from kernelviz.measure.contract import Emit, Stop
+from kernelviz.measure.configuring import stale
+from kernelviz.measure.contract import UNTUNED, Emit, Stop
 from kernelviz.measure.others import Others
 from kernelviz.measure.rounds import Rounds, Series
 from kernelviz.measure.site import Site
@@ -28,10 +31,18 @@ class Task:
     """One problem being measured: its series, its rounds and what has been told of it."""
 
     def __init__(
-        self, site: Site, op: Op, problem: Problem, baseline: str, method: Method, emit: Emit, stop: Stop
+        self,
+        site: Site,
+        op: Op,
+        problem: Problem,
+        baseline: str,
+        method: Method,
+        emit: Emit,
+        stop: Stop,
+        tuned: Mapping[str, Tuned] = UNTUNED,
     ) -> None:
         self.site, self.op, self.problem, self.baseline, self.method = site, op, problem, baseline, method
-        self.emit, self.stop = emit, stop
+        self.emit, self.stop, self.tuned = emit, stop, tuned
         self.watch = site.watch()
         self.rounds = Rounds(site.timer, method, stop, self.watch.look)
         self.base: Series | None = None
@@ -130,9 +141,13 @@ class Task:
             failed = Failure(stage="cancelled", message="cancelled before it was measured")
             self.emit(CaseDone(result=self.result(variant, failed)))
             return None
-        kept = bound.variants.get(variant.name)
+        kept = bound.standing(variant)
         if kept is not None:
             return kept
+        refused = variant.refuses(self.problem)
+        if refused is not None:  # only this process has what a plug-in says of its configurations
+            self.emit(CaseDone(result=self.result(variant, Failure(stage="unavailable", message=refused))))
+            return None
         self.step(variant.name, "compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding")
         calling = False
 
@@ -141,13 +156,16 @@ class Task:
             calling = True
             self.step(variant.name, "checking")
 
+        begun = time.perf_counter()
         try:
             prepared = bound.prepare(variant, self.site.timer, self.method.seeds, checking)
         except Exception as error:
             self.site.note(error)
             if isinstance(error, TraceError) and not isinstance(error, WrongWork):
                 raise  # no fault of the variant: it is measured again by a fresh process
-            self.emit(CaseDone(result=self.result(variant, faults.failure(error, calling=calling))))
+            spent = Preparation(bind_s=time.perf_counter() - begun)
+            result = self.result(variant, faults.failure(error, calling=calling))
+            self.emit(CaseDone(result=result if calling else msgspec.structs.replace(result, preparation=spent)))
             return None
         refused = self.site.timer.refused()
         if refused is not None:
@@ -228,6 +246,11 @@ class Task:
         conditions: Conditions | None = None,
     ) -> Result:
         preparation: Preparation | None = bound.preparation if bound else None
+        known = self.tuned.get(variant.name)
+        why_not = stale(variant, known) if known is not None and variant.space else None
+        if why_not is not None:
+            seen = conditions or Conditions()
+            conditions = msgspec.structs.replace(seen, notes=(*seen.notes, why_not))
         return Result(
             problem=self.problem,
             variant=variant.name,
@@ -239,5 +262,7 @@ class Task:
             preparation=preparation,
             backend=variant.backend,
             source_digest=variant.source_digest(),
+            configuration=None if variant.configuration is None else dict(variant.configuration),
+            tuned_by=known.run_id if known is not None and variant.space and why_not is None else None,
             measured_at=moments.now("seconds"),
         )

@@ -35,17 +35,55 @@ def torch_dtype(name: str) -> torch.dtype:
     return found
 
 
-def fill(tensors: Sequence[Tensor], problem: Problem, seed: int) -> None:
-    """Write the problem's data into `tensors` in place; the same seed always writes the same numbers on one device."""
-    for position, tensor in enumerate(tensors):
+def fill(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> None:
+    """Write the problem's data into the inputs of `op` (as its direction has it) in place.
+
+    The same seed always writes the same numbers on one device.
+    """
+    for position, (spec, tensor) in enumerate(zip(op.inputs, tensors, strict=True)):
         generator = torch.Generator(device=tensor.device).manual_seed(seed * 1000 + position)
-        fill_one(tensor, problem.data, generator)
+        fill_one(spec, tensor, problem, generator)
 
 
-def fill_one(tensor: Tensor, data: str | None, generator: torch.Generator) -> None:
-    """Write one tensor of the named data: standard normal, uniform in [-1, 1), zeros, whole numbers -4..4, or ones."""
+def fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, generator: torch.Generator) -> None:
+    """Write one input: ids below the size of their axis, else the data of the spec or of the problem."""
+    if spec.below is not None:
+        _fill_ids(tensor, problem.sizes[spec.below], spec.ids, problem.data == "sorted", generator)
+    elif tensor.dtype == torch.uint8:
+        _fill_bytes(tensor, spec.data or problem.data, generator)
+    else:
+        _fill_numbers(tensor, spec.data or problem.data, generator)
+
+
+def _fill_ids(tensor: Tensor, size: int, ids: str, ascending: bool, generator: torch.Generator) -> None:
+    count = tensor.numel()
+    if ids == "labels":
+        tensor.random_(0, size, generator=generator)
+        return
+    whole = torch.cat(
+        [torch.randperm(size, device=tensor.device, generator=generator) for _ in range(-(-count // size))]
+    )[:count]
+    tensor.copy_((whole.sort().values if ascending else whole).view(tensor.shape))
+
+
+def _fill_bytes(tensor: Tensor, data: str | None, generator: torch.Generator) -> None:
+    """Bytes: normal round 128 with deviation 32, uniform over all, zeros, 0..8, or ones."""
     match data:
-        case "normal":
+        case "normal" | "sorted":
+            wide = torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device)
+            tensor.copy_(wide.normal_(128.0, 32.0, generator=generator).round_().clamp_(0, 255))
+        case "uniform":
+            tensor.random_(0, 256, generator=generator)
+        case "small_integers":
+            tensor.random_(0, 9, generator=generator)
+        case _:
+            _fill_numbers(tensor, data, generator)
+
+
+def _fill_numbers(tensor: Tensor, data: str | None, generator: torch.Generator) -> None:
+    """Standard normal, uniform in [-1, 1), zeros, whole numbers -4..4, or ones."""
+    match data:
+        case "normal" | "sorted":
             tensor.normal_(generator=generator)
         case "uniform":
             tensor.uniform_(-1.0, 1.0, generator=generator)
@@ -59,13 +97,13 @@ def fill_one(tensor: Tensor, data: str | None, generator: torch.Generator) -> No
             raise ValueError(f"no data called {data!r}")
 
 
-def unchanged(tensors: Sequence[Tensor], problem: Problem, seed: int) -> list[int]:
+def unchanged(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> list[int]:
     """Positions of the tensors that no longer hold what `fill` wrote with that seed."""
     changed = []
-    for position, tensor in enumerate(tensors):
+    for position, (spec, tensor) in enumerate(zip(op.inputs, tensors, strict=True)):
         generator = torch.Generator(device=tensor.device).manual_seed(seed * 1000 + position)
         again = torch.empty_like(tensor)
-        fill_one(again, problem.data, generator)
+        fill_one(spec, again, problem, generator)
         if not torch.equal(again, tensor):
             changed.append(position)
     return changed

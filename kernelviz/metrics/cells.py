@@ -21,6 +21,14 @@ AGAINST_HELP = "By shared rounds; must clear the noise floor."
 RESULT_HELP = "The check against the float64 reference, or why there is no time."
 FIRST_CALL_HELP = "Binding (allocation, compiling) and the first call; in no sample."
 TRUST_HELP = "What stands behind the time, part by part: see the page Method."
+REGISTERS_HELP = (
+    "Registers of each thread: of 65,536 on a multiprocessor, so that more of them leave room for fewer threads."
+)
+SHARED_HELP = "Shared memory of each block, static and dynamic together."
+LOCAL_HELP = (
+    "Local memory of each thread, which lies in device memory: registers that were spilled, and arrays that no register can "
+    "hold. 0: nothing was spilled."
+)
 _TIME_UNITS = ((1e-3, "ms"), (1e-6, "µs"))
 
 
@@ -56,3 +64,12 @@ def first_call_s(preparation: Preparation | None) -> float | None:
         return None
     known = [s for s in (preparation.bind_s, preparation.first_call_s) if s is not None]
     return sum(known) if known else None
+
+
+def failures(table: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
+    """Failed cases by variant, stage and message, so that one reason is told once for all its sizes."""
+    found: dict[tuple[str, str, str], list[Row]] = {}
+    for row in table:
+        if row.failure is not None:
+            found.setdefault((row.result.variant, row.failure.stage, row.failure.message), []).append(row)
+    return found

@@ -96,10 +96,12 @@ def _taken_off(first: Figure, second: Figure) -> str | None:
 def same_code(a: Run, before: Result, b: Run, after: Result) -> bool:
     """Whether the same machine code ran on the same kind of device, as far as results tell.
 
-    The variant's source (its digest), what compiles it (versions, driver, device) and every launch (kernel, grid, block,
-    registers, shared memory) are the same. A GPU's launches must be known; a CPU has none.
+    The variant's source (its digest) and configuration, what compiles it (versions, driver, device) and every launch (kernel,
+    grid, block, registers, shared memory) are the same. A GPU's launches must be known; a CPU has none.
     """
     if before.source_digest is None or before.source_digest != after.source_digest or before.variant != after.variant:
+        return False
+    if before.configuration != after.configuration:
         return False
     if _makers(a) != _makers(b) or before.problem.key != after.problem.key:
         return False

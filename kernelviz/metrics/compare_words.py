@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kernelviz.core import units
-from kernelviz.core.problem import Problem
 from kernelviz.metrics.compare import WORDS, Comparison, Pair, PairWord, mean_ratio
 from kernelviz.metrics.statistics import Interval
 from kernelviz.metrics.summary import figure_of
@@ -97,11 +96,6 @@ def case_words(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> 
     name = "" if by_problem else pair.before.variant.replace("_", " ")
     sizes = size_words(pair.problem, axes)
     return " · ".join(part for part in (name, sizes) if part) or pair.problem.op
-
-
-def problem_words(problem: Problem) -> str:
-    """Op, number format, sizes."""
-    return " ".join(part for part in (problem.op, problem.precision, size_words(problem)) if part)
 
 
 def counts_words(found: Comparison) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from kernelviz.core import units
+from kernelviz.core.configured import configuration_text
 from kernelviz.core.inspection import OCTAVES, Element, ErrorMap, Inspection, OutputErrors, TensorFacts, Value
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -121,7 +122,8 @@ def fill_words(found: Inspection) -> str:
         else " (the first that came out wrong; the gate counts over all fills)"
     )
     call = "the very call that is timed" if found.call == "timed" else "bound anew and called eagerly"
-    return f"{fill} · {call}, outputs filled with 0xFF bytes before it"
+    bound = f" · {configuration_text(found.configuration)}" if found.configuration else ""
+    return f"{fill} · {call}, outputs filled with 0xFF bytes before it{bound}"
 
 
 def memory_words(tensor: TensorFacts) -> str:

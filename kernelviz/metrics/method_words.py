@@ -64,6 +64,7 @@ PARTS: dict[str, str] = {
     "method": "Where the stamps come from and how the call was launched. In stream: it cannot be captured as a graph. "
     "Events: no tracer here. Corrected: what tracing adds to the call was taken off.",
     "others": "Other processes on the GPU meanwhile. Inside a container the driver often does not say.",
+    "configuration": "Of a variant with something to tune: what it was bound with, its default or what a tuning found.",
     "notes": "Whatever else was noticed.",
 }
 """The parts of a trust line in their order, and what each says."""

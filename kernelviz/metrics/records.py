@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from kernelviz.core.configured import configuration_text
 from kernelviz.core.result import Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import host_bound, times_s
@@ -87,5 +88,7 @@ def _record(run: Run, row: Row) -> dict[str, Value]:
         "energy_joules": result.timing.energy.joules if result.timing and result.timing.energy else None,
         "trust": trust_words(result, "cold", run.method.clock),
         "source_digest": result.source_digest,
+        "configuration": configuration_text(result.configuration) if result.configuration else None,
+        "tuned_by": result.tuned_by,
     }
     return what | _sizes(row, (*what, *facts)) | facts

@@ -9,6 +9,7 @@ from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import other_times, roofline
+from kernelviz.metrics.configuration import configuration_words, is_configuration
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import (
     STAGE_WORDS,
@@ -113,6 +114,27 @@ def conclusion(found: Summary | None, run: Run, roofs: Sequence[Roof]) -> str:
         words.append(f"{units.percent(found.efficiency)} of the measured roof")
     text = ", ".join(words) + "."
     return text if roofs else f"{text} Roofs are not calibrated: `kernelviz device --calibrate` measures them."
+
+
+def configurations(found: Sequence[Row], run: Run) -> list[str]:
+    """A line for each configuration with which a variant was measured, with the sizes; none for names that say theirs."""
+    varying = varying_axes(run.plan.problems)
+    alike: dict[tuple[str, str], list[str]] = {}
+    for row in found:
+        words = configuration_words(row.result)
+        if words and not is_configuration(row.result.variant):
+            alike.setdefault((row.result.variant, words), []).append(typed_sizes(row.result.problem, varying))
+    return [
+        f"{variant}, {words}" + (f" ({_few(sizes)})" if varying else "") for (variant, words), sizes in alike.items()
+    ]
+
+
+def _few(sizes: Sequence[str]) -> str:
+    """
+    >>> _few(["n=1", "n=2"]), _few(["n=1"] * 9)
+    ('n=1; n=2', 'n=1; n=1; n=1; and 6 more sizes')
+    """
+    return "; ".join(sizes) if len(sizes) <= 4 else f"{'; '.join(sizes[:3])}; and {len(sizes) - 3} more sizes"
 
 
 def typed_sizes(problem: Problem, axes: Sequence[str] | None = None) -> str:

@@ -130,3 +130,13 @@ def cache_boundary(points: Sequence[Point], cache_bytes: int | None) -> float | 
             share = math.log(cache_bytes / low.moved_bytes) / math.log(high.moved_bytes / low.moved_bytes)
             return round(math.exp(math.log(low.size) + share * math.log(high.size / low.size)), 6)
     return None
+
+
+def problem_words(problem: Problem) -> str:
+    """Op, number format, sizes, and the direction where it is not the usual one.
+
+    >>> problem_words(Problem(op="softmax", sizes={"m": 3, "n": 7}, dtype="bf16", direction="backward"))
+    'softmax bf16 m = 3, n = 7, backward'
+    """
+    words = " ".join(part for part in (problem.op, problem.precision, size_words(problem)) if part)
+    return f"{words}, backward" if problem.direction == "backward" else words

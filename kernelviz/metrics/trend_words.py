@@ -68,5 +68,5 @@ _SETUPS = {
 
 
 def _between(before_s: float, after_s: float) -> str:
-    scale, unit = next(((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if before_s >= s), (1e-9, "ns"))
+    scale, unit = units.time_unit(before_s)
     return f"{units.significant(before_s / scale)} → {units.significant(after_s / scale)} {unit}"

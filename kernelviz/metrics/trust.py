@@ -15,6 +15,7 @@ from typing import Literal
 from kernelviz.core import units
 from kernelviz.core.problem import Clock
 from kernelviz.core.result import Block, Conditions, Failure, Figure, Result
+from kernelviz.metrics.configuration import configuration_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import figure_of
 
@@ -100,7 +101,7 @@ def trust(result: Result, headline: Headline = "cold", clock: Clock | None = Non
     if figure is None:
         return None
     seen = _Seen(result, figure, headline, clock)
-    return Trust((*(make(seen) for make in _PARTS), *_noted(seen)))
+    return Trust((*(make(seen) for make in _PARTS), *_configured(seen), *_noted(seen)))
 
 
 def trust_words(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> str:
@@ -242,6 +243,12 @@ def _others(seen: _Seen) -> Part:
     if count is None:
         return Part("others", "other processes unknown", "noticed")
     return Part("others", f"other processes {count}", "doubtful" if count else "sound")
+
+
+def _configured(seen: _Seen) -> list[Part]:
+    """With which values a variant was bound that has something to tune."""
+    words = configuration_words(seen.result)
+    return [Part("configuration", words)] if words else []
 
 
 def _noted(seen: _Seen) -> list[Part]:

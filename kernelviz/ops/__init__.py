@@ -7,18 +7,21 @@ leaves no stale or doubled entry. Importing this package or any family's ``__ini
 from __future__ import annotations
 
 from kernelviz.ops.catalogue import catalogue, op_named, with_plugins
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Tensors, TensorSpec, Variant, variant
+from kernelviz.ops.op import Axis, Backward, Launch, Op, Preset, Staged, Tensors, TensorSpec, Variant, refresh, variant
 
 __all__ = [
     "Axis",
+    "Backward",
     "Launch",
     "Op",
     "Preset",
+    "Staged",
     "TensorSpec",
     "Tensors",
     "Variant",
     "catalogue",
     "op_named",
+    "refresh",
     "variant",
     "with_plugins",
 ]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.cheats import RECOMPILED, refusal
 from kernelviz.core.errors import KernelvizError
-from kernelviz.ops.op import Launch
+from kernelviz.ops.autograd import backward_of
+from kernelviz.ops.op import Launch, Staged
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,7 +19,7 @@ class NotCompiled(KernelvizError):
     """torch.compile ran the function without compiling it for these shapes."""
 
 
-def compiled(function: Callable[..., Tensor], *inputs: Tensor) -> Launch:
+def compiled(function: Callable[..., Tensor | tuple[Tensor, ...]], *inputs: Tensor) -> Launch:
     """A launch of `function` compiled for exactly these inputs; the first call, which compiles, is over when it returns.
 
     With `dynamic=False` torch falls back to eager silently from the ninth size on; so the limit is raised, the function is
@@ -45,19 +46,39 @@ def compiled(function: Callable[..., Tensor], *inputs: Tensor) -> Launch:
             del _kept[next(iter(_kept))]
     taken = run
 
-    def launch() -> Tensor:
+    def launch() -> Tensor | tuple[Tensor, ...]:
         with torch.no_grad():
-            result: Tensor = taken(*inputs)
+            result: Tensor | tuple[Tensor, ...] = taken(*inputs)
         return result
 
     return launch
+
+
+def compiled_backward(
+    function: Callable[..., Tensor | tuple[Tensor, ...]],
+    inputs: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    wanted: Sequence[int],
+) -> Staged:
+    """As `kernelviz.ops.autograd.backward_of`, of the compiled function: inductor makes the kernels of both passes.
+
+    Errors: NotCompiled, and whatever the compiler raises.
+    """
+    import torch
+    from torch._functorch import config
+
+    # Buffers that the backward pass may overwrite are gone for a second backward pass over the same forward pass.
+    with config.patch(donated_buffer=False), torch.enable_grad():
+        leaves = tuple(t.data.requires_grad_(i in wanted) for i, t in enumerate(inputs))
+        run = _compiled(function, leaves)
+        return backward_of(run, inputs, grads, wanted)
 
 
 _MOST_KEPT = 64
 _kept: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
 
-def _compiled(function: Callable[..., Tensor], inputs: tuple[Tensor, ...]) -> Callable[..., Any]:
+def _compiled(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Callable[..., Any]:
     import torch
     from torch._dynamo import config
     from torch._inductor.compile_fx import compile_fx

@@ -9,14 +9,22 @@ import functools
 import hashlib
 import importlib.util
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import platformdirs
 
+from kernelviz.core.errors import KernelvizError
+
+Size = int | tuple[int, ...]
+HEADERS = Path(__file__).parent / "headers"
+"""Device code that several families include: ``#include "vectors.cuh"``."""
+_INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _STANDARD = "c++17"
+_PORTABLE_CLUSTER = 8
 
 
 def include_paths() -> tuple[Path, ...]:
@@ -31,6 +39,17 @@ def include_paths() -> tuple[Path, ...]:
     return tuple(found)
 
 
+def with_headers(source: Path) -> tuple[Path, ...]:
+    """A kernel file and the headers of our own that it includes, each once, in the order met."""
+    found = [source]
+    for path in found:
+        for name in _INCLUDE.findall(path.read_text()):
+            header = HEADERS / name
+            if header not in found:
+                found.append(header)
+    return tuple(found)
+
+
 def compile_cubin(source: Path, arch: str, defines: Mapping[str, str] | None = None) -> bytes:
     """The cubin of every kernel in a file for one architecture (``sm_90``), from the cache on disk where it is there.
 
@@ -39,10 +58,10 @@ def compile_cubin(source: Path, arch: str, defines: Mapping[str, str] | None = N
     from cuda.bindings import nvrtc
     from cuda.core import Program, ProgramOptions
 
-    code = source.read_text()
+    codes = [path.read_text() for path in with_headers(source)]
     macros = dict(defines or {})
     version = ".".join(str(n) for n in nvrtc.nvrtcVersion()[1:])
-    key = hashlib.sha256(repr((code, arch, sorted(macros.items()), version, _STANDARD)).encode()).hexdigest()
+    key = hashlib.sha256(repr((codes, arch, sorted(macros.items()), version, _STANDARD)).encode()).hexdigest()
     cached = cache_folder() / f"{source.stem}-{arch}-{key[:32]}.cubin"
     if cached.is_file():
         return cached.read_bytes()
@@ -50,12 +69,103 @@ def compile_cubin(source: Path, arch: str, defines: Mapping[str, str] | None = N
         name=source.name,
         arch=arch,
         std=_STANDARD,
-        include_path=[str(p) for p in include_paths()],
+        include_path=[str(p) for p in (HEADERS, *include_paths())],
         define_macro=list(macros.items()) or None,
     )
-    cubin = bytes(Program(code, "c++", options).compile("cubin").code)
+    cubin = bytes(Program(codes[0], "c++", options).compile("cubin").code)
     _keep(cached, cubin)
     return cubin
+
+
+class DoesNotLaunch(KernelvizError):
+    """A kernel that compiles, and asks for more than a multiprocessor of this GPU has."""
+
+
+class Driver(Protocol):
+    """What loads kernels and launches them: torch's GPU, or in tests one that compiles only."""
+
+    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any: ...
+
+    def launch(
+        self, kernel: Any, blocks: Size, threads: Size, cluster: int, shared_bytes: int, args: tuple[Any, ...]
+    ) -> None: ...
+
+    def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int: ...
+
+
+class TorchDriver:
+    """Kernels on torch's current device, launched into its current stream (the capturing one while a graph is captured)."""
+
+    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
+        import torch
+
+        return _kernel(source, name, torch.cuda.current_device(), tuple(sorted(defines.items())), shared_bytes, cluster)
+
+    def launch(
+        self, kernel: Any, blocks: Size, threads: Size, cluster: int, shared_bytes: int, args: tuple[Any, ...]
+    ) -> None:
+        import torch
+        from cuda import core
+
+        stream = _stream(torch.cuda.current_stream().cuda_stream)
+        core.launch(stream, _config(blocks, threads, cluster, shared_bytes), kernel, *args)
+
+    def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int:
+        import torch
+        from cuda.bindings import driver
+
+        _, function = driver.cuKernelGetFunction(kernel.handle)
+        if cluster == 1:
+            status, blocks = driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(function, threads, shared_bytes)
+            blocks *= torch.cuda.get_device_properties(torch.cuda.current_device()).multi_processor_count
+        else:
+            config = driver.CUlaunchConfig()
+            config.gridDimX, config.gridDimY, config.gridDimZ = cluster, 1, 1
+            config.blockDimX, config.blockDimY, config.blockDimZ = threads, 1, 1
+            config.sharedMemBytes = shared_bytes
+            attribute = driver.CUlaunchAttribute()
+            attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION
+            attribute.value.clusterDim.x, attribute.value.clusterDim.y, attribute.value.clusterDim.z = cluster, 1, 1
+            config.attrs, config.numAttrs = [attribute], 1
+            status, clusters = driver.cuOccupancyMaxActiveClusters(function, config)
+            blocks = clusters * cluster
+        if status != driver.CUresult.CUDA_SUCCESS or blocks < 1:
+            raise DoesNotLaunch(
+                f"no block of {threads} threads and {shared_bytes} bytes fits on this GPU ({status.name})"
+            )
+        return int(blocks)
+
+
+active: Driver = TorchDriver()
+"""The driver that `kernel` and `launch` use; replaced by tests that compile without a GPU."""
+
+
+def kernel(
+    source: Path, name: str, defines: Mapping[str, str] | None = None, *, shared_bytes: int = 0, cluster: int = 1
+) -> Any:
+    """The kernel `name` (extern "C") of a file, compiled for torch's current device.
+
+    `shared_bytes`: the most dynamic shared memory that a launch will ask for; `cluster`: the most blocks a cluster.
+    """
+    return active.kernel(source, name, defines or {}, shared_bytes, cluster)
+
+
+def launch(kernel: Any, blocks: Size, threads: Size, *args: Any, cluster: int = 1, shared_bytes: int = 0) -> None:
+    """Enqueue a kernel on torch's current stream.
+
+    `blocks` counts blocks, also where `cluster` of them (along x) form a cluster; it must be a multiple then. Arguments: ints
+    are pointers; sizes and scalars are ctypes or numpy scalars of the parameter's type.
+    """
+    active.launch(kernel, blocks, threads, cluster, shared_bytes, args)
+
+
+def resident(kernel: Any, threads: int, *, cluster: int = 1, shared_bytes: int = 0) -> int:
+    """How many blocks of a kernel the whole device holds at once: the grid of a persistent kernel, a multiple of `cluster`.
+
+    Of clusters fewer fit than blocks alone: each lies in one group of 16 or 18 SMs (H200: 32 clusters of 4, not 33).
+    Errors: DoesNotLaunch where none fits.
+    """
+    return active.resident(kernel, threads, cluster, shared_bytes)
 
 
 @functools.cache
@@ -66,32 +176,31 @@ def _loaded(source: Path, arch: str, defines: tuple[tuple[str, str], ...]) -> An
 
 
 @functools.cache
-def _kernel(source: Path, name: str, device: int, defines: tuple[tuple[str, str], ...]) -> Any:
+def _kernel(
+    source: Path, name: str, device: int, defines: tuple[tuple[str, str], ...], shared_bytes: int, cluster: int
+) -> Any:
     import torch
     from cuda.core import Device
 
     Device(device).set_current()
     major, minor = torch.cuda.get_device_capability(device)
-    return _loaded(source, f"sm_{major}{minor}", defines).get_kernel(name)
+    found = _loaded(source, f"sm_{major}{minor}", defines).get_kernel(name)
+    if shared_bytes:  # beyond 48 KB, its static part included, a kernel must opt in
+        _allow(found, "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", shared_bytes)
+    if cluster > _PORTABLE_CLUSTER:
+        _allow(found, "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+    return found
 
 
-def kernel(source: Path, name: str, defines: Mapping[str, str] | None = None) -> Any:
-    """The kernel `name` (extern "C") of a file, compiled for torch's current device."""
-    import torch
+def _allow(kernel: Any, attribute: str, value: int) -> None:
+    """Set an attribute of a kernel. Errors: DoesNotLaunch with what this GPU has not."""
+    from cuda.bindings import driver
 
-    return _kernel(source, name, torch.cuda.current_device(), tuple(sorted((defines or {}).items())))
-
-
-def launch(kernel: Any, blocks: int | tuple[int, ...], threads: int | tuple[int, ...], *args: Any) -> None:
-    """Enqueue a kernel on torch's current stream (the capturing one while a graph is captured).
-
-    Arguments: ints are pointers; sizes and scalars are ctypes or numpy scalars of the parameter's type.
-    """
-    import torch
-    from cuda import core
-
-    stream = _stream(torch.cuda.current_stream().cuda_stream)
-    core.launch(stream, _config(blocks, threads), kernel, *args)
+    _, function = driver.cuKernelGetFunction(kernel.handle)
+    (status,) = driver.cuFuncSetAttribute(function, getattr(driver.CUfunction_attribute, attribute), value)
+    if status != driver.CUresult.CUDA_SUCCESS:
+        what = f"{value:,} bytes of dynamic shared memory a block" if value > 1 else "clusters of more than 8 blocks"
+        raise DoesNotLaunch(f"out of resources: {what} are more than this GPU has for this kernel ({status.name})")
 
 
 @functools.lru_cache(maxsize=64)
@@ -102,10 +211,17 @@ def _stream(handle: int) -> Any:
 
 
 @functools.lru_cache(maxsize=1024)
-def _config(blocks: int | tuple[int, ...], threads: int | tuple[int, ...]) -> Any:
+def _config(blocks: Size, threads: Size, cluster: int, shared_bytes: int) -> Any:
     from cuda.core import LaunchConfig
 
-    return LaunchConfig(grid=blocks, block=threads)
+    if cluster == 1:
+        return LaunchConfig(grid=blocks, block=threads, shmem_size=shared_bytes)
+    # With a cluster, cuda.core's grid counts clusters.
+    whole = (blocks,) if isinstance(blocks, int) else blocks
+    if whole[0] % cluster:
+        raise ValueError(f"{whole[0]} blocks are no whole number of clusters of {cluster}")
+    grid = (whole[0] // cluster, *whole[1:])
+    return LaunchConfig(grid=grid, cluster=cluster, block=threads, shmem_size=shared_bytes)
 
 
 def cache_folder() -> Path:

@@ -10,9 +10,11 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
+from kernelviz.core.configured import NOT_ADMITTED, base_name, configured_name, parted
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Cost, Data, Direction, Problem
+from kernelviz.ops.nvrtc import with_headers
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -21,15 +23,51 @@ Sizes = Mapping[str, int]
 Tensors: TypeAlias = "tuple[Tensor, ...]"
 Launch: TypeAlias = "Callable[[], Tensor | Tensors]"
 """A bound call: runs the op once on the tensors it was bound to and returns its output (or outputs, in order)."""
+Configuration = Mapping[str, int]
+"""One value of each parameter of a variant's space: ``{"block": 1024, "warps": 8}``."""
+Admits = Callable[[Configuration, Problem], "str | None"]
+"""Why a configuration is not tried on a problem (a tile larger than the matrix, say), or None."""
 
 Backend = Literal["torch", "inductor", "triton", "cuda", "cpp", "library"]
-Need = Literal["cuda", "cpu", "triton", "nvrtc", "cxx", "inductor"]
+Need = Literal["cuda", "cpu", "triton", "nvrtc", "cxx", "inductor", "liger", "sm_90"]
 """What a variant needs: an NVIDIA GPU, the processor, the triton package, NVRTC with its headers, a C++ compiler with Python's
-headers, torch.compile's backend (triton and a C compiler on a GPU, a C++ compiler on a CPU)."""
+headers, torch.compile's backend (triton and a C compiler on a GPU, a C++ compiler on a CPU), the package liger-kernel, a GPU of
+compute capability 9.0 or later (thread-block clusters, TMA)."""
+Ids = Literal["permutation", "labels"]
+"""How whole numbers below an axis' size are drawn. ``permutation``: a shuffled row of all of them, begun again where it is
+too short, so that exactly min(count, size) different ones occur (sorted where the data are ``sorted``). ``labels``: each drawn
+for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A launch whose call reads what an untimed pass over the inputs left behind: a backward pass behind its forward.
+
+    `forward()` is called whenever the inputs hold other numbers; it writes where the last one wrote, since a captured
+    `call` reads those addresses.
+    """
+
+    forward: Callable[[], object]
+    call: Launch
+
+    def __call__(self) -> Tensor | Tensors:
+        return self.call()
+
+
+def refresh(launch: Launch) -> None:
+    """Let a staged launch take notice of inputs that hold other numbers now; nothing for any other."""
+    if isinstance(launch, Staged):
+        launch.forward()
 
 
 TARGETS = ("sm_80", "sm_90", "sm_100")
 """Architectures that a kernel compiles for unless its variant says otherwise: A100, H100 and H200, B200."""
+
+
+def sizes_named(function: Callable[..., object], problem: Problem) -> dict[str, int]:
+    """The sizes of those axes that the function names as parameters: k of top-k, which is no dimension of its input."""
+    wanted = inspect.signature(function).parameters
+    return {axis: size for axis, size in problem.sizes.items() if axis in wanted}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,18 +82,26 @@ class Axis:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TensorSpec:
-    """A tensor of a problem: its dimensions by axis name, its dtype (None: the problem's).
+    """A tensor of a problem: its dimensions by axis name (or whole numbers), its dtype (None: the problem's).
+
+    `below` and `ids`: whole numbers from 0 to less than the size of the axis `below`, drawn as `ids` says.
+    `data`: what it always holds, whatever data the problem names.
 
     >>> TensorSpec(name="x_MN", axes=("m", "n")).shape({"m": 2, "n": 3})
     (2, 3)
+    >>> TensorSpec(name="counts", axes=(256,), dtype="int64").shape({"n": 3})
+    (256,)
     """
 
     name: str
-    axes: tuple[str, ...]
+    axes: tuple[str | int, ...]
     dtype: str | None = None
+    below: str | None = None
+    ids: Ids = "permutation"
+    data: Data | None = None
 
     def shape(self, sizes: Sizes) -> tuple[int, ...]:
-        return tuple(sizes[a] for a in self.axes)
+        return tuple(a if isinstance(a, int) else sizes[a] for a in self.axes)
 
     def elements(self, sizes: Sizes) -> int:
         return prod(self.shape(sizes))
@@ -82,6 +128,10 @@ class Variant:
     `late`: preparing it takes seconds, so it joins after the others have been measured.
     `mutates`: names of inputs that the call changes; they are restored before each call.
     `targets`: GPU architectures that its own kernels compile for; empty where it has no kernels of its own.
+    `backward(*inputs, *grads of the outputs)`: the bind of the backward pass, whose launch is a `Staged` one where it reads
+    what the forward pass leaves. `space`: values of each keyword of `bind` that may be tuned; its default comes first. `admits`
+    says which configurations make no sense for a problem. `configuration`: the values that this one is bound with; None where the
+    variant has no space, or nobody has chosen yet (then the defaults).
     """
 
     name: str
@@ -97,6 +147,37 @@ class Variant:
     late: bool = False
     sources: tuple[Path, ...] = ()
     targets: tuple[str, ...] = ()
+    backward: Callable[..., Launch] | None = None
+    space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    admits: Admits | None = None
+    configuration: Configuration | None = None
+
+    @property
+    def default(self) -> dict[str, int]:
+        """The configuration that nobody has tuned: the first value of each parameter."""
+        return {key: values[0] for key, values in self.space.items()}
+
+    def configured(self, configuration: Configuration) -> Variant:
+        """This variant with these values of its parameters (others: the default), under its own name.
+
+        Errors: UnknownName for a parameter that it has not, BadField for a value that is not in its space.
+        """
+        for key, value in configuration.items():
+            if key not in self.space:
+                raise UnknownName("parameter", key, self.space, of=f"variant {self.name!r}")
+            if value not in self.space[key]:
+                known = ", ".join(map(str, self.space[key]))
+                raise BadField(f"{key} of {self.name}", value, f"its space has {known}")
+        return replace(self, configuration={**self.default, **configuration})
+
+    def named(self, configuration: Configuration) -> Variant:
+        """The same as a variant of its own, called ``name[key=value,…]`` in the order of the space. Errors: as `configured`."""
+        made = self.configured(configuration)
+        return replace(made, name=configured_name(self.name, made.configuration or {}))
+
+    def of_backward(self) -> Variant:
+        """The variant as it binds the backward pass; itself where its bind is that pass."""
+        return replace(self, bind=self.backward, backward=None) if self.backward else self
 
     def source_digest(self) -> str:
         """SHA-256 (16 hex digits) over the bind function and the kernel files that it names; of a plug-in over its whole file.
@@ -109,14 +190,21 @@ class Variant:
             if not self.bind.__module__.startswith("kernelviz.ops."):
                 digest.update(Path(inspect.getfile(self.bind)).read_bytes())
         except (OSError, TypeError):
-            digest.update(self.name.encode())
-        for path in self.sources:
-            digest.update(path.read_bytes())
+            digest.update(base_name(self.name).encode())
+        for source in self.sources:
+            for path in with_headers(source) if source.suffix == ".cu" else (source,):
+                digest.update(path.read_bytes())
         return digest.hexdigest()[:16]
 
-    def keywords(self, problem: Problem) -> dict[str, str | None]:
-        """What `bind` is given beside the inputs."""
-        return {"compute": problem.compute} if "compute" in inspect.signature(self.bind).parameters else {}
+    def keywords(self, problem: Problem) -> dict[str, str | int | None]:
+        """What `bind` is given beside the inputs, as far as it names it: the compute precision, the sizes of axes, and its
+        configuration."""
+        given = {
+            "compute": problem.compute,
+            **problem.sizes,
+            **(self.default if self.configuration is None else self.configuration),
+        }
+        return {key: value for key, value in given.items() if key in inspect.signature(self.bind).parameters}
 
     def refuses(self, problem: Problem) -> str | None:
         """Why this variant cannot solve the problem on any machine, or None."""
@@ -126,6 +214,9 @@ class Variant:
             return f"computes in {', '.join(self.computes)} only, not in {problem.compute}"
         if problem.direction not in self.directions:
             return f"has no {problem.direction} pass"
+        if self.admits is not None and self.configuration not in (None, self.default):  # the default always is
+            reason = self.admits(self.configuration, problem)
+            return None if reason is None else f"{NOT_ADMITTED}: {reason}"
         return None
 
 
@@ -141,18 +232,29 @@ def variant(
     late: bool = False,
     sources: tuple[str, ...] = (),
     targets: tuple[str, ...] | None = None,
+    backward: Callable[..., Launch] | None = None,
+    space: Mapping[str, tuple[int, ...]] | None = None,
+    admits: Admits | None = None,
 ) -> Callable[[Callable[..., Launch]], Variant]:
     """Make a Variant of a bind function. Its name is the function's, its caption the docstring's first line.
 
     `sources` are kernel files beside the function's own file, part of the source digest. `targets`: architectures that they
-    compile for, by default Ampere, Hopper and Blackwell. Errors: ValueError when the function has no docstring.
+    compile for, by default Ampere, Hopper and Blackwell (with the need ``sm_90`` the latter two). A plug-in with a backward
+    pass only says `directions=("backward",)`, and `bind` is that pass. Each key of `space` is a keyword of the function (or of
+    `backward`), and what that has as its default comes first in the space. Errors: ValueError when the function has no docstring
+    or a space does not fit it.
     """
+    if targets is None and backend in ("triton", "cuda"):
+        targets = tuple(t for t in TARGETS if "sm_90" not in needs or t != "sm_80")
+    if backward is not None and "backward" not in directions:
+        directions = (*directions, "backward")
 
     def made(bind: Callable[..., Launch]) -> Variant:
         doc = inspect.getdoc(bind)
         if not doc:
             raise ValueError(f"variant {bind.__name__!r} needs a docstring: its first line is its caption")
         folder = Path(inspect.getfile(bind)).parent
+        _check_space(bind, backward, space or {})
         return Variant(
             name=bind.__name__,
             backend=backend,
@@ -166,20 +268,65 @@ def variant(
             mutates=mutates,
             late=late,
             sources=tuple(folder / s for s in sources),
-            targets=targets if targets is not None else TARGETS if backend in ("triton", "cuda") else (),
+            targets=targets or (),
+            backward=backward,
+            space={key: tuple(values) for key, values in (space or {}).items()},
+            admits=admits,
         )
 
     return made
+
+
+def _check_space(
+    bind: Callable[..., Launch], backward: Callable[..., Launch] | None, space: Mapping[str, tuple[int, ...]]
+) -> None:
+    """Errors: ValueError."""
+    known = [inspect.signature(function).parameters for function in (bind, backward) if function is not None]
+    for key, values in space.items():
+        found = [parameters[key] for parameters in known if key in parameters]
+        where = f"variant {bind.__name__!r}, space[{key!r}]"
+        if not found or not key.isidentifier():
+            raise ValueError(f"{where}: the function has no keyword of that name")
+        if not values or len(set(values)) < len(values):
+            raise ValueError(f"{where}: name each value once, and at least one")
+        for parameter in found:
+            if parameter.default not in (inspect.Parameter.empty, values[0]):
+                raise ValueError(f"{where}: the function's default is {parameter.default!r}: put that first")
+
+
+CostModel = Callable[[Sizes, int], Cost]
+Bound = Callable[[Problem, Tensors, Tensors], Tensors]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Backward:
+    """The backward pass of an op: from its inputs and the gradients of its outputs to the gradients of some of its inputs.
+
+    `inputs` are those of the op, in order, then the gradients of its outputs. `cost` counts what a backward pass must move
+    at least: what the forward pass saved and the gradients, read once, and the new gradients, written once. The callables are
+    those of `Op`; `reference` gets all `inputs`, in float64.
+    """
+
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    cost: CostModel
+    reference: Callable[..., Tensors]
+    bound: Bound
+    rule: str
+    slab: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Op:
     """What is computed. Everything here is free of torch at import; the callables import it when called.
 
-    cost(sizes, itemsize_bytes): flop and minimal bytes. reference(*inputs): the outputs in float64 from float64 inputs.
-    bound(problem, inputs, outputs): the largest allowed |error| of each output element, float64, from the same float64
-    tensors. `rule` is that bound in words. `slab`: an axis along whose first dimension inputs and outputs can be cut, so
-    that the reference of a large problem is computed in pieces. `variants` in ladder order.
+    cost(sizes, itemsize_bytes): flop and minimal bytes. reference(*inputs): the outputs in float64 from float64 inputs
+    (whole numbers stay what they are). bound(problem, inputs, outputs): the largest allowed |error| of each output element,
+    float64, from the same float64 tensors. `rule` is that bound in words. `slab`: an axis along whose first dimension inputs
+    and outputs can be cut, so that the reference of a large problem is computed in pieces. `variants` in ladder order.
+    `shown(inputs, outputs)`: what of a call's outputs is compared with the reference, where that is not the outputs
+    themselves: the values that the returned indices point to, the share of elements that a dropout kept; `shows` says what
+    tensors these are. Indices may be anything, so it clamps them.
     """
 
     name: str
@@ -190,9 +337,9 @@ class Op:
     dtypes: tuple[str, ...]
     inputs: tuple[TensorSpec, ...]
     outputs: tuple[TensorSpec, ...]
-    cost: Callable[[Sizes, int], Cost]
+    cost: CostModel
     reference: Callable[..., Tensors]
-    bound: Callable[[Problem, Tensors, Tensors], Tensors]
+    bound: Bound
     rule: str
     baseline: str
     variants: tuple[Variant, ...]
@@ -200,18 +347,61 @@ class Op:
     computes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     presets: tuple[Preset, ...] = ()
     slab: str | None = None
-    directions: tuple[Direction, ...] = ("forward",)
+    shown: Callable[[Tensors, Tensors], Tensors] | None = None
+    shows: tuple[TensorSpec, ...] = ()
+    backward: Backward | None = None
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        return ("forward", "backward") if self.backward is not None else ("forward",)
+
+    def of(self, problem: Problem) -> Op:
+        """This op as the problem's direction has it: its backward pass as an op of its own, whose variants bind that pass."""
+        back = self.backward
+        if problem.direction != "backward" or back is None:
+            return self
+        return replace(
+            self,
+            inputs=back.inputs,
+            outputs=back.outputs,
+            cost=back.cost,
+            reference=back.reference,
+            bound=back.bound,
+            rule=back.rule,
+            slab=back.slab,
+            shown=None,
+            shows=(),
+            backward=None,
+            variants=tuple(v.of_backward() for v in self.variants),
+        )
+
+    def expected(self, problem: Problem, inputs: Tensors) -> Tensors:
+        """The reference of these inputs, given the sizes that it names."""
+        return self.reference(*inputs, **sizes_named(self.reference, problem))
+
+    @property
+    def compared(self) -> tuple[TensorSpec, ...]:
+        """The tensors that the reference gives: the outputs, or what is shown of them."""
+        return self.shows or self.outputs
 
     @property
     def axis_names(self) -> tuple[str, ...]:
         return tuple(a.name for a in self.axes)
 
     def variant_named(self, name: str) -> Variant:
-        """The variant of that name; raises UnknownName."""
+        """The variant of that name, which may say a configuration: ``triton_tuned[block=256]`` (others: its defaults).
+
+        Errors: UnknownName for a variant or a parameter, BadField for a value.
+        """
+        base, configuration = parted(name)
         for candidate in self.variants:
-            if candidate.name == name:
-                return candidate
-        raise UnknownName("variant", name, [v.name for v in self.variants], of=f"op {self.name!r}")
+            if candidate.name == base:
+                if configuration is None:
+                    return candidate
+                if not candidate.space:
+                    raise BadField("variant", name, f"{base!r} has nothing to tune; write {base}")
+                return candidate.named(configuration)
+        raise UnknownName("variant", base, [v.name for v in self.variants], of=f"op {self.name!r}")
 
     def problem(
         self,
@@ -234,6 +424,8 @@ class Op:
             raise UnknownName("direction", direction, self.directions, of=f"op {self.name!r}")
         if data not in get_args(Data):
             raise UnknownName("data", data, get_args(Data))
+        if data == "sorted" and not any(t.below for t in self.inputs):
+            raise BadField("data", data, f"op {self.name!r} has no input of ids that could be sorted; choose normal")
         for axis in self.axis_names:
             if axis not in sizes:
                 raise BadField(
@@ -248,25 +440,25 @@ class Op:
         return Problem(op=self.name, sizes=ordered, dtype=dtype, compute=compute, direction=direction, data=data)  # type: ignore[arg-type]
 
     def cost_of(self, problem: Problem) -> Cost:
-        return self.cost(problem.sizes, dtype_named(problem.dtype).itemsize_bytes)
+        return self.of(problem).cost(problem.sizes, dtype_named(problem.dtype).itemsize_bytes)
 
     def tensor_bytes(self, problem: Problem) -> int:
         """Bytes of the inputs and of two sets of outputs."""
-        sizes, dtype = problem.sizes, problem.dtype
-        given = sum(t.size_bytes(sizes, dtype) for t in self.inputs)
-        return given + 2 * sum(t.size_bytes(sizes, dtype) for t in self.outputs)
+        sizes, dtype, op = problem.sizes, problem.dtype, self.of(problem)
+        given = sum(t.size_bytes(sizes, dtype) for t in op.inputs)
+        return given + 2 * sum(t.size_bytes(sizes, dtype) for t in op.outputs)
 
     def needed_bytes(self, problem: Problem) -> int:
         """Device memory that measuring the problem takes: inputs, two sets of outputs, and the float64 reference.
 
         The reference of an op with a slab axis is computed in pieces of at most 256 MiB a tensor.
         """
-        sizes = problem.sizes
-        tensors = (*self.inputs, *self.outputs)
+        sizes, op = problem.sizes, self.of(problem)
+        tensors = (*op.inputs, *op.outputs)
         wide = sum(t.elements(sizes) * 8 for t in tensors)
-        if self.slab:
-            rows = sizes[self.slab]
-            whole = sum(t.elements(sizes) * 8 for t in tensors if t.axes and t.axes[0] == self.slab)
+        if op.slab:
+            rows = sizes[op.slab]
+            whole = sum(t.elements(sizes) * 8 for t in tensors if t.axes and t.axes[0] == op.slab)
             piece = max(whole // rows, min(whole, len(tensors) * 256 * 2**20))
             wide = wide - whole + piece
         return self.tensor_bytes(problem) + 2 * wide

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core import moments
+from kernelviz.core.configured import base_name, parted
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Result
 from kernelviz.ops.op import Op
@@ -10,7 +11,8 @@ from kernelviz.ops.op import Op
 
 def failed(op: Op | None, problem: Problem, variant: str, failure: Failure) -> Result:
     """The result of a case that failed before or beside its measurement. `op` is None for one that only a plug-in knows."""
-    known = next((v for v in op.variants if v.name == variant), None) if op else None
+    known = next((v for v in op.of(problem).variants if v.name == base_name(variant)), None) if op else None
+    configuration = parted(variant)[1] if known else None
     return Result(
         problem=problem,
         variant=variant,
@@ -18,5 +20,6 @@ def failed(op: Op | None, problem: Problem, variant: str, failure: Failure) -> R
         cost=op.cost_of(problem) if op else None,
         backend=known.backend if known else None,
         source_digest=known.source_digest() if known else None,
+        configuration=configuration,
         measured_at=moments.now("seconds"),
     )

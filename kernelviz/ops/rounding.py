@@ -20,5 +20,13 @@ def stored(exact: Tensor, dtype: str, times: int = 1) -> Tensor:
     smallest number of fp16 is added; fp32 and bf16 may be flushed to zero below their smallest normal number, 2^-126.
     """
     unit = dtype_named(dtype).unit_roundoff
-    smallest = 2.0**-25 if dtype == "fp16" else 2.0**-126
-    return (exact.abs() * (1.01 * unit) + smallest) * times
+    return (exact.abs() * (1.01 * unit) + nearest_zero(dtype)) * times
+
+
+def nearest_zero(dtype: str) -> float:
+    """The largest |error| of storing a number near zero.
+
+    >>> nearest_zero("fp16") == 2.0**-25
+    True
+    """
+    return 2.0**-25 if dtype == "fp16" else 2.0**-126

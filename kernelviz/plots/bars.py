@@ -54,7 +54,7 @@ def time_by_variant(
         return nothing("No result at this size yet.", height=_FRAME_PX + 2 * _ROW_PX)
     times = [_time_s(row) for _, row in at_size]
     light = _speed_of_light(at_size, roofs, headline)
-    scale, unit = _unit(max(times))
+    scale, unit = units.time_unit(max(times))
     draft = Draft(_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
     for run, row in at_size:
         draft.traces.append(_bar(run, row, shown, scale, headline))
@@ -72,10 +72,6 @@ def time_by_variant(
 def _time_s(row: Row) -> float:
     figure = row.figure or row.wrong_figure
     return figure.estimate if figure else 0.0
-
-
-def _unit(largest_s: float) -> tuple[float, str]:
-    return next(((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if largest_s >= s), (1e-9, "ns"))
 
 
 def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float, headline: Headline) -> Props:

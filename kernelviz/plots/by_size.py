@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from kernelviz.core import units
 from kernelviz.core.problem import Cost
-from kernelviz.core.result import Figure
+from kernelviz.core.result import Figure, Stage
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.roofline import Headline, bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
 from kernelviz.metrics.roofs import roof_name
@@ -94,6 +94,10 @@ def rate_by_size(
 ) -> go.Figure:
     """Flop over time by size; dashed: what the measured roofs allow."""
     return _by_size(runs, RATE, roofs, axis, headline)
+
+
+_UNTRIED: tuple[Stage, ...] = ("cancelled", "unavailable")
+"""Nothing was tried, so that nobody can say that it fails."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,29 +267,31 @@ def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> N
 
 
 def _add_failures(draft: Draft, failed: Sequence[_Drawn]) -> None:
-    """A row of crosses along the bottom, at the sizes that failed, in the colours of their variants."""
-    if not failed:
-        return
+    """A row for each variant along the bottom, in its colour: crosses at the sizes that failed, rings where nothing was tried."""
     levels = {v: i for i, v in enumerate(dict.fromkeys(d.row.result.variant for d in failed))}
-    draft.traces.append(
-        {
-            "type": "scatter",
-            "x": [d.x for d in failed],
-            "y": [0.03 + 0.045 * levels[d.row.result.variant] for d in failed],
-            "yaxis": "y2",
-            "name": "✕ failed",
-            "mode": "markers",
-            "marker": {
-                "symbol": "x",
-                "size": 9,
-                "color": [style_of(d.row.result.problem.op, d.row.result.variant).colour for d in failed],
-                "line": {"width": 1, "color": BAD},
-            },
-            "customdata": [d.row.result.problem.key for d in failed],
-            "hovertext": [d.words for d in failed],
-            "hoverinfo": "text",
-        }
-    )
+    for name, symbol, rim, untried in (("✕ failed", "x", BAD, False), ("not measured", "circle-open", NEUTRAL, True)):
+        marked = [d for d in failed if d.row.failure is not None and (d.row.failure.stage in _UNTRIED) is untried]
+        if not marked:
+            continue
+        draft.traces.append(
+            {
+                "type": "scatter",
+                "x": [d.x for d in marked],
+                "y": [0.03 + 0.045 * levels[d.row.result.variant] for d in marked],
+                "yaxis": "y2",
+                "name": name,
+                "mode": "markers",
+                "marker": {
+                    "symbol": symbol,
+                    "size": 9,
+                    "color": [style_of(d.row.result.problem.op, d.row.result.variant).colour for d in marked],
+                    "line": {"width": 1, "color": rim},
+                },
+                "customdata": [d.row.result.problem.key for d in marked],
+                "hovertext": [d.words for d in marked],
+                "hoverinfo": "text",
+            }
+        )
 
 
 def _finish(draft: Draft, chart: _Chart, everything: Sequence[_Drawn]) -> None:

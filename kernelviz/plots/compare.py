@@ -17,11 +17,10 @@ from kernelviz.metrics.compare_words import (
     case_words,
     change_words,
     pair_words,
-    problem_words,
     sign_of,
 )
 from kernelviz.metrics.summary import figure_of, time_words
-from kernelviz.metrics.sweep import telling_axes
+from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing
 from kernelviz.plots.samples import QUANTILES
 from kernelviz.plots.styles import BAD, GOOD, NEUTRAL, style_of, variant_words
@@ -195,7 +194,7 @@ def shares_by_time(found: Comparison, pair: Pair) -> go.Figure:
     if not known:
         return nothing("No samples of this case are known.", height=SAMPLES_PX)
     typical_s = float(np.median([f.estimate for _, f in known]))
-    scale, unit = next(((s, n) for s, n in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")) if typical_s >= s), (1e-9, "ns"))
+    scale, unit = units.time_unit(typical_s)
     draft = Draft(SAMPLES_PX, x_title=f"time of a sample, {unit}", y_title="share of samples, %")
     for side, figure in known:
         result = pair.before if side == "A" else pair.after

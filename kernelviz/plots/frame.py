@@ -126,7 +126,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     result = row.result
     lines = [
         f"<b>{escape(variant_words(result.variant))}</b>",
-        escape(f"{size_words(result.problem)} · {result.problem.dtype} · {run.environment.device.name}"),
+        escape(f"{size_words(result.problem)} · {_dtype_words(result.problem)} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
         lines.append(f"✕ {escape(failure_words(row))}")
@@ -142,6 +142,11 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     if figure is not None:
         lines.append(_folded(trust_words(result, headline, run.method.clock)))
     return "<br>".join(lines)
+
+
+def _dtype_words(problem: Problem) -> str:
+    """The dtype, and the direction where it is not the usual one."""
+    return f"{problem.dtype} · {problem.direction}" if problem.direction == "backward" else problem.dtype
 
 
 def _folded(line: str, width: int = 78) -> str:

@@ -38,6 +38,10 @@ _SHAPES: dict[str, Points] = {
         (x / 3, y / 3)
         for x, y in ((-1, -3), (1, -3), (1, -1), (3, -1), (3, 1), (1, 1), (1, 3), (-1, 3), (-1, 1), (-3, 1), (-3, -1), (-1, -1))
     ),
+    "diamond-wide": ((0, -0.7), (1.1, 0), (0, 0.7), (-1.1, 0)),
+    "diamond-tall": ((0, -1.1), (0.7, 0), (0, 1.1), (-0.7, 0)),
+    "triangle-left": tuple((y, x) for x, y in _UP),
+    "triangle-right": tuple((-y, x) for x, y in _UP),
     "star-square": tuple((1.3 * x, 1.3 * y) for x, y in _star(4, 0.5, turned=1 / 8)),
 }  # fmt: skip
 """Corners by marker; a circle has none."""

@@ -22,7 +22,6 @@ MOST_BARS = 60
 """The chart of more cases than these shows the first; the table holds all."""
 _LEAST_SPREAD = 50.0
 """Times that differ by more than this are drawn on a logarithmic scale."""
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
@@ -31,7 +30,7 @@ def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
     timed = [(r, of_case(r)[chosen]) for r in run.results if chosen is not None and chosen in of_case(r)]
     if chosen is None or not timed:
         return nothing("No case has such a time.", height=HEIGHT)
-    scale, unit = next((u for u in _UNITS if max(f.estimate for _, f in timed) >= u[0]), _UNITS[-1])
+    scale, unit = units.time_unit(max(f.estimate for _, f in timed))
     problems = [r.problem for r, _ in timed]
     axis = swept_axis(problems) if varying_axes(problems) else None
     if axis is None:

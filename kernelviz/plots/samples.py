@@ -22,7 +22,6 @@ QUANTILES = (0.5, 0.9, 0.99)
 """Where a line of the spread carries the variant's marker, and its words on hover."""
 _WIDE = 2.5
 """Times over a wider range than this are drawn on a logarithmic axis."""
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _MOST_PAUSES, _MOST_MARKED = 12, 40
 """Pauses that are drawn, and block means that carry a mark: more would cover the samples."""
 
@@ -36,7 +35,7 @@ def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
     if not taken:
         return nothing("No samples here.", height=HEIGHT)
     low, high = min(float(s[0]) for s in taken.values()), max(float(s[-1]) for s in taken.values())
-    scale, unit = _unit(float(np.median([np.median(s) for s in taken.values()])))
+    scale, unit = units.time_unit(float(np.median([np.median(s) for s in taken.values()])))
     draft = Draft(HEIGHT, x_title=f"time of a sample, {unit}", y_title="share of samples, %")
     for variant, ordered in taken.items():
         _add_spread(draft, op, variant, ordered, scale)
@@ -54,10 +53,6 @@ def _wide(low: float, high: float, scale: float) -> tuple[list[float], list[str]
         return [], []
     ticks, words = decade_ticks(low * 0.97, high * 1.03, scale)
     return ([t / scale for t in ticks], words) if len(ticks) > 2 else ([], [])
-
-
-def _unit(typical_s: float) -> tuple[float, str]:
-    return next((u for u in _UNITS if typical_s >= u[0]), _UNITS[-1])
 
 
 def _kind(points: int) -> str:
@@ -110,7 +105,7 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go
         why = "its samples are not known" if not figure.samples else "in which blocks they were taken is not known"
         return nothing(f"No order to show: {why}.", height=HEIGHT)
     typical_s = float(np.median(found.middles_s))
-    scale, unit = _unit(typical_s)
+    scale, unit = units.time_unit(typical_s)
     clocked = not np.isnan(found.clocks_hz).all()
     draft = Draft(HEIGHT + (90 if clocked else 0), y_title=f"time, {unit}")
     _add_samples(draft, found, scale, op, variant)

@@ -39,7 +39,12 @@ MARKERS = (
     "bowtie",
     "cross",
     "star-square",
+    "diamond-wide",
+    "triangle-left",
+    "diamond-tall",
+    "triangle-right",
 )
+"""More than the longest ladder has variants, so that a marker alone tells them apart."""
 NEUTRAL = "#7C8784"
 """Roofs, boundaries and frames: readable on both backgrounds, and no variant's attention-seeker."""
 BAD, GOOD = "#DC4A4A", "#3D9A5B"

@@ -19,7 +19,7 @@ class Tile:
     label: str
     value: str
     basis: str
-    how: str
+    how: str = ""
 
 
 def tiles(found: Summary | None, plan: Plan, headline: Headline = "cold") -> tuple[Tile, Tile, Tile, Tile]:

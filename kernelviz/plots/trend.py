@@ -12,14 +12,13 @@ from kernelviz.plots.frame import Draft, Props, neutral_line, nothing
 from kernelviz.plots.styles import style_of
 
 HEIGHT = 300
-_UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def time_by_run(found: Trend, op: str, variant: str) -> go.Figure:
     """Time by run in their order (not by date: nights without a run would be gaps); lines: the levels; dotted: changes."""
     if not found.points:
         return nothing("No run has a correct time of this case.", height=HEIGHT)
-    scale, unit = next((u for u in _UNITS if found.level_s >= u[0]), _UNITS[-1])
+    scale, unit = units.time_unit(found.level_s)
     draft = Draft(HEIGHT, x_title="runs, in the order of time", y_title=f"time, {unit}")
     draft.traces.append(_runs(found, op, variant, scale, unit))
     draft.traces.append(_levels(found, scale))

@@ -16,7 +16,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from kernelviz.core.errors import KernelvizError
 from kernelviz.store import tables
 
-VERSION = 5
+VERSION = 6
 """Of the tables. A change of them adds a step to MIGRATIONS and raises this."""
 
 
@@ -40,8 +40,20 @@ def _times(connection: Connection) -> None:
     rebuild(connection)
 
 
+def _tunings(connection: Connection) -> None:
+    tables.tunings.create(connection, checkfirst=True)
+    # A table that the step before has made has the column already.
+    for table, column in (
+        ("runs", "spent_s FLOAT DEFAULT 0 NOT NULL"),
+        ("times", "configuration VARCHAR DEFAULT '' NOT NULL"),
+    ):
+        known = {c["name"] for c in inspect(connection).get_columns(table)}
+        if column.split()[0] not in known:
+            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
+
+
 MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType(
-    {1: _deletions, 2: _selftests, 3: _inspections, 4: _times}
+    {1: _deletions, 2: _selftests, 3: _inspections, 4: _times, 5: _tunings}
 )
 """From which version: what makes it the next one. Runs inside one transaction with the change of the version."""
 

@@ -23,6 +23,7 @@ from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, SCHEMA, Environment, Roof, Run, Status
 from kernelviz.core.run_times import RunTimes
 from kernelviz.core.selftest import Selftest
+from kernelviz.core.tuning import Tuning
 from kernelviz.store import beside
 from kernelviz.store.bodies import packed, unpacked
 from kernelviz.store.database import Database, StoreError
@@ -31,6 +32,7 @@ from kernelviz.store.presence import Presence
 from kernelviz.store.run_times import run_times
 from kernelviz.store.tables import results, roofs, runs, selftests, times
 from kernelviz.store.times import TimeRow, environments, put_times, times_of
+from kernelviz.store.tunings import drop_tunings, put_tuning, tunings_of
 
 
 class _Header(Struct, frozen=True, kw_only=True):
@@ -44,7 +46,8 @@ class _Header(Struct, frozen=True, kw_only=True):
 class RunRow:
     """A run without its results. `status` is ``interrupted`` when the process that measured it is gone.
 
-    `done`: cases with a result, `failed` ones among them; `cancelled` ones were given up and are in neither.
+    `done`: cases with a result, `failed` ones among them; `cancelled` ones were given up and are in neither. `spent_s`: how
+    long it held its device, all its parts together (0: measured by an earlier version, or elsewhere).
     """
 
     id: str
@@ -61,6 +64,7 @@ class RunRow:
     cancelled: int
     presence: Presence
     deleted_at: str | None
+    spent_s: float = 0.0
 
 
 def home() -> Path:
@@ -130,16 +134,13 @@ class Store:
                         **self._presence(),
                     )
                 )
-                self._put(connection, run.id, list(enumerate(run.results)), run.environment.device.uuid)
-                put_times(connection, run.id, run.environment.device.uuid, run.method, run.results)
+                self._put(connection, run.id, list(enumerate(run.results)), run.environment.device.uuid, header)
 
     def put_results(self, run_id: str, placed: Sequence[tuple[int, Result]]) -> None:
         """Store results at their positions in the plan; a case that has one already gets the new one."""
         with self._database.write() as connection:
             row = _header_row(connection, run_id)
-            self._put(connection, run_id, placed, row.device_uuid)
-            method = msgspec.json.decode(row.header, type=_Header).method
-            put_times(connection, run_id, row.device_uuid, method, [finite_result(result) for _, result in placed])
+            self._put(connection, run_id, placed, row.device_uuid, msgspec.json.decode(row.header, type=_Header))
 
     def drop_results(self, run_id: str, case_keys: Iterable[str]) -> None:
         with self._database.write() as connection:
@@ -150,6 +151,11 @@ class Store:
     def set_status(self, run_id: str, status: Status) -> None:
         with self._database.write() as connection:
             connection.execute(update(runs).where(runs.c.id == run_id).values(status=status))
+
+    def add_spent(self, run_id: str, seconds: float) -> None:
+        """The run held its device for so many seconds more."""
+        with self._database.write() as connection:
+            connection.execute(update(runs).where(runs.c.id == run_id).values(spent_s=runs.c.spent_s + seconds))
 
     def set_environment(self, run_id: str, environment: Environment) -> None:
         """Complete the header with what the worker knows of the machine."""
@@ -247,7 +253,23 @@ class Store:
         """Keep the inspection of a case instead of an earlier one on the same device."""
         put_inspection(self._database, made)
 
+    def put_tuning(self, made: Tuning) -> None:
+        """Keep what a tuning found instead of an earlier one of the same variant, problem and device."""
+        put_tuning(self._database, made)
+
+    def add_tuning(self, made: Tuning) -> bool:
+        """Keep one from elsewhere unless what is kept is as new; whether it was."""
+        return put_tuning(self._database, made, only_newer=True)
+
+    def drop_tunings(self, gone: Sequence[Tuning]) -> None:
+        """Forget what tunings found."""
+        drop_tunings(self._database, gone)
+
     # Reading
+
+    def tunings(self, device_uuid: str | None = None, op: str | None = None) -> tuple[Tuning, ...]:
+        """What tunings found, by op, variant and problem: everything, or of one device and op."""
+        return tunings_of(self._database, device_uuid, op)
 
     def run(self, run_id: str) -> Run:
         """The run with the results so far, in the order of the plan, deleted or not. Raises UnknownRun."""
@@ -396,11 +418,14 @@ class Store:
         own = self._own
         return {"host": own.host, "boot_id": own.boot_id, "pid": own.pid, "pid_started_s": own.started_s}
 
-    def _put(self, connection: Any, run_id: str, placed: Sequence[tuple[int, Result]], device_uuid: str) -> None:
+    def _put(
+        self, connection: Any, run_id: str, placed: Sequence[tuple[int, Result]], device_uuid: str, header: _Header
+    ) -> None:
+        """Results, and their times beside them."""
+        kept = [(position, finite_result(given)) for position, given in placed]
         last = connection.scalar(select(func.max(results.c.revision)).where(results.c.run_id == run_id)) or 0
         make = insert_postgresql if connection.dialect.name == "postgresql" else insert_sqlite
-        for revision, (position, given) in enumerate(placed, last + 1):
-            result = finite_result(given)
+        for revision, (position, result) in enumerate(kept, last + 1):
             values = {
                 "position": position,
                 "revision": revision,
@@ -413,6 +438,7 @@ class Store:
             }
             added = make(results).values(run_id=run_id, case_key=result.case.key, **values)
             connection.execute(added.on_conflict_do_update(index_elements=["run_id", "case_key"], set_=values))
+        put_times(connection, run_id, device_uuid, header.method, header.plan, [result for _, result in kept])
 
     def _rows(self, chosen: Any) -> list[RunRow]:
         counts = select(
@@ -474,4 +500,5 @@ def _run_row(row: Row[Any], done: int, failed: int, cancelled: int) -> RunRow:
         cancelled=cancelled,
         presence=_presence_of(row),
         deleted_at=row.deleted_at,
+        spent_s=row.spent_s,
     )

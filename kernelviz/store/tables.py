@@ -27,6 +27,7 @@ runs = Table(
     Column("pid", Integer, nullable=False),
     Column("pid_started_s", Float, nullable=False),
     Column("deleted_at", String, nullable=True),  # kept for a while, so that it can be brought back
+    Column("spent_s", Float, nullable=False, server_default="0"),  # how long it held the device, all its parts together
     Index("runs_by_time", "created_at"),
     Index("runs_by_status", "status"),
 )
@@ -83,6 +84,19 @@ roofs = Table(
     Index("roofs_by_device", "device_uuid", "name", "precision", "id"),
 )
 
+tunings = Table(
+    "tunings",
+    metadata,
+    Column("device_uuid", String, nullable=False),
+    Column("op", String, nullable=False),
+    Column("variant", String, nullable=False),
+    Column("problem_key", String, nullable=False),  # see core.tuning.tuning_key
+    Column("created_at", String, nullable=False),
+    Column("run_id", String, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    PrimaryKeyConstraint("device_uuid", "op", "variant", "problem_key"),
+)
+
 times = Table(
     "times",  # of correct results only; beside them, since a row of `results` is long
     metadata,
@@ -94,6 +108,7 @@ times = Table(
     Column("problem", LargeBinary, nullable=False),
     Column("setup", String, nullable=False),
     Column("digest", String, nullable=False),
+    Column("configuration", String, nullable=False, server_default=""),
     Column("cold_s", Float),
     Column("cold_low_s", Float),
     Column("cold_high_s", Float),

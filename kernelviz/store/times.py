@@ -9,8 +9,9 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
-from kernelviz.core.problem import Method, Problem
-from kernelviz.core.result import Figure, Result
+from kernelviz.core.configured import configuration_text
+from kernelviz.core.problem import Method, Plan, Problem, case_key
+from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Environment
 from kernelviz.store.bodies import unpacked
 from kernelviz.store.database import Database
@@ -20,7 +21,7 @@ from kernelviz.store.tables import results, runs, times
 @dataclass(frozen=True, slots=True)
 class TimeRow:
     """A case's device times in one run, cold and warm as (estimate, low, high). `setup`: clock mode, timer and launch, which
-    must be equal for times to be comparable; `digest`: of the variant's source."""
+    must be equal for times to be comparable; `digest`: of the variant's source; `configuration`: what it was bound with."""
 
     run_id: str
     at: str
@@ -28,16 +29,24 @@ class TimeRow:
     variant: str
     setup: str
     digest: str
+    configuration: str
     cold_s: tuple[float, float | None, float | None] | None
     warm_s: tuple[float, float | None, float | None] | None
 
     @property
     def case_key(self) -> str:
-        return f"{self.problem.key} | {self.variant}"
+        return case_key(self.problem, self.variant)
 
 
-def put_times(connection: Connection, run_id: str, device_uuid: str, method: Method, given: Sequence[Result]) -> None:
-    """Keep the times of correct results, instead of earlier ones of the same cases; a result without one removes them."""
+def put_times(
+    connection: Connection, run_id: str, device_uuid: str, method: Method, plan: Plan, given: Sequence[Result]
+) -> None:
+    """Keep the times of correct results, instead of earlier ones of the same cases; a result without one removes them.
+
+    A tuning has none here: nobody follows a hundred configurations over the years.
+    """
+    if plan.search is not None:
+        return
     keys = [r.case.key for r in given]
     connection.execute(delete(times).where(times.c.run_id == run_id, times.c.case_key.in_(keys)))
     rows = [_values(run_id, device_uuid, method, result) for result in given if result.timing is not None]
@@ -50,7 +59,8 @@ def rebuild(connection: Connection) -> None:
     header = msgspec.json.Decoder(_Header)
     for row in connection.execute(select(runs.c.id, runs.c.device_uuid, runs.c.header)).all():
         bodies = connection.scalars(select(results.c.body).where(results.c.run_id == row.id)).all()
-        put_times(connection, row.id, row.device_uuid, header.decode(row.header).method, [unpacked(b) for b in bodies])
+        of = header.decode(row.header)
+        put_times(connection, row.id, row.device_uuid, of.method, of.plan, [unpacked(b) for b in bodies])
 
 
 def times_of(
@@ -77,6 +87,7 @@ def times_of(
                     variant=row.variant,
                     setup=row.setup,
                     digest=row.digest,
+                    configuration=row.configuration,
                     cold_s=_three(row.cold_s, row.cold_low_s, row.cold_high_s),
                     warm_s=_three(row.warm_s, row.warm_low_s, row.warm_high_s),
                 )
@@ -95,13 +106,14 @@ def environments(database: Database, run_ids: Sequence[str]) -> dict[str, Enviro
 class _Header(msgspec.Struct, frozen=True):
     environment: Environment
     method: Method
+    plan: Plan
 
 
 def _values(run_id: str, device_uuid: str, method: Method, result: Result) -> dict[str, Any]:
-    timing = result.timing
-    cold = timing.device_cold_s if timing else None
-    warm = timing.device_warm_s if timing else None
+    timing = result.timing or Timing()
+    cold, warm = timing.device_cold_s, timing.device_warm_s
     either = cold or warm
+    setup = (method.clock, *((either.timer, either.launch) if either else ()))
     return {
         "run_id": run_id,
         "case_key": result.case.key,
@@ -109,10 +121,9 @@ def _values(run_id: str, device_uuid: str, method: Method, result: Result) -> di
         "op": result.problem.op,
         "variant": result.variant,
         "problem": msgspec.json.encode(result.problem, order="deterministic"),
-        "setup": " ".join(w for w in (method.clock, either.timer, either.launch) if w)
-        if either
-        else method.clock or "",
+        "setup": " ".join(word for word in setup if word),
         "digest": result.source_digest or "",
+        "configuration": configuration_text(result.configuration or {}),
         **_columns("cold", cold),
         **_columns("warm", warm),
     }

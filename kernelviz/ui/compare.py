@@ -20,23 +20,22 @@ from kernelviz.metrics.compare_words import (
     noisy,
     only_words,
     pair_words,
-    problem_words,
     refusal_words,
 )
 from kernelviz.metrics.differences import differences
 from kernelviz.metrics.summary import figure_of, time_words
-from kernelviz.metrics.sweep import telling_axes
+from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.compare import comparison_words
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.styles import variant_words
+from kernelviz.plots.tiles import Tile
 from kernelviz.ui import compare_choice as choice
-from kernelviz.ui import compare_table, site, view
+from kernelviz.ui import compare_table, site, tiles, view
 from kernelviz.ui import compare_words as words
 from kernelviz.ui.text import plain
 
 MOST_BARS = 24
-_CHART = {"displayModeBar": False, "scrollZoom": False}
 _WORST = f"the worst {MOST_BARS}"
 
 
@@ -106,23 +105,13 @@ def _tiles(found: Comparison) -> None:
     mean = found.mean_ratio
     alike = [p for p in found.pairs if p.word == "same code"]
     other = f"{len(alike)} same code, {counts['not comparable']} not comparable"
-    tiles = (
-        ("▼ slower", f"{counts['slower']} {of}", f"worst: {at(worst)}" if worst else "none"),
-        ("▲ faster", f"{counts['faster']} {of}", f"best: {at(best)}" if best else "none"),
-        ("= same, ? unclear", f"{counts['same']} same, {counts['unclear']} unclear", f"beside them {other}"),
-        ("Time of B against A", "no verdict" if mean is None else change_words(mean), mean_basis(found)),
+    shown = (
+        Tile("▼ slower", f"{counts['slower']} {of}", f"worst: {at(worst)}" if worst else "none"),
+        Tile("▲ faster", f"{counts['faster']} {of}", f"best: {at(best)}" if best else "none"),
+        Tile("= same, ? unclear", f"{counts['same']} same, {counts['unclear']} unclear", f"beside them {other}"),
+        Tile("Time of B against A", "no verdict" if mean is None else change_words(mean), mean_basis(found)),
     )
-    with st.container(key="tiles"):
-        for column, (label, value, basis) in zip(st.columns(4, gap="small"), tiles, strict=True):
-            column.metric(
-                label,
-                plain(value),
-                delta=plain(basis),
-                delta_color="off",
-                delta_arrow="off",
-                border=True,
-                height="stretch",
-            )
+    tiles.draw(shown)
 
 
 def _broken(found: Comparison) -> None:
@@ -179,20 +168,10 @@ def _bars(found: Comparison) -> None:
         view.keep("rows", rows, _WORST)
     figure = plots.ratio_by_case(found, most=MOST_BARS if many and rows == _WORST else None)
     event = st.plotly_chart(
-        figure, key="ratios", config=_CHART, alt=comparison_words(found), on_select="rerun", selection_mode="points"
+        figure, key="ratios", config=view.CHART, alt=comparison_words(found), on_select="rerun", selection_mode="points"
     )
     points = event.selection.points if event is not None else []
-    _follow("seen_bar", str(points[-1].get("customdata")) if points else None)
-
-
-def _follow(name: str, now: str | None) -> None:
-    """Show what was clicked since the last redraw, in the chart or in the table."""
-    if st.session_state.get(name) == now:
-        return
-    st.session_state[name] = now
-    if now is not None and now != st.session_state.get("case"):
-        st.session_state["compare_pending"] = now
-        st.rerun()
+    view.follow({"seen_bar": str(points[-1].get("customdata")) if points else None}, "compare_pending")
 
 
 def _one(found: Comparison) -> None:
@@ -217,7 +196,7 @@ def _one(found: Comparison) -> None:
     with left:
         names = [r.variant for r in (pair.before, pair.after)]
         st.plotly_chart(
-            plots.shares_by_time(found, pair), key="shares", config=_CHART, alt=samples_words(names, found.headline)
+            plots.shares_by_time(found, pair), key="shares", config=view.CHART, alt=samples_words(names, found.headline)
         )
     with right:
         _in_words(found, pair)
@@ -247,7 +226,7 @@ def _table(found: Comparison) -> None:
         selection_mode="single-row", alt="Every pair with its verdict, change, interval and both times",
     )  # fmt: skip
     rows: Sequence[int] = event.selection.rows
-    _follow("seen_row", compare_table.chosen_key(rows, found))
+    view.follow({"seen_row": compare_table.chosen_key(rows, found)}, "compare_pending")
 
 
 def _only(found: Comparison) -> None:

@@ -14,10 +14,9 @@ from kernelviz.hardware.discovery import gpu_problem, missing
 from kernelviz.hardware.toolchain import installed_versions, torch_build
 from kernelviz.plots import monitor
 from kernelviz.ui import device_words as words
-from kernelviz.ui import strip
+from kernelviz.ui import strip, view
 from kernelviz.ui.text import plain, when
 
-_CHART = {"displayModeBar": False, "scrollZoom": False}
 _TOOLS = {"cuda": ("triton", "nvrtc", "inductor"), "cpu": ("cxx", "inductor")}
 _TOOL_NAMES = {"triton": "Triton", "nvrtc": "CUDA C++ (NVRTC)", "inductor": "torch.compile", "cxx": "C++ extension"}
 
@@ -96,6 +95,6 @@ def run_times(bench: Bench, device: Device) -> None:
     count = sum(len(r.times_s) for r in runs)
     newest = when(runs[0].created_at) if runs else ""
     alt = f"{count} kernel times of {len(runs)} runs" + (f", the newest of {newest}" if newest else "")
-    st.plotly_chart(figure, key="run_times", config=_CHART, alt=alt)
+    st.plotly_chart(figure, key="run_times", config=view.CHART, alt=alt)
     if count:
         st.caption(words.TIMES_CPU if device.kind == "cpu" else words.TIMES_GPU)

@@ -13,11 +13,12 @@ from kernelviz.core.run import Device
 from kernelviz.core.sample import Sample
 from kernelviz.metrics.alerts import Standing, Thresholds, alert_words, standing
 from kernelviz.plots import monitor
+from kernelviz.plots.tiles import Tile
 from kernelviz.ui import device_words as words
 from kernelviz.ui import session, view
 from kernelviz.ui.text import plain
+from kernelviz.ui.tiles import draw
 
-_CHART = {"displayModeBar": False, "scrollZoom": False}
 WINDOWS = {"5 min": 300.0, "15 min": 900.0, "1 h": 3600.0}
 _EVERY_S = 2.0
 _EVERY_MEASURING_S = 10.0
@@ -49,7 +50,7 @@ def _live(device: Device, window_s: float, thresholds: Thresholds, *, slow: bool
         _tiles(device, samples[-1] if samples else None)
         _alerts(device, standing(samples, thresholds), thresholds)
         figure = monitor.reports_by_time(samples, gpu=device.kind == "cuda", window_s=window_s)
-        st.plotly_chart(figure, key="reports", config=_CHART, alt=_alt(device, samples))
+        st.plotly_chart(figure, key="reports", config=view.CHART, alt=_alt(device, samples))
         _below(device, samples, window_s)
 
     live()
@@ -126,18 +127,7 @@ def _tiles(device: Device, now: Sample | None) -> None:
         st.markdown(":blue[● **measuring**]: figures below are of a device at work.")
     else:
         st.markdown(":gray[○ nothing is being measured]")
-    shown = tiles(device, now)
-    with st.container(key="tiles"):
-        for column, (name, value, second) in zip(st.columns(len(shown), gap="small"), shown, strict=True):
-            column.metric(
-                plain(name),
-                plain(value),
-                delta=plain(second),
-                delta_color="off",
-                delta_arrow="off",
-                border=True,
-                height="stretch",
-            )
+    draw([Tile(*told) for told in tiles(device, now)])
 
 
 def _alerts(device: Device, found: Standing, thresholds: Thresholds) -> None:

@@ -16,7 +16,7 @@ from kernelviz.hardware.promises import Held, held
 from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.ui import device_words as words
-from kernelviz.ui import live, session, view
+from kernelviz.ui import live, view
 from kernelviz.ui.text import plain, when
 
 _PARAM = "calibration"
@@ -26,22 +26,16 @@ _WIDTH = 8
 
 def show(bench: Bench, device: Device) -> None:
     """Button, progress, the roofs against the sheet."""
-    asked = st.query_params.get(_PARAM)
-    progress = live.state(bench, asked) if asked else None
-    going = progress is not None and progress.status in LIVING
+    asked = live.asked_for(bench, _PARAM)
+    going = asked is not None and asked[1].status in LIVING
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="roofs_head"):
         st.markdown("##### Roofs: measured and promised", width="content")
-        if st.button(
-            "Calibrate",
-            key="calibrate_device",
-            icon=":material/straighten:",
-            disabled=going or not device.usable,
-            help=words.CALIBRATE_HELP,
-        ):
-            st.query_params[_PARAM] = bench.calibrate(device.id, owner=session.owner())
-            st.rerun()
-    if asked and progress is not None:
-        _asked(bench, asked, progress, device)
+        live.button(
+            "Calibrate", bench.calibrate, device, job=_PARAM, key="calibrate_device", icon=":material/straighten:",
+            disabled=going or not device.usable, help=words.CALIBRATE_HELP,
+        )  # fmt: skip
+    if asked is not None:
+        _asked(bench, *asked, device)
     roofs, sheet = bench.roofs(device.id), datasheet(device.name)
     if not roofs and not going:
         st.info(words.NOT_CALIBRATED, icon=":material/straighten:")

@@ -15,10 +15,8 @@ from kernelviz.metrics import other_times
 from kernelviz.metrics.cells import time_unit
 from kernelviz.metrics.summary import STAGE_WORDS
 from kernelviz.plots.told import other_times_words
-from kernelviz.ui import share
+from kernelviz.ui import share, view
 from kernelviz.ui.text import plain, when
-
-_CHART = {"displayModeBar": False, "scrollZoom": False}
 
 
 def show(bench: Bench, run: Run) -> None:
@@ -40,7 +38,7 @@ def show(bench: Bench, run: Run) -> None:
             or chosen
         )
     st.plotly_chart(
-        plots.other_times_by_size(run, chosen), key="other_times", config=_CHART, alt=other_times_words(chosen)
+        plots.other_times_by_size(run, chosen), key="other_times", config=view.CHART, alt=other_times_words(chosen)
     )
     st.caption(plain(f"{chosen}: {other_times.methods(run)[chosen]}"))
     frame, columns = _frame(run)

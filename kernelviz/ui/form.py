@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from kernelviz.bench import Bench
+from kernelviz.core.configured import base_name
 from kernelviz.core.errors import UsageError
-from kernelviz.core.problem import USUAL_FIGURES, Clock, Data, FigureName, Method, Plan, Problem
+from kernelviz.core.problem import USUAL_FIGURES, Clock, Data, Direction, FigureName, Method, Plan, Problem
 from kernelviz.core.run import Run
 from kernelviz.core.sizes import expand, written
 from kernelviz.ops import Op, Variant
@@ -24,13 +25,14 @@ MOST_VISIBLE = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Form:
-    """A plan as text. `sizes` has every axis; with a preset they are the preset's."""
+    """A plan as text. `sizes` has every axis; with a preset they are the preset's. `direction`: None where the op has but one."""
 
     device: str
     op: str
     variants: tuple[str, ...]
     dtype: str
     compute: str | None
+    direction: Direction | None
     sizes_from: SizesFrom
     preset: str | None
     sizes: Mapping[str, str]
@@ -48,6 +50,7 @@ class Form:
             variants=self.variants,
             dtype=self.dtype,
             compute=self.compute,
+            direction=self.direction or "forward",
             data=self.data,
             baseline=self.baseline,
             device=self.device,
@@ -71,9 +74,12 @@ class Choice:
         return not self.reason
 
 
-def choices(bench: Bench, op: Op, device_id: str, dtype: str, compute: str | None) -> tuple[Choice, ...]:
+def choices(
+    bench: Bench, op: Op, device_id: str, dtype: str, compute: str | None, direction: Direction | None = None
+) -> tuple[Choice, ...]:
     """Every variant in ladder order; one that this machine or its own limits exclude comes with the reason."""
-    sample = Problem(op=op.name, sizes=dict.fromkeys(op.axis_names, 1), dtype=dtype, compute=compute)
+    sizes = dict.fromkeys(op.axis_names, 1)
+    sample = Problem(op=op.name, sizes=sizes, dtype=dtype, compute=compute, direction=direction or "forward")
     return tuple(
         Choice(o.variant, o.variant.refuses(sample) or ("" if o.available else o.reason or "not available here"))
         for o in bench.offers(op.name, device_id)
@@ -93,22 +99,30 @@ def default_form(bench: Bench, op_name: str | None = None, device_id: str | None
     device = device_id or bench.default_device()
     dtype = op.dtypes[0]
     compute = next(iter(op.computes.get(dtype, ())), None)
-    variants = default_variants(choices(bench, op, device, dtype, compute), op)
+    direction = default_direction(op)
+    variants = default_variants(choices(bench, op, device, dtype, compute, direction), op)
+    sizes = default_sizes(bench, op, device)
     return Form(
         device=device,
         op=op.name,
         variants=variants,
         dtype=dtype,
         compute=compute,
-        sizes_from="sweep",
+        direction=direction,
+        sizes_from=sizes_from(sizes),
         preset=None,
-        sizes=default_sizes(bench, op, device),
+        sizes=sizes,
         budget_s=Method().budget_s,
         clock="burst",
         energy=False,
         data="normal",
         baseline=default_baseline(op, variants),
     )
+
+
+def default_direction(op: Op) -> Direction | None:
+    """The first of several directions, None where there is no choice."""
+    return op.directions[0] if len(op.directions) > 1 else None
 
 
 def default_variants(offered: Sequence[Choice], op: Op) -> tuple[str, ...]:
@@ -139,8 +153,10 @@ def reconciled(form: Form, before: Form, bench: Bench) -> Form:
     computes = op.computes.get(form.dtype, ())
     if form.compute not in computes:
         form = replace(form, compute=computes[0] if computes else None)
+    if form.direction not in (op.directions if len(op.directions) > 1 else (None,)):
+        form = replace(form, direction=default_direction(op))
     form = _with_sizes(form, before, op, bench)
-    offered = choices(bench, op, form.device, form.dtype, form.compute)
+    offered = choices(bench, op, form.device, form.dtype, form.compute, form.direction)
     usable = {c.variant.name for c in offered if c.usable}
     kept_variants = tuple(v for v in form.variants if v in usable)
     if not kept_variants and form.variants:
@@ -194,9 +210,10 @@ def form_of(run: Run, bench: Bench) -> Form | None:
     form = Form(
         device=device,
         op=op.name,
-        variants=run.plan.variants,
+        variants=tuple(dict.fromkeys(base_name(name) for name in run.plan.variants)),
         dtype=first.dtype if first.dtype in op.dtypes else op.dtypes[0],
         compute=first.compute,
+        direction=first.direction if len(op.directions) > 1 else None,
         sizes_from=sizes_from(texts),
         preset=None,
         sizes=texts,
@@ -204,6 +221,6 @@ def form_of(run: Run, bench: Bench) -> Form | None:
         clock=run.method.clock or "burst",
         energy="energy" in run.method.figures,
         data=first.data or "normal",
-        baseline=run.plan.baseline,
+        baseline=base_name(run.plan.baseline),
     )
     return reconciled(form, form, bench)

@@ -13,7 +13,6 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import units
-from kernelviz.core.errors import KernelvizError
 from kernelviz.core.events import RunEnded
 from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts
 from kernelviz.core.problem import Problem, case_key
@@ -23,11 +22,9 @@ from kernelviz.metrics import inspection as words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import live, session, view
+from kernelviz.ui import acting, live, session, view
 from kernelviz.ui.text import plain, when
 
-_CHART = {"displayModeBar": False, "scrollZoom": False}
-_JOBS, _TROUBLES = "inspections", "inspection_troubles"
 _SEVEN = "%.7g"
 _WAIT_S = 0.3
 """So long the click waits for the facts, so that a quick case is drawn once; what takes longer is followed."""
@@ -60,14 +57,15 @@ def show(bench: Bench, run: Run, found: Sequence[Row], problem: Problem) -> None
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="inspect_head"):
         variant = _choice(names, results, problem)
-        case = _Case(bench, device, problem, variant, run.plan.plugins)
+        case = _Case(bench, device, problem, variant, run.plan.plugins, acting.kept(), session.owner())
+        progress = case.progress
         result, made = results[variant], bench.inspection(problem, variant, device.id)
         unavailable = made is None and isinstance(result.outcome, Failure) and result.outcome.stage == "unavailable"
-        progress = case.progress
         going = progress is not None and progress.status in LIVING
         st.button(
             "Inspect" if made is None else "Inspect again", key="inspect_now", icon=":material/biotech:",
-            disabled=going or unavailable, help=_WHAT, on_click=case.ask,
+            disabled=going or unavailable, help=_WHAT,
+            on_click=acting.tried, args=(case.kept.troubles, case.key, "", case.ask),
         )  # fmt: skip
     # Each part has its own place, so that what comes and goes above the facts moves none of them.
     with st.container(key="inspect_state"):
@@ -110,24 +108,19 @@ class _Case:
     problem: Problem
     variant: str
     plugins: tuple[str, ...]
+    kept: acting.Kept
+    owner: str
 
     @property
-    def _key(self) -> str:
-        return f"{self.device.id} {case_key(self.problem, self.variant)}"
+    def key(self) -> str:
+        """Under which the session keeps it."""
+        return f"inspect {self.device.id} {case_key(self.problem, self.variant)}"
 
     def ask(self) -> None:
-        """Begin a look, and wait for it as long as a click may take."""
-        jobs, troubles = st.session_state.setdefault(_JOBS, {}), st.session_state.setdefault(_TROUBLES, {})
-        jobs.pop(self._key, None)
-        troubles.pop(self._key, None)
-        try:
-            job = self.bench.inspect(
-                self.problem, self.variant, self.device.id, plugins=self.plugins, owner=session.owner()
-            )
-        except KernelvizError as error:
-            troubles[self._key] = str(error)
-            return
-        jobs[self._key] = job
+        """Begin a look, and wait for it as long as a click may take. Errors: those of `Bench.inspect`."""
+        self.kept.jobs.pop(self.key, None)
+        job = self.bench.inspect(self.problem, self.variant, self.device.id, plugins=self.plugins, owner=self.owner)
+        self.kept.jobs[self.key] = job
         until_s = time.monotonic() + _WAIT_S
         for _, event in self.bench.follow(job, timeout_s=_WAIT_S):
             if isinstance(event, RunEnded) or time.monotonic() > until_s:
@@ -136,20 +129,20 @@ class _Case:
     @property
     def trouble(self) -> str | None:
         """Why no look could be begun."""
-        found: str | None = st.session_state.get(_TROUBLES, {}).get(self._key)
-        return found
+        _, words = self.kept.troubles.get(self.key, ("", None))
+        return words
 
     @property
     def progress(self) -> Progress | None:
         """Where the look stands; None where there was none."""
-        job = st.session_state.get(_JOBS, {}).get(self._key)
+        job = self.kept.jobs.get(self.key)
         return live.state(self.bench, job) if job is not None else None
 
     def stands(self, progress: Progress) -> None:
         """The look while it goes on, or how it ended when it found nothing."""
         if progress.status in LIVING:
             said = f"Looking at {variant_words(self.variant)} at {size_words(self.problem)}"
-            job = st.session_state[_JOBS][self._key]
+            job = self.kept.jobs[self.key]
             live.job(self.bench, job, progress, said, key="inspection", box="inspection_going")
         elif progress.status == "cancelled":
             st.caption("The look was cancelled.")
@@ -223,12 +216,12 @@ def _errors(errors: OutputErrors, rule: str) -> None:
     with left:
         st.markdown(f"**Where {name} errs**", help=_MAP_HELP)
         st.plotly_chart(
-            plots.share_by_element(errors), key=f"map_{errors.name}", config=_CHART, alt=words.map_words(errors)
+            plots.share_by_element(errors), key=f"map_{errors.name}", config=view.CHART, alt=words.map_words(errors)
         )
     with right:
         st.markdown(f"**By how much {name} errs**", help=f"The allowed error of an element: {plain(rule)}")
         st.plotly_chart(
-            plots.elements_by_error(errors), key=f"errors_{errors.name}", config=_CHART,
+            plots.elements_by_error(errors), key=f"errors_{errors.name}", config=view.CHART,
             alt=f"Elements of {errors.name} by their error in units of the allowed one: {errors.wrong:,} of "
             f"{errors.elements:,} outside the bound, {errors.counts.exact:,} exact",
         )  # fmt: skip
@@ -265,7 +258,7 @@ def _values(tensors: Sequence[TensorFacts]) -> None:
     view.keep("values", chosen, last)
     tensor = next(t for t in tensors if t.name == chosen)
     st.plotly_chart(
-        plots.elements_by_value(tensor), key="inspect_values", config=_CHART,
+        plots.elements_by_value(tensor), key="inspect_values", config=view.CHART,
         alt=f"Values of {tensor.name}: {words.number(tensor.minimum)} to {words.number(tensor.maximum)}, mean "
         f"{words.number(tensor.mean)}, standard deviation {words.number(tensor.deviation)}",
     )  # fmt: skip

@@ -13,13 +13,13 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core.errors import UsageError
 from kernelviz.core.events import RunEnded
-from kernelviz.core.problem import QUICK, Plan
+from kernelviz.core.problem import QUICK
 from kernelviz.ops.op import Axis
-from kernelviz.ui import session
+from kernelviz.ui import acting, session
 from kernelviz.ui.form import Form
 from kernelviz.ui.text import plain
 
-_ON, _MEASURED, _RUN = "live_mode", "live_measured", "live_run"
+_ON = "live_mode"
 WAIT_S = 0.4
 """So long a rerun waits for the end of what it began, so that it is drawn once; what takes longer is followed as any run."""
 SMALLEST, LARGEST = 6, 30
@@ -64,30 +64,26 @@ def knob(axis: Axis, key: str, text: str) -> None:
     )
 
 
-def changed(bench: Bench, form: Form) -> Plan | None:
-    """The plan to be measured now, because the form is not the one that was measured last; None where it is, or live mode is
-    off, or the form asks for nothing that can be measured (the sidebar says why)."""
+def follow(bench: Bench, form: Form) -> str | None:
+    """Measure the form when it is not the one that was measured last, instead of that; the run, which may still go on.
+
+    None where it is, or live mode is off, or the form asks for nothing that can be measured (the sidebar says why).
+    """
+    kept, owner = acting.kept(), session.owner()
     if not on():
-        st.session_state.pop(_MEASURED, None)
+        kept.measured = None
         return None
     asked = replace(form, budget_s=QUICK.budget_s, clock="burst", energy=False)
-    if st.session_state.get(_MEASURED) == asked or not form.variants:
+    if kept.measured == asked or not form.variants:
         return None
     try:
         plan = form.plan(bench)
     except UsageError:
         return None
-    st.session_state[_MEASURED] = asked
-    return plan
-
-
-def measured(bench: Bench, plan: Plan) -> str:
-    """Measure the plan instead of what was measured last; returns its run, which may still go on."""
-    before = st.session_state.pop(_RUN, None)
-    if before is not None:
-        bench.discard(before)
-    run_id = bench.run(plan, QUICK, owner=session.owner())
-    st.session_state[_RUN] = run_id
+    if kept.live_run is not None:
+        bench.discard(kept.live_run)
+    run_id = kept.live_run = kept.begun = bench.run(plan, QUICK, owner=owner)
+    kept.measured = asked
     until_s = time.monotonic() + WAIT_S
     for _, event in bench.follow(run_id, timeout_s=WAIT_S):
         if isinstance(event, RunEnded) or time.monotonic() > until_s:

@@ -8,30 +8,32 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import KEPT_DAYS
+from kernelviz.core.configured import base_name
 from kernelviz.ops import Op
+from kernelviz.ops.space import space_words
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import site
+from kernelviz.ui import acting, plan_form, site
 from kernelviz.ui.form import Form
 from kernelviz.ui.text import plain, when
 
 
-def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], shipped: Sequence[RunSummary]) -> bool:
-    """Three lines and one button, runs to look at, and what the chosen variants do; True when it was pressed."""
+def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], shipped: Sequence[RunSummary]) -> None:
+    """Three lines and one button, runs to look at, and what the chosen variants do."""
     with st.container(border=True, key="first_visit"):
         st.markdown(
             "**kernelviz measures kernel variants on this machine, live, and checks that each is right.**  \n"
-            f"Ready to run: {plain(form.op)} in {plain(form.dtype)} by "
+            f"Ready to run: {plain(form.op)}{', backward,' if form.direction == 'backward' else ''} in {plain(form.dtype)} by "
             f"{', '.join(plain(variant_words(v)) for v in form.variants)}; change it in the form at the side.  \n"
             "You will see time, bandwidth and distance to the roof, each with its interval. Compiled variants arrive later."
         )
-        pressed = st.button(
-            "Run", key="first_run", type="primary", icon=":material/play_arrow:", disabled=not form.variants
-        )
+        acting.button(
+            "Run", plan_form.asking(), key="first_run", type="primary", icon=":material/play_arrow:",
+            disabled=not form.variants,
+        )  # fmt: skip
     shipped_runs(shipped)
     ladder(op, form.variants)
     recent_runs(recent)
-    return pressed
 
 
 def shipped_runs(shipped: Sequence[RunSummary]) -> None:
@@ -52,8 +54,9 @@ def ladder(op: Op | None, variants: Sequence[str]) -> None:
         return
     lines = [
         f"- {mark(op.name, v.name)} **{plain(variant_words(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
+        + (f" :gray[{plain(space_words(v))}]" if v.space else "")
         for v in op.variants
-        if v.name in variants
+        if v.name in {base_name(name) for name in variants}
     ]
     st.markdown("\n".join(lines))
 

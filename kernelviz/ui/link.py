@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from kernelviz.bench import Bench
+from kernelviz.core.configured import base_name, split_names
 from kernelviz.core.errors import UnknownName, UsageError, nearest
-from kernelviz.core.problem import Clock
+from kernelviz.core.problem import Clock, Direction
 from kernelviz.core.sizes import expand
 from kernelviz.ops import Op
 from kernelviz.ui.form import (
@@ -21,6 +22,7 @@ from kernelviz.ui.form import (
     Form,
     choices,
     default_baseline,
+    default_direction,
     default_form,
     default_sizes,
     default_variants,
@@ -30,7 +32,7 @@ from kernelviz.ui.form import (
 VIEW = ("show", "against", "at", "l2", "samples", "samples_of", "inspect", "values", "tab", "hide", "with")
 """Filters of the view, bound by their widgets; they are no part of the plan."""
 _PLAN = (
-    "op", "variants", "dtype", "compute", "preset", "budget", "clock", "energy", "device", "data", "baseline", "run",
+    "op", "variants", "dtype", "compute", "direction", "preset", "budget", "clock", "energy", "device", "data", "baseline", "run",
 )  # fmt: skip
 
 
@@ -79,6 +81,7 @@ def read(params: Mapping[str, str], bench: Bench) -> Link:
     op = bench.ops()[op_name]
     form = default_form(bench, op_name, device)
     form = _with_dtype(form, reader, op)
+    form = _with_direction(form, reader, op)
     form = _with_variants(form, reader, op)
     form = _with_sizes(form, reader, op)
     form = replace(
@@ -112,14 +115,30 @@ def _with_dtype(form: Form, reader: _Reader, op: Op) -> Form:
     return replace(form, dtype=dtype, compute=compute)
 
 
+def _with_direction(form: Form, reader: _Reader, op: Op) -> Form:
+    default = default_direction(op)
+    asked = reader.params.get("direction", "").strip()
+    if default is None:
+        if asked not in ("", *op.directions):
+            said = str(UnknownName("direction", asked, op.directions, of=f"op {op.name!r}")).rstrip(". ")
+            reader.complaints.append(Complaint("direction", f"{said}. It was left out."))
+        return form
+    used = reader.one_of("direction", "direction", op.directions, default, of=f"op {op.name!r}")
+    return replace(form, direction=cast(Direction, used))
+
+
 def _with_variants(form: Form, reader: _Reader, op: Op) -> Form:
-    offered = choices(reader.bench, op, form.device, form.dtype, form.compute)
+    offered = choices(reader.bench, op, form.device, form.dtype, form.compute, form.direction)
     default = default_variants(offered, op)
     if "variants" not in reader.params:
         return replace(form, variants=default, baseline=default_baseline(op, default))
     reasons = {c.variant.name: c.reason for c in offered}
     kept: list[str] = []
-    for name in (n.strip() for n in reader.params["variants"].split(",") if n.strip()):
+    for asked in split_names(reader.params["variants"]):
+        name = base_name(asked)
+        if name != asked and name in reasons:
+            said = f"this page measures {name!r} as it was tuned, or with its default configuration"
+            reader.complain("variants", f"{asked!r}: {said}", name)
         if name not in reasons:
             wrong = str(UnknownName("variant", name, reasons, of=f"op {op.name!r}"))
             used = nearest(name, [n for n, reason in reasons.items() if not reason])
@@ -188,6 +207,8 @@ def write(form: Form, run_id: str | None) -> dict[str, str]:
     params = {"op": form.op, "variants": ",".join(form.variants), "dtype": form.dtype}
     if form.compute is not None:
         params["compute"] = form.compute
+    if form.direction is not None:
+        params["direction"] = form.direction
     if form.sizes_from == "preset" and form.preset is not None:
         params["preset"] = form.preset
     else:

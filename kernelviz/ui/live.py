@@ -6,12 +6,17 @@ proxies), a fragment that asks each second takes over.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import streamlit as st
 
 from kernelviz.bench import Bench, Progress
-from kernelviz.core.errors import KernelvizError, UnknownRun
+from kernelviz.core.errors import UnknownRun
 from kernelviz.core.events import RunQueued
-from kernelviz.ui import session
+from kernelviz.core.run import LIVING, Device
+from kernelviz.ui import acting, session
 from kernelviz.ui.routes import events_path
 from kernelviz.ui.text import plain
 
@@ -40,6 +45,12 @@ li b { font-weight: 600; }
 _JS = """
 const shown = new WeakMap();
 const REDRAW_MS = 800;
+// So long after a press: a redraw that follows it closely would end the one that it asked for.
+const QUIET_MS = 500;
+let pressed = -QUIET_MS;
+for (const kind of ["pointerdown", "pointerup", "keydown", "keyup"]) {
+  document.addEventListener(kind, () => { pressed = performance.now(); }, { capture: true, passive: true });
+}
 
 function follow(root, data, setTriggerValue) {
   const bar = root.querySelector("progress"), count = root.querySelector(".count");
@@ -77,8 +88,14 @@ function follow(root, data, setTriggerValue) {
   }
   function redraw(at_once) {
     if (timer) { if (!at_once) return; clearTimeout(timer); timer = null; }
-    const wait = at_once ? 0 : Math.max(0, REDRAW_MS - (performance.now() - last));
-    timer = setTimeout(() => { timer = null; last = performance.now(); setTriggerValue("redraw", Date.now()); }, wait);
+    const quiet = QUIET_MS - (performance.now() - pressed);
+    const wait = Math.max(0, quiet, at_once ? 0 : REDRAW_MS - (performance.now() - last));
+    timer = setTimeout(() => {
+      timer = null;
+      if (performance.now() - pressed < QUIET_MS) { redraw(at_once); return; }
+      last = performance.now();
+      setTriggerValue("redraw", Date.now());
+    }, wait);
   }
 
   counts(data);
@@ -158,11 +175,41 @@ def job(bench: Bench, name: str, progress: Progress, words: str, *, key: str, bo
     with st.container(border=True, key=box):
         st.caption(plain(words))
         following(name, progress, key=f"live_{key}")
-        if st.button("Cancel", key=f"cancel_{key}", icon=":material/stop_circle:"):
-            try:
-                bench.cancel(name)
-            except KernelvizError as error:
-                st.warning(plain(error))
+        acting.button(
+            "Cancel", partial(bench.cancel, name), key=f"cancel_{key}", about=name, icon=":material/stop_circle:"
+        )
+
+
+def button(label: str, begin: Callable[..., str], device: Device, *, job: str, key: str, **look: Any) -> None:
+    """A button that begins a job of a device, which `begun` and `asked_for` then find under `job`. `look`: as of st.button."""
+    jobs, owner = acting.kept().jobs, session.owner()
+
+    def act() -> None:
+        jobs[job] = begin(device.id, owner=owner)
+
+    acting.button(label, act, key=key, about=device.id, **look)
+
+
+def begun(bench: Bench, key: str) -> tuple[str, Progress] | None:
+    """The job that this session began last, while it goes on: its name and where it stands."""
+    name = acting.kept().jobs.get(key)
+    progress = state(bench, name) if name else None
+    return (name, progress) if name and progress is not None and progress.status in LIVING else None
+
+
+def asked_for(bench: Bench, param: str) -> tuple[str, Progress] | None:
+    """The job that this session began last, while it goes on or until it was told of, else the one that the address names; and
+    where it stands. The address is made to name it, so that it can be followed from elsewhere."""
+    last, told = acting.kept().jobs.get(param), f"told_{param}"
+    progress = state(bench, last) if last else None
+    if last and progress is not None and (progress.status in LIVING or st.session_state.get(told) != last):
+        if st.query_params.get(param) != last:
+            st.query_params[param] = last
+        st.session_state[told] = last
+        return last, progress
+    named = st.query_params.get(param)
+    progress = state(bench, named) if named else None
+    return (named, progress) if named and progress is not None else None
 
 
 def _ask_instead() -> None:
@@ -172,19 +219,24 @@ def _ask_instead() -> None:
 def _asking(run_id: str, key: str) -> None:
     @st.fragment(run_every="1s", key=f"{key}_asking")
     def asking() -> None:
-        progress: Progress = session.bench().progress(run_id)
+        progress = state(session.bench(), run_id)
+        if progress is None:  # thrown away meanwhile: the page has another run to show by now
+            st.rerun()
         words = " · ".join(f"{s.step} {plain(c)}" for c, s in progress.steps.items()) or plain(_message(progress))
         share = progress.done / progress.total if progress.total else 0.0
         st.progress(min(share, 1.0), text=f"{progress.done} of {progress.total} cases done · {words}")
-        if progress.sequence != st.session_state.get("asked_sequence"):
-            st.session_state["asked_sequence"] = progress.sequence
+        told = (run_id, progress.sequence)
+        if told != st.session_state.get("asked_sequence"):
+            st.session_state["asked_sequence"] = told
             st.rerun()
 
     asking()
 
 
 def state(bench: Bench, run_id: str) -> Progress | None:
-    """Where the run stands; None when this server does not have it."""
+    """Where the run or the job stands; None when this server does not have it.
+
+    To be asked before what it measures is read: of what ends in between, nothing would tell the page to draw the rest."""
     try:
         return bench.progress(run_id)
     except UnknownRun:

@@ -21,7 +21,6 @@ from kernelviz.plots.timeline import counted_words
 from kernelviz.ui import strip, view
 from kernelviz.ui.text import plain, when
 
-_CHART = {"displayModeBar": False, "scrollZoom": False}
 _SECTIONS = (
     "Device cold", "Selftest", "Five figures", "Verdicts", "Trust line", "Roofs", "What is refused",
 )  # fmt: skip
@@ -87,7 +86,7 @@ def device_cold(device: Device, last: Selftest | None) -> None:
     own = last is not None and made.id == last.id
     if not own and made.environment.device.kind != device.kind:
         st.markdown("On a GPU the device itself tells when its kernels began and ended:")
-    st.plotly_chart(plots.marks_by_time(timeline), key="timeline", config=_CHART, alt=counted_words(timeline))
+    st.plotly_chart(plots.marks_by_time(timeline), key="timeline", config=view.CHART, alt=counted_words(timeline))
     of = f"{timeline.case}, {made.environment.device.name}, {when(made.created_at)}"
     came = "" if own else " It came with kernelviz; this machine has none of its own."
     st.caption(plain(f"A real measurement: {of}. Shaded: what became a sample; nothing else is in the time.{came}"))

@@ -10,7 +10,7 @@ from kernelviz.core.run import LIVING, Device
 from kernelviz.core.selftest import Check, CheckUnit, Selftest
 from kernelviz.formats import shipped
 from kernelviz.metrics.checks import amount, limit_words
-from kernelviz.ui import live, session
+from kernelviz.ui import live
 from kernelviz.ui.text import plain, when
 
 _PARAM = "selftest"
@@ -22,25 +22,28 @@ _OUTCOMES = {
 _UNITS: dict[str, CheckUnit] = {"_s": "s", "_fraction": "fraction", "_bytes_per_s": "bytes_per_s", "_hz": "hz"}
 
 
-def section(bench: Bench, device: Device, last: Selftest | None) -> None:
-    """The whole section: a button, the one that goes on, and the last one."""
-    asked = st.query_params.get(_PARAM)
-    progress = live.state(bench, asked) if asked else None
-    going = progress is not None and progress.status in LIVING
+def asked_for(bench: Bench) -> tuple[str, Progress] | None:
+    """The selftest of the address or of this session, and where it stands; None where there is none."""
+    return live.asked_for(bench, _PARAM)
+
+
+def section(bench: Bench, device: Device, last: Selftest | None, asked: tuple[str, Progress] | None) -> None:
+    """The whole section: a button, the one that goes on, and the last one. `asked`: what `asked_for` returned before the
+    last one was read."""
+    going = asked is not None and asked[1].status in LIVING
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="selftest_head"):
         st.markdown("##### Selftest", width="content")
-        if st.button(
-            "Run the selftest", key="run_selftest", icon=":material/fact_check:", disabled=going or not device.usable,
+        live.button(
+            "Run the selftest", bench.selftest, device, job=_PARAM, key="run_selftest", icon=":material/fact_check:",
+            disabled=going or not device.usable,
             help="Known work, planted slow-downs, planted cheats, other timers. Also: kernelviz selftest",
-        ):  # fmt: skip
-            st.query_params[_PARAM] = bench.selftest(device.id, owner=session.owner())
-            st.rerun()
+        )  # fmt: skip
     st.markdown("What this page claims, put to the test on this machine.")
     if not device.usable:
         st.caption(plain(f"{device.name} cannot be used: {device.reason}"))
-    if asked and progress is not None:
-        _asked(bench, asked, progress, device)
-    made = bench.selftest_made(asked) if asked and going else None
+    if asked is not None:
+        _asked(bench, *asked, device)
+    made = bench.selftest_made(asked[0]) if asked is not None and going else None
     if made is not None and made.checks:
         st.markdown("**So far**")
         results(made)

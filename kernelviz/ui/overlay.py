@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 import streamlit as st
 
 from kernelviz.bench import Bench, regressing
-from kernelviz.core.errors import KernelvizError, UnknownRun
+from kernelviz.core.errors import UnknownRun
 from kernelviz.core.run import LIVING, Run
 from kernelviz.plots.frame import run_words
-from kernelviz.ui import plan_form, session
+from kernelviz.ui import acting, session
 from kernelviz.ui.text import plain
 
 PARAM = "with"
@@ -17,6 +19,10 @@ PARAM = "with"
 
 def beside(bench: Bench, run: Run) -> Run | None:
     """The run that the address puts beside this one, with the roofs of its own machine; None without one that can be."""
+    kept = acting.kept()
+    if kept.beside is not None:
+        st.query_params[PARAM] = kept.beside
+        kept.beside = None
     asked = st.query_params.get(PARAM)
     if not asked or asked == run.id:
         st.query_params.pop(PARAM, None)
@@ -52,10 +58,11 @@ def bar(run: Run, other: Run) -> None:
             f"machine's roofs. Tiles, samples and all tabs but *Table* are of **{plain(said[run.id])}**.",
             width="stretch",
         )
-        st.button("Show one run", key="show_one", icon=":material/close:", on_click=_leave)
+        st.button("Show one run", key="show_one", icon=":material/close:", on_click=leave)
 
 
-def _leave() -> None:
+def leave() -> None:
+    """One run on the page again: the one that was asked for last."""
     st.query_params.pop(PARAM, None)
 
 
@@ -72,25 +79,20 @@ def offer(bench: Bench, run: Run) -> None:
             return
         st.caption("Measured on another machine.", width="content")
         cases = len(run.plan.cases())
-        if st.button(
+        acting.button(
             "Run this here",
+            partial(_begin, bench, run, acting.kept(), session.owner()),
             key="run_here",
+            about=run.id,
             icon=":material/play_arrow:",
             disabled=not device.usable,
             help=plain(
                 f"Measures its {cases} case{'s' if cases != 1 else ''} on {device.name} and shows both. What cannot run there "
                 "or does not fit is said case by case."
             ),
-        ):
-            _begin(bench, run)
+        )
 
 
-def _begin(bench: Bench, run: Run) -> None:
-    try:
-        made = regressing.again(bench, run.id, owner=session.owner())
-    except KernelvizError as error:
-        st.error(plain(error), icon=":material/error:")
-        return
-    plan_form.remember(made)
-    st.query_params[PARAM] = run.id
-    st.rerun()
+def _begin(bench: Bench, run: Run, kept: acting.Kept, owner: str) -> None:
+    kept.begun = regressing.again(bench, run.id, owner=owner)
+    kept.beside = run.id

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
 import streamlit as st
 
 from kernelviz.bench import Bench
+from kernelviz.core.configured import configuration_text
 from kernelviz.core.errors import KernelvizError, UsageError
-from kernelviz.core.problem import Clock, Plan
-from kernelviz.ops import Op
+from kernelviz.core.problem import Clock, Plan, Problem
+from kernelviz.core.tuning import tuning_key
+from kernelviz.ops import Op, Variant
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
-from kernelviz.ui import instrument, link
+from kernelviz.ui import acting, instrument, link
 from kernelviz.ui.form import BUDGET_S, CLOCKS, DATA, Choice, Form, SizesFrom, choices, form_of, reconciled
 from kernelviz.ui.text import plain
 
@@ -23,15 +25,17 @@ _SIZE_HELP = (
     "or an expression of other axes (2^27/n)."
 )
 _FORM, _WRITTEN, _RUN, _COMPLAINTS = "form", "written", "run_id", "complaints"
+_ADDRESS = "address"
 
 
 def opened(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
     """Take the address into the session before any widget exists; returns the run that it names and what was wrong with it.
 
-    The address counts when it is not the one that this page wrote itself: a link, a typed change, or the browser's Back.
+    The address counts when it is not one that this page wrote or replaced itself: a link, a typed change, or the browser's Back.
     """
-    params = {k: v for k, v in st.query_params.to_dict().items() if k not in link.VIEW}
-    if _FORM not in st.session_state or params != st.session_state.get(_WRITTEN):
+    (params, _), kept = _address(), acting.kept()
+    own = params == st.session_state.get(_WRITTEN) or acting.is_stale(_ADDRESS, params)
+    if _FORM not in st.session_state or not own:
         asked = link.read(params, bench)
         form = asked.form
         if asked.run_id is not None and set(params) == {"run"}:
@@ -40,6 +44,7 @@ def opened(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
         st.session_state[_RUN] = asked.run_id
         st.session_state[_COMPLAINTS] = asked.complaints
         instrument.off()  # a link measures nothing by itself
+        kept.asked, kept.begun = False, None
         _seed(form)
     else:
         before: Form = st.session_state[_FORM]
@@ -48,7 +53,7 @@ def opened(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
             st.session_state[_COMPLAINTS] = ()
         st.session_state[_FORM] = form
         _seed(form)
-    remember(st.session_state[_RUN])
+    remember(kept.begun or st.session_state[_RUN])
     return st.session_state[_RUN], st.session_state[_COMPLAINTS]
 
 
@@ -58,17 +63,35 @@ def current() -> Form:
     return form
 
 
+def asking() -> Callable[[], None]:
+    """What the buttons Run do: the next redraw that comes as far as the form measures what it says."""
+    kept = acting.kept()
+
+    def act() -> None:
+        kept.asked = True
+
+    return act
+
+
 def remember(run_id: str | None) -> None:
     """Write form and run into the address."""
     st.session_state[_RUN] = run_id
-    params = link.write(st.session_state[_FORM], run_id)
+    acting.kept().begun = None
+    params, (present, view) = link.write(st.session_state[_FORM], run_id), _address()
+    if params != present:
+        acting.replaced(_ADDRESS, present)  # before it is: a redraw that ends in between must not find a link
     st.session_state[_WRITTEN] = params
-    present = st.query_params.to_dict()
-    for name in present.keys() - params.keys() - set(link.VIEW):
-        del st.query_params[name]
-    changed = {n: v for n, v in params.items() if present.get(n) != v}
-    if changed:
-        st.query_params.update(changed)
+    if params != present:
+        st.query_params.from_dict({**params, **view})  # at once: half of it would be a link
+
+
+def _address() -> tuple[dict[str, str], dict[str, str]]:
+    """What the address says of the plan and the run, and of how they are looked at."""
+    everything = st.query_params.to_dict()
+    return (
+        {k: v for k, v in everything.items() if k not in link.VIEW},
+        {k: v for k, v in everything.items() if k in link.VIEW},
+    )
 
 
 def _form_of_run(bench: Bench, run_id: str) -> Form | None:
@@ -94,6 +117,8 @@ def _seed(form: Form) -> None:
     }
     if form.compute is not None:
         values["compute"] = form.compute
+    if form.direction is not None:
+        values["direction"] = form.direction
     if form.preset is not None:
         values["preset"] = form.preset
     for key, value in values.items():
@@ -119,6 +144,7 @@ def _from_widgets(before: Form, bench: Bench) -> Form:
         variants=_in_ladder_order(bench.ops()[op], held.get("variants", before.variants)),
         dtype=held.get("dtype") or before.dtype,
         compute=held.get("compute", before.compute),
+        direction=held.get("direction", before.direction),
         sizes_from=cast(SizesFrom, held.get("sizes_from") or before.sizes_from),
         preset=held.get("preset", before.preset),
         sizes=sizes,
@@ -136,7 +162,7 @@ def _in_ladder_order(op: Op, names: object) -> tuple[str, ...]:
 
 
 def sidebar(bench: Bench) -> tuple[Plan, Form] | None:
-    """Draw the form; the plan and its form when Run was pressed."""
+    """Draw the form; the plan and its form when a button Run was pressed and the run has not begun."""
     form = current()
     ops = bench.ops()
     op = ops[form.op]
@@ -145,15 +171,15 @@ def sidebar(bench: Bench) -> tuple[Plan, Form] | None:
             st.markdown("##### kernelviz · what to measure")
         st.selectbox("Op", list(ops), key="op", format_func=lambda n: f"{n} · {ops[n].family}", help=plain(op.summary))
         st.caption(plain(op.formula))
-        offered = choices(bench, op, form.device, form.dtype, form.compute)
-        _variants(offered, form)
+        offered = choices(bench, op, form.device, form.dtype, form.compute, form.direction)
+        _variants(bench, offered, form)
         _precision(op, form)
         _sizes(op, form)
         _method(bench, form)
         return _run(bench, form)
 
 
-def _variants(offered: tuple[Choice, ...], form: Form) -> None:
+def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
     usable = {c.variant.name: c.variant for c in offered if c.usable}
     st.pills(
         "Variants",
@@ -162,6 +188,8 @@ def _variants(offered: tuple[Choice, ...], form: Form) -> None:
         key="variants",
         format_func=lambda n: f"{mark(form.op, n)} {plain(variant_words(n))}",
     )
+    for line in tuned_words(bench, form, [v for v in usable.values() if v.name in form.variants]):
+        st.caption(plain(line))
     excluded: dict[str, list[str]] = {}
     for choice in offered:
         if not choice.usable:
@@ -176,8 +204,43 @@ def _variants(offered: tuple[Choice, ...], form: Form) -> None:
             st.caption(f"{which}{plain(reason)}")
 
 
+def tuned_words(bench: Bench, form: Form, variants: Sequence[Variant]) -> list[str]:
+    """Of each variant that has something to tune: at which of the form's sizes it was, and what then holds."""
+    tunable = [v for v in variants if v.space]
+    if not tunable:
+        return []
+    try:
+        problems = form.plan(bench).problems
+    except UsageError:
+        return []
+    return [_tuned_line(bench, form, v, problems) for v in tunable]
+
+
+def _tuned_line(bench: Bench, form: Form, variant: Variant, problems: Sequence[Problem]) -> str:
+    kept = bench.tunings.find(form.op, variant=variant.name, device=form.device)
+    by_problem = {tuning_key(k.tuning.problem): k for k in kept}
+    found = [k for p in problems if (k := by_problem.get(tuning_key(p))) is not None]
+    used = [k for k in found if not k.stale]
+    name = variant_words(variant.name)
+    if not used:
+        stale = f"; a tuning is not used: {found[0].stale}" if found else ""
+        return f"{name}: default configuration, {configuration_text(variant.default)}{stale}"
+    first = used[0].tuning
+    if len(problems) == 1:
+        return f"{name}: tuned, {configuration_text(first.configuration)} (run {first.run_id})"
+    rest = len(problems) - len(used)
+    return f"{name}: tuned at {len(used)} of {len(problems)} sizes" + (
+        ", default configuration elsewhere" if rest else ""
+    )
+
+
 def _precision(op: Op, form: Form) -> None:
     computes = op.computes.get(form.dtype, ())
+    if form.direction is not None:
+        st.segmented_control(
+            "Direction", op.directions, key="direction", required=True,
+            help="forward: the op itself. backward: the gradients of its inputs, from those of its outputs.",
+        )  # fmt: skip
     left, right = st.columns(2)
     left.selectbox("dtype", op.dtypes, key="dtype")
     if computes:
@@ -239,21 +302,22 @@ def _method(bench: Bench, form: Form) -> None:
 
 
 def _run(bench: Bench, form: Form) -> tuple[Plan, Form] | None:
-    plan, wrong = None, ""
+    plan, wrong, kept = None, "", acting.kept()
     try:
         plan = form.plan(bench) if form.variants else None
         wrong = "" if plan else "Choose at least one variant."
     except UsageError as error:
         wrong = str(error)
-    pressed = st.button(
-        "Run", key="run", type="primary", width="stretch", disabled=plan is None, icon=":material/play_arrow:"
+    acting.button(
+        "Run", asking(), key="run", type="primary", width="stretch", disabled=plan is None, icon=":material/play_arrow:"
     )
     instrument.toggle()
     if plan is None:
+        kept.asked = False
         st.error(plain(wrong), icon=":material/edit:")
         return None
     st.caption(estimate_words(plan, form, waiting(bench, form.device)))
-    return (plan, form) if pressed else None
+    return (plan, form) if kept.asked else None
 
 
 def estimate_words(plan: Plan, form: Form, ahead: int | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, get_args
 
 import streamlit as st
@@ -12,6 +13,8 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.bench.snapshots import narrowed
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import LIVING, Roof, Run
+from kernelviz.metrics.configuration import configuration_words, is_configuration
+from kernelviz.metrics.drawn import drawn_words, only_drawn
 from kernelviz.metrics.figures import host_bound_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, summary, time_words
@@ -21,7 +24,7 @@ from kernelviz.plots.frame import run_words
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
 from kernelviz.plots.told import bars_words, by_size_words, roofline_words
-from kernelviz.ui import live, overlay, session, share, shown, table, tabs, tiles, view, winners
+from kernelviz.ui import acting, live, overlay, session, share, shown, table, tabs, tiles, view, winners
 from kernelviz.ui.text import plain, when
 
 _SHOW: dict[str, Callable[..., Any]] = {
@@ -31,7 +34,6 @@ _SHOW: dict[str, Callable[..., Any]] = {
     "winner": plots.winner_by_size,
 }
 _L2: tuple[Headline, ...] = get_args(Headline)
-_CHART = {"displayModeBar": False, "scrollZoom": False}
 
 
 def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof]) -> None:
@@ -49,10 +51,13 @@ def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof
     if not found:
         st.caption("Figures appear here as soon as the first case is done; compiled variants arrive later.")
         return
-    drawn = (run,) if other is None else (run, other)
+    if drawn_words(run):
+        st.caption(drawn_words(run))
+    drawn = tuple(only_drawn(one) for one in ((run,) if other is None else (run, other)))
+    told, found = found, tuple(row for row in found if row.result.variant in drawn[0].plan.variants)
     problem = _charts(drawn, found, headline)
     _at_one_size(drawn, problem, headline)
-    tabs.show(bench, run, found, problem, headline, other)
+    tabs.show(bench, run, told, problem, headline, other)
 
 
 def _heading(bench: Bench, run: Run, progress: Progress | None) -> tuple[Headline, tuple[str, ...]]:
@@ -70,11 +75,10 @@ def _heading(bench: Bench, run: Run, progress: Progress | None) -> tuple[Headlin
         st.caption(plain(f"{run.title + ' · ' if run.title else ''}{said}"), width="content")
         if status in ("cancelled", "interrupted"):
             st.badge(status, color="orange", icon=":material/pause_circle:")
-            if st.button(
-                "Resume", key="resume", icon=":material/play_arrow:", help="Measures the cases without a result."
-            ):
-                bench.resume(run.id, owner=session.owner())
-                st.rerun()
+            acting.button(
+                "Resume", partial(bench.resume, run.id, owner=session.owner()), key="resume", about=run.id,
+                icon=":material/play_arrow:", help="Measures the cases without a result.",
+            )  # fmt: skip
         names = shown.variants(run)
         share.button(bench, run.id, key="share", run=run, variants=names)
         headline = _headline(run)
@@ -91,8 +95,10 @@ def _going(bench: Bench, run: Run, progress: Progress) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="top", key="going"):
         with st.container(key="going_bar"):
             live.following(run.id, progress, key="live_run")
-        if st.button("Cancel", key="cancel", icon=":material/stop_circle:", help="Ends after the block in hand."):
-            bench.cancel(run.id)
+        acting.button(
+            "Cancel", partial(bench.cancel, run.id), key="cancel", about=run.id,
+            icon=":material/stop_circle:", help="Ends after the block in hand.",
+        )  # fmt: skip
 
 
 def _headline(run: Run) -> Headline:
@@ -152,15 +158,16 @@ def _charts(drawn: Sequence[Run], found: Sequence[Row], headline: Headline) -> P
         figure = _SHOW[chosen or "time"](of, axis=axis, headline=headline)
         said = winners.words(found, axis, headline) if chosen == "winner" else []
         event = st.plotly_chart(
-            figure, key="by_size", on_select="rerun", selection_mode="points", config=_CHART,
+            figure, key="by_size", on_select="rerun", selection_mode="points", config=view.CHART,
             alt=by_size_words(chosen or "time", said),
         )  # fmt: skip
         if said:
             winners.show(said)
     with right:
-        problem = _size_choice(problems, axis, event)
+        timed = [r.result.problem for r in found if r.result.timing is not None]
+        problem = _size_choice(problems, (timed or problems)[-1], event)
         st.plotly_chart(
-            plots.rate_by_intensity(drawn, problem, headline=headline), key="roofline", config=_CHART,
+            plots.rate_by_intensity(drawn, problem, headline=headline), key="roofline", config=view.CHART,
             alt=roofline_words(problem),
         )  # fmt: skip
     return problem
@@ -176,8 +183,11 @@ def _against(problems: Sequence[Problem], axis: str | None) -> str | None:
     return chosen
 
 
-def _size_choice(problems: Sequence[Problem], axis: str | None, event: Any) -> Problem:
-    """The size of the roofline and the bars: chosen in the box, or by a click on a point of the chart."""
+def _size_choice(problems: Sequence[Problem], newest: Problem, event: Any) -> Problem:
+    """The size of the roofline and the bars: chosen in the box, or by a click on a point of the chart.
+
+    Until somebody chooses, the newest one with a time is shown: while a run goes, that is another one each time.
+    """
     names = {_size_name(p): p for p in problems}
     keys = {p.key: name for name, p in names.items()}
     points = event.selection.points if event is not None else []
@@ -185,12 +195,8 @@ def _size_choice(problems: Sequence[Problem], axis: str | None, event: Any) -> P
     if clicked is not None and st.session_state.get("clicked") != clicked:
         st.session_state["at"] = clicked
     st.session_state["clicked"] = clicked
-    newest = list(names)[-1]
-    # Until somebody chooses a size, the newest is shown: while a run goes, that is another one each time.
-    if st.session_state.get("at") == st.session_state.get("newest") != newest:
-        st.session_state.pop("at", None)
-    view.seed("at", list(names), newest)
-    st.session_state["newest"] = newest
+    default = _size_name(newest)
+    view.seed("at", list(names), default)
     name = st.selectbox(
         "At size",
         list(names),
@@ -198,7 +204,7 @@ def _size_choice(problems: Sequence[Problem], axis: str | None, event: Any) -> P
         label_visibility="collapsed",
         format_func=lambda n: f"roofline at {size_words(names[n])}",
     )
-    view.keep("at", name, newest)
+    view.keep("at", name, default)
     return names[name]
 
 
@@ -211,7 +217,7 @@ def _at_one_size(drawn: Sequence[Run], problem: Problem, headline: Headline) -> 
     with left:
         st.markdown(f"**Time and share of the roof at {plain(size_words(problem))}**")
         st.plotly_chart(
-            plots.time_by_variant(drawn, problem, headline=headline), key="bars", config=_CHART,
+            plots.time_by_variant(drawn, problem, headline=headline), key="bars", config=view.CHART,
             alt=bars_words(problem),
         )  # fmt: skip
     with right:
@@ -232,5 +238,7 @@ def _in_words(row: Row, run: Run, headline: Headline) -> str:
         return f"{name} no {headline} time"
     trusted = trust_words(row.result, headline, run.method.clock)
     bound = host_bound_words(row.result.timing)
+    configured = configuration_words(row.result)
     said = f"{name} {plain(time_words(row.figure))} · {plain(table.against_words(row))}"
+    said += f" · {plain(configured)}" if configured and not is_configuration(row.result.variant) else ""
     return f"{said}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(trusted)}]]"

@@ -146,7 +146,7 @@ def show(bench: Bench, run_ids: Sequence[str]) -> None:
         if case is not None:
             _in_words(next(c for c in cases if c.key == case))
         picked = _table(cases, group, _SMALL_TABLE if case is not None else plots.rooflines.HEIGHT)
-    _follow(clicked, picked)
+    view.follow({"seen_click": clicked, "seen_pick": picked}, "isolate")
     _limiters(cases if group is None else [c for c in cases if c.group == group])
 
 
@@ -259,17 +259,6 @@ def _table(cases: Sequence[Placed], group: str | None, height: int) -> str | Non
     )  # fmt: skip
     rows = event.selection.rows
     return listed[rows[0]].key if rows and rows[0] < len(listed) else None
-
-
-def _follow(clicked: str | None, picked: str | None) -> None:
-    """Isolate what was clicked since the last redraw, in the chart or in the table."""
-    for name, now in (("seen_click", clicked), ("seen_pick", picked)):
-        if st.session_state.get(name) == now:
-            continue
-        st.session_state[name] = now
-        if now is not None and now != st.session_state.get("case"):
-            st.session_state["isolate"] = now
-            st.rerun()
 
 
 def _in_words(case: Placed) -> None:

@@ -22,7 +22,6 @@ from kernelviz.ui.text import plain
 
 _NAMES = {f.field: f.name for f in SHOWN}
 _QUESTIONS = {f.field: f.question for f in SHOWN}
-_CHART = {"displayModeBar": False, "scrollZoom": False}
 _ORDER_HELP = (
     "Each dot is a sample; blocks stand in the order in which they were taken, and inside a block samples in order, since only "
     "the block's own beginning is stored. Dotted uprights are pauses: rests between batches, or a later task."
@@ -48,7 +47,7 @@ def show(run: Run, found: Sequence[Row], problem: Problem) -> None:
     with left:
         st.plotly_chart(
             plots.share_by_time({v: s.figure for v, s in spreads.items()}, run.plan.op), key="share_by_time",
-            config=_CHART, alt=samples_words(list(spreads), _NAMES[field]),
+            config=view.CHART, alt=samples_words(list(spreads), _NAMES[field]),
         )  # fmt: skip
     with right:
         frame, columns = _frame(spreads)
@@ -85,10 +84,7 @@ def _one(run: Run, rows: Sequence[Row], field: str, spreads: dict[str, Spread]) 
     fastest = min(spreads, key=lambda v: spreads[v].figure.estimate)
     left, right = st.columns([1.15, 1], gap="medium")
     with right:
-        if st.session_state.get("samples_of") == st.session_state.get("samples_fastest") != fastest:
-            st.session_state.pop("samples_of", None)
         view.seed("samples_of", list(spreads), fastest)
-        st.session_state["samples_fastest"] = fastest
         variant = st.selectbox("In order", list(spreads), key="samples_of", format_func=variant_words, help=_ORDER_HELP)
         view.keep("samples_of", variant, fastest)
         one = spreads[variant]
@@ -100,7 +96,7 @@ def _one(run: Run, rows: Sequence[Row], field: str, spreads: dict[str, Spread]) 
     with left:
         st.plotly_chart(
             plots.samples_by_order(one.figure, field, op=run.plan.op, variant=variant), key="samples_by_order",
-            config=_CHART,
+            config=view.CHART,
             alt=f"{_NAMES[field]} samples of {variant_words(variant)} in the order taken: {'; '.join(spread_words(one))}",
         )  # fmt: skip
 

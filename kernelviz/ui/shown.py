@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from kernelviz.core.run import Run
+from kernelviz.metrics.drawn import MANY
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui.text import plain
@@ -14,9 +15,9 @@ _KEY, _OF, _HIDDEN = "shown", "shown_of", "hidden"
 
 
 def variants(run: Run) -> tuple[str, ...]:
-    """The variants to show, in the order of the plan; the baseline is always one of them."""
+    """The variants to show, in the order of the plan; the baseline is always one of them. Of more than MANY all."""
     rest = tuple(v for v in run.plan.variants if v != run.plan.baseline)
-    if len(rest) < 2:
+    if len(rest) < 2 or len(run.plan.variants) > MANY:
         return run.plan.variants
     hidden = _hidden(run)
     if st.session_state.get(_OF) == rest and _KEY in st.session_state:

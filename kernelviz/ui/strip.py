@@ -6,19 +6,23 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from kernelviz.bench import Bench
+from kernelviz.bench import Bench, Progress
 from kernelviz.core import units
 from kernelviz.core.result import Conditions
-from kernelviz.core.run import LIVING, Device, Roof, Run
+from kernelviz.core.run import Device, Roof, Run
 from kernelviz.hardware.notice import Notice
-from kernelviz.ui import live, session
+from kernelviz.ui import live
 from kernelviz.ui.text import plain, when
 
-_CALIBRATION = "calibration"
+_CALIBRATION = "bench_calibration"
 
 
-def strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof]) -> None:
-    """One line: device, clocks, temperature, power, driver, other processes, roofs; a button where roofs are missing."""
+def strip(
+    bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof], calibrating: tuple[str, Progress] | None
+) -> None:
+    """One line: device, clocks, temperature, power, driver, other processes, roofs; a button where roofs are missing.
+
+    `calibrating`: what `calibration` returned before the roofs were read."""
     local = next((d for d in bench.devices() if d.uuid == device.uuid), None)
     facts = [f"**{plain(device.name)}**", *device_facts(device)]
     if local is not None:
@@ -30,12 +34,19 @@ def strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof]) 
         st.markdown(" · ".join(facts), width="stretch")
         # Roofs of an earlier version know no levels: they are offered to be measured again.
         lacking = local is not None and not any(r.level for r in bench.roofs(local.id))
-        can = local is not None and local.usable and lacking and _calibrating(bench) is None
+        can = local is not None and local.usable and lacking and calibrating is None
         if can and local is not None:
             _calibrate_button(bench, local)
     if local is not None:
         notices(bench.notices(local.id))
-    _calibration(bench)
+    if calibrating is not None:
+        words = "Measuring the roofs of this device: streams of bytes, arithmetic, launches and transfers."
+        live.job(bench, *calibrating, words, key="calibration", box="calibrating")
+
+
+def calibration(bench: Bench) -> tuple[str, Progress] | None:
+    """The calibration that this browser session began, while it goes on: its name and where it stands."""
+    return live.begun(bench, _CALIBRATION)
 
 
 def notices(found: Sequence[Notice]) -> None:
@@ -52,9 +63,10 @@ def notices(found: Sequence[Notice]) -> None:
 
 
 def _calibrate_button(bench: Bench, device: Device) -> None:
-    if st.button("Calibrate", key="calibrate", icon=":material/straighten:", help="Measure this device's roofs."):
-        st.session_state[_CALIBRATION] = bench.calibrate(device.id, owner=session.owner())
-        st.rerun()
+    live.button(
+        "Calibrate", bench.calibrate, device, job=_CALIBRATION, key="calibrate", icon=":material/straighten:",
+        help="Measure this device's roofs.",
+    )  # fmt: skip
 
 
 def device_facts(device: Device) -> list[str]:
@@ -88,17 +100,3 @@ def roof_words(roofs: Sequence[Roof]) -> str:
     if not roofs:
         return "roofs **not calibrated**"
     return f"roofs measured {when(max(stamps, default=None))}"
-
-
-def _calibrating(bench: Bench) -> str | None:
-    run_id = st.session_state.get(_CALIBRATION)
-    progress = live.state(bench, run_id) if run_id else None
-    return run_id if progress is not None and progress.status in LIVING else None
-
-
-def _calibration(bench: Bench) -> None:
-    run_id = _calibrating(bench)
-    if run_id is None:
-        return
-    words = "Measuring the roofs of this device: streams of bytes, arithmetic, launches and transfers."
-    live.job(bench, run_id, bench.progress(run_id), words, key="calibration", box="calibrating")

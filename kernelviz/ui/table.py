@@ -14,6 +14,7 @@ from kernelviz.metrics.cells import against_words as against_words
 from kernelviz.metrics.cells import first_call_s as first_call_s
 from kernelviz.metrics.cells import outcome_words as outcome_words
 from kernelviz.metrics.cells import time_unit as time_unit
+from kernelviz.metrics.configuration import CONFIGURATION_HELP, configuration_words
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound, loop_over_warm, times_s
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate
@@ -31,6 +32,7 @@ def frame(
     computes = by_rate(table)
     against = f"against {variant_words(baseline)}"
     time, width, rate = f"{headline} time, {unit}", "±, %", "TFLOP/s" if computes else "GB/s"
+    configured = any(row.result.configuration for row in table)
     lines = [
         {
             "variant": variant_words(row.result.variant),
@@ -42,6 +44,7 @@ def frame(
             against: against_words(row),
             "result": outcome_words(row),
             "first call, s": first_call_s(row.result.preparation),
+            **({"configuration": configuration_words(row.result) or None} if configured else {}),
             "trust": trust_words(row.result, headline, clock),
         }
         for row in table
@@ -57,8 +60,11 @@ def frame(
         against: st.column_config.TextColumn(help=cells.AGAINST_HELP, width="medium"),
         "result": st.column_config.TextColumn(help=cells.RESULT_HELP),
         "first call, s": number(format="%.3f", help=cells.FIRST_CALL_HELP),
+        "configuration": st.column_config.TextColumn(help=CONFIGURATION_HELP, width="medium"),
         "trust": st.column_config.TextColumn(help=cells.TRUST_HELP, width="large"),
     }
+    if not configured:
+        del shown["configuration"]
     return pd.DataFrame(lines), shown
 
 
@@ -148,6 +154,7 @@ def kernels_frame(table: Sequence[Row]) -> pd.DataFrame:
                 "block": _dimensions(kernel.block),
                 "registers a thread": kernel.registers_per_thread,
                 "shared memory, B": kernel.shared_memory_bytes,
+                "local memory, B a thread": kernel.local_memory_bytes,
             }
             for row in table
             if row.result.kernels
@@ -158,6 +165,9 @@ def kernels_frame(table: Sequence[Row]) -> pd.DataFrame:
 
 
 KERNEL_COLUMNS: dict[str, Any] = {
+    "registers a thread": st.column_config.NumberColumn(help=cells.REGISTERS_HELP),
+    "shared memory, B": st.column_config.NumberColumn(help=cells.SHARED_HELP),
+    "local memory, B a thread": st.column_config.NumberColumn(help=cells.LOCAL_HELP),
     "span of the call, µs": st.column_config.NumberColumn(
         format="%.2f", help="From the first start to the last end of the call's kernels: device cold."
     ),
@@ -176,12 +186,3 @@ def _microseconds(time_s: float | None) -> float | None:
 
 def _dimensions(of: tuple[int, int, int] | None) -> str:
     return "unknown" if of is None else " × ".join(str(n) for n in of)
-
-
-def failures(table: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
-    """Failed cases by variant, stage and message, so that one reason is told once for all its sizes."""
-    found: dict[tuple[str, str, str], list[Row]] = {}
-    for row in table:
-        if row.failure is not None:
-            found.setdefault((row.result.variant, row.failure.stage, row.failure.message), []).append(row)
-    return found

@@ -9,6 +9,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Run
+from kernelviz.metrics.cells import failures as failures_of
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import STAGE_WORDS, Row, rows
@@ -22,7 +23,7 @@ def show(
     bench: Bench, run: Run, found: Sequence[Row], problem: Problem, headline: Headline, other: Run | None = None
 ) -> None:
     """Table, figures, samples, failures, kernels, inspection and the op's variants. `other`: a run drawn beside this one."""
-    failed = table.failures(found)
+    failed = failures_of(found)
     failures = f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures"
     made: dict[str, Callable[[], None]] = {
         "Table": lambda: _table(run, found, headline, other),

@@ -9,7 +9,7 @@ from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.core.problem import Problem
-from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend_words import change_words, setup_words, state_words
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
@@ -71,7 +71,7 @@ def _regressions(slower: tuple[CaseTrend, ...], cases: int) -> None:
         if change is not None:
             table.append(
                 {
-                    "case": f"{case.problem.op} {case.problem.precision} {size_words(case.problem)}",
+                    "case": problem_words(case.problem),
                     "variant": variant_words(case.variant),
                     "slower by, %": (change.ratio - 1) * 100,
                     "since": case.trend.points[change.index].at[:10],
@@ -99,12 +99,12 @@ def _case_choice(found: list[CaseTrend], slower: tuple[CaseTrend, ...]) -> CaseT
 
 
 def _name(case: CaseTrend) -> str:
-    return f"{_problem_words(case.problem)} · {variant_words(case.variant)}"
+    return f"{_with_data(case.problem)} · {variant_words(case.variant)}"
 
 
-def _problem_words(problem: Problem) -> str:
+def _with_data(problem: Problem) -> str:
     data = f", {problem.data} data".replace("_", " ") if problem.data not in (None, "normal") else ""
-    return f"{problem.op} {problem.precision} {size_words(problem)}{data}"
+    return f"{problem_words(problem)}{data}"
 
 
 def _case(case: CaseTrend) -> None:
@@ -116,7 +116,7 @@ def _case(case: CaseTrend) -> None:
     st.plotly_chart(
         plots.time_by_run(case.trend, case.problem.op, case.variant),
         key="trend_chart",
-        config={"displayModeBar": False, "scrollZoom": False},
+        config=view.CHART,
         alt=f"Time of {_name(case)} from run to run: {state_words(case.trend)}",
     )
     lines = [change_words(c, case.trend) for c in reversed(case.trend.changes)]

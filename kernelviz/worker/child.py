@@ -141,16 +141,16 @@ class Worker:
 
         try:
             match request:
-                case Measure(problem=problem, variants=variants, baseline=baseline, method=method):
-                    session.measure(problem, variants, baseline, method, emit, stop)
+                case Measure(problem=problem, variants=variants, baseline=baseline, method=method, tuned=tuned):
+                    session.measure(problem, variants, baseline, method, emit, stop, tuned=tuned)
                 case Calibrate():
                     session.calibrate(emit, stop)
                 case Selftest(only=only, quick=quick):
                     session.selftest(emit, stop, only=only, quick=quick)
-                case Launch(problem=problem, variant=variant, calls=calls):
-                    session.launch(problem, variant, calls)
-                case Inspect(problem=problem, variant=variant):
-                    session.inspect(problem, variant, emit, stop)
+                case Launch(problem=problem, variant=variant, calls=calls, tuned=tuned):
+                    session.launch(problem, variant, calls, tuned=tuned)
+                case Inspect(problem=problem, variant=variant, tuned=tuned):
+                    session.inspect(problem, variant, emit, stop, tuned=tuned)
         except Exception as error:
             traceback.print_exc()
             said = str(error) if isinstance(error, CaseFailed) else one_line(error)

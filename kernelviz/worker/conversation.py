@@ -60,8 +60,10 @@ def _listen(
             return Ending(stage="timeout", message=message, replace="the last one hung")
         reply = process.receive(left_s)
         if isinstance(reply, Told) and reply.task == task:
-            step = reply.event.step if isinstance(reply.event, CaseStep) else None
-            deadlines.event(step, time.monotonic())
+            if isinstance(reply.event, CaseStep):
+                deadlines.event(reply.event.step, time.monotonic(), reply.event.case.key)
+            else:
+                deadlines.event(None, time.monotonic())
             tell(reply.event)
         ending = _ending(reply, task, was_cancelled=cancel_until_s is not None)
         if ending is not None:

@@ -56,6 +56,8 @@ def variants_of(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
                 directions=v.directions,
                 mutates=v.mutates,
                 late=v.late,
+                space=dict(v.space),
+                backward_digest=v.of_backward().source_digest() if v.backward else None,
             )
             for v in op.variants
             if name in own and v.name not in known

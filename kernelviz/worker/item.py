@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -10,6 +10,7 @@ from kernelviz.core.events import Event
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Result
 from kernelviz.core.run import Environment
+from kernelviz.core.tuning import Tuned
 
 ItemEnd = Literal["finished", "cancelled", "interrupted"]
 
@@ -56,8 +57,8 @@ class Item:
 
     `known_baseline`: asked, when the item's turn comes, for the baseline's result so far, when it is not among the variants
     (it was measured with the prompt ones, or before a run was resumed).
-    `later`: it is done when nothing else waits on the device (figures beside device cold), and only for the variants that
-    `standing` names by then.
+    `later`: it is done when nothing else waits on the device (figures beside device cold). `standing`: asked, when its turn
+    comes, for which variants it is done; None: for all. `tuned`: the configurations of variants that were tuned for this problem.
     """
 
     run_id: str
@@ -74,3 +75,4 @@ class Item:
     known_baseline: Callable[[], Result | None] | None = None
     later: bool = False
     standing: Callable[[], tuple[str, ...]] | None = None
+    tuned: Mapping[str, Tuned] = field(default_factory=dict)

@@ -38,15 +38,17 @@ class Deadlines:
         self._budget_s = budget_s
         self._step: Step | None = None
         self._at_s = now_s
-        self._used_s = 0.0
+        self._case = ""
+        self._used_s: dict[str, float] = {}
 
-    def event(self, step: Step | None, now_s: float) -> None:
-        """Something was heard: a case is in `step` now, or (None) it has its result."""
+    def event(self, step: Step | None, now_s: float, case: str = "") -> None:
+        """Something was heard: that case is in `step` now, or (None) it has its result. The time since the event before counts
+        for the case that was told then: sixteen that are checked one behind the other have each their own."""
         if step is None:
-            self._used_s = 0.0
+            self._used_s.clear()
         elif self._step not in SLOW_STEPS:
-            self._used_s += now_s - self._at_s
-        self._step = step
+            self._used_s[self._case] = self._used_s.get(self._case, 0.0) + now_s - self._at_s
+        self._step, self._case = step, case
         self._at_s = now_s
 
     def left_s(self, now_s: float) -> float:
@@ -55,7 +57,8 @@ class Deadlines:
         step_left_s = self._step_limit_s() - silent_s
         if self._step in SLOW_STEPS:
             return step_left_s
-        return min(step_left_s, self._limits.case_s + self._budget_s - self._used_s - silent_s)
+        used_s = self._used_s.get(self._case, 0.0)
+        return min(step_left_s, self._limits.case_s + self._budget_s - used_s - silent_s)
 
     def message(self, now_s: float) -> str:
         """Which deadline has passed, for people."""

@@ -14,6 +14,7 @@ from kernelviz.core.events import Event
 from kernelviz.core.problem import Direction, Method, Problem
 from kernelviz.core.result import Stage
 from kernelviz.core.run import Environment
+from kernelviz.core.tuning import Tuned
 from kernelviz.ops.op import Backend, Need
 
 MAX_LINE_BYTES = 64 * 2**20
@@ -33,13 +34,14 @@ class Open(_Message, frozen=True, kw_only=True, tag="open"):
 
 
 class Measure(_Message, frozen=True, kw_only=True, tag="measure"):
-    """Measure the variants of one problem."""
+    """Measure the variants of one problem; `tuned`: with which configurations, by variant (others: their default)."""
 
     task: int
     problem: Problem
     variants: tuple[str, ...]
     baseline: str
     method: Method
+    tuned: dict[str, Tuned] = {}
 
 
 class Calibrate(_Message, frozen=True, kw_only=True, tag="calibrate"):
@@ -63,6 +65,7 @@ class Launch(_Message, frozen=True, kw_only=True, tag="launch"):
     problem: Problem
     variant: str
     calls: int
+    tuned: dict[str, Tuned] = {}
 
 
 class Inspect(_Message, frozen=True, kw_only=True, tag="inspect"):
@@ -71,6 +74,7 @@ class Inspect(_Message, frozen=True, kw_only=True, tag="inspect"):
     task: int
     problem: Problem
     variant: str
+    tuned: dict[str, Tuned] = {}
 
 
 class Describe(_Message, frozen=True, kw_only=True, tag="describe"):
@@ -97,7 +101,7 @@ Request = Open | Task | Describe | Cancel | Shutdown
 class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A variant of a plug-in, without its function: what a process that never imports it may know.
 
-    `digest`: of its source, as its results carry it.
+    `digest`: of its source, as its results carry it, and of its backward pass where that is another function.
     """
 
     op: str
@@ -111,6 +115,8 @@ class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
     directions: tuple[Direction, ...] = ("forward",)
     mutates: tuple[str, ...] = ()
     late: bool = False
+    space: dict[str, tuple[int, ...]] = {}
+    backward_digest: str | None = None
 
 
 class Hello(_Message, frozen=True, kw_only=True, tag="hello"):

@@ -28,12 +28,13 @@ T = TypeVar("T", bound=Queued)
 
 
 class FairQueue(Generic[T]):
-    """Round-robin between owners, first in first out inside one. Thread-safe."""
+    """Round-robin between owners, first in first out inside one; who comes anew is before who had the last turn. Thread-safe."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         # Now and later: lines by owner, in the order of turns; an owner without work has no line.
         self._both: tuple[dict[str, deque[T]], dict[str, deque[T]]] = ({}, {})
+        self._last: str | None = None
         self._closed = False
 
     def put(self, items: Iterable[T]) -> bool:
@@ -42,7 +43,12 @@ class FairQueue(Generic[T]):
             if self._closed:
                 return False
             for item in items:
-                self._both[item.later].setdefault(item.owner, deque()).append(item)
+                lines = self._both[item.later]
+                if item.owner not in lines:
+                    lines[item.owner] = deque()
+                    if self._last in lines and self._last != item.owner:
+                        lines[self._last] = lines.pop(self._last)
+                lines[item.owner].append(item)
             self._changed.notify()
             return True
 
@@ -53,7 +59,7 @@ class FairQueue(Generic[T]):
                 return None
             lines = next(lines for lines in self._both if lines)
             owner, line = next(iter(lines.items()))
-            item = line.popleft()
+            item, self._last = line.popleft(), owner
             del lines[owner]
             if line:
                 lines[owner] = line  # to the end of the turns

@@ -215,6 +215,7 @@ class Supervisor:
             variants=attempt.asked,
             baseline=item.baseline,
             method=item.method,
+            tuned=dict(item.tuned),
         )
         budget_s = item.method.budget_s * max(1, len(attempt.variants))
         return self._converse(item, request, budget_s, attempt.heard)
@@ -224,13 +225,21 @@ class Supervisor:
         request: Task
         if item.inspection is not None:
             asked = item.inspection
-            request = Inspect(task=next(self._tasks), problem=asked.problem, variant=asked.variant)
+            request = Inspect(
+                task=next(self._tasks), problem=asked.problem, variant=asked.variant, tuned=dict(item.tuned)
+            )
         elif item.selftest is not None:
             request = Selftest(task=next(self._tasks), only=item.selftest.only, quick=item.selftest.quick)
         elif item.problem is None:
             request = Calibrate(task=next(self._tasks))
         else:
-            request = Launch(task=next(self._tasks), problem=item.problem, variant=item.variants[0], calls=item.calls)
+            request = Launch(
+                task=next(self._tasks),
+                problem=item.problem,
+                variant=item.variants[0],
+                calls=item.calls,
+                tuned=dict(item.tuned),
+            )
         # A check of the selftest makes a hundred comparisons before it has anything to tell.
         budget_s = self._limits.case_s * (5 if item.selftest is not None else 1)
         ending = self._converse(item, request, budget_s, lambda event: event)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 import sample_inspections
 import sample_runs as samples
+import sample_tunings as tunings
 
 from kernelviz.bench import backup
 from kernelviz.bench.history import History
@@ -60,6 +62,7 @@ def filled(made: Made) -> None:
         store.put_roof(samples.H200.uuid, roof)
     store.put_selftest(SELFTEST)
     store.put_inspection(sample_inspections.wrong_tile())
+    store.put_tuning(tunings.tuning())
 
 
 def contents(made: Made) -> object:
@@ -70,6 +73,7 @@ def contents(made: Made) -> object:
         store.all_roofs(),
         list(store.all_selftests()),
         list(store.all_inspections()),
+        store.tunings(),
     )
 
 
@@ -80,7 +84,7 @@ def test_everything_comes_back_and_twice_changes_nothing(
     there, here = make("there"), make("here")
     filled(there)
     written = there[1].back_up(tmp_path / name)
-    assert written.words == "3 runs, 4 roofs, 1 selftest, 1 inspection"
+    assert written.words == "3 runs, 4 roofs, 1 selftest, 1 inspection, 1 tuning"
     assert ((tmp_path / name).read_bytes()[:2] == b"\x1f\x8b") == name.endswith(".gz")
     assert backup.recognised(tmp_path / name)
     for _ in range(2):
@@ -106,11 +110,37 @@ def test_the_readme_of_a_backup_is_the_file_itself(make: Callable[[str], Made], 
     filled(there)
     there[1].back_up(tmp_path / "b")
     lines = [json.loads(line) for line in (tmp_path / "b").read_text().splitlines()]
-    assert lines[0]["schema"] == "kernelviz-backup/1"
-    assert [line["kind"] for line in lines[1:]] == ["run"] * 3 + ["roof"] * 4 + ["selftest", "inspection", "end"]
+    assert lines[0]["schema"] == "kernelviz-backup/2"
+    assert [line["kind"] for line in lines[1:]] == ["run"] * 3 + ["roof"] * 4 + [
+        "selftest",
+        "inspection",
+        "tuning",
+        "end",
+    ]
     assert read(json.dumps(lines[1]["run"]))[0].id in ("r1", "mixed", "r2")
     with pytest.raises(DocumentError, match="a backup of a whole store"):
         there[1].take_in_all((tmp_path / "b").read_bytes())
+
+
+def test_a_backup_of_an_earlier_version_is_read(make: Callable[[str], Made], tmp_path: Path) -> None:
+    there, here = make("there"), make("here")
+    filled(there)
+    there[1].back_up(tmp_path / "b")
+    lines = (tmp_path / "b").read_bytes().splitlines(keepends=True)
+    older = [lines[0].replace(b"backup/2", b"backup/1"), *(x for x in lines[1:-1] if b'"kind":"tuning"' not in x)]
+    end = json.dumps({"kind": "end", "lines": len(older) - 1, "sha256": hashlib.sha256(b"".join(older)).hexdigest()})
+    (tmp_path / "b").write_bytes(b"".join(older) + end.encode() + b"\n")
+    assert here[1].take_in_backup(tmp_path / "b").words == "3 runs, 4 roofs, 1 selftest, 1 inspection, 0 tunings"
+
+
+def test_a_tuning_that_is_newer_here_stays(make: Callable[[str], Made], tmp_path: Path) -> None:
+    there, here = make("there"), make("here")
+    there[0].put_tuning(tunings.tuning(block=64, created_at="2026-11-20T10:00:00+00:00"))
+    there[1].back_up(tmp_path / "b")
+    newer = tunings.tuning(block=512, created_at="2026-11-21T10:00:00+00:00")
+    here[0].put_tuning(newer)
+    here[1].take_in_backup(tmp_path / "b")
+    assert here[0].tunings() == (newer,)
 
 
 def test_a_damaged_backup_keeps_nothing(make: Callable[[str], Made], tmp_path: Path) -> None:
@@ -127,7 +157,7 @@ def test_a_damaged_backup_keeps_nothing(make: Callable[[str], Made], tmp_path: P
         b"".join((lines[0], lines[2], *lines[3:])): "changed since it was written",
         whole.replace(b"number 1", b"number 7"): "changed since it was written",
         whole + b"{}\n": "changed since it was written",
-        whole.replace(b"kernelviz-backup/1", b"kernelviz-backup/2"): "update kernelviz",
+        whole.replace(b"kernelviz-backup/2", b"kernelviz-backup/3"): "update kernelviz",
         whole.replace(b'"kind":"roof"', b'"kind":"rof"', 1): "line 5: .*rof",
         whole.replace(b'"variant":"torch_eager"', b'"variant":"torch_eagle"', 1): r"line \d: \$.results\[\d\].variant",
     }

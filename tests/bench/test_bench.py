@@ -161,12 +161,12 @@ def test_cancel_of_a_queued_run(bench: Bench) -> None:
 
 
 def test_two_people_take_turns(bench: Bench) -> None:
-    """Ann's sweep of three waits behind her first run; Bob's point comes after one problem of it, not after all."""
+    """Ann's sweep of three waits behind her first run; Bob's point comes before it, as hers was the last turn."""
     busy = bench.run(plan(bench, "until_cancelled"), SHORT, owner="ann")
     until(bench, busy, is_measuring)
     sweep = bench.run(plan(bench, "a", n="1,2,3"), SHORT, owner="ann")
     point = bench.run(plan(bench, "b"), SHORT, owner="bob")
-    assert (bench.progress(sweep).ahead, bench.progress(point).ahead) == (1, 2)
+    assert (bench.progress(sweep).ahead, bench.progress(point).ahead) == (2, 1)
     bench.cancel(busy)
     for run_id, cases in ((sweep, 3), (point, 1)):
         assert followed(bench, run_id)[-1] == RunEnded(status="finished")
@@ -388,6 +388,7 @@ def test_what_is_discarded_is_gone_and_what_goes_on_ends_first(bench: Bench) -> 
     followed(bench, after)  # behind the other's end in the same queue: it is removed by now
     with pytest.raises(UnknownRun):
         bench.load(going)
+    assert followed(bench, going)[-1] == end  # whoever followed it may still be reading
     assert bench.load(after).status == "finished"
 
 

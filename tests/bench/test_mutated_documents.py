@@ -1,4 +1,4 @@
-"""Documents damaged in 2,000 ways, through the code of an upload: refused with a reason or opened, nothing in between."""
+"""Documents damaged in 800 ways, through the code of an upload: refused with a reason or opened, nothing in between."""
 
 from __future__ import annotations
 
@@ -19,11 +19,12 @@ from kernelviz.cli import console, tables
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Run
 from kernelviz.formats import decode, encode
+from kernelviz.metrics import cells
 from kernelviz.metrics.summary import rows, summary
 from kernelviz.store import Store
 from kernelviz.ui import table
 
-EXAMPLES = 500
+EXAMPLES = 200
 """Of each of four kinds of damage."""
 ORIGINALS = [json.loads(encode(r)) for r in (samples.mixed(), samples.run(shares={"torch_eager": 0.5}))]
 for _original in ORIGINALS:
@@ -80,7 +81,7 @@ def shown(run: Run) -> None:
     if found:  # else the page says that nothing has arrived yet
         table.frame(found, run.plan.baseline)
     table.kernels_frame(found)
-    table.failures(found)
+    cells.failures(found)
     for draw in (plots.bandwidth_by_size, plots.rate_by_size, plots.latency_by_size):
         draw(run).to_dict()
     plots.time_by_variant(run).to_dict()

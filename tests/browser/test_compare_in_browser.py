@@ -89,7 +89,7 @@ def test_from_history_a_run_is_held_against_the_one_before_it(real: str, page: P
         settled(page)
     expect(page.locator(".st-key-differs")).to_have_text("≠ driver: 580.159 in A, 600 in B")
     for scheme in schemes(page, ".st-key-pairs"):
-        assert found_by_axe(page) == [], scheme
+        assert found_by_axe(page, scheme) == [], scheme
 
 
 def test_the_pages_words_on_a_phone(real: str, page: Page) -> None:

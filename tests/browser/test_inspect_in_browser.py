@@ -19,6 +19,7 @@ def test_a_forgotten_tile_is_seen_where_it_is_and_the_link_reopens_it(page: Page
         page.goto(url + "/" + ASKED)
         page.get_by_role("button", name="Run", exact=True).first.click()
         expect(page.get_by_text("elements were never written").first).to_be_visible(timeout=90_000)
+        expect(page.locator(".st-key-going")).to_have_count(0, timeout=30_000)
         page.get_by_role("tab", name="Inspect").click()
         expect(page.get_by_text("Not looked at yet.")).to_be_visible()
         page.get_by_role("button", name="Inspect", exact=True).click()

@@ -8,7 +8,7 @@ import statistics
 import pytest
 from playwright.sync_api import Page, expect
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.browser, pytest.mark.timeout(300), pytest.mark.xdist_group("browser")]
 
 MOST_S = 0.5 if os.environ.get("KERNELVIZ_QUIET_MACHINE") == "1" else 4.0
 """The target is for a machine that does nothing else; beside other tests on two cores a redraw takes longer."""

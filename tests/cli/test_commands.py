@@ -17,6 +17,7 @@ from kernelviz.core.problem import QUICK
 from kernelviz.core.result import Failure, Stage
 from kernelviz.formats import document
 from kernelviz.hardware.notices import Notice
+from kernelviz.ops import catalogue
 
 BOTH = (samples.H200, samples.CPU)
 Install = Callable[..., rehearsed.RehearsedBench]
@@ -39,13 +40,14 @@ def test_a_run_prints_its_table_on_stdout_and_progress_on_stderr(
     assert main(["run", "rmsnorm", "--size", "m=4096", "--sweep", "n=2^10..2^12", "--dtype", "bf16"]) == 0
     printed = capsys.readouterr()
     rows = [line for line in printed.out.splitlines() if " ± " in line]
-    assert len(rows) == 3 * 5
+    cases = 3 * len(catalogue()["rmsnorm"].variants)
+    assert len(rows) == cases
     persistent = next(r for r in rows if r.startswith("2^12  triton_persistent"))
     for words in ("17.44 µs ± 0.2 %", "3848 GB/s", "87.5 %", "▲ 1.55× faster", "✓ 41 % of the bound"):
         assert words in persistent
     assert "m=2^12 on NVIDIA H200, cold L2" in printed.out
     assert "Fastest: triton_persistent, 1.50× torch_eager (geometric mean of 3 sizes)" in printed.out
-    assert printed.err.count("/15 rmsnorm bf16") == 15
+    assert printed.err.count(f"/{cases} rmsnorm bf16") == cases
 
 
 def test_json_is_one_document_and_nothing_else(install: Install, capsys: pytest.CaptureFixture[str]) -> None:

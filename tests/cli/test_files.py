@@ -57,7 +57,10 @@ def test_a_backup_of_everything_is_restored_by_import(
     (tmp_path / "nv.json").write_bytes(peers.nvbench())
     assert main(["import", str(tmp_path / "nv.json")]) == 0
     assert main(["export", "--all", "-o", str(tmp_path / "all.jsonl.gz")]) == 0
-    assert "10 runs, 0 roofs, 0 selftests, 0 inspections; `kernelviz import` restores it" in capsys.readouterr().err
+    assert (
+        "10 runs, 0 roofs, 0 selftests, 0 inspections, 0 tunings; `kernelviz import` restores it"
+        in capsys.readouterr().err
+    )
     for run in bench.history.find():
         bench.history.delete(run.id)
     assert main(["import", str(tmp_path / "all.jsonl.gz")]) == 0

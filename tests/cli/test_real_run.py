@@ -39,19 +39,19 @@ def _kernelviz(environment: dict[str, str], *arguments: str) -> subprocess.Compl
 
 
 def test_a_sweep_on_the_cpu_prints_one_valid_document(environment: dict[str, str]) -> None:
-    sweep = ["run", "add", "--sweep", "n=2^10..2^24", "--variants", "torch_eager", "--budget-s", "0.05"]
+    sweep = ["run", "add", "--sweep", "n=2^10..2^18", "--variants", "torch_eager", "--budget-s", "0.05"]
     done = _kernelviz(environment, *sweep, "--device", "cpu", "--json")
     assert done.returncode == 0, done.stderr
     run = decode(done.stdout)
     assert run.status == "finished"
-    assert [r.problem.sizes["n"] for r in run.results] == [2**p for p in range(10, 25)]
+    assert [r.problem.sizes["n"] for r in run.results] == [2**p for p in range(10, 19)]
     for result in run.results:
         assert isinstance(result.outcome, Timing)
         assert result.outcome.device_cold_s is not None
         assert result.outcome.device_cold_s.estimate > 0
         assert result.accuracy is not None
         assert result.accuracy.passed
-    assert done.stderr.count("/15 add fp32") == 15
+    assert done.stderr.count("/9 add fp32") == 9
 
 
 def test_ones_own_kernel_beside_the_others(environment: dict[str, str], tmp_path: Path) -> None:
@@ -100,7 +100,8 @@ def test_ctrl_c_ends_the_run_and_keeps_its_results(environment: dict[str, str], 
     saved = tmp_path / "run.json"
     arguments = ["run", "add", "--sweep", "n=1024..65536:1024", "--variants", "torch_eager", "--device", "cpu"]
     running = subprocess.Popen(
-        [*COMMAND, *arguments, "--save", str(saved)],
+        # A shell's jobs in the background ignore this signal, and so would what they start.
+        ["env", "--default-signal=INT", *COMMAND, *arguments, "--save", str(saved)],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

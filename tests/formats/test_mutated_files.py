@@ -1,4 +1,4 @@
-"""Files of every format that is read, cut off and changed in 2,400 ways, through the code of an upload: all of a file is kept
+"""Files of every format that is read, cut off and changed in 800 ways, through the code of an upload: all of a file is kept
 or nothing, with a reason; no error of any other kind."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kernelviz.formats import exports, parquet, read
 from kernelviz.metrics import other_times
 from kernelviz.store import Store
 
-EXAMPLES = 600
+EXAMPLES = 200
 """Of each of four tests."""
 
 

@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kernelviz.bench import Bench, current
+from kernelviz.bench import Bench
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Method
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(600)]
 
 PLANTED = str(Path(__file__).parents[1] / "planted_wrong.py")
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setenv("KERNELVIZ_HOME", str(tmp_path_factory.mktemp("home")))
-        made = current()
-        yield made
-        made.close()
 
 
 def look(bench: Bench, op: str, variant: str, dtype: str, sizes: dict[str, str]) -> Inspection:

@@ -5,13 +5,12 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from figures import record, save
 
-from kernelviz.bench import Bench, current
+from kernelviz.bench import Bench
 from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Method, Plan
 from kernelviz.core.result import Failure, Timing
@@ -22,16 +21,6 @@ pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeo
 TESTS = Path(__file__).parents[1]
 PLANTED = str(TESTS / "planted.py")
 PLANTED_CUDA = str(TESTS / "planted_cuda.py")
-
-
-@pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    import os
-
-    os.environ["KERNELVIZ_HOME"] = str(tmp_path_factory.mktemp("home"))
-    made = current()
-    yield made
-    made.close()
 
 
 def finished(bench: Bench, plan: Plan, method: Method | None = None) -> tuple[Run, dict[str, float]]:

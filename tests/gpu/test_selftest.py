@@ -32,20 +32,15 @@ def test_every_check_passes_or_cannot_be_made_here(tmp_path) -> None:
 
 
 def _cases() -> list[Case]:
-    """Every variant of every op in its first dtype at three sizes: short, middling, long."""
-    from kernelviz.ops import catalogue
+    """Every variant of every op in its first dtype at one large size."""
+    from cases import large_sizes, odd_sizes, variants
 
-    sizes = {
-        1: ({"n": 2**18}, {"n": 2**20}, {"n": 2**24}),
-        2: ({"m": 256, "n": 4096}, {"m": 2048, "n": 4096}, {"m": 8192, "n": 8192}),
-        3: tuple({"m": n, "n": n, "k": n} for n in (512, 1024, 2048)),
-    }
     found = []
-    for op in catalogue().values():
-        dtype = "bf16" if op.name == "matmul" else op.dtypes[0]
-        for chosen in sizes[len(op.axis_names)]:
-            problem = op.problem(dict(zip(op.axis_names, chosen.values(), strict=True)), dtype)
-            found += [Case(problem=problem, variant=v.name) for v in op.variants if v.refuses(problem) is None]
+    for op, variant in variants():
+        sizes = (*large_sizes(op), *odd_sizes(op)[-1:])[0]
+        problem = op.problem(sizes, "bf16" if op.name == "matmul" else op.dtypes[0])
+        if variant.refuses(problem) is None and "cpu" not in variant.needs:
+            found.append(Case(problem=problem, variant=variant.name))
     return found
 
 

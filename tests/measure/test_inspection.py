@@ -186,7 +186,7 @@ def test_a_look_leaves_what_is_timed_as_it_was(session: DeviceSession) -> None:
     for name in (*names, "is_wrong"):
         inspected(session, name, n=2000)
         assert session._kept[problem.key] is bound
-        assert unchanged(bound.inputs, problem, TIMED_SEED) == []
+        assert unchanged(bound.op, bound.inputs, problem, TIMED_SEED) == []
     assert bound.variants == kept
     expected = bound.inputs[0] + bound.inputs[1]
     assert torch.equal(kept["adds_in_place"].timed.run_once()[0], expected)  # what is restored is the timed fill again

@@ -1,4 +1,4 @@
-"""Sizes that kernels get wrong: 1, primes, a block and its neighbours, rows that do not fit a register file.
+"""Which problems every variant is tried on: formats, directions, and sizes that kernels get wrong (`sizes`).
 
 Imports no torch, so that tests can be collected without it.
 """
@@ -6,72 +6,22 @@ Imports no torch, so that tests can be collected without it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from kernelviz.core.problem import Problem
+from sizes import COMPILED, LARGE, ODD
+
+from kernelviz.core.dtypes import dtype as dtype_named
+from kernelviz.core.problem import Direction, Problem
 from kernelviz.ops import Op, Variant, catalogue
-
-VECTORS = tuple({"n": n} for n in (1, 7, 255, 1021, 1023, 1024, 1025, 4099))
-
-ODD: dict[str, tuple[dict[str, int], ...]] = {
-    "add": VECTORS,
-    # Two blocks of the unrolled and of the persistent kernels, and a tail that is no whole 16-byte word.
-    "copy": (*VECTORS, {"n": 16389}, {"n": 32767}),
-    "scale": (*VECTORS, {"n": 16389}, {"n": 32767}),
-    "rmsnorm": tuple(
-        {"m": m, "n": n} for m, n in ((1, 1), (3, 7), (1, 127), (5, 128), (2, 129), (67, 33), (3, 1031), (2, 32771))
-    ),
-    # Rows in registers, in shared memory, in chunks; the last start at each place in a 16-byte word.
-    "softmax": tuple(
-        {"m": m, "n": n}
-        for m, n in (
-            (1, 1),
-            (3, 7),
-            (1, 127),
-            (5, 128),
-            (67, 33),
-            (3, 1031),
-            (2, 9001),
-            (2, 16400),
-            (2, 40000),
-            (9, 32771),
-        )
-    ),
-    "matmul": tuple(
-        {"m": m, "n": n, "k": k}
-        for m, n, k in ((1, 1, 1), (7, 13, 5), (31, 67, 129), (33, 65, 63), (64, 64, 64), (129, 127, 31), (37, 53, 131))
-    ),
-}
-"""By op. An op without an entry is tested at sizes 1, 7 and 131 along every axis."""
-
-LARGE: dict[str, tuple[dict[str, int], ...]] = {
-    "add": ({"n": 2**26 + 3}, {"n": 2**20}),
-    "copy": ({"n": 2**26 + 3}, {"n": 2**20}, {"n": 2**31 + 13}),
-    "scale": ({"n": 2**26 + 3}, {"n": 2**20}),
-    "softmax": (
-        {"m": 4096, "n": 8192},
-        {"m": 8191, "n": 4096},
-        {"m": 1021, "n": 32768},
-        {"m": 65537, "n": 128},
-        {"m": 2049, "n": 16384},
-        {"m": 67, "n": 262144},
-        {"m": 131, "n": 65537},
-        {"m": 300, "n": 50257},
-    ),
-    "rmsnorm": (
-        {"m": 4096, "n": 8192},
-        {"m": 8191, "n": 4096},
-        {"m": 1021, "n": 32768},
-        {"m": 65537, "n": 128},
-        {"m": 67, "n": 262144},
-        {"m": 131, "n": 65537},
-    ),
-    "matmul": ({"m": 2048, "n": 2048, "k": 4096}, {"m": 1025, "n": 1537, "k": 2049}, {"m": 16, "n": 4096, "k": 4096}),
-}
-"""Further sizes, for a GPU only."""
 
 
 def odd_sizes(op: Op) -> tuple[dict[str, int], ...]:
+    """An op without an entry is tested at sizes 1, 7 and 131 along every axis."""
     return ODD.get(op.name) or tuple(dict.fromkeys(op.axis_names, size) for size in (1, 7, 131))
+
+
+def large_sizes(op: Op) -> tuple[dict[str, int], ...]:
+    return LARGE.get(op.name, ())
 
 
 def variants(*backends: str) -> list[tuple[Op, Variant]]:
@@ -79,61 +29,103 @@ def variants(*backends: str) -> list[tuple[Op, Variant]]:
     return [(op, v) for op in catalogue().values() for v in op.variants if not backends or v.backend in backends]
 
 
-def precisions(op: Op, variant: Variant) -> Iterator[tuple[str, str | None]]:
-    """Every dtype and compute precision that the variant solves."""
-    sizes = odd_sizes(op)[0]
-    for dtype in op.dtypes:
-        for compute in op.computes.get(dtype, (None,)):
-            problem = op.problem(sizes, dtype, compute=compute)
-            if variant.refuses(problem) is None:
-                yield dtype, problem.compute
+def folder_of(op: Op, variant: Variant) -> str:
+    """The folder of the variant's kernels; what a folder holds is tried by one process."""
+    return variant.sources[0].parent.name
 
 
-def problems(op: Op, variant: Variant, dtypes: tuple[str, ...] | None = None) -> Iterator[Problem]:
-    """Every odd problem that the variant solves."""
-    for dtype, compute in precisions(op, variant):
-        if dtypes is None or dtype in dtypes:
-            for sizes in odd_sizes(op):
-                yield op.problem(sizes, dtype, compute=compute)
+OWN = variants("triton", "cuda")
+SHARDS = 2
+"""Kernels are compiled and interpreted in so many processes: each imports torch and triton for 5 s, and there are two cores."""
+FOLDERS = sorted({folder_of(o, v) for o, v in OWN})
 
 
-# One size for each kernel and configuration that a variant chooses between, both with sizes that are multiples of
-# everything (other code: vector loads, no masks) and without.
-COMPILED: dict[str, tuple[dict[str, int], ...]] = {
-    "add": ({"n": 4096}, {"n": 2**20}, {"n": 2**22 + 1}),
-    "copy": ({"n": 4096}, {"n": 2**22 + 1}),
-    "scale": ({"n": 4096}, {"n": 2**22 + 1}),
-    "softmax": (
-        {"m": 64, "n": 128},
-        {"m": 16, "n": 1024},
-        {"m": 16, "n": 8192},
-        {"m": 5, "n": 7168},
-        {"m": 3, "n": 16384},
-        {"m": 3, "n": 32768},
-        {"m": 3, "n": 32771},
-        {"m": 3, "n": 50257},
-        {"m": 2, "n": 128256},
-    ),
-    "rmsnorm": (
-        {"m": 64, "n": 128},
-        {"m": 16, "n": 8192},
-        {"m": 5, "n": 7168},
-        {"m": 3, "n": 32771},
-        {"m": 2, "n": 65536},
-    ),
-    "matmul": (
-        {"m": 16, "n": 128, "k": 256},
-        {"m": 64, "n": 256, "k": 128},
-        {"m": 512, "n": 2304, "k": 128},
-        {"m": 1408, "n": 2048, "k": 64},
-        {"m": 2048, "n": 4096, "k": 64},
-        {"m": 37, "n": 53, "k": 131},
-    ),
+def shard_of(op: Op, variant: Variant) -> int:
+    return FOLDERS.index(folder_of(op, variant)) % SHARDS
+
+
+def ops_of(shard: int) -> list[str]:
+    """The ops whose kernels a shard tries."""
+    return sorted({o.name for o, v in OWN if shard_of(o, v) == shard})
+
+
+WRONG: set[tuple[str, str]] = {
+    *(("scatter_add", name) for name in ("torch_index_add_16bit", "cuda_atomics_16bit")),
+    *(("add", name) for name in ("torch_aligned", "torch_fp16_compute", "torch_fp16_storage", "torch_combined")),
+    ("cumsum", "torch_as_stored"),
 }
+"""Published variants (op, variant) that do not compute their op: the gate must find every one of them wrong, on its own."""
 
 
-def compile_problems(op: Op, variant: Variant) -> Iterator[Problem]:
-    """Problems that between them compile every kernel and configuration of the variant, in every precision."""
-    for dtype, compute in precisions(op, variant):
-        for sizes in COMPILED.get(op.name) or odd_sizes(op)[-1:]:
-            yield op.problem(sizes, dtype, compute=compute)
+@dataclass(frozen=True, slots=True)
+class Way:
+    """Everything of a problem but its sizes."""
+
+    dtype: str
+    compute: str | None
+    direction: Direction
+
+    def problem(self, op: Op, sizes: dict[str, int]) -> Problem:
+        return op.problem(sizes, self.dtype, compute=self.compute, direction=self.direction)
+
+    def variant(self, op: Op, variant: Variant) -> Variant:
+        """The variant as this direction has it."""
+        return op.of(self.problem(op, odd_sizes(op)[0])).variant_named(variant.name)
+
+    def __str__(self) -> str:
+        named = (self.dtype, self.compute, self.direction if self.direction == "backward" else None)
+        return "-".join(filter(None, named))
+
+
+def ways(op: Op, variant: Variant) -> Iterator[Way]:
+    """Every format, compute precision and direction that the variant solves."""
+    sizes = odd_sizes(op)[0]
+    for direction in op.directions:
+        for dtype in op.dtypes:
+            for compute in op.computes.get(dtype, (None,)):
+                problem = op.problem(sizes, dtype, compute=compute, direction=direction)
+                if variant.refuses(problem) is None:
+                    yield Way(dtype, problem.compute, direction)
+
+
+INTERPRETED = ("fp32", "fp16", "uint8")
+"""Formats that Triton's interpreter computes in: bf16 is silently wrong there, and so are conversions to bf16 and fp8."""
+
+
+def problems(op: Op, variant: Variant) -> Iterator[Problem]:
+    """Odd problems that the variant solves: every size in one way of each direction, two sizes in the others.
+
+    On a GPU every size is tried in every way (docs/gpu-report.json).
+    """
+    seen: set[Direction] = set()
+    for way in ways(op, variant):
+        for sizes in odd_sizes(op)[-2:] if way.direction in seen else odd_sizes(op):
+            yield way.problem(op, sizes)
+        seen.add(way.direction)
+
+
+def interpreted_problems(op: Op, variant: Variant) -> Iterator[Problem]:
+    """Those that Triton's interpreter can be trusted with."""
+    if not any(t.dtype in ("bf16", "fp8") for t in op.outputs):
+        yield from (p for p in problems(op, variant) if p.dtype in INTERPRETED)
+
+
+MAIN_TARGET = "sm_90"
+
+
+def compile_problems(op: Op, variant: Variant, arch: str = MAIN_TARGET) -> Iterator[Problem]:
+    """Problems that between them compile every kernel and configuration of the variant in each direction.
+
+    On the main target each size in one precision, and the first size in a precision of another width; on the others one size.
+    Every precision at every size is run on a GPU (docs/gpu-report.json).
+    """
+    for direction in op.directions:
+        mine = [w for w in ways(op, variant) if w.direction == direction]
+        sizes = COMPILED.get(op.name) or odd_sizes(op)[-1:]
+        if not mine:
+            continue
+        yield from (mine[0].problem(op, s) for s in (sizes if arch == MAIN_TARGET else sizes[:1]))
+        if arch == MAIN_TARGET:
+            width = dtype_named(mine[0].dtype).itemsize_bytes
+            other = next((w for w in mine if dtype_named(w.dtype).itemsize_bytes != width), None)
+            yield from (w.problem(op, sizes[0]) for w in (other,) if w is not None)

@@ -2,42 +2,60 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy
 from kernelviz.measure.check import Comparison, Reference
-from kernelviz.measure.tensors import allocate, as_tuple, fill
-from kernelviz.ops import Launch, Op, Variant
+from kernelviz.measure.tensors import allocate, as_tuple, check_specs, fill
+from kernelviz.ops import Launch, Op, Variant, refresh
 
 
 def inputs_of(op: Op, problem: Problem, seed: int = 0, device: str = "cpu") -> tuple[torch.Tensor, ...]:
     """The problem's inputs, filled as the product fills them."""
-    tensors = allocate(op.inputs, problem, torch.device(device))
-    fill(tensors, problem, seed)
+    directed = op.of(problem)
+    tensors = allocate(directed.inputs, problem, torch.device(device))
+    fill(directed, tensors, problem, seed)
     return tensors
 
 
 def bind(variant: Variant, problem: Problem, inputs: Sequence[torch.Tensor]) -> Launch:
-    keywords: Mapping[str, str | None] = (
-        {"compute": problem.compute} if "compute" in inspect.signature(variant.bind).parameters else {}
-    )
-    return variant.bind(*inputs, **keywords)
+    """The variant's launch in the problem's direction."""
+    directed = variant.of_backward() if problem.direction == "backward" else variant
+    launch = directed.bind(*inputs, **directed.keywords(problem))
+    refresh(launch)
+    return launch
 
 
 def compare(
     op: Op, problem: Problem, inputs: Sequence[torch.Tensor], outputs: torch.Tensor | tuple[torch.Tensor, ...]
 ) -> Accuracy:
     """Outputs, computed elsewhere, against the reference of these inputs."""
-    found = Comparison()
-    found.add(Reference(op, problem, inputs), as_tuple(outputs))
-    return found.accuracy(op.rule)
+    return judged(Reference(op.of(problem), problem, inputs), outputs)
+
+
+def reference_of(op: Op, problem: Problem, inputs: Sequence[torch.Tensor]) -> Reference:
+    """The reference of these inputs as they are now, whatever a call will write into them."""
+    found = Reference(op.of(problem), problem, tuple(t.clone() for t in inputs))
+    found.prepare()
+    return found
+
+
+def judged(reference: Reference, outputs: torch.Tensor | tuple[torch.Tensor, ...]) -> Accuracy:
+    found, given = Comparison(), as_tuple(outputs)
+    fault = check_specs(reference.op, reference.problem, given)
+    assert fault is None, fault
+    found.add(reference, given)
+    return found.accuracy(reference.op.rule)
 
 
 def checked(op: Op, variant: Variant, problem: Problem, seed: int = 0, device: str = "cpu") -> Accuracy:
-    """Bind, call once, compare."""
+    """Bind, call once, compare. The reference is computed first: some variants write into their inputs."""
     inputs = inputs_of(op, problem, seed, device)
-    return compare(op, problem, inputs, bind(variant, problem, inputs)())
+    directed = op.of(problem)
+    launch = bind(variant, problem, inputs)
+    fill(directed, inputs, problem, seed)  # binding may have called it
+    refresh(launch)
+    return judged(reference_of(op, problem, inputs), launch())

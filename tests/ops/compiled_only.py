@@ -1,15 +1,19 @@
-"""Run in a process of its own, with an architecture as argument: every Triton variant "called" on a GPU that is not there.
+"""Run in a process of its own, with names of ops: their Triton and CUDA C++ variants "called" on a GPU that is not there, of each
+architecture in turn.
 
-Triton's driver is replaced through its own seam (`driver.set_active`) by one that names the target, compiles to a cubin as
-always, checks shared memory against the target's limit, and launches nothing. So what is compiled is what the product
-would compile: the same bind, the same configuration, the same specialisation on sizes and strides.
-Prints one JSON line a case: {"case", "ok", "message", "kernels"}.
+Triton's driver is replaced through its own seam (`driver.set_active`), ours through `nvrtc.active`, by ones that name the
+target, compile to a cubin as always, check shared memory against the target's limit, and launch nothing. So what is compiled
+is what the product would compile: the same bind, the same configuration, the same specialisation on sizes and strides.
+Prints one JSON line a case: {"arch", "case", "ok", "message", "kernels"}.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -18,6 +22,8 @@ from cases import compile_problems, variants
 from checking import bind, inputs_of
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
+
+from kernelviz.ops import nvrtc
 
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": shared memory a thread block may have.
 SHARED_BYTES = {"sm_80": 163 * 1024, "sm_90": 227 * 1024, "sm_100": 227 * 1024}
@@ -70,14 +76,37 @@ class CompileOnlyDriver(DriverBase):
         return lambda *arguments: None
 
 
-def main(arch: str) -> None:
+class CompileOnlyNvrtc:
+    """See `kernelviz.ops.nvrtc.Driver`."""
+
+    def __init__(self, arch: str) -> None:
+        self.arch = arch
+
+    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
+        assert shared_bytes <= SHARED_BYTES[self.arch]
+        cubin = nvrtc.compile_cubin(source, self.arch, defines)
+        assert cubin.startswith(b"\x7fELF")
+        assert name.encode() in cubin
+        compiled.append(f"{name} {len(cubin)} B cubin, {shared_bytes} B dynamic shared")
+        return name
+
+    def launch(self, *arguments: object) -> None:
+        pass
+
+    def resident(self, kernel: Any, threads: int, cluster: int, shared_bytes: int) -> int:
+        return 128
+
+
+def main(arch: str, names: Sequence[str]) -> None:
     triton.runtime.driver.set_active(CompileOnlyDriver(arch))
-    for op, variant in variants("triton"):
-        if arch not in variant.targets:
+    nvrtc.active = CompileOnlyNvrtc(arch)
+    for op, variant in variants("triton", "cuda"):
+        if arch not in variant.targets or op.name not in names:
             continue
-        for problem in compile_problems(op, variant):
+        for problem in compile_problems(op, variant, arch):
             compiled.clear()
-            line: dict[str, object] = {"case": f"{variant.name} | {problem.key}", "ok": True, "message": ""}
+            name = f"{variant.name} | {problem.key}"
+            line: dict[str, object] = {"arch": arch, "case": name, "ok": True, "message": ""}
             try:
                 bind(variant, problem, inputs_of(op, problem))()
                 line["kernels"] = list(compiled)
@@ -88,4 +117,11 @@ def main(arch: str) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    for arch in SHARED_BYTES:
+        # Triton keeps what it compiled for a device, whatever its architecture: each gets a process, and torch is imported once.
+        child = os.fork()
+        if child == 0:
+            main(arch, sys.argv[1:])
+            os._exit(0)
+        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0:
+            sys.exit(f"{arch}: see above")

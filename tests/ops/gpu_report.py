@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import datetime
+import fcntl
+import hashlib
 import json
 import os
+import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+import kernelviz.ops
 
 SCHEMA = "kernelviz-gpu-report/1"
 REMEDY = "run `python -m pytest -m gpu tests/gpu/test_kernels.py` on a machine with an NVIDIA GPU and commit docs/gpu-report.json"
@@ -17,6 +22,9 @@ REMEDY = "run `python -m pytest -m gpu tests/gpu/test_kernels.py` on a machine w
 def path() -> Path:
     """The committed report, or the file that KERNELVIZ_GPU_REPORT names."""
     return Path(os.environ.get("KERNELVIZ_GPU_REPORT") or Path(__file__).parents[2] / "docs" / "gpu-report.json")
+
+
+Key = tuple[str, str, str, str, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,15 +40,29 @@ class Entry:
     cases: int
     source_digest: str
     device: str
+    direction: str = "forward"
+    shared_digest: str = ""
     failures: list[str] = field(default_factory=list)
 
     @property
-    def key(self) -> tuple[str, str, str, str]:
-        return (self.op, self.variant, self.dtype, self.compute or "")
+    def key(self) -> Key:
+        return (self.op, self.variant, self.dtype, self.compute or "", self.direction)
 
 
-def read(file: Path) -> dict[tuple[str, str, str, str], Entry]:
-    """Entries by op, variant, dtype and compute precision; none where there is no file."""
+SHARED = ("words.py", "row_shapes.py", "layout.py", "gpu.py", "nvrtc.py", "autograd.py", "inductor.py")
+"""Modules that several families launch their kernels through."""
+
+
+def shared_digest() -> str:
+    """SHA-256 (16 hex digits) over what no variant's own digest covers: a change of it asks for the whole report anew."""
+    digest = hashlib.sha256()
+    for name in SHARED:
+        digest.update((Path(kernelviz.ops.__file__).parent / name).read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def read(file: Path) -> dict[Key, Entry]:
+    """Entries by op, variant, dtype, compute precision and direction; none where there is no file."""
     if not file.is_file():
         return {}
     return {entry.key: entry for entry in (Entry(**e) for e in json.loads(file.read_text())["kernels"])}
@@ -48,12 +70,15 @@ def read(file: Path) -> dict[tuple[str, str, str, str], Entry]:
 
 def write(file: Path, entries: Iterable[Entry], environment: dict[str, Any]) -> None:
     """Put the entries into the file, in place of older ones of the same key; others stay with their own device and digest."""
-    merged = read(file) | {e.key: e for e in entries}
-    document = {
-        "schema": SCHEMA,
-        "written_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-        **environment,
-        "kernels": [asdict(merged[key]) for key in sorted(merged)],
-    }
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    # Several processes may have parts of the tests.
+    with (Path(tempfile.gettempdir()) / "kernelviz-gpu-report.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        merged = read(file) | {e.key: e for e in entries}
+        document = {
+            "schema": SCHEMA,
+            "written_at": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            **environment,
+            "kernels": [asdict(merged[key]) for key in sorted(merged)],
+        }
+        file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")

@@ -1,4 +1,5 @@
-"""Run in a process of its own with TRITON_INTERPRET=1: every Triton variant, interpreted, against the float64 reference.
+"""Run in a process of its own with TRITON_INTERPRET=1, and names of ops: their Triton variants, interpreted, against the float64
+reference.
 
 Prints one JSON line a case: {"case", "passed", "worst_of_bound", "message"}. An interpreted kernel cannot be compiled in
 the same process, and bf16 is left out: its arithmetic and tl.dot return garbage in the interpreter without an error.
@@ -8,16 +9,17 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 
-from cases import problems, variants
+from cases import interpreted_problems, variants
 from checking import checked
 
-DTYPES = ("fp32", "fp16")
 
-
-def main() -> None:
+def main(names: Sequence[str]) -> None:
     for op, variant in variants("triton"):
-        for problem in problems(op, variant, DTYPES):
+        if op.name not in names:
+            continue
+        for problem in interpreted_problems(op, variant):
             line: dict[str, object] = {"case": f"{variant.name} | {problem.key}"}
             try:
                 accuracy = checked(op, variant, problem)
@@ -33,4 +35,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

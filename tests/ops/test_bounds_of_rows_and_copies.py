@@ -68,7 +68,7 @@ def one_by_one(x_MN: Tensor) -> Tensor:
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("spread", [1.0, 30.0, 3000.0])
 @pytest.mark.parametrize(
-    "sizes", [*odd_sizes(op_named("softmax"))[:6], {"m": 64, "n": 4096}, {"m": 2, "n": 2**17}], ids=str
+    "sizes", [*odd_sizes(op_named("softmax"))[:6], {"m": 4, "n": 4096}, {"m": 1, "n": 2**17}], ids=str
 )
 def test_honest_softmaxes_are_accepted(sizes: dict[str, int], spread: float, dtype: str) -> None:
     """Large logits, too: what an exponent errs by grows with its size. Ascending ones: every block is a new maximum."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cases import precisions, variants
+from cases import variants, ways
 
 from kernelviz.core.errors import UnknownName
 from kernelviz.core.sizes import expand
@@ -49,27 +49,34 @@ def test_names_inside_an_op_agree(op: Op) -> None:
     assert len(set(names)) == len(names)
     assert op.baseline in names
     assert set(op.first) <= set(names)
-    assert {a for t in (*op.inputs, *op.outputs) for a in t.axes} == set(op.axis_names)
-    if op.slab:
-        assert all(op.slab not in t.axes[1:] for t in (*op.inputs, *op.outputs))
-        assert all(t.axes[0] == op.slab for t in op.outputs)
+    tensors = (*op.inputs, *op.outputs)
+    assert {a for t in tensors for a in t.axes if isinstance(a, str)} <= set(op.axis_names)
+    assert {t.below for t in tensors if t.below} <= set(op.axis_names)
+    for one in (op, op.of(op.problem(dict.fromkeys(op.axis_names, 4), op.dtypes[0], direction=op.directions[-1]))):
+        if one.slab:
+            assert all(one.slab not in t.axes[1:] for t in (*one.inputs, *one.compared))
+            assert all(t.axes[0] == one.slab for t in one.compared)
 
 
-@pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
+# Ops that need not read all of an input, and so count what they must: the rows that ids name, one element of each stride.
+READ_IN_PART = {"strided_copy", "empty_launch", "embedding", "gather", "index_select", "scatter_add"}
+
+
+@pytest.mark.parametrize("op", [o for o in OPS if o.name not in READ_IN_PART], ids=lambda op: op.name)
 def test_cost_counts_each_input_and_output_once(op: Op) -> None:
     sizes = {axis: 3 + 2 * i for i, axis in enumerate(op.axis_names)}
     for dtype in op.dtypes:
         cost = op.cost_of(op.problem(sizes, dtype))
         assert cost.read_bytes == sum(t.size_bytes(sizes, dtype) for t in op.inputs)
         assert cost.written_bytes == sum(t.size_bytes(sizes, dtype) for t in op.outputs)
-        assert cost.work_flop >= (0 if op.name == "copy" else 1)
+        assert cost.work_flop >= 0
 
 
 @pytest.mark.parametrize(("op", "chosen"), variants(), ids=lambda x: x.name)
 def test_a_variant_describes_itself(op: Op, chosen: Variant) -> None:
     assert chosen.summary.endswith(".")
     assert len(chosen.summary) <= 130
-    assert list(precisions(op, chosen))
+    assert list(ways(op, chosen))
     assert all(s.is_file() for s in chosen.sources)
     if chosen.backend in ("triton", "cuda"):
         assert chosen.sources

@@ -1,93 +1,92 @@
-"""Every kernel of our own compiles for every architecture it declares, in every dtype, without a GPU."""
+"""Every kernel of our own compiles for every architecture it declares, without a GPU."""
 
 import json
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cases import compile_problems, precisions, variants
-
-from kernelviz.ops import nvrtc
-from kernelviz.ops.op import TARGETS
+from cases import FOLDERS, MAIN_TARGET, OWN, compile_problems, folder_of, ops_of, shard_of
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
-ELEMENTS = {"fp32": "float", "fp16": "__half", "bf16": "__nv_bfloat16"}
+Lines = dict[tuple[str, str], dict[str, object]]
 
 
-def _triton_cases() -> list[object]:
-    return [
-        pytest.param(arch, f"{v.name} | {p.key}", marks=pytest.mark.xdist_group(f"compile-{arch}"))
-        for arch in TARGETS
-        for op, v in variants("triton")
-        if arch in v.targets
-        for p in compile_problems(op, v)
-    ]
+def _cases() -> Iterator[object]:
+    for op, v in OWN:
+        for arch in v.targets:
+            group = pytest.mark.xdist_group(f"compile-{shard_of(op, v)}")
+            for p in compile_problems(op, v, arch):
+                yield pytest.param(arch, shard_of(op, v), f"{v.name} | {p.key}", marks=group)
 
 
-_compiled: dict[str, dict[str, dict[str, object]]] = {}
+_compiled: dict[int, Lines] = {}
 
 
 @pytest.fixture
-def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, object]]:
-    """What the compiling process of one architecture said; run once for all cases of that architecture."""
+def compiled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Lines:
+    """What the process said that compiled a shard, by architecture and case; run once for all its cases."""
     pytest.importorskip("triton")
-    arch = request.node.callspec.params["arch"]
-    if arch not in _compiled:
-        cache = tmp_path_factory.mktemp(f"triton-{arch}")
+    pytest.importorskip("cuda.core")
+    shard = request.node.callspec.params["shard"]
+    if shard not in _compiled:
+        cache = tmp_path_factory.mktemp(f"compiled-{shard}")
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "1"}
+        environment |= {"KERNELVIZ_CACHE": str(cache)}
         environment.pop("TRITON_INTERPRET", None)
         done = subprocess.run(
-            [sys.executable, HERE / "compiled_only.py", arch],
+            [sys.executable, HERE / "compiled_only.py", *ops_of(shard)],
             env=environment,
             capture_output=True,
             text=True,
             check=False,
         )
         assert done.returncode == 0, done.stderr[-4000:]
-        _compiled[arch] = {line["case"]: line for line in map(json.loads, done.stdout.splitlines())}
-    return _compiled[arch]
+        lines = map(json.loads, done.stdout.splitlines())
+        _compiled[shard] = {(line["arch"], line["case"]): line for line in lines}
+    return _compiled[shard]
 
 
-@pytest.mark.parametrize(("arch", "case"), _triton_cases())
-def test_triton_kernel_compiles(arch: str, case: str, compiled: dict[str, dict[str, object]]) -> None:
-    assert compiled[case]["ok"], compiled[case]["message"]
+@pytest.mark.parametrize(("arch", "shard", "case"), list(_cases()))
+def test_kernel_compiles(arch: str, shard: int, case: str, compiled: Lines) -> None:
+    assert compiled[arch, case]["ok"], compiled[arch, case]["message"]
 
 
-@pytest.mark.parametrize("arch", [pytest.param(a, marks=pytest.mark.xdist_group(f"compile-{a}")) for a in TARGETS])
-def test_every_triton_kernel_was_among_them(arch: str, compiled: dict[str, dict[str, list[str]]]) -> None:
-    """The problems of `cases.COMPILED` reach every kernel of every kernel file."""
-    reached = {name.split()[0] for line in compiled.values() for name in line.get("kernels", [])}
-    files = {file for _, v in variants("triton") for file in v.sources if arch in v.targets}
-    written = {name for file in files for name in re.findall(r"@triton\.jit\ndef ([a-z]\w*)", file.read_text())}
-    assert reached == written
+def _sources(folder: str) -> set[Path]:
+    return {f for o, v in OWN for f in v.sources if folder_of(o, v) == folder}
 
 
-CUDA_SOURCES = sorted(
-    {
-        (source, dtype)
-        for op, v in variants("cuda")
-        for source in v.sources
-        if source.suffix == ".cu"
-        for dtype, _ in precisions(op, v)
-    }
+WRITTEN = re.compile(
+    r"^@triton\.jit(?:\([^)]*\))?\ndef ([a-z]\w*)|"
+    r'^extern "C" __global__ void(?:\s+__launch_bounds__\([^)]*\)|\s+__cluster_dims__\([^)]*\))*\s+(\w+)',
+    re.MULTILINE,
 )
 
 
-@pytest.mark.parametrize("arch", TARGETS)
-@pytest.mark.parametrize(("source", "dtype"), CUDA_SOURCES, ids=lambda x: x.parent.name if isinstance(x, Path) else x)
-def test_cuda_kernel_compiles(
-    source: Path, dtype: str, arch: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("shard", "folder"),
+    [
+        pytest.param(shard, folder, marks=pytest.mark.xdist_group(f"compile-{shard}"))
+        for folder in FOLDERS
+        for shard in {shard_of(o, v) for o, v in OWN if folder_of(o, v) == folder}
+    ],
+)
+def test_every_kernel_was_among_them(
+    shard: int, folder: str, compiled: dict[tuple[str, str], dict[str, list[str]]]
 ) -> None:
-    pytest.importorskip("cuda.core")
-    monkeypatch.setenv("KERNELVIZ_CACHE", str(tmp_path))
-    cubin = nvrtc.compile_cubin(source, arch, {"ELEMENT": ELEMENTS[dtype]})
-    assert cubin.startswith(b"\x7fELF")
-    kernels = re.findall(r'extern "C" __global__ void (?:__launch_bounds__\([^)]*\) )?(\w+)', source.read_text())
-    assert kernels
-    assert [name for name in kernels if name.encode() not in cubin] == []
-    assert nvrtc.compile_cubin(source, arch, {"ELEMENT": ELEMENTS[dtype]}) == cubin
-    assert len(list(tmp_path.rglob("*.cubin"))) == 1
+    """The problems of `sizes.COMPILED` reach every kernel of every kernel file."""
+    main = [line for (arch, _), line in compiled.items() if arch == MAIN_TARGET]
+    reached = {name.split()[0] for line in main for name in line.get("kernels", [])}
+    files = [file for file in _sources(folder) if file.suffix in (".py", ".cu")]
+    written = {name for file in files for pair in WRITTEN.findall(file.read_text()) for name in pair if name}
+    assert written
+    assert written - reached == set()
+
+
+def test_every_source_of_a_variant_lies_in_its_folder() -> None:
+    for op, v in OWN:
+        assert {s.parent.name for s in v.sources} == {folder_of(op, v)}, v.name

@@ -16,7 +16,7 @@ from kernelviz.measure.tensors import as_tuple
 from kernelviz.ops import op_named
 from kernelviz.ops.scale import extension
 
-# One process builds it, in half a minute; the others need not.
+# One process builds it, in a quarter of a minute; the others need not.
 pytestmark = pytest.mark.xdist_group("extension")
 
 SCALE = op_named("scale")

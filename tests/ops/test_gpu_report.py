@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cases import precisions, variants
-from gpu_report import REMEDY, Entry, path, read, write
+from cases import variants, ways
+from gpu_report import REMEDY, Entry, path, read, shared_digest, write
 
 from kernelviz.ops import Op, Variant
 
@@ -17,12 +17,13 @@ def test_passed_on_a_gpu_as_it_is_now(op: Op, variant: Variant) -> None:
     file = path()
     assert file.is_file(), f"{file} is missing: {REMEDY}"
     report = read(file)
-    for dtype, compute in precisions(op, variant):
-        entry = report.get((op.name, variant.name, dtype, compute or ""))
-        what = " ".join(filter(None, (op.name, variant.name, dtype, compute)))
+    for way in ways(op, variant):
+        entry = report.get((op.name, variant.name, way.dtype, way.compute or "", way.direction))
+        what = f"{op.name} {variant.name} {way}"
         assert entry is not None, f"{what} was never checked on a GPU: {REMEDY}"
         assert entry.passed, f"{what} failed on {entry.device}: {entry.failures}"
-        now = variant.source_digest()
+        assert entry.shared_digest == shared_digest(), f"what kernels are launched through has changed: {REMEDY}"
+        now = way.variant(op, variant).source_digest()
         assert entry.source_digest == now, (
             f"{what} has changed since it passed on {entry.device} ({entry.source_digest}, now {now}): {REMEDY}"
         )

@@ -7,26 +7,40 @@ import sys
 from pathlib import Path
 
 import pytest
-from cases import problems, variants
+from cases import interpreted_problems, ops_of, shard_of, variants
 
 HERE = Path(__file__).parent
-CASES = [f"{v.name} | {p.key}" for op, v in variants("triton") for p in problems(op, v, ("fp32", "fp16"))]
-
-pytestmark = pytest.mark.xdist_group("interpreter")
-
-
-@pytest.fixture(scope="module")
-def interpreted() -> dict[str, dict[str, object]]:
-    pytest.importorskip("triton")
-    environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TRITON_INTERPRET": "1", "OMP_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, HERE / "interpreted.py"], env=environment, capture_output=True, text=True, check=False
+Lines = dict[str, dict[str, object]]
+CASES = [
+    pytest.param(
+        shard_of(op, v), f"{v.name} | {p.key}", marks=pytest.mark.xdist_group(f"interpreter-{shard_of(op, v)}")
     )
-    assert done.returncode == 0, done.stderr[-4000:]
-    return {line["case"]: line for line in map(json.loads, done.stdout.splitlines())}
+    for op, v in variants("triton")
+    for p in interpreted_problems(op, v)
+]
+_interpreted: dict[int, Lines] = {}
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_agrees_with_the_reference(case: str, interpreted: dict[str, dict[str, object]]) -> None:
+@pytest.fixture
+def interpreted(request: pytest.FixtureRequest) -> Lines:
+    """What the process said that interpreted a shard; run once for all its cases."""
+    pytest.importorskip("triton")
+    shard = request.node.callspec.params["shard"]
+    if shard not in _interpreted:
+        environment = {**os.environ, "PYTHONPATH": str(HERE.parents[1]), "TRITON_INTERPRET": "1"}
+        done = subprocess.run(
+            [sys.executable, HERE / "interpreted.py", *ops_of(shard)],
+            env=environment | {"OMP_NUM_THREADS": "1"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-4000:]
+        _interpreted[shard] = {line["case"]: line for line in map(json.loads, done.stdout.splitlines())}
+    return _interpreted[shard]
+
+
+@pytest.mark.parametrize(("shard", "case"), CASES)
+def test_agrees_with_the_reference(shard: int, case: str, interpreted: Lines) -> None:
     found = interpreted[case]
     assert found["passed"], f"{found['message']} (largest error {found['worst_of_bound']} of the bound)"

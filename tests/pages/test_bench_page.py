@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 import kernelviz
 import kernelviz.bench
 from kernelviz.core.events import RunEnded
+from kernelviz.core.run import Run
 from kernelviz.hardware.notices import Notice
 
 Open = Callable[..., AppTest]
@@ -214,6 +215,17 @@ def test_a_run_in_hand_can_be_cancelled_and_keeps_what_it_has(page: Open) -> Non
     assert bench.load(run_id).status == "finished"
 
 
+def test_a_cancelled_sweep_shows_the_last_size_that_has_a_time(page: Open) -> None:
+    whole = samples.run(op="add", sizes=tuple({"n": 2**e} for e in (12, 14, 16)), dtype="fp32")
+    *measured, last = whole.plan.problems
+    kept = [r for r in whole.results if r.problem != last]
+    kept += [samples.failed(last, v, "cancelled") for v in whole.plan.variants]
+    run = samples.run(kept, id="kept", op="add", sizes=tuple(p.sizes for p in whole.plan.problems), dtype="fp32")
+    test = page(RehearsedBench((samples.H200,), stored=(run,)), run="kept")
+    assert test.selectbox(key="at").value == str(measured[-1].sizes["n"])
+    assert "at" not in test.query_params
+
+
 def test_without_event_streams_the_page_asks_instead(page: Open) -> None:
     bench = RehearsedBench(compile_s=600.0)
     test = page(bench, op="rmsnorm", m="64", n="64")
@@ -227,6 +239,26 @@ def test_without_event_streams_the_page_asks_instead(page: Open) -> None:
     assert not test.exception
     assert "2 of 3 cases done" in test.get("progress")[0].proto.text
     bench.close()
+
+
+def test_what_ends_while_the_page_is_drawn_is_still_followed(page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing else would tell the page to draw what was there a moment later."""
+    bench = RehearsedBench(compile_s=600.0)
+    test = page(bench, op="rmsnorm", m="64", n="64")
+    load = bench.load
+
+    def and_ends(run_id: str) -> Run:
+        found = load(run_id)
+        bench.cancel(run_id)
+        _finish(bench, run_id)
+        return found
+
+    monkeypatch.setattr(bench, "load", and_ends)
+    test.button(key="run").click().run()
+    assert bench.progress(test.query_params["run"]).status == "cancelled"
+    assert test.button(key="cancel")  # beside the strip that follows it
+    test.run()
+    assert not [b for b in test.button if b.key == "cancel"]
 
 
 def test_calibrate_gives_the_roofs_and_the_share(page: Open) -> None:

@@ -173,6 +173,22 @@ def test_a_calibration_is_started_followed_and_cancelled(page: Open) -> None:
     assert "broke off" not in words(page(bench, calibration="calibration-gone"))
 
 
+def test_a_redraw_with_the_address_from_before_still_follows_it(page: Open) -> None:
+    """As the live chart asks for one each other second, perhaps just before the browser learns of the new address."""
+    bench = Calibrated(PLAYED, calibrations=0)
+    test = page(bench)
+    test.button(key="calibrate_device").click().run()
+    del test.query_params["calibration"]
+    test.run()
+    assert "Measuring the roofs of NVIDIA H200: 7 done" in words(test)
+    assert test.query_params["calibration"] == "calibration-new"
+    bench.status = "finished"
+    del test.query_params["calibration"]
+    test.run()
+    assert "calibration" not in test.query_params
+    assert not test.button(key="calibrate_device").disabled
+
+
 def test_a_device_that_cannot_be_used_is_not_calibrated(page: Open) -> None:
     broken = msgspec.structs.replace(samples.H200, usable=False, reason="the driver is too old; update it")
     test = page(DeviceBench({}, devices=(broken,), calibrations=0, runs=0))

@@ -18,6 +18,7 @@ from kernelviz.bench import Bench
 from kernelviz.core.errors import BadField
 from kernelviz.core.events import CaseStep
 from kernelviz.core.run import Run
+from kernelviz.ui import acting
 
 WRONG = "triton_block_per_row"
 FAULTS = {WRONG: ("wrong", "4800 elements"), "torch_compile": ("crash", "the worker was ended by SIGSEGV <b>")}
@@ -71,6 +72,20 @@ def test_nothing_was_looked_at_yet_and_the_wrong_variant_is_the_first_choice(pag
     assert "inspect" not in test.query_params
 
 
+def test_a_variant_that_comes_out_wrong_later_is_the_choice_until_somebody_chooses(
+    page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(acting, "STALE_S", 0.0)
+    whole, names = run_with_a_wrong_one(), run_with_a_wrong_one().plan.variants
+    early = msgspec.structs.replace(whole, results=tuple(r for r in whole.results if r.variant != WRONG))
+    test = page(early)
+    assert test.selectbox(key="inspect").value == names[0]
+    kernelviz.bench.current()._entry(early.id).document = whole  # type: ignore[attr-defined]
+    assert test.run().selectbox(key="inspect").value == WRONG
+    test.selectbox(key="inspect").select(names[0]).run()
+    assert test.run().selectbox(key="inspect").value == names[0]
+
+
 def test_a_wrong_variant_shows_where_and_by_how_much(page: Open) -> None:
     test = pressed(page())
     assert "✕ wrong: leaves output unwritten" in words(test)
@@ -122,7 +137,7 @@ def test_a_look_that_goes_on_can_be_cancelled(page: Open) -> None:
     test.button(key="cancel_inspection").click().run()
     assert not test.exception
     bench: Bench = kernelviz.bench.current()
-    job = next(iter(test.session_state["inspections"].values()))
+    job = next(iter(test.session_state["kept"].jobs.values()))
     list(bench.follow(job, timeout_s=20))
     test.run()
     assert "The look was cancelled." in words(test)

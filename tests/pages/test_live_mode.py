@@ -13,6 +13,7 @@ from streamlit.testing.v1 import AppTest
 import kernelviz
 import kernelviz.bench
 from kernelviz.core.problem import QUICK
+from kernelviz.ui import acting
 
 Open = Callable[..., AppTest]
 
@@ -48,6 +49,27 @@ def test_a_change_is_measured_and_drawn_in_the_same_rerun(page: Open) -> None:
     assert bench.load(second).plan.problems[0].sizes == {"n": 8192}
     assert len(test.get("plotly_chart")) == 3
     assert [r.id for r in bench.runs()] == [second]
+
+
+@pytest.mark.parametrize("late", [True, False], ids=["too late", "gone back to"])
+def test_an_address_from_before_a_change_is_a_link_only_when_the_browser_can_know_better(
+    page: Open, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    """A redraw that was asked for before the browser learnt of the new address comes with the old one."""
+    monkeypatch.setattr(acting, "STALE_S", 60.0 if late else 0.0)
+    bench = RehearsedBench((samples.CPU,))
+    test = page(bench, **ASKED)
+    test.toggle(key="live_mode").set_value(True).run()
+    first, before = shown(test), dict(test.query_params)
+    test.text_input(key="size_add_n").set_value("8192").run()
+    second = shown(test)
+    test.query_params.clear()
+    test.query_params.update(before)
+    test.run()
+    assert shown(test) == (second if late else first)
+    assert first != second
+    assert test.text_input(key="size_add_n").value == ("8192" if late else "4096")
+    assert test.toggle(key="live_mode").value is late
 
 
 def test_without_a_change_nothing_is_measured_again(page: Open) -> None:

@@ -13,6 +13,7 @@ import sample_runs as samples
 
 from kernelviz import plots
 from kernelviz.core.run import Run
+from kernelviz.ops import catalogue
 from kernelviz.plots.styles import COLOURS, MARKERS
 
 CHARTS: dict[str, Callable[..., go.Figure]] = {
@@ -132,6 +133,21 @@ def test_failures_stand_in_a_row_of_their_own_with_the_reason() -> None:
     assert "out of memory" in failed.hovertext[-1]
 
 
+def test_what_was_not_tried_did_not_fail() -> None:
+    run = samples.run()
+    problems = run.plan.problems
+    made = [samples.failed(p, "cuda_row", "cancelled", "") for p in problems]
+    made += [samples.failed(p, "triton_online", "crash", "") for p in problems]
+    figure = plots.latency_by_size(
+        samples.run([r for r in run.results if r.variant not in ("cuda_row", "triton_online")] + made)
+    )
+    rings, crosses = (next(t for t in figure.data if t.name == name) for name in ("not measured", "✕ failed"))
+    assert (rings.marker.symbol, crosses.marker.symbol) == ("circle-open", "x")
+    assert len(rings.x) == len(crosses.x) == len(problems)
+    assert set(rings.y).isdisjoint(crosses.y)
+    assert "cancelled" in rings.hovertext[0]
+
+
 def test_above_a_thousand_points_webgl_draws() -> None:
     assert isinstance(plots.latency_by_size(_many()).data[0], go.Scattergl)
     assert isinstance(plots.latency_by_size(samples.run()).data[0], go.Scatter)
@@ -193,12 +209,14 @@ def test_bars_are_one_a_variant_with_time_and_share_in_words() -> None:
 
 
 def test_the_ladder_gives_each_variant_its_own_colour_and_marker() -> None:
-    styles = [plots.style_of("rmsnorm", v) for v in samples.LADDER]
-    assert len({s.colour for s in styles}) == len({s.marker for s in styles}) == len(styles)
-    mine = plots.style_of("rmsnorm", "my_kernel")
-    assert mine == plots.style_of("rmsnorm", "my_kernel")
-    assert mine.colour not in {s.colour for s in styles}
-    assert mine.marker not in {s.marker for s in styles}
+    for op in catalogue().values():
+        styles = [plots.style_of(op.name, v.name) for v in op.variants]
+        assert len({s.marker for s in styles}) == len(styles)
+        assert len({s.colour for s in styles}) == min(len(styles), len(COLOURS))
+        mine = plots.style_of(op.name, "my_kernel")
+        assert mine == plots.style_of(op.name, "my_kernel")
+        assert mine.marker not in {s.marker for s in styles}
+        assert len(styles) >= len(COLOURS) or mine.colour not in {s.colour for s in styles}
 
 
 def _luminance(colour: str) -> float:

@@ -88,7 +88,8 @@ def test_lines_and_runs_are_told_apart_without_colour() -> None:
     assert len({t.line.dash for t in lines(figure)}) == len(lines(figure))
     assert {samples.H200.name, samples.CPU.name} <= {n for t in lines(figure) for n in str(t.name).split(" · ")}
     same = [t for t in points(figure) if "persistent" in t.name]
-    assert [t.marker.symbol for t in same] == ["star", "star-open"]
+    marker = style_of("rmsnorm", "triton_persistent").marker
+    assert [t.marker.symbol for t in same] == [marker, f"{marker}-open"]
     assert len({t.name for t in points(figure)}) == len(points(figure))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import sample_inspections as inspections
 import sample_runs as samples
+import sample_tunings as tunings
 
 from kernelviz.core.selftest import Check, Mark, Selftest, Timeline
 from kernelviz.store import Store
@@ -45,10 +46,14 @@ def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tm
     store.close()
     with sqlite3.connect(tmp_path / "kernelviz.db") as connection:
         # As that version left it.
-        connection.execute("DROP TABLE times")
-        connection.execute("DROP INDEX results_by_stage")
-        for key, body in connection.execute("SELECT case_key, body FROM results").fetchall():
-            connection.execute("UPDATE results SET body = ? WHERE case_key = ?", (zlib.decompress(body), key))
+        connection.execute("DROP TABLE tunings")
+        connection.execute("ALTER TABLE runs DROP COLUMN spent_s")
+        connection.execute("ALTER TABLE times DROP COLUMN configuration")
+        if version < 5:
+            connection.execute("DROP TABLE times")
+            connection.execute("DROP INDEX results_by_stage")
+            for key, body in connection.execute("SELECT case_key, body FROM results").fetchall():
+                connection.execute("UPDATE results SET body = ? WHERE case_key = ?", (zlib.decompress(body), key))
         if version < 4:
             connection.execute("DROP TABLE inspections")
         if version < 3:
@@ -60,6 +65,7 @@ def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tm
     assert migrated.run("kept").results == kept.results
     device = kept.environment.device.uuid
     assert len(migrated.times(device)) == sum(r.timing is not None for r in kept.results) > 0
+    assert {row.configuration for row in migrated.times(device)} == {""}
     migrated.set_deleted("kept", "2026-01-02")
     assert migrated.row("kept").deleted_at == "2026-01-02"
     made = selftest("one", "2026-01-01")
@@ -67,6 +73,10 @@ def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tm
     assert migrated.selftests(made.environment.device.uuid, 1) == (made,)
     looked = inspections.right()
     migrated.put_inspection(looked)
+    migrated.put_tuning(tunings.tuning())
+    assert migrated.tunings() == (tunings.tuning(),)
+    migrated.add_spent("kept", 2.5)
+    assert migrated.row("kept").spent_s == 2.5
     assert migrated.inspection(looked.environment.device.uuid, looked.case_key) == looked
     migrated.close()
     with sqlite3.connect(tmp_path / "kernelviz.db") as connection:

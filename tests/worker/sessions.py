@@ -9,15 +9,18 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+
+import msgspec
 
 from kernelviz.core.events import CaseDone, CaseStep, CheckDone, InspectionDone, RoofDone, Step, TimelineTaken
 from kernelviz.core.problem import Case, Cost, Method, Problem
 from kernelviz.core.result import Block, Failure, Figure, Outcome, Result, Timing
 from kernelviz.core.run import Device, Environment, Roof
 from kernelviz.core.selftest import Check, Mark, Timeline
-from kernelviz.measure.contract import CaseFailed, Emit, Stop
+from kernelviz.core.tuning import Tuned
+from kernelviz.measure.contract import UNTUNED, CaseFailed, Emit, Stop
 from tests import sample_inspections as inspections
 
 DEVICE = Device(id="cpu", kind="cpu", name="Test processor", uuid="CPU-test")
@@ -129,7 +132,15 @@ class Session:
         return self._spoilt
 
     def measure(
-        self, problem: Problem, variants: tuple[str, ...], baseline: str, method: Method, emit: Emit, stop: Stop
+        self,
+        problem: Problem,
+        variants: tuple[str, ...],
+        baseline: str,
+        method: Method,
+        emit: Emit,
+        stop: Stop,
+        *,
+        tuned: Mapping[str, Tuned] = UNTUNED,
     ) -> None:
         def step(variant: str, name: Step) -> None:
             emit(CaseStep(case=Case(problem=problem, variant=variant), step=name))
@@ -162,6 +173,10 @@ class Session:
             elif variant == "not_finite":
                 bad = Figure(estimate=float("nan"), samples=(float("nan"), 1.0))
                 emit(CaseDone(result=result(problem, variant, Timing(device_cold_s=bad, busy_s=figure()))))
+            elif variant in tuned:
+                told = result(problem, variant)
+                given = {"configuration": tuned[variant].configuration, "tuned_by": tuned[variant].run_id}
+                emit(CaseDone(result=msgspec.structs.replace(told, **given)))
             elif variant != "forgotten":
                 emit(CaseDone(result=result(problem, variant)))
             if variant == "twice":
@@ -199,11 +214,13 @@ class Session:
             passed = {"fails": False, "absent": None}.get(name, True)
             emit(CheckDone(check=check(name, passed, count=20 if quick else 100)))
 
-    def launch(self, problem: Problem, variant: str, calls: int) -> None:
+    def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
         if variant in FAULTS:
             FAULTS[variant]()
 
-    def inspect(self, problem: Problem, variant: str, emit: Emit, stop: Stop) -> None:
+    def inspect(
+        self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED
+    ) -> None:
         """Variants are called by what they do; `b` is wrong, any other is right."""
         emit(CaseStep(case=Case(problem=problem, variant=variant), step="checking"))
         if variant in FAULTS:

@@ -36,6 +36,23 @@ def test_a_long_sweep_does_not_block_a_single_point() -> None:
     assert drained(queue) == [("sweep", 0), ("point", 0), ("sweep", 1), ("sweep", 2)]
 
 
+def test_who_comes_during_anothers_turn_is_next() -> None:
+    queue = queue_of(*SWEEP)
+    assert queue.take() == SWEEP[0]
+    assert queue.put([Work("point", "bob"), Work("point", "bob", 1), Work("other", "cy")])
+    assert [(item.run_id, before) for item, before in queue.waiting()] == [("point", 0), ("other", 1), ("sweep", 2)]
+    assert drained(queue) == [("point", 0), ("other", 0), ("sweep", 1), ("point", 1), ("sweep", 2)]
+
+
+def test_nobody_is_passed_over_by_who_comes_again_and_again() -> None:
+    queue, served = queue_of(*SWEEP), []
+    for number in range(3):
+        served.append(queue.take(timeout_s=0))
+        assert queue.put([Work("point", "bob", number)])
+        served.append(queue.take(timeout_s=0))
+    assert [w and w.run_id for w in served] == ["sweep", "point"] * 3
+
+
 def test_one_person_is_served_in_order() -> None:
     assert drained(queue_of(*SWEEP, Work("later", "ann"))) == [*(("sweep", i) for i in range(3)), ("later", 0)]
 

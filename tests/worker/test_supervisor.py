@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,9 +14,11 @@ from kernelviz.core.events import CaseDone, CaseStep, DeviceBusy, Event, RoofDon
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Failure, Figure, Result, Timing
 from kernelviz.core.run import Environment
+from kernelviz.core.tuning import Tuned
 from kernelviz.worker.item import Item, ItemEnd
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.lock import DeviceLock
+from kernelviz.worker.protocol import Measure, decode_request, encode
 from kernelviz.worker.supervisor import Supervisor
 from tests.worker.sessions import DEVICE
 
@@ -249,13 +252,13 @@ def test_people_take_turns(supervisor: Supervisor) -> None:
         sink.ended = lambda end, message, name=name: order.append(name)  # type: ignore[method-assign, misc]
         supervisor.submit([work])
         sinks.append(sink)
-    assert [e.ahead for e in sinks[3].events if isinstance(e, RunQueued)] == [2]
+    assert [e.ahead for e in sinks[3].events if isinstance(e, RunQueued)] == [1]
     blocker.cancel()
     supervisor.cancel("blocker")
     last, end = item("v", run="last", owner="ann")
     supervisor.submit([last])
     end.until_ended()
-    assert order == ["a1", "b1", "a2", "a3"]
+    assert order == ["b1", "a1", "a2", "a3"]
 
 
 def test_who_waits_for_the_device_is_told_who_holds_it(supervisor: Supervisor, tmp_path: Path) -> None:
@@ -314,3 +317,19 @@ def test_close_interrupts_what_runs_and_what_waits(tmp_path: Path) -> None:
     late, refused = item("a")
     made.submit([late])
     assert refused.end == "interrupted"
+
+
+def test_configurations_reach_the_worker_also_in_a_second_try(supervisor: Supervisor) -> None:
+    known = {"b": Tuned(configuration={"block": 256}, run_id="r1", source_digest="0" * 16)}
+    work, sink = item("a", "abort", "b")
+    supervisor.submit([dataclasses.replace(work, tuned=known)])
+    sink.until_ended()
+    assert sink.failure("abort").stage == "crash"
+    assert (sink.results["b"].configuration, sink.results["b"].tuned_by) == ({"block": 256}, "r1")
+    assert sink.results["a"].configuration is None
+
+
+def test_a_request_with_configurations_is_read_as_it_was_written() -> None:
+    known = {"b": Tuned(configuration={"block": 256}, run_id="r1")}
+    asked = Measure(task=1, problem=problem(), variants=("a", "b"), baseline="a", method=Method(), tuned=known)
+    assert decode_request(encode(asked).rstrip()) == asked

@@ -12,6 +12,7 @@ import kernelviz
 from kernelviz.core.run import Run
 from kernelviz.formats.offline import charts, sections, tables
 from kernelviz.formats.offline.bundle import allowed, packed, plotly
+from kernelviz.metrics.drawn import drawn_words, only_drawn
 
 MOST_BYTES = 6_000_000
 """What a mail system takes, with its own coding on top."""
@@ -26,17 +27,17 @@ def _part(name: str) -> str:
 
 def page(run: Run) -> bytes:
     """The whole file, UTF-8. Samples are thinned until it is under MOST_BYTES, or left out; the page says so."""
-    view = charts.shown(run)
+    view = charts.shown(only_drawn(run))
     everything, made = charts.data(view), b""
     for most in _POINTS:
-        made = _page(view, charts.thinned(everything, most), most).encode()
+        made = _page(run, view, charts.thinned(everything, most), most).encode()
         if len(made) < MOST_BYTES:
             break
     return made
 
 
-def _page(view: charts.Shown, drawn: dict[str, Any], most: int) -> str:
-    run = view.run
+def _page(run: Run, view: charts.Shown, drawn: dict[str, Any], most: int) -> str:
+    """`view`: what of the run is drawn."""
     data = json.dumps(drawn, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     library, its_hash = plotly()
     script, style = _part("page.js"), _part("page.css")
@@ -45,6 +46,7 @@ def _page(view: charts.Shown, drawn: dict[str, Any], most: int) -> str:
         f"default-src 'none'; script-src {allowed(script)} {its_hash}; style-src 'unsafe-inline'; base-uri 'none'; "
         "form-action 'none'"
     )
+    few = f"<p>{escape(drawn_words(run))}</p>" if drawn_words(run) else ""
     title = escape(f"{run.title or run.plan.op} · kernelviz")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -56,6 +58,7 @@ def _page(view: charts.Shown, drawn: dict[str, Any], most: int) -> str:
 <main>{sections.answers(run, view.headlines)}
 <p id="without" class="without" hidden>This browser cannot draw the charts (<span id="why"></span>). Every figure is in the tables
 below.</p><noscript><p class="without">Charts need JavaScript. Every figure is in the tables below.</p></noscript>
+{few}
 <div id="views" hidden>{_VIEWS.format(samples=_samples_words(most))}</div>
 <section><h2>Every case</h2>{tables.cases(run, view.headlines)}</section>
 {sections.failures(run)}
@@ -68,7 +71,7 @@ below.</p><noscript><p class="without">Charts need JavaScript. Every figure is i
 <p class="how">Made by kernelviz {escape(kernelviz.__version__)}; charts by
 <a href="https://plotly.com/javascript/">plotly.js</a> (MIT licence, © Plotly, Inc.), which is inside the
 file. It loads nothing from anywhere.</p></footer>
-{sections.legend(run)}
+{sections.legend(view.run)}
 <script type="text/plain" id="data">{packed(data)}</script>
 <script type="text/plain" id="plotly">{library}</script>
 <script>{script}</script>

@@ -10,7 +10,7 @@ from kernelviz.core import units
 from kernelviz.core.command import commands, unsaid
 from kernelviz.core.run import Roof, Run
 from kernelviz.formats.document import digest
-from kernelviz.metrics import method_words
+from kernelviz.metrics import cells, method_words
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.roofs import roof_name, roof_value
@@ -71,17 +71,14 @@ def legend(run: Run) -> str:
 def failures(run: Run) -> str:
     """Every failed case with its message, those alike together."""
     axes = telling_axes(run.plan.problems)
-    groups: dict[tuple[str, str, str], list[str]] = {}
-    for row in rows(run, ()):
-        if row.failure is not None:
-            key = (row.result.variant, row.failure.stage, row.failure.message)
-            groups.setdefault(key, []).append(size_words(row.result.problem, axes))
+    groups = cells.failures(rows(run, ()))
     if not groups:
         return ""
     made = (
-        f"<li><b>✕ {escape(variant_words(v))}</b> · {escape(STAGE_WORDS[stage])} · {escape(', '.join(sizes))}"
+        f"<li><b>✕ {escape(variant_words(v))}</b> · {escape(STAGE_WORDS[stage])} · "
+        f"{escape(', '.join(size_words(row.result.problem, axes) for row in group))}"
         f"<pre tabindex=0>{escape(message or 'no message')}</pre></li>"
-        for (v, stage, message), sizes in groups.items()
+        for (v, stage, message), group in groups.items()
     )
     return f"<section><h2>Failures</h2><ul class=failures>{''.join(made)}</ul></section>"
 

@@ -7,6 +7,7 @@ from html import escape
 
 from kernelviz.core.run import Run
 from kernelviz.metrics import cells
+from kernelviz.metrics.configuration import CONFIGURATION_HELP, configuration_words
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate, rows
@@ -35,6 +36,7 @@ def _cases(run: Run, headline: Headline) -> tuple[list[Heading], list[list[Cell]
     scale, unit = cells.time_unit([r.figure.estimate for r in found if r.figure])
     axes = _axes(found)
     computes = by_rate(found)
+    configured = any(row.result.configuration for row in found)
     headings = [
         ("variant", ""),
         *((axis, "Size of this axis.") for axis in axes),
@@ -45,12 +47,15 @@ def _cases(run: Run, headline: Headline) -> tuple[list[Heading], list[list[Cell]
         (f"against {variant_words(run.plan.baseline)}", cells.AGAINST_HELP),
         ("result", cells.RESULT_HELP),
         ("first call, s", cells.FIRST_CALL_HELP),
+        *([("configuration", CONFIGURATION_HELP)] if configured else []),
         ("trust", "What stands behind the time, part by part: see Method below."),
     ]
-    return headings, [_case(run, row, axes, scale, computes, headline) for row in found]
+    return headings, [_case(run, row, axes, scale, computes, headline, configured=configured) for row in found]
 
 
-def _case(run: Run, row: Row, axes: Sequence[str], scale: float, computes: bool, headline: Headline) -> list[Cell]:
+def _case(
+    run: Run, row: Row, axes: Sequence[str], scale: float, computes: bool, headline: Headline, *, configured: bool
+) -> list[Cell]:
     rate = row.rate_flop_per_s if computes else row.bandwidth_bytes_per_s
     behind = trust(row.result, headline, run.method.clock)
     return [
@@ -63,6 +68,7 @@ def _case(run: Run, row: Row, axes: Sequence[str], scale: float, computes: bool,
         (cells.against_words(row), row.speed_up),
         (cells.outcome_words(row), cells.outcome_words(row)),
         _number(cells.first_call_s(row.result.preparation), ".3f"),
+        *([(configuration_words(row.result) or "–", configuration_words(row.result))] if configured else []),
         (behind.line, behind) if behind else ("not timed", None),
     ]
 
@@ -100,7 +106,8 @@ def kernels(run: Run) -> str:
     axes = varying_axes([r.problem for r in found]) or tuple(found[0].problem.sizes)
     headings = [("variant", ""), *((a, "Size of this axis.") for a in axes), ("kernel", "")]
     headings += [("time, µs", "Its median over the samples, with what tracing adds."), ("grid", ""), ("block", "")]
-    headings += [("registers a thread", ""), ("shared memory, B", "")]
+    headings += [("registers a thread", cells.REGISTERS_HELP), ("shared memory, B", cells.SHARED_HELP)]
+    headings += [("local memory, B a thread", cells.LOCAL_HELP)]
     lines: list[list[Cell]] = [
         [
             (variant_words(r.variant), r.variant),
@@ -110,6 +117,7 @@ def kernels(run: Run) -> str:
             *((" × ".join(map(str, size)) if size else "unknown", None) for size in (k.grid, k.block)),
             _number(k.registers_per_thread, "d"),
             _number(k.shared_memory_bytes, ",d"),
+            _number(k.local_memory_bytes, ",d"),
         ]
         for r in found
         for k in r.kernels

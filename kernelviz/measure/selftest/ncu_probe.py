@@ -39,7 +39,7 @@ def main(device_id: str, cases_json: str) -> None:
 
 
 def _bound(case: Case, where: torch.device) -> Launch | None:
-    op = op_named(case.problem.op)
+    op = op_named(case.problem.op).of(case.problem)
     variant = op.variant_named(case.variant)
     try:
         bound = BoundProblem.allocate(op, case.problem, where, torch.cuda.mem_get_info(where)[0], str(where))

@@ -32,7 +32,7 @@ def traced_calls(at: Workbench) -> Found:
     beyond = [0.0]
     for case in CASES:
         at.go_on()
-        op = op_named(case.problem.op)
+        op = op_named(case.problem.op).of(case.problem)
         bound = BoundProblem.allocate(op, case.problem, at.where, at.room_bytes, at.device.name)
         launch, _ = bound.bind(op.variant_named(case.variant), bound.inputs)
         timed = at.timed(Place(launch))

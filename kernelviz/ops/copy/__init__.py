@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
+from kernelviz.ops.copy.strided import STRIDED_COPY
 from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 
 if TYPE_CHECKING:
@@ -99,10 +100,26 @@ def cuda_vec16(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
 def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
-    """CUDA C++, four 16-byte loads of a thread in flight before its stores; the caches are asked to keep nothing."""
+    """CUDA C++, four 16-byte loads of a thread in flight before its stores, streaming: ahead at 2^20, behind at 2^28."""
     from kernelviz.ops.copy import cuda as kernels
 
-    return kernels.bind_vec16_unrolled(x_N)
+    return kernels.bind_unrolled(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+def cuda_adaptive(x_N: Tensor) -> Launch:
+    """CUDA C++, one to four words a thread by size, streaming loads only as long as the L2 can keep what is written."""
+    from kernelviz.ops.copy import cuda as kernels
+
+    return kernels.bind_adaptive(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("bulk.cu", "cuda.cu", "cuda.py"))
+def cuda_bulk(x_N: Tensor) -> Launch:
+    """CUDA C++ for Hopper, bulk copies by the SM's copy engine (TMA): one thread moves 2 KiB, no register sees a number."""
+    from kernelviz.ops.copy import cuda as kernels
+
+    return kernels.bind_bulk(x_N)
 
 
 OPS = (
@@ -128,6 +145,8 @@ OPS = (
             "cuda_scalar",
             "cuda_vec16",
             "cuda_vec16_unrolled",
+            "cuda_bulk",
+            "cuda_adaptive",
         ),
         variants=(
             torch_eager,
@@ -137,6 +156,8 @@ OPS = (
             cuda_scalar,
             cuda_vec16,
             cuda_vec16_unrolled,
+            cuda_bulk,
+            cuda_adaptive,
         ),
         presets=(
             Preset(name="small", caption="Small enough for the L2 of any GPU", sizes={"n": "2^10..2^20"}),
@@ -144,4 +165,5 @@ OPS = (
         ),
         slab="n",
     ),
+    STRIDED_COPY,
 )

@@ -6,6 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.gpu import multiprocessors
 from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
@@ -36,11 +37,6 @@ def persistent_copy_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
         tl.store(out_ptr + offsets, tl.load(x_ptr + offsets, mask=mask), mask=mask)
 
 
-def multiprocessors(device: torch.device) -> int:
-    """SMs of a GPU; 1 in Triton's interpreter, which runs the programs one after the other on the CPU."""
-    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
-
-
 def bind_block(x_N: torch.Tensor) -> Launch:
     """1024 elements a program; raises BadField for a vector that is not contiguous."""
     require_contiguous(x_N=x_N)
@@ -66,6 +62,27 @@ def bind_persistent(x_N: torch.Tensor) -> Launch:
 
     def launch() -> torch.Tensor:
         persistent_copy_kernel[grid](x_N, out_N, n, BLOCK=block, num_warps=PERSISTENT_WARPS)
+        return out_N
+
+    return launch
+
+
+@triton.jit
+def strided_copy_kernel(x_ptr, out_ptr, n, stride, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    tl.store(out_ptr + offsets, tl.load(x_ptr + offsets * stride, mask=mask), mask=mask)
+
+
+def bind_strided(x_NS: torch.Tensor) -> Launch:
+    """The first element of each row, 1024 rows a program; raises BadField for a matrix that is not contiguous."""
+    require_contiguous(x_NS=x_NS)
+    n, stride = x_NS.shape
+    out_N = torch.empty(n, dtype=x_NS.dtype, device=x_NS.device)
+    grid = (triton.cdiv(n, BLOCK),)
+
+    def launch() -> torch.Tensor:
+        strided_copy_kernel[grid](x_NS, out_N, n, stride, BLOCK=BLOCK)
         return out_N
 
     return launch

@@ -95,10 +95,18 @@ def cuda_vec16(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
 def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
-    """CUDA C++, four 16-byte loads of a thread in flight before its stores; the caches are asked to keep nothing."""
+    """CUDA C++, four 16-byte loads of a thread in flight before its stores, streaming: ahead at 2^20, behind at 2^28."""
     from kernelviz.ops.scale import cuda as kernels
 
-    return kernels.bind_vec16_unrolled(x_N, SCALE)
+    return kernels.bind_unrolled(x_N, SCALE)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+def cuda_adaptive(x_N: Tensor) -> Launch:
+    """CUDA C++, one to four words a thread by size, streaming loads only as long as the L2 can keep what is written."""
+    from kernelviz.ops.scale import cuda as kernels
+
+    return kernels.bind_adaptive(x_N, SCALE)
 
 
 OPS = (
@@ -124,6 +132,7 @@ OPS = (
             "cuda_scalar",
             "cuda_vec16",
             "cuda_vec16_unrolled",
+            "cuda_adaptive",
         ),
         variants=(
             torch_eager,
@@ -133,6 +142,7 @@ OPS = (
             cuda_scalar,
             cuda_vec16,
             cuda_vec16_unrolled,
+            cuda_adaptive,
         ),
         presets=(
             Preset(

@@ -51,28 +51,33 @@ extern "C" __global__ void __launch_bounds__(256) scale_vec16(
     scale_tail(x, out, n, s);
 }
 
-// 3. Four 16-byte words a thread, all loaded before the first is stored. A block takes 4 x 512 words that lie together, so
-// that DRAM pages are opened once; loads and stores are streaming, because nothing is read twice.
-extern "C" __global__ void __launch_bounds__(512) scale_vec16_unrolled(
+// 3. WORDS 16-byte words a thread, all
+// loaded before the first is used. A block of THREADS takes WORDS x THREADS words that lie together. STREAMING loads
+// ask the L2 to give their lines up first: what is written then stays there, as long as all of it fits (see words.py).
+#ifndef WORDS
+#define WORDS 1
+#define THREADS 256
+#define STREAMING 1
+#endif
+extern "C" __global__ void __launch_bounds__(THREADS) scale_words(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float s) {
-    constexpr int WORDS = 4;
     const long long vectors = n / WIDTH;
-    const long long first = (long long)blockIdx.x * (blockDim.x * WORDS) + threadIdx.x;
+    const long long first = (long long)blockIdx.x * (THREADS * WORDS) + threadIdx.x;
     const uint4* from = reinterpret_cast<const uint4*>(x);
     uint4* to = reinterpret_cast<uint4*>(out);
     uint4 words[WORDS];
 #pragma unroll
     for (int k = 0; k < WORDS; ++k) {
-        const long long i = first + (long long)k * blockDim.x;
+        const long long i = first + (long long)k * THREADS;
         if (i < vectors) {
-            words[k] = __ldcs(from + i);
+            words[k] = STREAMING ? __ldcs(from + i) : from[i];
         }
     }
 #pragma unroll
     for (int k = 0; k < WORDS; ++k) {
-        const long long i = first + (long long)k * blockDim.x;
+        const long long i = first + (long long)k * THREADS;
         if (i < vectors) {
-            __stcs(to + i, scaled(words[k], s));
+            to[i] = scaled(words[k], s);
         }
     }
     scale_tail(x, out, n, s);

@@ -39,7 +39,7 @@ class CompilationError(KernelvizError):
 def bind_custom_scale(x_N: Tensor, scale: float) -> Launch:
     """Launch of the extension's function, which allocates its result as the published one does.
 
-    Builds the extension where it is not there yet (half a minute). Errors: BadField for a tensor that is not on the CPU,
+    Builds the extension where it is not there yet (a quarter of a minute). Errors: BadField for a tensor that is not on the CPU,
     CompilationError.
     """
     if x_N.device.type != "cpu":

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.core.problem import Cost, Problem
+from kernelviz.core.problem import Cost
 from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.softmax import backward
+from kernelviz.ops.softmax.bounds import bound
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,54 +28,47 @@ def reference(x_MN: Tensor) -> Tensors:
     return (x_MN.softmax(-1),)
 
 
-def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """y (1.01 u + (16 + √N + 2.5 (d + D)) 2^-24): everything in fp32, one rounding to the output's format.
-
-    d = max - x of the element. Its subtraction, log2 e (a quarter of a unit) and the product with it are rounded, each in
-    proportion to d, and an error of the exponent is a relative one of the power: 2.25 d 2^-24. The sum errs by the mean of
-    that over its terms, weighted by y: D = Σ y d, which is at most ln N. 16 · 2^-24 pay for the approximate power (2^-22,
-    PTX ISA, ex2.approx), in the element and in the sum, the division (2 units in the last place) and products of these.
-    √N 2^-24 is what a sum of N positive terms errs by, as in rmsnorm; in sums made of blocks, whose own error is far smaller,
-    it pays for the rescaling to each new maximum.
-    """
-    x_MN, y_MN = inputs[0], outputs[0]
-    # Of an entry whose y is 0, one that is masked with -inf say, only the smallest numbers count.
-    depth_MN = (x_MN.amax(-1, keepdim=True) - x_MN).where(y_MN > 0, 0.0)
-    mean_depth_M1 = (y_MN * depth_MN).sum(-1, keepdim=True)
-    units_MN = 16 + problem.sizes["n"] ** 0.5 + 2.5 * (depth_MN + mean_depth_M1)
-    return (y_MN * units_MN * FP32_ROUNDOFF + stored(y_MN, problem.dtype),)
-
-
-@variant(backend="torch")
+@variant(backend="torch", backward=backward.composite)
 def composite_eager(x_MN: Tensor) -> Launch:
     """Single torch ops in float32, rounded at the end: max, subtract, exp, sum and divide each pass over the whole matrix."""
-
-    def launch() -> Tensor:
-        wide_MN = x_MN.float()
-        e_MN = (wide_MN - wide_MN.amax(-1, keepdim=True)).exp()
-        return (e_MN / e_MN.sum(-1, keepdim=True)).to(x_MN.dtype)
-
-    return launch
+    return lambda: backward.composed(x_MN)
 
 
-@variant(backend="torch")
+@variant(backend="torch", backward=backward.eager)
 def torch_eager(x_MN: Tensor) -> Launch:
     """Fused eager: torch.softmax, one kernel on a GPU."""
     return lambda: x_MN.softmax(-1)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), late=True, backward=backward.compiled)
 def torch_compile(x_MN: Tensor) -> Launch:
     """torch.compile of softmax: inductor makes one kernel of its steps."""
     from kernelviz.ops.inductor import compiled
 
-    def softmax(x_MN: Tensor) -> Tensor:
-        return x_MN.softmax(-1)
-
-    return compiled(softmax, x_MN)
+    return compiled(backward.softmax, x_MN)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="library", needs=("liger", "triton", "cuda"), dtypes=("bf16", "fp32"), backward=backward.liger)
+def liger(x_MN: Tensor) -> Launch:
+    """Liger's Triton kernel: one program a row, its length padded to a power of two; rows of more than 65536 are refused."""
+    from kernelviz.ops.softmax import library
+
+    return library.bind_liger(x_MN)
+
+
+_TRITON = ("triton.py", "triton_backward.py")
+_CUDA = ("cuda.cu", "cuda.py")
+
+
+@variant(backend="triton", needs=("triton", "cuda"), sources=_TRITON)
+def triton_three_pass(x_MN: Tensor) -> Launch:
+    """Triton, the formula as written: a pass for the maximum, one for the sum, one that divides; only the first reads memory."""
+    from kernelviz.ops.softmax import triton as kernels
+
+    return kernels.bind_three_pass(x_MN)
+
+
+@variant(backend="triton", needs=("triton", "cuda"), sources=_TRITON, backward=backward.triton_chunks)
 def triton_online(x_MN: Tensor) -> Launch:
     """Triton, maximum and sum in one pass over blocks of the row; a second pass, served by L2, divides."""
     from kernelviz.ops.softmax import triton as kernels
@@ -82,7 +76,7 @@ def triton_online(x_MN: Tensor) -> Launch:
     return kernels.bind_online(x_MN)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"), sources=_TRITON, backward=backward.triton_row)
 def triton_block_per_row(x_MN: Tensor) -> Launch:
     """Triton, one program a row; a row of up to 64 KiB is read once and kept in registers."""
     from kernelviz.ops.softmax import triton as kernels
@@ -90,12 +84,28 @@ def triton_block_per_row(x_MN: Tensor) -> Launch:
     return kernels.bind_block_per_row(x_MN)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"), sources=_TRITON)
 def triton_persistent(x_MN: Tensor) -> Launch:
     """Triton, a few programs per SM walk the rows, short ones several at once; the next rows load ahead."""
     from kernelviz.ops.softmax import triton as kernels
 
     return kernels.bind_persistent(x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=_CUDA, backward=backward.cuda_row)
+def cuda_row(x_MN: Tensor) -> Launch:
+    """CUDA C++, a block a row as 16-byte words in registers, maximum and sum in one reduction; long rows twice, in chunks."""
+    from kernelviz.ops.softmax import cuda as kernels
+
+    return kernels.bind_row(x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=_CUDA, backward=backward.cuda_cluster)
+def cuda_cluster(x_MN: Tensor) -> Launch:
+    """CUDA C++, long rows in registers and shared memory of one SM or a cluster: each is read once, whatever its length."""
+    from kernelviz.ops.softmax import cuda as kernels
+
+    return kernels.bind_cluster(x_MN)
 
 
 OPS = (
@@ -119,16 +129,30 @@ OPS = (
             "output's format"
         ),
         baseline="torch_eager",
-        first=("composite_eager", "torch_eager", "torch_compile", "triton_block_per_row", "triton_persistent"),
+        first=("torch_eager", "torch_compile", "liger", "triton_online", "triton_persistent", "cuda_cluster"),
         variants=(
             composite_eager,
             torch_eager,
             torch_compile,
+            liger,
+            triton_three_pass,
             triton_online,
             triton_block_per_row,
             triton_persistent,
+            cuda_row,
+            cuda_cluster,
         ),
         presets=(
+            Preset(
+                name="rows",
+                caption="2^27 elements in rows of 2048 to 131072",
+                sizes={"m": "2^27/n", "n": "2048,4096,8192,32768,131072"},
+            ),
+            Preset(
+                name="large",
+                caption="2^28 elements: 512 MiB each way in half precision",
+                sizes={"m": "8192", "n": "32768"},
+            ),
             Preset(
                 name="attention",
                 caption="Attention scores: 4096 queries, 128 to 32768 keys",
@@ -142,5 +166,6 @@ OPS = (
             Preset(name="gpt-2", caption="GPT-2, vocabulary of 50257", sizes={"m": "1,16,64,512,4096", "n": "50257"}),
         ),
         slab="m",
+        backward=backward.BACKWARD,
     ),
 )

@@ -11,6 +11,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.gpu import multiprocessors
 from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
@@ -39,6 +40,28 @@ def row_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     # One division a row, not one an element: 8 instructions each.
     y = e * (1.0 / tl.sum(e, axis=0))
     tl.store(out_ptr + start + columns, y.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def three_pass_kernel(x_ptr, out_ptr, n, CHUNK: tl.constexpr):
+    start = tl.program_id(0).to(tl.int64) * n
+    columns = tl.arange(0, CHUNK)
+    most = tl.full((CHUNK,), LOWEST, tl.float32)
+    for first in range(0, n, CHUNK):
+        at = first + columns
+        x = tl.load(x_ptr + start + at, mask=at < n, other=-float("inf")).to(tl.float32)
+        most = tl.maximum(most, x)
+    top = tl.max(most, axis=0)
+    total = tl.zeros((CHUNK,), tl.float32)
+    for first in range(0, n, CHUNK):
+        at = first + columns
+        x = tl.load(x_ptr + start + at, mask=at < n, other=-float("inf")).to(tl.float32)
+        total += tl.exp(x - top)
+    scale = 1.0 / tl.sum(total, axis=0)
+    for first in range(0, n, CHUNK):
+        at = first + columns
+        x = tl.load(x_ptr + start + at, mask=at < n, other=0.0).to(tl.float32)
+        tl.store(out_ptr + start + at, (tl.exp(x - top) * scale).to(out_ptr.dtype.element_ty), mask=at < n)
 
 
 @triton.jit
@@ -154,11 +177,6 @@ def rows_a_program(row_bytes: int) -> int:
     return max(1, 128 * BYTES_PER_THREAD // row_bytes)
 
 
-def multiprocessors(device: torch.device) -> int:
-    """SMs of a GPU; 1 in Triton's interpreter, which runs the programs one after the other on the CPU."""
-    return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1
-
-
 @dataclass(frozen=True, slots=True)
 class Chunks:
     """How a row is cut: elements of a chunk, of a 16-byte word where rows start anywhere in one (else 0), chunks under way
@@ -210,6 +228,20 @@ def bind_online(x_MN: torch.Tensor) -> Launch:
 
     def launch() -> torch.Tensor:
         online_kernel[(m,)](x_MN, out_MN, n, CHUNK=cut.elements, WORD=cut.word, STAGES=cut.stages, num_warps=cut.warps)
+        return out_MN
+
+    return launch
+
+
+def bind_three_pass(x_MN: torch.Tensor) -> Launch:
+    """One program a row of a contiguous matrix (M, N), which it reads three times; raises BadField for others."""
+    require_contiguous(x_MN=x_MN)
+    out_MN = torch.empty_like(x_MN)
+    m, n = x_MN.shape
+    cut = chunks_for(x_MN)
+
+    def launch() -> torch.Tensor:
+        three_pass_kernel[(m,)](x_MN, out_MN, n, CHUNK=cut.elements, num_warps=cut.warps)
         return out_MN
 
     return launch

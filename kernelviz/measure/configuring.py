@@ -1,0 +1,32 @@
+"""Which configuration a variant is bound with: the one that its name says, the one that tuning found, or its default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kernelviz.core.errors import UsageError
+from kernelviz.core.tuning import Tuned
+from kernelviz.ops import Op, Variant
+
+
+def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
+    """The variant of that name with its configuration set, where it has something to tune. Errors: UnknownName, BadField."""
+    variant = op.variant_named(name)
+    if not variant.space or variant.configuration is not None:
+        return variant
+    known = tuned.get(name)
+    if known is None or stale(variant, known) is not None:
+        return variant.configured({})
+    return variant.configured(known.configuration)
+
+
+def stale(variant: Variant, known: Tuned) -> str | None:
+    """Why what was found for this variant is not used, None where it is: another source may have another best."""
+    words = f"not tuned: what run {known.run_id} found was for"
+    if known.source_digest != variant.source_digest():
+        return f"{words} another version of its source"
+    try:
+        variant.configured(known.configuration)
+    except UsageError:
+        return f"{words} another space"
+    return None

@@ -1,0 +1,132 @@
+"""A tuning in words, and as plain values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from kernelviz.core.configured import configuration_text, parted
+from kernelviz.core.problem import Search
+from kernelviz.core.run import Run
+from kernelviz.core.tuning import Span, Tuning
+from kernelviz.metrics.summary import STAGE_WORDS, Row
+from kernelviz.metrics.tuning import Reason, Tried, speed_up_span
+
+
+def tried_words(found: Tried, search: Search | None) -> str:
+    """How many of which were tried."""
+    drawn = ""
+    if search is not None and search.seed is not None:
+        drawn = f" drawn with seed {search.seed} from {search.admitted} that make sense"
+    parts = [f"{found.tried} of {found.planned} configurations tried{drawn}", f"the space has {found.space}"]
+    parts += [f"{found.failed} failed"] if found.failed else []
+    parts += [f"{found.refused} not for such sizes"] if found.refused else []
+    parts += [f"{found.cancelled} cancelled"] if found.cancelled else []
+    return ", ".join(parts)
+
+
+def reason_words(reason: Reason) -> str:
+    """Why some failed; where their messages differ in numbers only, the first of them.
+
+    >>> reason_words(Reason("compile", "Required: 300", ("t[b=1]", "t[b=2]"), alike=True))
+    'does not compile: Required: 300 (and the like, with other numbers)'
+    """
+    words = f"{STAGE_WORDS[reason.stage]}: {reason.message}" if reason.message else STAGE_WORDS[reason.stage]
+    return f"{words} (and the like, with other numbers)" if reason.alike else words
+
+
+def kept_words(found: Tried, kept: Tuning | None) -> str:
+    """Which configuration is used from now on; or which is best so far."""
+    best = found.best
+    if best is None or best.figure is None:
+        return "No configuration is correct: nothing is kept."
+    values = configuration_text(parted(best.result.variant)[1] or {})
+    if best.is_baseline:
+        words = f"No configuration is measurably faster than the default, {values}"
+    else:
+        words = f"Best: {values}, {_gain(speed_up_span(best))}"
+    if kept is None:
+        return f"{words}. It is not kept."
+    return f"{words}. {found.variant} uses it from now on for {kept.problem.key} on {kept.device}."
+
+
+def gain_words(made: Tuning) -> str:
+    """What tuning gained.
+
+    >>> _gain(Span(estimate=1.25, low=1.2, high=1.3)), _gain(Span(estimate=1.25)), _gain(None)
+    ('1.25× the default (1.20–1.30)', '1.25× the default', 'the default has no time')
+    """
+    return "the default is best" if made.configuration == made.default else _gain(made.speed_up)
+
+
+def _gain(span: Span | None) -> str:
+    if span is None:
+        return "the default has no time"
+    interval = "" if span.low is None or span.high is None else f" ({span.low:.2f}–{span.high:.2f})"
+    return f"{span.estimate:.2f}× the default{interval}"
+
+
+def cost_words(seconds: float, found: Tried) -> str:
+    """What it took, a figure of its own that is in no sample; 0 seconds: nobody here knows.
+
+    >>> _cost(90.0, 61.25)
+    'Tuning took 90.0 s of the device, of which 61.2 s binding and first calls (compiling).'
+    """
+    return _cost(seconds, found.preparing_s) if seconds else "What the tuning took is not known here."
+
+
+def _cost(seconds: float, preparing_s: float) -> str:
+    return (
+        f"Tuning took {seconds:.1f} s of the device, of which {preparing_s:.1f} s binding and first calls (compiling)."
+    )
+
+
+def record(run: Run, found: Tried, kept: Tuning | None, seconds: float) -> dict[str, Any]:
+    """The same as plain values: every configuration with its time, best first, then those that failed, by reason."""
+    return {
+        "run": run.id,
+        "status": run.status,
+        "problem": msgspec.to_builtins(found.problem),
+        "variant": found.variant,
+        "device": run.environment.device.name,
+        "seed": run.plan.search.seed if run.plan.search else None,
+        "space": found.space,
+        "planned": found.planned,
+        "tried": found.tried,
+        "failed": found.failed,
+        "refused": found.refused,
+        "cancelled": found.cancelled,
+        "seconds": seconds,
+        "preparing_s": found.preparing_s,
+        "best": parted(found.best.result.variant)[1] if found.best is not None else None,
+        "kept": msgspec.to_builtins(kept),
+        "configurations": records(found),
+        "failures": [
+            {"stage": r.stage, "message": r.message, "configurations": [parted(name)[1] for name in r.variants]}
+            for r in found.failures
+        ],
+    }
+
+
+def records(found: Tried) -> list[dict[str, Any]]:
+    """A flat record for each correct configuration, best first."""
+    return [_record(row, found) for row in found.ranked]
+
+
+def _record(row: Row, found: Tried) -> dict[str, Any]:
+    gain = speed_up_span(row)
+    assert row.figure is not None
+    return {
+        **(parted(row.result.variant)[1] or {}),
+        "time_s": row.figure.estimate,
+        "time_low_s": row.figure.low,
+        "time_high_s": row.figure.high,
+        "speed_up": gain.estimate if gain else None,
+        "speed_up_low": gain.low if gain else None,
+        "speed_up_high": gain.high if gain else None,
+        "verdict": row.verdict.word if row.verdict else None,
+        "is_default": row.is_baseline,
+        "is_best": row is found.best,
+        "error_of_bound_fraction": row.result.accuracy.worst_of_bound if row.result.accuracy else None,
+    }

@@ -1,0 +1,46 @@
+"""CUDA C++ kernels of the activations, bound to tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.ops import nvrtc
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "cuda.cu"
+
+
+def bind_scalar(x_N: Tensor, apply: str) -> Launch:
+    """One element a thread; raises BadField for a vector that is not contiguous."""
+    return _bind("activation_scalar", x_N, apply, work=x_N.numel(), threads=256)
+
+
+def bind_words(x_N: Tensor, apply: str) -> Launch:
+    """16 bytes a thread; an element a thread of a view that starts off 16 bytes. Raises BadField as above."""
+    if x_N.data_ptr() % 16 != 0:
+        return bind_scalar(x_N, apply)
+    words, behind = divmod(x_N.numel(), 16 // x_N.element_size())
+    return _bind("activation_words", x_N, apply, work=words + behind, threads=128)
+
+
+def _bind(name: str, x_N: Tensor, apply: str, *, work: int, threads: int) -> Launch:
+    import torch
+
+    require_contiguous(x_N=x_N)
+    out_N = torch.empty_like(x_N)
+    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": nvrtc.element_type(x_N.dtype), "APPLY": apply})
+    blocks = -(-work // threads)
+    pointers = (x_N.data_ptr(), out_N.data_ptr())
+    count = ctypes.c_longlong(x_N.numel())
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, threads, *pointers, count)
+        return out_N
+
+    return launch

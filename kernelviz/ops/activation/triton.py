@@ -1,0 +1,70 @@
+"""Triton kernel of the activations, which one is known when it is compiled."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch
+
+BYTES_PER_THREAD, WARPS = 16, 4
+"""Of a program: gelu of 2^28 in bf16 reaches 4368 GB/s on an H200, with 64 bytes and 8 warps 4101."""
+
+
+@triton.jit
+def _gelu(x, NARROW: tl.constexpr):
+    # gelu(x) = max(x, 0) - a 2^Q(a), a = |x|, as in cuda.cu, where Q is explained.
+    a = tl.minimum(tl.abs(x), 12.0)
+    if NARROW:
+        q = a * 3.1882464e-05 - 7.5515453e-04
+        q = q * a + 8.0197575e-03
+        q = q * a - 5.3288851e-02
+        q = q * a - 4.5888928e-01
+        q = q * a - 1.1511536
+        q = q * a - 0.9999988
+    else:
+        q = a * -2.7709616e-06 + 3.8608167e-05
+        q = q * a - 1.8249029e-04
+        q = q * a - 1.4600168e-04
+        q = q * a + 7.0756334e-03
+        q = q * a - 5.2505132e-02
+        q = q * a - 4.5920488e-01
+        q = q * a - 1.1511058
+        q = q * a - 1.0
+    return tl.maximum(x, 0.0, propagate_nan=tl.PropagateNan.ALL) - a * tl.exp2(q)
+
+
+@triton.jit
+def activation_kernel(x_ptr, out_ptr, n, FUNCTION: tl.constexpr, BLOCK: tl.constexpr):
+    # 64-bit offsets: n reaches 2^31 and more on a GPU with 140 GB.
+    offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
+    mask = offsets < n
+    x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
+    if FUNCTION == "relu":
+        y = tl.maximum(x, 0.0, propagate_nan=tl.PropagateNan.ALL)
+    elif FUNCTION == "sigmoid":
+        y = tl.sigmoid(x)
+    elif FUNCTION == "silu":
+        y = x * tl.sigmoid(x)
+    elif FUNCTION == "gelu_erf":
+        y = 0.5 * x * (1.0 + tl.erf(x * 0.70710678118654752))
+    else:
+        y = _gelu(x, out_ptr.dtype.element_ty.primitive_bitwidth == 16)
+    tl.store(out_ptr + offsets, y.to(out_ptr.dtype.element_ty), mask=mask)
+
+
+def bind_activation(x_N: torch.Tensor, function: str) -> Launch:
+    """16 bytes a thread; raises BadField for a vector that is not contiguous."""
+    require_contiguous(x_N=x_N)
+    out_N = torch.empty_like(x_N)
+    n = x_N.numel()
+    block = 32 * WARPS * BYTES_PER_THREAD // x_N.element_size()
+    grid = (triton.cdiv(n, block),)
+
+    def launch() -> torch.Tensor:
+        activation_kernel[grid](x_N, out_N, n, FUNCTION=function, BLOCK=block, num_warps=WARPS)
+        return out_N
+
+    return launch

@@ -1,0 +1,79 @@
+"""The backward pass of a torch function as a launch: only `autograd.grad` is timed, never the forward pass that it needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from kernelviz.ops.op import Staged
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def backward_of(
+    function: Callable[..., Tensor | tuple[Tensor, ...]],
+    inputs: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    wanted: Sequence[int],
+) -> Staged:
+    """From the gradients of the function's outputs to those of its inputs at the positions `wanted`, in that order.
+
+    On a GPU there are two forward passes: one run eagerly, for calls made eagerly, and one captured as a graph of its own on
+    the stream on which torch captures, since autograd runs each step on the stream of its forward step; so a captured
+    backward pass reads what a replay of that graph leaves.
+    Errors: whatever the function and autograd raise.
+    """
+    passes = _Passes(function, inputs, grads, wanted)
+    return Staged(passes.forward, passes.backward)
+
+
+_Pass: TypeAlias = "tuple[tuple[Tensor, ...], list[Tensor]]"
+"""Outputs of a forward pass, and the leaves whose gradients are wanted."""
+
+
+class _Passes:
+    def __init__(
+        self,
+        function: Callable[..., Tensor | tuple[Tensor, ...]],
+        inputs: Sequence[Tensor],
+        grads: Sequence[Tensor],
+        wanted: Sequence[int],
+    ) -> None:
+        import torch
+
+        self._function, self._inputs = function, tuple(inputs)
+        self._grads, self._wanted = tuple(grads), tuple(wanted)
+        self._eager = self._pass()
+        self._graph = None
+        self._captured: _Pass | None = None
+        if self._inputs[0].device.type == "cuda":
+            # The first call of either pass may compile and allocate, which a capture cannot.
+            self.backward()
+            torch.cuda.synchronize()
+            self._graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self._graph):
+                self._captured = self._pass()
+
+    def _pass(self) -> _Pass:
+        import torch
+
+        # Leaves of its own: autograd joins the stream on which it first met a leaf, and a capture may not join one that is not
+        # captured. .data has a version counter of its own: autograd would refuse inputs that were filled anew.
+        leaves = tuple(t.data.requires_grad_(i in self._wanted) for i, t in enumerate(self._inputs))
+        with torch.enable_grad():
+            found = self._function(*leaves)
+        outputs = (found,) if isinstance(found, torch.Tensor) else tuple(found)
+        return outputs, [leaves[i] for i in self._wanted]
+
+    def forward(self) -> None:
+        self._eager = self._pass()
+        if self._graph is not None:
+            self._graph.replay()
+
+    def backward(self) -> tuple[Tensor, ...]:
+        import torch
+
+        captured = self._captured if self._captured and torch.cuda.is_current_stream_capturing() else None
+        outputs, leaves = captured or self._eager
+        return torch.autograd.grad(outputs, leaves, self._grads, retain_graph=True)

@@ -1,0 +1,93 @@
+"""Casts: every number rounded to a narrower format, so that fewer bytes are written than read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.core.dtypes import dtype as dtype_named
+from kernelviz.core.problem import Cost, Problem
+from kernelviz.ops.cast.ladder import ladder
+from kernelviz.ops.op import TARGETS, Axis, CostModel, Op, Preset, Sizes, Tensors, TensorSpec
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LOWEST_EXPONENT = {"fp16": -14, "bf16": -126, "fp8": -6}
+"""Of the smallest normal number of each format; below it numbers are spaced as they are there."""
+
+
+def cost_to(target: str) -> CostModel:
+    """Cost of a cast to that format.
+
+    >>> cost_to("fp8")({"n": 1024}, 4)
+    Cost(work_flop=0, read_bytes=4096, written_bytes=1024)
+    """
+    written_bytes = dtype_named(target).itemsize_bytes
+
+    def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
+        """Every number read once and written once, narrower; no arithmetic."""
+        n = sizes["n"]
+        return Cost(work_flop=0, read_bytes=n * itemsize_bytes, written_bytes=n * written_bytes)
+
+    return cost
+
+
+def rounded(x_N: Tensor, target: str) -> Tensor:
+    """float64 numbers rounded to nearest, ties to even, to the numbers of a format, by arithmetic: no conversion is asked.
+
+    What is nearer to the number that would follow the largest is infinite; fp8 (E4M3, which has no infinity) saturates: the
+    OCP standard allows that or NaN; NVIDIA's instruction, Triton and torch 2.13 saturate, torch 2.11 gives NaN beyond 464.
+    """
+    import torch
+
+    kind = dtype_named(target)
+    fraction_bits = -int(torch.tensor(kind.unit_roundoff, dtype=torch.float64).log2()) - 1
+    _, exponent_N = torch.frexp(x_N)  # |x| = f · 2^exponent with f from 0.5 to 1
+    step_N = torch.exp2((exponent_N - 1).clamp(min=LOWEST_EXPONENT[target]).double() - fraction_bits)
+    y_N = torch.round(x_N / step_N) * step_N
+    largest = float(torch.finfo(getattr(torch, kind.torch_name)).max)
+    beyond = largest if target == "fp8" else torch.inf
+    y_N = torch.where(y_N.abs() > largest, torch.copysign(torch.full_like(y_N, beyond), x_N), y_N)
+    special_N = torch.copysign(torch.full_like(x_N, beyond), x_N).where(torch.isinf(x_N), x_N)
+    return torch.where(torch.isfinite(x_N), y_N, special_N)
+
+
+def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
+    """Zero: the reference is the one number of the format that is nearest, and IEEE 754 asks for no other."""
+    return (outputs[0].new_zeros(()).expand_as(outputs[0]),)
+
+
+def _op(target: str, words: str, dtypes: tuple[str, ...], triton_targets: tuple[str, ...] = TARGETS) -> Op:
+    def reference(x_N: Tensor) -> Tensors:
+        """The nearest number of the format, ties to the even one."""
+        return (rounded(x_N, target),)
+
+    return Op(
+        name=f"cast_{target}",
+        family="elementwise",
+        summary=f"Conversion of a vector to {words}",
+        formula=f"y = {target}(x)",
+        axes=(Axis(name="n", caption="elements", default="2^12..2^28", cpu_default="2^14,2^16,2^18,2^20,2^22"),),
+        dtypes=dtypes,
+        inputs=(TensorSpec(name="x_N", axes=("n",)),),
+        outputs=(TensorSpec(name="y_N", axes=("n",), dtype=target),),
+        cost=cost_to(target),
+        reference=reference,
+        bound=bound,
+        rule="exact: y is the number of the format that is nearest to x, ties to even",
+        baseline="torch_eager",
+        first=("torch_eager", "torch_compile", "triton_block", "cuda_scalar", "cuda_wide_store", "cuda_adaptive"),
+        variants=ladder(dtype_named(target).torch_name, triton_targets),
+        presets=(
+            Preset(name="large", caption="Far larger than any L2: 256 MiB to 4 GiB of fp32", sizes={"n": "2^26..2^30"}),
+        ),
+        slab="n",
+    )
+
+
+OPS = (
+    _op("fp16", "fp16: half the bytes written", ("fp32",)),
+    _op("bf16", "bf16: half the bytes written", ("fp32",)),
+    # Triton converts to E4M3 from compute capability 8.9 on.
+    _op("fp8", "fp8 (E4M3): a quarter of the bytes written", ("fp32", "bf16"), ("sm_90", "sm_100")),
+)

@@ -1,0 +1,88 @@
+"""CUDA C++ kernels of the casts, bound to tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.ops import nvrtc
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch
+from kernelviz.ops.words import UNROLLED, Layout, adaptive, aligned, whole_words
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "cuda.cu"
+THREADS = 256
+WITHIN, BEYOND = Layout(words=2, threads=128, streaming=True), Layout(words=2, threads=128, streaming=False)
+"""Of outputs that the L2 can hold, and cannot. Stores are narrower than loads, so two words a thread.
+
+On an H200 2^28 numbers go to fp16 in 364 us so, in 370 one word a thread.
+"""
+
+
+def bind_scalar(x_N: Tensor, to: torch.dtype) -> Launch:
+    """One element a thread."""
+    return _bind("cast_scalar", x_N, to, blocks=-(-x_N.numel() // THREADS))
+
+
+def bind_vec16(x_N: Tensor, to: torch.dtype) -> Launch:
+    """16 bytes a load; one element a thread for views that do not start on 16 bytes, where such loads would fault."""
+    if not aligned(x_N):
+        return bind_scalar(x_N, to)
+    return _bind("cast_vec16", x_N, to, blocks=max(1, -(-whole_words(x_N) // THREADS)))
+
+
+def bind_wide_store(x_N: Tensor, to: torch.dtype) -> Launch:
+    """16 bytes a store, and as many loads as that takes."""
+    if not aligned(x_N):
+        return bind_scalar(x_N, to)
+    stores = whole_words(x_N) * to.itemsize // x_N.element_size()
+    return _bind("cast_wide_store", x_N, to, blocks=max(1, -(-stores // THREADS)))
+
+
+def bind_unrolled(x_N: Tensor, to: torch.dtype) -> Launch:
+    """Four words of 16 bytes a thread."""
+    return _bind_words(x_N, to, UNROLLED)
+
+
+def bind_adaptive(x_N: Tensor, to: torch.dtype) -> Launch:
+    """As many words a thread as the size asks for."""
+    written_bytes = x_N.numel() * to.itemsize
+    return _bind_words(x_N, to, adaptive(whole_words(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND))
+
+
+def _bind_words(x_N: Tensor, to: torch.dtype, layout: Layout) -> Launch:
+    if not aligned(x_N):
+        return bind_scalar(x_N, to)
+    blocks = layout.blocks(whole_words(x_N))
+    return _bind("cast_words", x_N, to, blocks=blocks, threads=layout.threads, defines=layout.defines)
+
+
+def _bind(
+    name: str,
+    x_N: Tensor,
+    to: torch.dtype,
+    *,
+    blocks: int,
+    threads: int = THREADS,
+    defines: Mapping[str, str] | None = None,
+) -> Launch:
+    import torch
+
+    require_contiguous(x_N=x_N)
+    out_N = torch.empty_like(x_N, dtype=to)
+    target = "Fp8" if to == torch.float8_e4m3fn else nvrtc.element_type(to)
+    kernel = nvrtc.kernel(SOURCE, name, {"FROM": nvrtc.element_type(x_N.dtype), "TO": target, **(defines or {})})
+    pointers = (x_N.data_ptr(), out_N.data_ptr())
+    count = ctypes.c_longlong(x_N.numel())
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, threads, *pointers, count)
+        return out_N
+
+    return launch

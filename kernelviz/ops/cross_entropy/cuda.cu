@@ -1,0 +1,230 @@
+// CUDA C++ kernels of `cross_entropy`, of its gradient, and of both at once. Compiled with -DELEMENT and a shape
+// (kernelviz/ops/row_shapes.py).
+#include "exponentials.cuh"
+#include "held.cuh"
+
+using R = Row<ELEMENT, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
+constexpr int WIDTH = R::WIDTH;
+constexpr Exponentials NONE = {LOWEST, 0.0f};
+
+// ln Σ exp x - x of the label, and ln Σ exp x for a backward pass, by the first thread of the row.
+__device__ __forceinline__ void finish(
+    const R& row, int rank, Exponentials all, float chosen, ELEMENT* loss, float* sums) {
+    if (row.inside && row.lane == 0 && rank == 0) {
+        loss[row.row] = from_float<ELEMENT>(logf(all.sum) + (all.top - chosen));
+        if (sums != nullptr) {
+            sums[row.row] = logf(all.sum) + all.top;
+        }
+    }
+}
+
+// The logit of the label, for the thread that will need it: asked for while the row is on its way.
+__device__ __forceinline__ float chosen_by(const R& row, const ELEMENT* x, const long long* labels) {
+    return row.inside && row.lane == 0 ? to_float(x[row.start + labels[row.row]]) : 0.0f;
+}
+
+// A block's way through the words that are the row's alone: WORDS a thread and step, one load instruction each.
+template <int WORDS> struct Walk {
+    static constexpr int STEP = WORDS * ROW_LANES;
+    const Word<ELEMENT>* at;
+    Word<ELEMENT> w[WORDS];
+
+    __device__ __forceinline__ void load() {
+#pragma unroll
+        for (int k = 0; k < WORDS; ++k) {
+            w[k] = load_word(at + k * ROW_LANES);
+        }
+        at += ROW_CLUSTER * STEP;
+    }
+};
+
+// 1. Losses only: nothing of a row is needed twice, so a block (or a cluster, where rows are few) walks it in steps, and the next
+// step is on its way while one is summed. Whole words first, without a question; then what is left of them, and the elements
+// before the first and behind the last.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_steps(
+    const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, float* __restrict__ sums,
+    long long m, int n) {
+    R row(m, n);
+    constexpr int STEP = ROW_WORDS * ROW_LANES;
+    const int before = row.head ? WIDTH - row.head : 0;
+    const int inner = row.inside && n > before ? (n - before) / WIDTH : 0;
+    const ELEMENT* from = x + row.start + (inner ? before : 0);
+    Exponentials mine = NONE;
+    Walk<ROW_WORDS> one, other;
+    one.at = reinterpret_cast<const Word<ELEMENT>*>(from) + row.rank * STEP + row.lane;
+    int left = inner / STEP - row.rank;  // whole steps of the row from ours on, every ROW_CLUSTER-th of which is ours
+    if (left > 0) {
+        one.load();
+    }
+    const float chosen = chosen_by(row, x, labels);
+    while (left > ROW_CLUSTER) {
+        other.at = one.at;
+        other.load();
+        Summing{mine}(one.w);
+        left -= ROW_CLUSTER;
+        if (left <= ROW_CLUSTER) {
+            one = other;
+            break;
+        }
+        one.at = other.at;
+        one.load();
+        Summing{mine}(other.w);
+        left -= ROW_CLUSTER;
+    }
+    if (left > 0) {
+        Summing{mine}(one.w);
+    }
+    if (row.inside && row.rank == 0) {
+        const Word<ELEMENT>* rest = reinterpret_cast<const Word<ELEMENT>*>(from);
+        for (int j = inner / STEP * STEP + row.lane; j < inner; j += ROW_LANES) {
+            const Word<ELEMENT> w[1] = {load_word(rest + j)};
+            Summing{mine}(w);
+        }
+        const int covered = inner * WIDTH, outer = n - covered;
+        for (int i = row.lane; i < outer; i += ROW_LANES) {
+            const int column = !inner || i < before ? i : covered + i;
+            const float v = to_float(x[row.start + column]), top = fmaxf(v, LOWEST);
+            mine = Join()(mine, {top, exponential(v - top)});
+        }
+    }
+    finish(row, row.rank, row.reduce(mine, Join(), NONE), chosen, loss, sums);
+}
+
+// The column of the label, counted from the first element of the row's first word.
+__device__ __forceinline__ int label_of(const R& row, const long long* labels) {
+    return row.inside ? (int)labels[row.row] + row.head : -1;
+}
+
+// p - 1(label) of the k-th word. Of all words of a row one holds the label: one comparison a word, not one an element.
+__device__ __forceinline__ void gradient(const R& row, int k, int label, float (&p)[WIDTH]) {
+    if (label / WIDTH == row.word(k)) {
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            p[e] -= e == label % WIDTH ? 1.0f : 0.0f;
+        }
+    }
+}
+
+// 2. Losses and gradient with one read and one write: the row lies in the registers of a block or a cluster, as in softmax.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_rows(
+    const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
+    long long m, int n) {
+    R row(m, n);
+    Word<ELEMENT> w[ROW_WORDS];
+    const int label = label_of(row, labels);
+    row.load(x, w, minus_infinity<ELEMENT>());
+    const float chosen = chosen_by(row, x, labels);
+    float terms[ROW_WORDS][WIDTH];
+    const Exponentials mine = exponentials_of(w, [&](int k, int e, float term) { terms[k][e] = term; });
+    const Exponentials all = row.reduce(mine, Join(), NONE);
+    finish(row, row.rank, all, chosen, loss, nullptr);
+    const float inverse = 1.0f / all.sum;
+    if (ROW_RAW) {
+        forget(w);
+    }
+    const float scale = exponential(mine.top - all.top) * inverse;
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        float p[WIDTH];
+        widen(w[k], p);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            p[e] = ROW_RAW ? exponential(p[e] - all.top) * inverse : terms[k][e] * scale;
+        }
+        gradient(row, k, label, p);
+        row.store(dx, k, narrow<ELEMENT>(p));
+    }
+}
+
+// 3. The same of rows of any length, read twice by a block.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_chunks(
+    const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
+    long long m, int n) {
+    R row(m, n);
+    Word<ELEMENT> w[ROW_WORDS];
+    const int label = label_of(row, labels);
+    const float chosen = chosen_by(row, x, labels);
+    Exponentials mine = NONE;
+    const int chunks = (row.words + ROW_WORDS * ROW_LANES - 1) / (ROW_WORDS * ROW_LANES);
+    for (row.rank = 0; row.rank < chunks; ++row.rank) {
+        row.load(x, w, minus_infinity<ELEMENT>());
+        mine = Join()(mine, exponentials_of(w, [](int, int, float) {}));
+    }
+    row.rank = 0;
+    const Exponentials all = row.reduce(mine, Join(), NONE);
+    finish(row, 0, all, chosen, loss, nullptr);
+    const float inverse = 1.0f / all.sum;
+    // Backwards: the chunks read last are the likeliest to be in L2 still.
+    for (row.rank = chunks - 1; row.rank >= 0; --row.rank) {
+        row.load(x, w, minus_infinity<ELEMENT>());
+#pragma unroll
+        for (int k = 0; k < ROW_WORDS; ++k) {
+            float p[WIDTH];
+            widen(w[k], p);
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                p[e] = exponential(p[e] - all.top) * inverse;
+            }
+            gradient(row, k, label, p);
+            row.store(dx, k, narrow<ELEMENT>(p));
+        }
+    }
+}
+
+#if ROW_FAR > 0
+// 4. Long rows: words in registers and shared memory, summed as they arrive.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_held(
+    const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
+    long long m, int n) {
+    R row(m, n);
+    Held<R, ELEMENT, ROW_LANES, ROW_NEAR, ROW_FAR, ROW_ALIGNED> held(row, x, minus_infinity<ELEMENT>());
+    const int label = label_of(row, labels);
+    const float chosen = chosen_by(row, x, labels);
+    Exponentials mine = NONE;
+    held.arriving(Summing{mine});
+    const Exponentials all = row.reduce(mine, Join(), NONE);
+    finish(row, row.rank, all, chosen, loss, nullptr);
+    const float inverse = 1.0f / all.sum;
+    forget(held.near_words);
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        float p[WIDTH];
+        widen(held.word(k), p);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            p[e] = exponential(p[e] - all.top) * inverse;
+        }
+        gradient(row, k, label, p);
+        row.store(dx, k, narrow<ELEMENT>(p));
+    }
+}
+#endif
+
+// 5. The backward pass, dloss (exp(x - ln Σ exp x) - 1(label)): no reduction left, so a row is cut into `pieces` for as many
+// blocks.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_backward(
+    const ELEMENT* __restrict__ x, const long long* __restrict__ labels, const float* __restrict__ sums,
+    const ELEMENT* __restrict__ dloss, ELEMENT* __restrict__ dx, long long m, int n, int pieces) {
+    R row(m, n);
+    row.seek(blockIdx.x / pieces);
+    row.rank = blockIdx.x % pieces;
+    Word<ELEMENT> w[ROW_WORDS];
+    row.load(x, w, minus_infinity<ELEMENT>());
+    const int label = label_of(row, labels);
+    const float sum = sums[row.row], slope = to_float(dloss[row.row]);
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        float p[WIDTH];
+        widen(w[k], p);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            p[e] = exponential(p[e] - sum);
+        }
+        gradient(row, k, label, p);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            p[e] *= slope;
+        }
+        row.store(dx, k, narrow<ELEMENT>(p));
+    }
+}

@@ -1,0 +1,141 @@
+"""Histogram of bytes: as fast as the counters can be reached, not the bytes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.core.problem import Cost, Problem
+from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+BINS = 256
+
+
+def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
+    """One addition a byte; the bytes read once, 256 counts of 64 bits written.
+
+    >>> cost({"n": 4096}, 1)
+    Cost(work_flop=4096, read_bytes=4096, written_bytes=2048)
+    """
+    n = sizes["n"]
+    return Cost(work_flop=n, read_bytes=n * itemsize_bytes, written_bytes=BINS * 8)
+
+
+def reference(x_N: Tensor) -> Tensors:
+    """How often each of 0 … 255 occurs."""
+    import torch
+
+    return (torch.bincount(x_N, minlength=BINS),)
+
+
+def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
+    """Zero: counts are whole numbers."""
+    return (outputs[0].new_zeros(()).expand_as(outputs[0]),)
+
+
+@variant(backend="torch")
+def torch_eager(x_N: Tensor) -> Launch:
+    """torch.bincount, which first asks the host how many bins there are: it waits in the middle of every call."""
+    import torch
+
+    return lambda: torch.bincount(x_N, minlength=BINS)
+
+
+@variant(backend="torch")
+def scatter_add_eager(x_N: Tensor) -> Launch:
+    """Tensor.scatter_add_ of ones at the bytes as 64-bit indices: 17 bytes written and read for each byte, all atomics in L2."""
+    import torch
+
+    out = torch.empty(BINS, dtype=torch.int64, device=x_N.device)
+    ones_N = torch.ones(1, dtype=torch.int64, device=x_N.device).expand(x_N.shape)
+    return lambda: out.zero_().scatter_add_(0, x_N.long(), ones_N)
+
+
+@variant(backend="inductor", needs=("inductor",), late=True)
+def torch_compile(x_N: Tensor) -> Launch:
+    """torch.compile of scatter_add: inductor reads the bytes once and makes an atomic in L2 of each."""
+    import torch
+
+    from kernelviz.ops.inductor import compiled
+
+    def histogram(x_N: Tensor) -> Tensor:
+        zeros = torch.zeros(BINS, dtype=torch.int64, device=x_N.device)
+        return zeros.scatter_add(0, x_N.long(), torch.ones_like(x_N, dtype=torch.int64))
+
+    return compiled(histogram, x_N)
+
+
+@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+def triton_persistent(x_N: Tensor) -> Launch:
+    """Triton, tl.histogram of 8 KiB at a time; as many programs as the GPU holds at once add their counts at the end."""
+    from kernelviz.ops.histogram import triton as kernels
+
+    return kernels.bind_histogram(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+def cuda_global(x_N: Tensor) -> Launch:
+    """CUDA C++, one atomic in L2 a byte: those to one counter queue. Refuses more than 2^26 bytes."""
+    from kernelviz.ops.histogram import cuda as kernels
+
+    return kernels.bind_global(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+def cuda_shared(x_N: Tensor) -> Launch:
+    """CUDA C++, counters of a block in shared memory; bytes are loaded one by one."""
+    from kernelviz.ops.histogram import cuda as kernels
+
+    return kernels.bind_shared(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+def cuda_per_warp(x_N: Tensor) -> Launch:
+    """CUDA C++, 16-byte loads and counters for each warp: lanes still collide where their bytes are equal."""
+    from kernelviz.ops.histogram import cuda as kernels
+
+    return kernels.bind_per_warp(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+def cuda_per_lane(x_N: Tensor) -> Launch:
+    """CUDA C++, counters for each lane in its own bank: a warp's atomics never collide, whatever the bytes are."""
+    from kernelviz.ops.histogram import cuda as kernels
+
+    return kernels.bind_per_lane(x_N)
+
+
+OPS = (
+    Op(
+        name="histogram",
+        family="reduction",
+        summary="Histogram of bytes in 256 bins",
+        formula="y_b = number of x equal to b",
+        axes=(Axis(name="n", caption="bytes", default="2^14..2^30", cpu_default="2^14,2^16,2^18,2^20,2^22"),),
+        dtypes=("uint8",),
+        inputs=(TensorSpec(name="x_N", axes=("n",)),),
+        outputs=(TensorSpec(name="counts_256", axes=(BINS,), dtype="int64"),),
+        cost=cost,
+        reference=reference,
+        bound=bound,
+        rule="exact: counts are whole numbers",
+        baseline="torch_eager",
+        first=("torch_eager", "torch_compile", "cuda_shared", "cuda_per_warp", "cuda_per_lane"),
+        variants=(
+            torch_eager,
+            scatter_add_eager,
+            torch_compile,
+            triton_persistent,
+            cuda_global,
+            cuda_shared,
+            cuda_per_warp,
+            cuda_per_lane,
+        ),
+        presets=(
+            Preset(name="image", caption="Grey images of 1, 8 and 64 megapixels", sizes={"n": "10^6,8*10^6,64*10^6"}),
+            Preset(name="large", caption="Far larger than any L2: 256 MiB to 2 GiB", sizes={"n": "2^28..2^31"}),
+        ),
+    ),
+)

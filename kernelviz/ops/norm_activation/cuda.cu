@@ -1,0 +1,211 @@
+// CUDA C++ kernels of `norm_activation` (gelu of a layer normalisation) and `batchnorm_relu`.
+#include "lanes.cuh"
+#include "rows.cuh"
+
+using T = ELEMENT;
+using W = Word<T>;
+using R = Row<T, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
+constexpr int WIDTH = W::WIDTH;
+
+// Words as if the compiler did not know them: else it keeps the fp32 numbers that it has made of them once, in twice the
+// registers, until they are needed again.
+__device__ __forceinline__ void forget(W (&v)[ROW_WORDS]) {
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        uint4& bits = *reinterpret_cast<uint4*>(&v[k]);
+        asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
+    }
+}
+
+// gelu(x) = max(x, 0) - a P(-a), a = |x|, and P(-a) = 2^Q(a), P the normal distribution: Q is the polynomial nearest to log2 P(-a) on
+// 0 <= a <= 6, of degree 6 for 16-bit formats, 8 for fp32 (as in `activation`, where its error is derived). a stays below 12, or
+// the infinities would give inf * 0.
+__device__ __forceinline__ float gelu(float x) {
+    float a, positive, q;
+    asm("{.reg .f32 t; abs.f32 t, %1; min.f32 %0, t, 0f41400000;}" : "=f"(a) : "f"(x));
+    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(positive) : "f"(x));
+    if constexpr (sizeof(T) == 4) {
+        q = -2.7709616e-06f;
+        q = fmaf(q, a, 3.8608167e-05f);
+        q = fmaf(q, a, -1.8249029e-04f);
+        q = fmaf(q, a, -1.4600168e-04f);
+        q = fmaf(q, a, 7.0756334e-03f);
+        q = fmaf(q, a, -5.2505132e-02f);
+        q = fmaf(q, a, -4.5920488e-01f);
+        q = fmaf(q, a, -1.1511058f);
+        q = fmaf(q, a, -1.0f);
+    } else {
+        q = 3.1882464e-05f;
+        q = fmaf(q, a, -7.5515453e-04f);
+        q = fmaf(q, a, 8.0197575e-03f);
+        q = fmaf(q, a, -5.3288851e-02f);
+        q = fmaf(q, a, -4.5888928e-01f);
+        q = fmaf(q, a, -1.1511536f);
+        q = fmaf(q, a, -0.9999988f);
+    }
+    return fmaf(-a, exp2_fast(q), positive);
+}
+
+// 1. A row in the registers of one block (several short ones in one block), or of a cluster of blocks: read once.
+extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) layernorm_gelu_rows(
+    const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
+    R row(m, n);
+    W v[ROW_WORDS];
+    const W* from = reinterpret_cast<const W*>(x + (row.start - row.head));
+    // Of the whole matrix the last word may be cut; `mask` reads it by elements.
+    const int whole = ROW_ALIGNED ? row.words : (int)min((long long)row.words, (row.total - (row.start - row.head)) / WIDTH);
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        uint4 bits = make_uint4(0, 0, 0, 0);
+        if (row.word(k) < whole) {
+            bits = *reinterpret_cast<const uint4*>(from + row.word(k));
+        }
+        *reinterpret_cast<uint4*>(&v[k]) = bits;
+    }
+    if (!ROW_ALIGNED) {
+        row.mask(x, v, T(0.0f));
+    }
+    float total = 0.0f;
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        float a[WIDTH];
+        widen(v[k], a);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            total += a[e];
+        }
+    }
+    // Two reductions over registers: E[x^2] - E[x]^2 would lose the variance of rows whose mean is large.
+    const float mean = row.reduce(total, Add{}, 0.0f) / n;
+    forget(v);
+    total = 0.0f;
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        float a[WIDTH];
+        widen(v[k], a);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            const float away = row.holds(k, e) ? a[e] - mean : 0.0f;
+            total = fmaf(away, away, total);
+        }
+    }
+    const float scale = rsqrtf(row.reduce(total, Add{}, 0.0f) / n + eps);
+    forget(v);
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        float a[WIDTH], g[WIDTH], c[WIDTH];
+        widen(v[k], a);
+        widen(row.beside(w, k), g);
+        widen(row.beside(b, k), c);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            a[e] = gelu(fmaf((a[e] - mean) * scale, g[e], c[e]));
+        }
+        row.store(y, k, narrow<T>(a));
+    }
+}
+
+// 2. Rows that the registers of one block do not hold, where there are no clusters: read twice, the second time from L2.
+// Element by element, so that every start of a row is right; one block of ROW_LANES threads a row.
+extern "C" __global__ void __launch_bounds__(ROW_LANES) layernorm_gelu_long_rows(
+    const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
+    R row(m, n);
+    const long long start = (long long)blockIdx.x * n;
+    constexpr int DEEP = 8;
+    float count = 0.0f, mean = 0.0f, squares = 0.0f;
+    for (int first = threadIdx.x; first < n; first += ROW_LANES * DEEP) {
+        float v[DEEP];
+#pragma unroll
+        for (int k = 0; k < DEEP; ++k) {
+            const int i = first + k * ROW_LANES;
+            v[k] = i < n ? to_float(x[start + i]) : 0.0f;
+        }
+#pragma unroll
+        for (int k = 0; k < DEEP; ++k) {
+            if (first + k * ROW_LANES < n) {
+                // Welford: the mean of what the thread has seen, and the squares of the distances from it.
+                count += 1.0f;
+                const float away = v[k] - mean;
+                mean += away / count;
+                squares = fmaf(away, v[k] - mean, squares);
+            }
+        }
+    }
+    const float whole = row.reduce(mean * count, Add{}, 0.0f) / n;
+    squares = fmaf((mean - whole) * (mean - whole), count, squares);
+    const float scale = rsqrtf(row.reduce(squares, Add{}, 0.0f) / n + eps);
+    for (int first = threadIdx.x; first < n; first += ROW_LANES * DEEP) {
+#pragma unroll
+        for (int k = 0; k < DEEP; ++k) {
+            const int i = first + k * ROW_LANES;
+            if (i < n) {
+                const float z = fmaf((to_float(x[start + i]) - whole) * scale, to_float(w[i]), to_float(b[i]));
+                y[start + i] = from_float<T>(gelu(z));
+            }
+        }
+    }
+}
+
+// 3. batchnorm and relu. A thread keeps the factors of the channels in one 16-byte word and walks down the rows, DEEP of them under way
+// at once. Rows are whole words; blockIdx.y counts words of a row in blocks, blockIdx.x rows. threadIdx.y: neighbouring rows, where a
+// row has fewer words than a block threads.
+extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_words(
+    const T* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ variance, const float* __restrict__ w,
+    const float* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
+    constexpr int DEEP = 8;
+    const int words = n / WIDTH, j = blockIdx.y * blockDim.x + threadIdx.x;
+    if (j >= words) {
+        return;
+    }
+    const long long first = (long long)blockIdx.x * (DEEP * blockDim.y) + threadIdx.y;
+    const W* from = reinterpret_cast<const W*>(x) + first * words + j;
+    W* to = reinterpret_cast<W*>(y) + first * words + j;
+    const long long step = (long long)blockDim.y * words;
+    uint4 bits[DEEP];
+#pragma unroll
+    for (int k = 0; k < DEEP; ++k) {
+        if (first + k * blockDim.y < m) {
+            bits[k] = *reinterpret_cast<const uint4*>(from + k * step);
+        }
+    }
+    float factor[WIDTH], summand[WIDTH];
+#pragma unroll
+    for (int e = 0; e < WIDTH; ++e) {
+        factor[e] = rsqrtf(fabsf(variance[j * WIDTH + e]) + eps) * w[j * WIDTH + e];
+        summand[e] = fmaf(-mean[j * WIDTH + e], factor[e], b[j * WIDTH + e]);
+    }
+#pragma unroll
+    for (int k = 0; k < DEEP; ++k) {
+        if (first + k * blockDim.y < m) {
+            float a[WIDTH];
+            widen(*reinterpret_cast<const W*>(&bits[k]), a);
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(a[e]) : "f"(fmaf(a[e], factor[e], summand[e])));
+            }
+            store_word(to + k * step, narrow<T>(a));
+        }
+    }
+}
+
+// 4. The same element by element, for rows that are no whole words.
+extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_elements(
+    const T* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ variance, const float* __restrict__ w,
+    const float* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
+    constexpr int DEEP = 8;
+    const int j = blockIdx.y * blockDim.x + threadIdx.x;
+    if (j >= n) {
+        return;
+    }
+    const float factor = rsqrtf(fabsf(variance[j]) + eps) * w[j], summand = fmaf(-mean[j], factor, b[j]);
+    const long long first = (long long)blockIdx.x * (DEEP * blockDim.y) + threadIdx.y;
+#pragma unroll
+    for (int k = 0; k < DEEP; ++k) {
+        const long long row = first + k * blockDim.y;
+        if (row < m) {
+            float out;
+            asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(out) : "f"(fmaf(to_float(x[row * n + j]), factor, summand)));
+            y[row * n + j] = from_float<T>(out);
+        }
+    }
+}

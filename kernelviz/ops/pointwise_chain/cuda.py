@@ -1,0 +1,138 @@
+"""CUDA C++ kernels of the chains, bound to tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kernelviz.ops import nvrtc
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "cuda.cu"
+THREADS, SCALAR_THREADS = 256, 128
+SMALL_BYTES = 16 * 2**20
+"""Inputs below this give too few blocks to fill every SM at several words a thread: one spreads them wider."""
+
+
+def words_a_thread(steps: int) -> int:
+    """16-byte words of a thread of a larger input: more of them share the s and b of a step, fewer begin and end sooner.
+
+    Rows of 2^28 in bf16 on an H200: one step takes 276, 249 and 250 us by 1, 2 and 4 words, eight steps in 16-bit arithmetic 264
+    and 258 us by 4 and 8.
+
+    >>> [words_a_thread(k) for k in (1, 2, 4, 8, 100)]
+    [2, 4, 8, 8, 8]
+    """
+    return {1: 2, 2: 4, 3: 4}.get(steps, 8)
+
+
+Enqueue = Callable[[int, int, int, int], None]
+"""Run steps from one address to another: (from, to, first step, steps)."""
+
+
+def bind_rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, *, stepwise: bool = False, packed: bool = False) -> Launch:
+    """All steps in one kernel, or a kernel a step, the later ones in place; `packed`: 16-bit arithmetic.
+
+    Raises BadField for tensors that are not contiguous.
+    """
+    require_contiguous(x_MN=x_MN, s_KN=s_KN, b_KN=b_KN)
+    k = s_KN.shape[0]
+    return _launch(x_MN, _rows(x_MN, s_KN, b_KN, packed, words_a_thread(1 if stepwise else k)), k, stepwise)
+
+
+def bind_scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, *, stepwise: bool = False, packed: bool = False) -> Launch:
+    """As `bind_rows`, of numbers in the place of rows, of which half as many words a thread are enough."""
+    require_contiguous(x_N=x_N, s_K=s_K, b_K=b_K)
+    k = s_K.shape[0]
+    return _launch(x_N, _scalars(x_N, s_K, b_K, packed, words_a_thread(1 if stepwise else k) // 2), k, stepwise)
+
+
+def _launch(x: Tensor, enqueue: Enqueue, k: int, stepwise: bool) -> Launch:
+    import torch
+
+    out = torch.empty_like(x)
+    here, there = x.data_ptr(), out.data_ptr()
+
+    def fused() -> Tensor:
+        enqueue(here, there, 0, k)
+        return out
+
+    def step_by_step() -> Tensor:
+        enqueue(here, there, 0, 1)
+        for step in range(1, k):
+            enqueue(there, there, step, 1)
+        return out
+
+    return step_by_step if stepwise else fused
+
+
+def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, rows: int) -> Enqueue:
+    m, n = x_MN.shape
+    size = x_MN.element_size()
+    s, b = s_KN.data_ptr(), b_KN.data_ptr()
+    if n * size % 16 or x_MN.data_ptr() % 16 or s % 16 or b % 16:
+        return _single(x_MN, s, b, n)
+    words = n * size // 16
+    wide = min(THREADS, 1 << (words - 1).bit_length())
+    tall = THREADS // wide
+    if m * n * size < SMALL_BYTES:
+        rows = 1
+    across = -(-words // wide)
+    grid = across * -(-m // (rows * tall))
+    kernel = _kernel("chain_rows_packed" if packed else "chain_rows", x_MN, packed, ROWS=rows)
+    sizes = (ctypes.c_longlong(m), ctypes.c_int(n))
+
+    def enqueue(here: int, there: int, first: int, k: int) -> None:
+        at = first * n * size
+        depth = (ctypes.c_int(k), ctypes.c_int(across))
+        nvrtc.launch(kernel, grid, (wide, tall), here, s + at, b + at, there, *sizes, *depth)
+
+    return enqueue
+
+
+def _scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, packed: bool, words: int) -> Enqueue:
+    n, size = x_N.numel(), x_N.element_size()
+    s, b = s_K.data_ptr(), b_K.data_ptr()
+    if x_N.data_ptr() % 16:
+        return _single(x_N, s, b, 1)
+    if n * size < SMALL_BYTES:
+        words = 1
+    kernel = _kernel("chain_scalars_packed" if packed else "chain_scalars", x_N, packed, WORDS=words)
+    grid = max(1, -(-n * size // (SCALAR_THREADS * words * 16)))
+    count = ctypes.c_longlong(n)
+
+    def enqueue(here: int, there: int, first: int, k: int) -> None:
+        at = first * size
+        nvrtc.launch(kernel, grid, SCALAR_THREADS, here, s + at, b + at, there, count, ctypes.c_int(k))
+
+    return enqueue
+
+
+def _single(x: Tensor, s: int, b: int, n: int) -> Enqueue:
+    """One element a thread; s and b are the addresses of rows of n elements."""
+    kernel = _kernel("chain_single", x, False, WORDS=1)
+    grid = -(-x.numel() // THREADS)
+    sizes = (ctypes.c_longlong(x.numel()), ctypes.c_longlong(n))
+    row_bytes = n * x.element_size()
+
+    def enqueue(here: int, there: int, first: int, k: int) -> None:
+        at = first * row_bytes
+        nvrtc.launch(kernel, grid, THREADS, here, s + at, b + at, there, *sizes, ctypes.c_int(k))
+
+    return enqueue
+
+
+def _kernel(name: str, x: Tensor, packed: bool, **shape: int) -> Any:
+    """The kernel for words of scalars (WORDS) or for rows (ROWS)."""
+    defines = {
+        "ELEMENT": nvrtc.element_type(x.dtype),
+        "PACKED": str(int(packed)),
+        "SCALARS": str(int("WORDS" in shape)),
+    }
+    return nvrtc.kernel(SOURCE, name, defines | {key: str(value) for key, value in shape.items()})

@@ -1,0 +1,123 @@
+// CUDA C++ kernels of y = max(xT, 0): x is m x n, y is n x m, both row by row. ELEMENT is float, __half or __nv_bfloat16.
+#include "vectors.cuh"
+
+// max(v, 0) that hands on NaN.
+__device__ __forceinline__ float positive(float v) {
+    float out;
+    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(out) : "f"(v));
+    return out;
+}
+__device__ __forceinline__ __half positive(__half v) { return __hmax_nan(v, __ushort_as_half(0)); }
+__device__ __forceinline__ __nv_bfloat16 positive(__nv_bfloat16 v) { return __hmax_nan(v, __ushort_as_bfloat16(0)); }
+__device__ __forceinline__ __half2 positive(__half2 v) { return __hmax2_nan(v, __half2half2(__ushort_as_half(0))); }
+__device__ __forceinline__ __nv_bfloat162 positive(__nv_bfloat162 v) {
+    return __hmax2_nan(v, __bfloat162bfloat162(__ushort_as_bfloat16(0)));
+}
+
+// 1. A tile of 64 x 64 through shared memory, 32 x 8 threads: rows are read along x and written along y, one element an access.
+// The pitch of a tile's row is an odd number of 4-byte banks, so that a column lies in 32 different ones.
+extern "C" __global__ void __launch_bounds__(256) reshape_tile(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, long long m, long long n, int across) {
+    constexpr int PITCH = 64 + 4 / sizeof(ELEMENT);
+    __shared__ ELEMENT tile[64][PITCH];
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int down = blockIdx.x / across;
+    const long long top = (long long)down * 64, left = (long long)(blockIdx.x - down * across) * 64;
+#pragma unroll
+    for (int r = warp; r < 64; r += 8) {
+#pragma unroll
+        for (int c = lane; c < 64; c += 32) {
+            if (top + r < m && left + c < n) {
+                tile[r][c] = x[(top + r) * n + left + c];
+            }
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int c = warp; c < 64; c += 8) {
+#pragma unroll
+        for (int r = lane; r < 64; r += 32) {
+            if (top + r < m && left + c < n) {
+                y[(left + c) * m + top + r] = positive(tile[r][c]);
+            }
+        }
+    }
+}
+
+// A square of WIDTH x WIDTH elements, a 16-byte word of WIDTH rows: loaded, relu'd, and transposed. Which register holds an
+// element is known when this is compiled: of fp32 the transposition costs nothing, of 16-bit formats half an instruction an element.
+constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+__device__ __forceinline__ void load_square(const ELEMENT* x, long long n, Word<ELEMENT> (&out)[WIDTH]) {
+    Word<ELEMENT> in[WIDTH];
+#pragma unroll
+    for (int r = 0; r < WIDTH; ++r) {
+        in[r] = load_streaming(reinterpret_cast<const Word<ELEMENT>*>(x + r * n));
+    }
+#pragma unroll
+    for (int r = 0; r < WIDTH; ++r) {
+#pragma unroll
+        for (int c = 0; c < 16 / sizeof(TWO); ++c) {
+            TWO* twos = reinterpret_cast<TWO*>(&in[r]);
+            twos[c] = positive(twos[c]);
+        }
+    }
+#pragma unroll
+    for (int c = 0; c < WIDTH; ++c) {
+#pragma unroll
+        for (int r = 0; r < WIDTH; ++r) {
+            out[c].e[r] = in[r].e[c];
+        }
+    }
+}
+
+// 2. No shared memory: a thread stores its square as WIDTH words of y. A warp is 8 squares wide and 4 tall (segments of 128 bytes of
+// x and 64 of y), the block's 8 warps 2 wide and 4 tall. Stores must be streaming: others leave L2 as half lines, and take 2.6 times
+// as long.
+extern "C" __global__ void __launch_bounds__(256) reshape_registers(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, long long m, long long n, int across) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int down = blockIdx.x / across;
+    const long long column = ((blockIdx.x - down * across) * 16ll + warp % 2 * 8 + lane % 8) * WIDTH;
+    const long long row = (down * 16ll + warp / 2 * 4 + lane / 8) * WIDTH;
+    // m and n are multiples of WIDTH (the bind checks): a square lies inside or outside as a whole.
+    if (row >= m || column >= n) {
+        return;
+    }
+    Word<ELEMENT> square[WIDTH];
+    load_square(x + row * n + column, n, square);
+#pragma unroll
+    for (int c = 0; c < WIDTH; ++c) {
+        store_streaming(reinterpret_cast<Word<ELEMENT>*>(y + (column + c) * m + row), square[c]);
+    }
+}
+
+// 3. Squares of 16 x 16 threads exchanged through shared memory, so that x is read and y written in segments of 256 bytes. Words of
+// a tile's row are stored at w ^ (row / WIDTH % 8): eight threads that write squares beside each other, and eight that read words
+// beside each other, then touch all 32 banks, without padding.
+extern "C" __global__ void __launch_bounds__(256) reshape_squares(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, long long m, long long n, int across) {
+    __shared__ Word<ELEMENT> tile[16 * WIDTH][16];
+    const int down = blockIdx.x / across;
+    const long long left = (blockIdx.x - down * across) * 16ll * WIDTH, top = down * 16ll * WIDTH;
+    const int i = threadIdx.x % 16, j = threadIdx.x / 16;
+    if (top + j * WIDTH < m && left + i * WIDTH < n) {
+        Word<ELEMENT> square[WIDTH];
+        load_square(x + (top + j * WIDTH) * n + left + i * WIDTH, n, square);
+#pragma unroll
+        for (int c = 0; c < WIDTH; ++c) {
+            store_word(&tile[i * WIDTH + c][j ^ (i % 8)], square[c]);
+        }
+    }
+    __syncthreads();
+    if (top + i * WIDTH >= m) {
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < WIDTH; ++k) {
+        const int c = k * 16 + j;
+        if (left + c < n) {
+            const Word<ELEMENT> word = load_word(&tile[c][i ^ (c / WIDTH % 8)]);
+            store_streaming(reinterpret_cast<Word<ELEMENT>*>(y + (left + c) * m + top) + i, word);
+        }
+    }
+}

@@ -1,0 +1,65 @@
+"""CUDA C++ kernels of `reshape_elementwise`, bound to tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.ops import nvrtc
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "cuda.cu"
+TILE = 64
+"""Rows and columns of a tile of single elements in shared memory."""
+SQUARES = 16
+"""Squares of 16-byte words that a block of the other kernels is wide and tall."""
+
+
+def bind_tile(x_MN: Tensor) -> Launch:
+    """Tiles through shared memory, of any size; raises BadField for a matrix that is not contiguous."""
+    return _bind("reshape_tile", x_MN, TILE)
+
+
+def bind_registers(x_MN: Tensor) -> Launch:
+    """16-byte words, transposed in registers; `bind_tile` where rows of x or of y do not start on 16 bytes."""
+    return _by_words("reshape_registers", x_MN)
+
+
+def bind_squares(x_MN: Tensor) -> Launch:
+    """As `bind_registers`, the words exchanged through shared memory."""
+    return _by_words("reshape_squares", x_MN)
+
+
+def _by_words(name: str, x_MN: Tensor) -> Launch:
+    m, n = x_MN.shape
+    width = 16 // x_MN.element_size()
+    if m % width or n % width or x_MN.data_ptr() % 16:
+        return bind_tile(x_MN)
+    return _bind(name, x_MN, SQUARES * width)
+
+
+def _bind(name: str, x_MN: Tensor, tile: int) -> Launch:
+    import torch
+
+    require_contiguous(x_MN=x_MN)
+    m, n = x_MN.shape
+    y_NM = torch.empty((n, m), dtype=x_MN.dtype, device=x_MN.device)
+    element = nvrtc.element_type(x_MN.dtype)
+    # What one instruction relus: two numbers of 16 bits.
+    two = {"float": "float", "__half": "__half2", "__nv_bfloat16": "__nv_bfloat162"}[element]
+    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": element, "TWO": two})
+    across = -(-n // tile)
+    blocks = across * -(-m // tile)
+    pointers = (x_MN.data_ptr(), y_NM.data_ptr())
+    sizes = (ctypes.c_longlong(m), ctypes.c_longlong(n), ctypes.c_int(across))
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, 256, *pointers, *sizes)
+        return y_NM
+
+    return launch

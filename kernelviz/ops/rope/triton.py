@@ -1,0 +1,91 @@
+"""Triton kernel of `rope`: one program a token, out of place or in place, forwards or backwards."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch
+
+
+@triton.jit
+def _turn(
+    x_ptr, out_ptr, row, cos, sin, HEADS: tl.constexpr, P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_P: tl.constexpr
+):
+    # 64-bit offsets: t * heads * 2p passes 2^31 on a GPU with 140 GB.
+    start = row * (HEADS * 2 * P)
+    pairs = tl.arange(0, BLOCK_P)[None, :]
+    for first in tl.static_range(0, HEADS, BLOCK_H):
+        heads = first + tl.arange(0, BLOCK_H)[:, None]
+        at = start + heads * (2 * P) + pairs
+        inside = (heads < HEADS) & (pairs < P)
+        x = tl.load(x_ptr + at, mask=inside).to(tl.float32)
+        z = tl.load(x_ptr + at + P, mask=inside).to(tl.float32)
+        tl.store(out_ptr + at, (x * cos - z * sin).to(out_ptr.dtype.element_ty), mask=inside)
+        tl.store(out_ptr + at + P, (z * cos + x * sin).to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def rope_kernel(
+    q_ptr,
+    k_ptr,
+    cos_ptr,
+    sin_ptr,
+    q_out_ptr,
+    k_out_ptr,
+    HQ: tl.constexpr,
+    HK: tl.constexpr,
+    P: tl.constexpr,
+    BLOCK_Q: tl.constexpr,
+    BLOCK_K: tl.constexpr,
+    BLOCK_P: tl.constexpr,
+    BACK: tl.constexpr,
+):
+    row = tl.program_id(0).to(tl.int64)
+    pairs = tl.arange(0, BLOCK_P)[None, :]
+    cos = tl.load(cos_ptr + row * P + pairs, mask=pairs < P).to(tl.float32)
+    sin = tl.load(sin_ptr + row * P + pairs, mask=pairs < P).to(tl.float32)
+    if BACK:
+        sin = -sin
+    _turn(q_ptr, q_out_ptr, row, cos, sin, HQ, P, BLOCK_Q, BLOCK_P)
+    _turn(k_ptr, k_out_ptr, row, cos, sin, HK, P, BLOCK_K, BLOCK_P)
+
+
+WARPS = 4
+PAIRS_A_TILE = 2048
+"""Pairs of a program under way at once: 16 a thread, so 64 bytes in bf16."""
+
+
+def heads_a_tile(heads: int, p: int) -> int:
+    """Heads that a program turns at once, a power of two.
+
+    >>> [heads_a_tile(heads, 64) for heads in (1, 8, 28, 64)]
+    [1, 8, 32, 32]
+    """
+    return int(min(triton.next_power_of_2(heads), max(1, PAIRS_A_TILE // triton.next_power_of_2(p))))
+
+
+def bind_token(
+    q_TH2P: torch.Tensor,
+    k_TH2P: torch.Tensor,
+    cos_TP: torch.Tensor,
+    sin_TP: torch.Tensor,
+    *,
+    back: bool = False,
+    in_place: bool = False,
+    names: tuple[str, str] = ("q_TH2P", "k_TH2P"),
+) -> Launch:
+    """One program a token; the results are the inputs where `in_place`. Raises BadField for tensors that are not contiguous."""
+    require_contiguous(**{names[0]: q_TH2P, names[1]: k_TH2P}, cos_TP=cos_TP, sin_TP=sin_TP)
+    outputs = (q_TH2P, k_TH2P) if in_place else (torch.empty_like(q_TH2P), torch.empty_like(k_TH2P))
+    t, hq, _, p = q_TH2P.shape
+    hk = k_TH2P.shape[1]
+    tiles = heads_a_tile(hq, p), heads_a_tile(hk, p), triton.next_power_of_2(p)
+
+    def launch() -> tuple[torch.Tensor, torch.Tensor]:
+        rope_kernel[(t,)](q_TH2P, k_TH2P, cos_TP, sin_TP, *outputs, hq, hk, p, *tiles, BACK=back, num_warps=WARPS)
+        return outputs
+
+    return launch

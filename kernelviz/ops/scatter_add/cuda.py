@@ -1,0 +1,155 @@
+"""CUDA C++ kernels of `scatter_add`, bound to tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from math import gcd
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kernelviz.core.errors import BadField
+from kernelviz.ops import nvrtc
+from kernelviz.ops.gpu import multiprocessors
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "cuda.cu"
+SOURCE_SM90 = Path(__file__).parent / "cuda_sm90.cu"
+THREADS = 256
+TOGETHER = 8
+"""Groups of threads that share the rows of one sum, where there are too few sums to fill the GPU."""
+
+
+def word_bytes(x_VD: Tensor, src_TD: Tensor) -> int:
+    """The widest word, at most 16 bytes, that every row starts on and is a whole number of."""
+    return gcd(x_VD.shape[1] * x_VD.element_size(), x_VD.data_ptr(), src_TD.data_ptr(), 16)
+
+
+def _defines(x_VD: Tensor, src_TD: Tensor, vec: int) -> dict[str, str]:
+    return {"VEC": str(vec), "TOGETHER": "0", "BY_ROWS": "0", **_element_and_index(x_VD, src_TD)}
+
+
+def _element_and_index(x_VD: Tensor, src_TD: Tensor) -> dict[str, str]:
+    """The last block may begin elements behind the last one."""
+    index = "unsigned" if src_TD.numel() + THREADS < 2**32 else "unsigned long long"
+    return {"ELEMENT": nvrtc.element_type(x_VD.dtype), "INDEX": index}
+
+
+def _index(defines: dict[str, str], number: int) -> Any:
+    return ctypes.c_uint(number) if defines["INDEX"] == "unsigned" else ctypes.c_ulonglong(number)
+
+
+def bind_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
+    """One fp32 addition an element; raises BadField for tensors that are not contiguous."""
+    require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
+    defines = _defines(x_VD, src_TD, 1)
+    kernel = nvrtc.kernel(SOURCE, "scatter_atomics", defines)
+    return _in_fp32(kernel, defines, x_VD, src_TD, ids_T, src_TD.shape[1])
+
+
+def bind_atomics_vec16(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
+    """Four fp32 additions an instruction; one where rows are no whole 16-byte words. Raises BadField for strided tensors."""
+    require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
+    if word_bytes(x_VD, src_TD) < 16:
+        return bind_atomics(x_VD, src_TD, ids_T)
+    defines = _defines_sm90(x_VD, src_TD)
+    kernel = nvrtc.kernel(SOURCE_SM90, "scatter_atomics_vec16", defines)
+    return _in_fp32(kernel, defines, x_VD, src_TD, ids_T, src_TD.shape[1] // 4)
+
+
+def _defines_sm90(x_VD: Tensor, src_TD: Tensor) -> dict[str, str]:
+    defines = _element_and_index(x_VD, src_TD)
+    packed = {"__half": '"f16x2"', "__nv_bfloat16": '"bf16x2"'}.get(defines["ELEMENT"], '""')
+    return {**defines, "NARROW": str(int(defines["ELEMENT"] != "float")), "PACKED": packed}
+
+
+def _in_fp32(kernel: Any, defines: dict[str, str], x_VD: Tensor, src_TD: Tensor, ids_T: Tensor, words: int) -> Launch:
+    """The kernel on x itself in fp32; on a copy in fp32, which is rounded behind it, in other formats."""
+    import torch
+
+    t = src_TD.shape[0]
+    narrow = x_VD.element_size() < 4
+    sum_VD = torch.empty_like(x_VD, dtype=torch.float32) if narrow else x_VD
+    pointers = (sum_VD.data_ptr(), src_TD.data_ptr(), ids_T.data_ptr())
+    sizes = (_index(defines, t), ctypes.c_int(words))
+
+    def launch() -> Tensor:
+        if narrow:
+            sum_VD.copy_(x_VD)
+        nvrtc.launch(kernel, -(-t * words // THREADS), THREADS, *pointers, *sizes)
+        return x_VD.copy_(sum_VD) if narrow else x_VD
+
+    return launch
+
+
+def bind_atomics_16bit(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
+    """Eight 16-bit additions an instruction; one where rows are no whole 16-byte words. Raises BadField for strided tensors."""
+    require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
+    t, d = src_TD.shape
+    whole = word_bytes(x_VD, src_TD) == 16
+    name = "scatter_atomics_16bit" if whole else "scatter_atomics_16bit_scalar"
+    defines = _defines_sm90(x_VD, src_TD)
+    kernel = nvrtc.kernel(SOURCE_SM90, name, defines)
+    words = d // 8 if whole else d
+    arguments = (x_VD.data_ptr(), src_TD.data_ptr(), ids_T.data_ptr(), _index(defines, t), ctypes.c_int(words))
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, -(-t * words // THREADS), THREADS, *arguments)
+        return x_VD
+
+    return launch
+
+
+def block_of(v: int, t: int, words: int, processors: int) -> tuple[int, int, bool]:
+    """Threads a block along a row and beside one another, and whether those beside one another share one sum's rows.
+
+    >>> block_of(8192, 65536, 128, 132), block_of(64, 65536, 128, 132), block_of(8192, 65536, 8, 132)
+    ((128, 1, False), (32, 8, True), (8, 16, False))
+    """
+    along = min(128, 1 << (words - 1).bit_length())
+    if v * words < processors * 2048 and t >= 2 * TOGETHER * v:
+        return min(along, THREADS // TOGETHER), TOGETHER, True
+    return along, max(1, 128 // along), False
+
+
+def bind_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
+    """A counting sort and sums of segments; raises BadField for strided tensors and 2^31 rows or more."""
+    import torch
+
+    require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
+    (v, d), t = x_VD.shape, ids_T.shape[0]
+    if t >= 2**31:
+        raise BadField("size t", t, "this kernel counts rows in 32 bits; give fewer than 2^31")
+    width = word_bytes(x_VD, src_TD)
+    words = d * x_VD.element_size() // width
+    along, beside, together = block_of(v, t, words, multiprocessors(x_VD.device))
+    defines = _defines(x_VD, src_TD, width // x_VD.element_size()) | {
+        "TOGETHER": str(int(together)),
+        "BY_ROWS": str(int(t < v)),
+    }
+    count, allocate, place, add = (
+        nvrtc.kernel(SOURCE, f"segments_{step}", defines) for step in ("count", "allocate", "place", "sum")
+    )
+    counts = torch.empty(v + 1, dtype=torch.int32, device=x_VD.device)
+    starts = torch.empty(v, dtype=torch.int32, device=x_VD.device)
+    ranks, order = (torch.empty(t, dtype=torch.int32, device=x_VD.device) for _ in range(2))
+    rows, sums = ctypes.c_longlong(t), ctypes.c_longlong(v)
+    pieces = -(-words // along)
+    named = min(t, v)
+    blocks = (named if together else -(-named // beside)) * pieces
+    sizes = (ctypes.c_longlong(named), ctypes.c_int(words), ctypes.c_int(pieces))
+
+    def launch() -> Tensor:
+        c, s, r, o = counts.data_ptr(), starts.data_ptr(), ranks.data_ptr(), order.data_ptr()
+        counts.zero_()
+        nvrtc.launch(count, -(-t // THREADS), THREADS, ids_T.data_ptr(), c, r, rows)
+        nvrtc.launch(allocate, -(-v // THREADS), THREADS, c, s, sums)
+        nvrtc.launch(place, -(-t // THREADS), THREADS, ids_T.data_ptr(), s, r, o, rows)
+        pointers = (x_VD.data_ptr(), src_TD.data_ptr(), c, s, o, ids_T.data_ptr(), r)
+        nvrtc.launch(add, blocks, (along, beside), *pointers, *sizes)
+        return x_VD
+
+    return launch

@@ -1,0 +1,187 @@
+// CUDA C++ kernels of `softmax` and of its backward pass. A row lies as 16-byte words in the registers of a block or a cluster, or in
+// registers and shared memory; or it is walked in chunks, twice. Compiled with -DELEMENT and a shape (kernelviz/ops/row_shapes.py).
+#include "exponentials.cuh"
+#include "held.cuh"
+
+using R = Row<ELEMENT, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
+constexpr int WIDTH = R::WIDTH;
+constexpr Exponentials NONE = {LOWEST, 0.0f};
+
+// 1. One read, one reduction, one write. What is kept of an element is its power against the thread's own maximum; the way from
+// there to the row's is one factor a thread. A row of nothing but -inf becomes 0 * inf = NaN, as torch's does. With ROW_RAW the
+// words are kept as they are and the powers taken twice: half the registers an element in half precision, so twice the row.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_rows(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {
+    R row(m, n);
+    Word<ELEMENT> w[ROW_WORDS];
+    row.load(x, w, minus_infinity<ELEMENT>());
+    float terms[ROW_WORDS][WIDTH];
+    const Exponentials mine = exponentials_of(w, [&](int k, int e, float term) { terms[k][e] = term; });
+    const Exponentials all = row.reduce(mine, Join(), NONE);
+    const float inverse = 1.0f / all.sum;
+    if (ROW_RAW) {
+        forget(w);
+    }
+    const float scale = exponential(mine.top - all.top) * inverse;
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        float y[WIDTH];
+        widen(w[k], y);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            y[e] = ROW_RAW ? exponential(y[e] - all.top) * inverse : terms[k][e] * scale;
+        }
+        row.store(out, k, narrow<ELEMENT>(y));
+    }
+}
+
+// 2. Rows of any length, one block each: read once for maximum and sum, and again, out of L2 where it still is there.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_chunks(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {
+    R row(m, n);
+    Word<ELEMENT> w[ROW_WORDS];
+    Exponentials mine = NONE;
+    const int chunks = (row.words + ROW_WORDS * ROW_LANES - 1) / (ROW_WORDS * ROW_LANES);
+    for (row.rank = 0; row.rank < chunks; ++row.rank) {
+        row.load(x, w, minus_infinity<ELEMENT>());
+        mine = Join()(mine, exponentials_of(w, [](int, int, float) {}));
+    }
+    row.rank = 0;
+    const Exponentials all = row.reduce(mine, Join(), NONE);
+    const float scale = 1.0f / all.sum;
+    // Backwards: the chunks read last are the likeliest to be in L2 still.
+    for (row.rank = chunks - 1; row.rank >= 0; --row.rank) {
+        row.load(x, w, minus_infinity<ELEMENT>());
+#pragma unroll
+        for (int k = 0; k < ROW_WORDS; ++k) {
+            float y[WIDTH];
+            widen(w[k], y);
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                y[e] = exponential(y[e] - all.top) * scale;
+            }
+            row.store(out, k, narrow<ELEMENT>(y));
+        }
+    }
+}
+
+#if ROW_FAR > 0
+// 3. Long rows: words in registers and shared memory, summed as they arrive. The powers are taken twice, since only raw words of
+// half precision are that small.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_held(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {
+    R row(m, n);
+    Held<R, ELEMENT, ROW_LANES, ROW_NEAR, ROW_FAR, ROW_ALIGNED> held(row, x, minus_infinity<ELEMENT>());
+    Exponentials mine = NONE;
+    held.arriving(Summing{mine});
+    const Exponentials all = row.reduce(mine, Join(), NONE);
+    const float inverse = 1.0f / all.sum;
+    forget(held.near_words);
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        float y[WIDTH];
+        widen(held.word(k), y);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            y[e] = exponential(y[e] - all.top) * inverse;
+        }
+        row.store(out, k, narrow<ELEMENT>(y));
+    }
+}
+#endif
+
+// dx of one word, once Σ y dy is known.
+__device__ __forceinline__ Word<ELEMENT> gradient(const Word<ELEMENT>& y, const Word<ELEMENT>& dy, float mean) {
+    float a[WIDTH], b[WIDTH];
+    widen(y, a);
+    widen(dy, b);
+#pragma unroll
+    for (int e = 0; e < WIDTH; ++e) {
+        a[e] *= b[e] - mean;
+    }
+    return narrow<ELEMENT>(a);
+}
+template <int WORDS>
+__device__ __forceinline__ float product(const Word<ELEMENT> (&y)[WORDS], const Word<ELEMENT> (&dy)[WORDS]) {
+    float sum[2] = {0.0f, 0.0f};
+#pragma unroll
+    for (int k = 0; k < WORDS; ++k) {
+        float a[WIDTH], b[WIDTH];
+        widen(y[k], a);
+        widen(dy[k], b);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            sum[e % 2] += a[e] * b[e];
+        }
+    }
+    return sum[0] + sum[1];
+}
+
+// 4. The backward pass, dx = y (dy - Σ y dy): both rows in registers.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_backward_rows(
+    const ELEMENT* __restrict__ y, const ELEMENT* __restrict__ dy, ELEMENT* __restrict__ dx, long long m, int n) {
+    R row(m, n);
+    Word<ELEMENT> a[ROW_WORDS], b[ROW_WORDS];
+    row.load(y, a, from_float<ELEMENT>(0.0f));
+    row.load(dy, b, from_float<ELEMENT>(0.0f));
+    const float mean = row.reduce(product(a, b), Add(), 0.0f);
+    forget(a);
+    forget(b);
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        row.store(dx, k, gradient(a[k], b[k], mean));
+    }
+}
+
+// 5. The same in chunks, twice.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_backward_chunks(
+    const ELEMENT* __restrict__ y, const ELEMENT* __restrict__ dy, ELEMENT* __restrict__ dx, long long m, int n) {
+    R row(m, n);
+    Word<ELEMENT> a[ROW_WORDS], b[ROW_WORDS];
+    float sum = 0.0f;
+    const int chunks = (row.words + ROW_WORDS * ROW_LANES - 1) / (ROW_WORDS * ROW_LANES);
+    for (row.rank = 0; row.rank < chunks; ++row.rank) {
+        row.load(y, a, from_float<ELEMENT>(0.0f));
+        row.load(dy, b, from_float<ELEMENT>(0.0f));
+        sum += product(a, b);
+    }
+    row.rank = 0;
+    const float mean = row.reduce(sum, Add(), 0.0f);
+    for (row.rank = chunks - 1; row.rank >= 0; --row.rank) {
+        row.load(y, a, from_float<ELEMENT>(0.0f));
+        row.load(dy, b, from_float<ELEMENT>(0.0f));
+#pragma unroll
+        for (int k = 0; k < ROW_WORDS; ++k) {
+            row.store(dx, k, gradient(a[k], b[k], mean));
+        }
+    }
+}
+
+#if ROW_FAR > 0
+struct Nothing {
+    template <int WORDS> __device__ __forceinline__ void operator()(const Word<ELEMENT> (&)[WORDS]) const {}
+};
+
+// 6. The same of long rows, y and dy in registers and shared memory.
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_backward_held(
+    const ELEMENT* __restrict__ y, const ELEMENT* __restrict__ dy, ELEMENT* __restrict__ dx, long long m, int n) {
+    R row(m, n);
+    using H = Held<R, ELEMENT, ROW_LANES, ROW_NEAR, ROW_FAR, ROW_ALIGNED>;
+    H a(row, y, from_float<ELEMENT>(0.0f)), b(row, dy, from_float<ELEMENT>(0.0f), 1);
+    float sum = 0.0f;
+    a.arriving(Nothing());
+    b.arriving(Nothing());
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        const Word<ELEMENT> one[1] = {a.word(k)}, other[1] = {b.word(k)};
+        sum += row.word(k) < row.words ? product(one, other) : 0.0f;
+    }
+    const float mean = row.reduce(sum, Add(), 0.0f);
+    forget(a.near_words);
+    forget(b.near_words);
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        row.store(dx, k, gradient(a.word(k), b.word(k), mean));
+    }
+}
+#endif

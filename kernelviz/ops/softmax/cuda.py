@@ -1,0 +1,76 @@
+"""CUDA C++ kernels of `softmax`, bound to tensors: how many threads and blocks share a row."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.ops import nvrtc
+from kernelviz.ops.op import Launch, Staged
+from kernelviz.ops.row_shapes import CHUNKS, Shape, cluster_shape, require_words, row_shape
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "cuda.cu"
+
+
+def bind_row(x_MN: Tensor) -> Launch:
+    """Rows of a contiguous matrix (M, N), a block each; raises BadField for others."""
+    import torch
+
+    require_words(x_MN=x_MN)
+    return _forward(x_MN, torch.empty_like(x_MN), clusters=False)
+
+
+def bind_cluster(x_MN: Tensor) -> Launch:
+    """Rows of a contiguous matrix (M, N), long ones a cluster each; raises BadField for others."""
+    import torch
+
+    require_words(x_MN=x_MN)
+    return _forward(x_MN, torch.empty_like(x_MN), clusters=True)
+
+
+def bind_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
+    """The backward pass of `bind_row`, behind its forward pass."""
+    return _backward(x_MN, dy_MN, clusters=False)
+
+
+def bind_cluster_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
+    """The backward pass of `bind_cluster`, behind its forward pass."""
+    return _backward(x_MN, dy_MN, clusters=True)
+
+
+def _forward(x_MN: Tensor, out_MN: Tensor, *, clusters: bool) -> Launch:
+    n, itemsize = x_MN.shape[1], x_MN.element_size()
+    return _launch("softmax", cluster_shape(x_MN) if clusters else row_shape(n, itemsize), (x_MN,), out_MN)
+
+
+def _backward(x_MN: Tensor, dy_MN: Tensor, *, clusters: bool) -> Staged:
+    """Two words of y and two of dy a thread, as they are."""
+    import torch
+
+    require_words(x_MN=x_MN, dy_MN=dy_MN)
+    y_MN, dx_MN = torch.empty_like(x_MN), torch.empty_like(x_MN)
+    n, itemsize = x_MN.shape[1], x_MN.element_size()
+    shape = cluster_shape(x_MN, 2, words=2) if clusters else row_shape(n, itemsize, words=2)
+    forward = _forward(x_MN, y_MN, clusters=clusters)
+    return Staged(forward, _launch("softmax_backward", shape, (y_MN, dy_MN), dx_MN))
+
+
+def _launch(name: str, shape: Shape | None, given: tuple[Tensor, ...], out_MN: Tensor) -> Launch:
+    m, n = out_MN.shape
+    taken = shape or CHUNKS
+    kind = "held" if taken.far else "rows" if shape else "chunks"
+    shared_bytes, cluster = taken.shared_bytes * len(given), taken.cluster
+    asked_bytes = max(shared_bytes, taken.asked_bytes)
+    kernel = nvrtc.kernel(SOURCE, f"{name}_{kind}", taken.defines(out_MN), shared_bytes=asked_bytes, cluster=cluster)
+    blocks = cluster * -(-m // taken.rows)
+    arguments = (*(t.data_ptr() for t in (*given, out_MN)), ctypes.c_longlong(m), ctypes.c_int(n))
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, blocks, taken.threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
+        return out_MN
+
+    return launch

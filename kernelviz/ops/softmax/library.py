@@ -1,0 +1,44 @@
+"""Liger's softmax kernels, bound to tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch, Staged
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def bind_liger(x_MN: Tensor) -> Launch:
+    """Raises BadField for a matrix that is not contiguous; the launch raises RuntimeError for rows of more than 65536."""
+    from liger_kernel.ops.softmax import _softmax_forward
+
+    require_contiguous(x_MN=x_MN)
+
+    def launch() -> Tensor:
+        y_MN: Tensor = _softmax_forward(x_MN)[0]
+        return y_MN
+
+    return launch
+
+
+def bind_liger_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
+    """The backward kernel behind the forward one, whose result is kept where it is; errors as `bind_liger`."""
+    import torch
+    from liger_kernel.ops.softmax import _softmax_backward, _softmax_forward
+    from liger_kernel.ops.utils import calculate_settings
+
+    require_contiguous(x_MN=x_MN, dy_MN=dy_MN)
+    y_MN = torch.empty_like(x_MN)
+    block, warps = calculate_settings(x_MN.shape[1])
+
+    def forward() -> None:
+        y_MN.copy_(_softmax_forward(x_MN)[0])
+
+    def launch() -> Tensor:
+        dx_MN: Tensor = _softmax_backward(dy_MN, y_MN, block, warps, False)
+        return dx_MN
+
+    return Staged(forward, launch)

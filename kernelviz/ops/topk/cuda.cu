@@ -1,0 +1,390 @@
+// CUDA C++ kernels of `topk`. ELEMENT is float, __half or __nv_bfloat16.
+#include "vectors.cuh"
+
+#ifndef THREADS
+#define THREADS 512
+#endif
+#ifndef WORDS
+#define WORDS 4
+#endif
+typedef unsigned long long Entry;
+constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+constexpr int MOST = 1024;          // the largest k
+constexpr int GROUP = 4 * THREADS;  // elements that a block looks at between two barriers
+constexpr int ROOM = 2 * GROUP > MOST + GROUP ? 2 * GROUP : MOST + GROUP;
+constexpr unsigned ALL = 0xffffffffu;
+
+// The lowest bit of a key that may be set: a 16-bit number widened to fp32 ends in zeros.
+template <typename T> struct Lowest { static constexpr int BIT = 0; };
+template <> struct Lowest<__half> { static constexpr int BIT = 13; };
+template <> struct Lowest<__nv_bfloat16> { static constexpr int BIT = 16; };
+constexpr int LOWEST = Lowest<ELEMENT>::BIT;
+
+// Whole numbers in the order of the floats, NaN above all, none of them 0. (A subnormal fp16 widens to a full mantissa
+// only of bits that fp16 has, so its lowest bits are zeros, too.)
+__device__ __forceinline__ unsigned key_of(float v) {
+    const unsigned bits = __float_as_uint(v);
+    return v != v ? ALL : bits ^ ((int)bits < 0 ? ALL : 0x80000000u);
+}
+__device__ __forceinline__ float value_of(unsigned key) {
+    return __uint_as_float(key & 0x80000000u ? key ^ 0x80000000u : ~key);
+}
+// Key and place in one number: of equal keys the earlier place is larger, and no two entries are equal.
+__device__ __forceinline__ Entry entry_of(unsigned key, unsigned at) { return (Entry)key << 32 | (ALL - at); }
+
+struct Shared {
+    Entry entries[ROOM];
+    unsigned counts[256];
+    int fill, ties;            // entries; of those equal to the threshold, how many were kept
+    unsigned low, high;        // the smallest and the largest key
+    unsigned digit;            // of the threshold, as found in `counts`
+    int above, within;         // how many have a larger digit, and how many this one
+    unsigned threshold;        // keys up to this one are no longer of interest
+    bool last;
+};
+
+// The digit in which the need-th largest lies, by the first warp; between two barriers of the block.
+__device__ __forceinline__ void find_digit(Shared& s, int need) {
+    if (threadIdx.x >= 32) {
+        return;
+    }
+    const int lane = threadIdx.x;
+    int mine = 0;
+#pragma unroll
+    for (int d = 0; d < 8; ++d) {
+        mine += s.counts[255 - lane * 8 - d];
+    }
+    int upto = mine;
+#pragma unroll
+    for (int apart = 1; apart < 32; apart *= 2) {
+        const int before = __shfl_up_sync(ALL, upto, apart);
+        upto += lane >= apart ? before : 0;
+    }
+    int above = upto - mine;
+    if (above < need && need <= upto) {
+        for (int d = 255 - lane * 8;; --d) {
+            const int here = s.counts[d];
+            if (above + here >= need) {
+                s.digit = d;
+                s.above = above;
+                s.within = here;
+                return;
+            }
+            above += here;
+        }
+    }
+}
+
+// Keeps the k largest of more than k entries and sets the threshold. Called by the whole block behind a barrier; ends with one.
+__device__ __noinline__ void keep_largest(Shared& s, int k) {
+    constexpr int EACH = (ROOM + THREADS - 1) / THREADS;
+    const int fill = s.fill;
+    Entry mine[EACH];
+    unsigned low = ALL, high = 0;
+#pragma unroll
+    for (int j = 0; j < EACH; ++j) {
+        const int i = threadIdx.x + j * THREADS;
+        mine[j] = i < fill ? s.entries[i] : 0;
+        if (i < fill) {
+            low = min(low, (unsigned)(mine[j] >> 32));
+            high = max(high, (unsigned)(mine[j] >> 32));
+        }
+    }
+    low = __reduce_min_sync(ALL, low);
+    high = __reduce_max_sync(ALL, high);
+    if (threadIdx.x == 0) {
+        s.low = ALL;
+        s.high = 0;
+    }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) {
+        atomicMin(&s.low, low);
+        atomicMax(&s.high, high);
+    }
+    __syncthreads();
+    // Digits of 8 bits from the first bit in which keys differ; above it all are the same.
+    const unsigned differ = s.low ^ s.high;
+    int shift = max(32 - __clz(differ), LOWEST), need = k;
+    Entry prefix = (Entry)s.high >> shift;
+    while (shift > LOWEST) {
+        const int next = max(shift - 8, LOWEST);
+        for (int i = threadIdx.x; i < 256; i += THREADS) {
+            s.counts[i] = 0;
+        }
+        __syncthreads();
+#pragma unroll
+        for (int j = 0; j < EACH; ++j) {
+            const Entry key = mine[j] >> 32;
+            if (mine[j] != 0 && key >> shift == prefix) {
+                atomicAdd(&s.counts[(key >> next) & ((1u << (shift - next)) - 1)], 1u);
+            }
+        }
+        __syncthreads();
+        find_digit(s, need);
+        __syncthreads();
+        prefix = prefix << (shift - next) | s.digit;
+        need -= s.above;
+        shift = next;
+        if (s.within == need) {
+            break;
+        }
+    }
+    if (threadIdx.x == 0) {
+        s.fill = 0;
+        s.ties = 0;
+        s.threshold = (unsigned)(prefix << shift);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int j = 0; j < EACH; ++j) {
+        const Entry key = mine[j] >> 32 >> shift;
+        if (mine[j] != 0 && (key > prefix || (key == prefix && atomicAdd(&s.ties, 1) < need))) {
+            s.entries[atomicAdd(&s.fill, 1)] = mine[j];
+        }
+    }
+    __syncthreads();
+}
+
+// Four entries of each thread (0: none) join those that are kept, if they are above the threshold. By the whole block.
+__device__ __forceinline__ void join(Shared& s, const Entry (&entry)[4], bool any, int k) {
+    bool full = false;
+    if (__any_sync(ALL, any)) {
+        int mine = 0;
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            mine += entry[e] != 0;
+        }
+        const int lane = threadIdx.x % 32;
+        int upto = mine;
+#pragma unroll
+        for (int apart = 1; apart < 32; apart *= 2) {
+            const int before = __shfl_up_sync(ALL, upto, apart);
+            upto += lane >= apart ? before : 0;
+        }
+        const int total = __shfl_sync(ALL, upto, 31);
+        int at = lane == 0 ? atomicAdd(&s.fill, total) : 0;
+        at = __shfl_sync(ALL, at, 0);
+        full = at + total > ROOM - GROUP;
+        at += upto - mine;
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            if (entry[e] != 0) {
+                s.entries[at++] = entry[e];
+            }
+        }
+    }
+    // Whoever crosses the line says so: the count itself may have moved on when others read it.
+    if (__syncthreads_or(full)) {
+        keep_largest(s, k);
+    }
+}
+
+__device__ __forceinline__ void offer(
+    Shared& s, const float (&v)[4], unsigned at, bool valid, int k, unsigned threshold, float limit) {
+    bool any = false;
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+        any |= !(v[e] <= limit);
+    }
+    any &= valid;
+    Entry entry[4] = {};
+    if (any) {
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+            const unsigned key = key_of(v[e]);
+            if (key > threshold) {
+                entry[e] = entry_of(key, at + e);
+            }
+        }
+    }
+    join(s, entry, any, k);
+}
+
+// The first k of the entries in descending order, to `values` and `indices`. k entries are there.
+__device__ __forceinline__ void write_sorted(Shared& s, ELEMENT* values, long long* indices, int k) {
+    if (k <= 256) {
+        // Each counts the larger ones.
+        for (int i = threadIdx.x; i < k; i += THREADS) {
+            const Entry mine = s.entries[i];
+            int rank = 0;
+#pragma unroll 8
+            for (int j = 0; j < k; ++j) {
+                rank += s.entries[j] > mine;
+            }
+            values[rank] = from_float<ELEMENT>(value_of(mine >> 32));
+            indices[rank] = ALL - (unsigned)mine;
+        }
+        return;
+    }
+    for (int i = k + threadIdx.x; i < MOST; i += THREADS) {
+        s.entries[i] = 0;
+    }
+    for (int size = 2; size <= MOST; size *= 2) {
+        for (int apart = size / 2; apart > 0; apart /= 2) {
+            __syncthreads();
+            for (int t = threadIdx.x; t < MOST / 2; t += THREADS) {
+                const int i = 2 * t - t % apart, j = i + apart;
+                const Entry a = s.entries[i], b = s.entries[j];
+                if ((a < b) == ((i & size) == 0)) {
+                    s.entries[i] = b;
+                    s.entries[j] = a;
+                }
+            }
+        }
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < k; i += THREADS) {
+        const Entry mine = s.entries[i];
+        values[i] = from_float<ELEMENT>(value_of(mine >> 32));
+        indices[i] = ALL - (unsigned)mine;
+    }
+}
+
+// 1. A block a row, radix select: count the rows' keys by their highest 8 bits, keep to the digit in which the k-th largest
+// lies, and go on with the next 8. The row is read two (bf16), three or four times (fp32), and once more to take what is larger.
+extern "C" __global__ void __launch_bounds__(THREADS) topk_radix_select(
+    const ELEMENT* __restrict__ x, ELEMENT* __restrict__ values, long long* __restrict__ indices, int n, int k) {
+    __shared__ Shared s;
+    const ELEMENT* row = x + (long long)blockIdx.x * n;
+    Entry prefix = 0;
+    int shift = 32, need = k;
+    while (shift > LOWEST) {
+        const int next = max(shift - 8, LOWEST);
+        for (int i = threadIdx.x; i < 256; i += THREADS) {
+            s.counts[i] = 0;
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < n; i += THREADS) {
+            const Entry key = key_of(to_float(row[i]));
+            if (key >> shift == prefix) {
+                atomicAdd(&s.counts[(key >> next) & ((1u << (shift - next)) - 1)], 1u);
+            }
+        }
+        __syncthreads();
+        find_digit(s, need);
+        __syncthreads();
+        prefix = prefix << (shift - next) | s.digit;
+        need -= s.above;
+        shift = next;
+    }
+    if (threadIdx.x == 0) {
+        s.fill = 0;
+        s.ties = 0;
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < n; i += THREADS) {
+        const unsigned whole = key_of(to_float(row[i]));
+        const Entry key = (Entry)whole >> shift;
+        if (key > prefix || (key == prefix && atomicAdd(&s.ties, 1) < need)) {
+            s.entries[atomicAdd(&s.fill, 1)] = entry_of(whole, i);
+        }
+    }
+    __syncthreads();
+    write_sorted(s, values + (long long)blockIdx.x * k, indices + (long long)blockIdx.x * k, k);
+}
+
+// 2. The row is read once: what is not above the k-th largest so far is dropped, the rest is kept in shared memory and cut
+// back to the k largest when the room is full. Few rows have several blocks each; what these keep is offered again to the one
+// that is done last. `tickets` count the finished blocks of each row and are 0 again when the last one has taken its ticket.
+extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
+    const ELEMENT* __restrict__ x, Entry* __restrict__ kept, unsigned* __restrict__ tickets, ELEMENT* __restrict__ values,
+    long long* __restrict__ indices, int n, int k, int splits, int part) {
+    __shared__ Shared s;
+    const long long row = blockIdx.x / splits;
+    const int piece = blockIdx.x % splits;
+    const int first = piece * part;
+    const int length = n - first < part ? n - first : part;
+    const ELEMENT* from = x + row * n + first;
+    const int before = (16 - reinterpret_cast<unsigned long long>(from) % 16) % 16 / sizeof(ELEMENT);
+    const int head = before < length ? before : length;
+    const int count = (length - head) / WIDTH;
+    const Word<ELEMENT>* words = reinterpret_cast<const Word<ELEMENT>*>(from + head);
+    if (threadIdx.x == 0) {
+        s.fill = 0;
+        s.threshold = 0;
+    }
+    __syncthreads();
+    {
+        // The elements before the first whole word and behind the last.
+        const int behind = head + count * WIDTH + threadIdx.x - 32;
+        const int at = threadIdx.x < 32 ? threadIdx.x : behind;
+        Entry entry[4] = {};
+        const bool any = threadIdx.x < 32 ? threadIdx.x < head : threadIdx.x < 64 && behind < length;
+        if (any) {
+            entry[0] = entry_of(key_of(to_float(from[at])), first + at);
+        }
+        join(s, entry, any, k);
+    }
+    for (int base = 0; base < count; base += WORDS * THREADS) {
+        Word<ELEMENT> word[WORDS];
+#pragma unroll
+        for (int w = 0; w < WORDS; ++w) {
+            const int i = base + w * THREADS + threadIdx.x;
+            if (i < count) {
+                word[w] = load_streaming(words + i);
+            }
+        }
+#pragma unroll
+        for (int w = 0; w < WORDS; ++w) {
+            if (base + w * THREADS >= count) {
+                break;
+            }
+            const int i = base + w * THREADS + threadIdx.x;
+#pragma unroll
+            for (int part_of_word = 0; part_of_word < WIDTH; part_of_word += 4) {
+                float v[4];
+#pragma unroll
+                for (int e = 0; e < 4; ++e) {
+                    v[e] = to_float(word[w].e[part_of_word + e]);
+                }
+                // With no threshold yet, NaN: nothing is up to it.
+                const unsigned threshold = s.threshold;
+                const float limit = threshold == 0 ? __uint_as_float(0x7fffffffu) : value_of(threshold);
+                offer(s, v, first + head + i * WIDTH + part_of_word, i < count, k, threshold, limit);
+            }
+        }
+    }
+    __syncthreads();
+    if (s.fill > k) {
+        keep_largest(s, k);
+    }
+    if (splits > 1) {
+        Entry* mine = kept + (row * splits + piece) * k;
+        for (int i = threadIdx.x; i < k; i += THREADS) {
+            mine[i] = i < s.fill ? s.entries[i] : 0;
+        }
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            s.last = atomicInc(tickets + row, splits - 1) == splits - 1;
+            s.fill = 0;
+            s.threshold = 0;
+        }
+        __syncthreads();
+        if (!s.last) {
+            return;
+        }
+        __threadfence();
+        const Entry* all = kept + row * splits * k;
+        for (int base = 0; base < splits * k; base += GROUP) {
+            const unsigned threshold = s.threshold;
+            Entry entry[4] = {};
+            bool any = false;
+#pragma unroll
+            for (int e = 0; e < 4; ++e) {
+                const int i = base + e * THREADS + threadIdx.x;
+                const Entry its = i < splits * k ? __ldcg(all + i) : 0;
+                if ((unsigned)(its >> 32) > threshold) {
+                    entry[e] = its;
+                    any = true;
+                }
+            }
+            join(s, entry, any, k);
+        }
+        __syncthreads();
+        if (s.fill > k) {
+            keep_largest(s, k);
+        }
+    }
+    write_sorted(s, values + row * k, indices + row * k, k);
+}

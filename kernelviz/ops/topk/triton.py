@@ -1,0 +1,58 @@
+"""Triton kernel of `topk`: a bitonic network keeps the largest of what was met."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernelviz.core.errors import BadField
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch
+
+LARGEST_K = 1024
+LONGEST_BLOCK = 4096
+NOTHING = tl.constexpr(-9223372036854775808)
+
+
+@triton.jit
+def bitonic_topk_kernel(x_ptr, values_ptr, indices_ptr, n, k, K: tl.constexpr, BLOCK: tl.constexpr):
+    # 64-bit offsets: m * n passes 2^31 on a GPU with 140 GB.
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    best = tl.full((K,), NOTHING, tl.int64)
+    for first in range(0, n, BLOCK):
+        at = first + columns
+        x = tl.load(x_ptr + row * n + at, mask=at < n, other=0.0).to(tl.float32)
+        # Whole numbers in the order of the floats, NaN above all; behind them the place, earlier ones above.
+        bits = x.to(tl.int32, bitcast=True)
+        key = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
+        key = tl.where(x != x, 0x7FFFFFFF, key)
+        entry = (key.to(tl.int64) << 32) | (0x7FFFFFFF - at).to(tl.int64)
+        mine = tl.topk(tl.where(at < n, entry, NOTHING), K)
+        best = tl.topk(tl.reshape(tl.join(best, mine), (2 * K,)), K)
+    # The number itself is read again: it is in L2, and its bits stay what they are.
+    place = 0x7FFFFFFF - (best & 0xFFFFFFFF)
+    ranks = tl.arange(0, K)
+    value = tl.load(x_ptr + row * n + place, mask=ranks < k, other=0.0)
+    tl.store(values_ptr + row * k + ranks, value, mask=ranks < k)
+    tl.store(indices_ptr + row * k + ranks, place, mask=ranks < k)
+
+
+def bind_bitonic(x_MN: torch.Tensor, k: int) -> Launch:
+    """A program a row of a contiguous matrix (M, N). Errors: BadField for others, for k above 1024 or the row length."""
+    require_contiguous(x_MN=x_MN)
+    m, n = x_MN.shape
+    if not 1 <= k <= min(n, LARGEST_K):
+        raise BadField("size k", k, f"this kernel takes 1 to {min(n, LARGEST_K)} of rows of {n}")
+    values_MK = torch.empty((m, k), dtype=x_MN.dtype, device=x_MN.device)
+    indices_MK = torch.empty((m, k), dtype=torch.int64, device=x_MN.device)
+    width = max(2, triton.next_power_of_2(k))
+    block = max(width, min(triton.next_power_of_2(n), LONGEST_BLOCK))
+    warps = max(1, min(8, block // 256))
+
+    def launch() -> tuple[torch.Tensor, ...]:
+        bitonic_topk_kernel[(m,)](x_MN, values_MK, indices_MK, n, k, K=width, BLOCK=block, num_warps=warps)
+        return values_MK, indices_MK
+
+    return launch

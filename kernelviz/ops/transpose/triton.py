@@ -1,0 +1,53 @@
+"""Triton kernel of `transpose`. Loads and stores have one type, so the bits of every number, NaN included, stay as they are."""
+
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch
+
+
+@triton.jit
+def tile_kernel(x_ptr, out_ptr, m, n, tiles_n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    # One axis of programs: along y a grid has at most 65535. 64-bit offsets: m * n passes 2^31 on a GPU with 140 GB.
+    rows = (tl.program_id(0) // tiles_n).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
+    columns = (tl.program_id(0) % tiles_n).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+    x = tl.load(x_ptr + rows[:, None] * n + columns[None, :], mask=(rows < m)[:, None] & (columns < n)[None, :])
+    at = columns[:, None] * m + rows[None, :]
+    tl.store(out_ptr + at, tl.trans(x), mask=(columns < n)[:, None] & (rows < m)[None, :])
+
+
+BLOCK = 64
+WARPS = 8
+
+
+def tile_of(m: int, n: int) -> tuple[int, int]:
+    """64 × 64, or as many elements in another shape where the matrix is narrower than that.
+
+    >>> tile_of(4096, 4096), tile_of(4096, 10), tile_of(10, 4096)
+    ((64, 64), (256, 16), (16, 256))
+    """
+    if n < BLOCK:
+        across = max(4, int(triton.next_power_of_2(n)))
+        return BLOCK * BLOCK // across, across
+    down = min(BLOCK, max(4, int(triton.next_power_of_2(m))))
+    return down, BLOCK * BLOCK // down
+
+
+def bind_tile(x_MN: torch.Tensor) -> Launch:
+    """One tile of 4096 elements a program; raises BadField for a matrix that is not contiguous."""
+    require_contiguous(x_MN=x_MN)
+    m, n = x_MN.shape
+    out_NM = torch.empty((n, m), dtype=x_MN.dtype, device=x_MN.device)
+    down, across = tile_of(m, n)
+    tiles_n = triton.cdiv(n, across)
+    grid = (triton.cdiv(m, down) * tiles_n,)
+
+    def launch() -> torch.Tensor:
+        tile_kernel[grid](x_MN, out_NM, m, n, tiles_n, BLOCK_M=down, BLOCK_N=across, num_warps=WARPS)
+        return out_NM
+
+    return launch

@@ -1,0 +1,205 @@
+"""A tuning end to end on a processor: swept, cancelled, resumed, kept, used, forgotten. One worker for all of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from kernelviz.bench import Bench
+from kernelviz.core.errors import BadField
+from kernelviz.core.events import CaseDone, RunEnded
+from kernelviz.core.problem import Method
+from kernelviz.core.result import Timing
+from kernelviz.formats import decode, encode
+from kernelviz.hardware.discovery import discover
+from kernelviz.store import Store
+
+pytestmark = pytest.mark.xdist_group("device")
+PLUGIN = str(Path(__file__).parents[1] / "planted_tuning.py")
+SIZES = {"n": "2048"}
+QUICK = Method(budget_s=0.02, half_width=0.05, ratio_half_width=0.05, decided_is_enough=True, seeds=1)
+SHORT = Method(budget_s=0.02, seeds=1)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    folder = tmp_path_factory.mktemp("tunings")
+    cpu = next(d for d in discover() if d.id == "cpu")
+    made = Bench(Store.open(folder), (cpu,), lock_directory=folder)
+    yield made
+    made.close()
+
+
+def follow(bench: Bench, run_id: str, *, cancel_after: int | None = None) -> str:
+    done: set[str] = set()
+    for _, event in bench.follow(run_id, timeout_s=120):
+        if isinstance(event, CaseDone):
+            done.add(event.result.variant)
+            if cancel_after is not None and len(done) >= cancel_after:
+                cancel_after = None
+                bench.cancel(run_id)
+        if isinstance(event, RunEnded):
+            return event.status
+    raise AssertionError("nothing was heard for two minutes")
+
+
+@pytest.fixture(scope="module")
+def cancelled(bench: Bench) -> str:
+    """A tuning of 28 configurations (4 do not fit), cancelled when the first group is measured."""
+    plan = bench.tuning("add", "in_blocks", sizes=SIZES, device="cpu", plugins=(PLUGIN,))
+    run_id = bench.run(plan, QUICK)
+    assert follow(bench, run_id, cancel_after=14) == "cancelled"
+    return run_id
+
+
+@pytest.fixture(scope="module")
+def finished(bench: Bench, cancelled: str) -> str:
+    bench.resume(cancelled)
+    assert follow(bench, cancelled) == "finished"
+    return cancelled
+
+
+def test_a_cancelled_tuning_keeps_nothing_until_it_is_asked_to(bench: Bench, cancelled: str) -> None:
+    report = bench.tunings.report(cancelled)
+    assert 0 < report.tried.tried < 28
+    assert report.tried.cancelled > 0
+    assert report.kept is None
+    assert report.seconds > 0
+    assert bench.tunings.find() == ()
+    made = bench.tunings.keep(cancelled)
+    assert bench.tunings.found_by(cancelled) == made
+    assert made.tried == report.tried.tried
+    bench.tunings.forget([k for k in bench.tunings.find() if k.tuning == made])
+    assert bench.tunings.find() == ()
+
+
+def test_resumed_it_goes_on_where_it_was_and_keeps_the_best(bench: Bench, cancelled: str) -> None:
+    before = bench.tunings.report(cancelled)
+    measured = {r.variant: r.measured_at for r in before.run.results if isinstance(r.outcome, Timing)}
+    bench.resume(cancelled)
+    assert follow(bench, cancelled) == "finished"
+    report = bench.tunings.report(cancelled)
+    tried, kept = report.tried, report.kept
+    assert (tried.planned, tried.space, tried.cancelled, tried.refused) == (32, 32, 0, 4)
+    assert (tried.tried, tried.failed) == (28, 14)
+    assert {r.stage: len(r.variants) for r in tried.failures} == {"compile": 7, "wrong": 7, "unavailable": 4}
+    assert kept is not None
+    # 32 additions instead of one: the whole vector at once wins by far over blocks of 64.
+    assert kept.configuration["block"] >= 512
+    assert kept.default == {"block": 64, "way": 0}
+    assert kept.speed_up is not None
+    assert kept.speed_up.estimate > 1.5
+    assert kept.seconds == report.seconds > before.seconds
+    assert 0 < kept.preparing_s < kept.seconds
+    again = {r.variant for r in report.run.results if measured.get(r.variant) not in (None, r.measured_at)}
+    assert len(again) <= 9, "the eight finalists and the default"
+    assert decode(encode(report.run)) == msgspec.structs.replace(report.run)
+
+
+def test_from_then_on_a_run_uses_it_at_that_problem_only_and_says_so(bench: Bench, finished: str) -> None:
+    kept = bench.tunings.found_by(finished)
+    assert kept is not None
+    plan = bench.plan(
+        "add", sizes={"n": "2048,4096"}, variants=("torch_eager", "in_blocks"), device="cpu", plugins=(PLUGIN,)
+    )
+    run_id = bench.run(plan, SHORT)
+    assert follow(bench, run_id) == "finished"
+    found = {(r.variant, r.problem.sizes["n"]): r for r in bench.load(run_id).results}
+    tuned, other = found["in_blocks", 2048], found["in_blocks", 4096]
+    assert (tuned.configuration, tuned.tuned_by) == (kept.configuration, finished)
+    assert (other.configuration, other.tuned_by) == (kept.default, None)
+    assert found["torch_eager", 2048].configuration is None
+    zeros = bench.plan("add", sizes=SIZES, variants=("in_blocks",), device="cpu", data="zeros", plugins=(PLUGIN,))
+    again = bench.run(zeros, SHORT)
+    assert follow(bench, again) == "finished"
+    assert bench.load(again).results[0].tuned_by == finished
+
+
+def test_a_run_keeps_to_the_configuration_that_it_began_with(bench: Bench, finished: str, tmp_path: Path) -> None:
+    """Cold and warm times of one case are of one configuration, whatever is forgotten between them."""
+    kept = bench.tunings.find("add", variant="in_blocks")
+    plan = bench.plan("add", sizes=SIZES, variants=("in_blocks",), device="cpu", plugins=(PLUGIN,))
+    run_id = bench.run(plan, msgspec.structs.replace(SHORT, figures=("cold", "warm")))
+    for _, event in bench.follow(run_id, timeout_s=60):
+        if isinstance(event, CaseDone):
+            bench.tunings.forget(kept)
+            break
+    follow(bench, run_id)
+    bench._store.drop_results(run_id, ())
+    result = bench.load(run_id).results[0]
+    assert result.tuned_by == finished
+    assert result.timing is not None
+    assert result.timing.device_warm_s is not None
+    for one in kept:
+        bench._store.put_tuning(one.tuning)
+
+
+def test_a_plan_may_name_configurations_in_any_order_and_in_part(bench: Bench) -> None:
+    plan = bench.plan(
+        "add",
+        sizes=SIZES,
+        variants=("in_blocks[way=0,block=256]", "in_blocks[block=128]"),
+        device="cpu",
+        plugins=(PLUGIN,),
+    )
+    assert plan.variants == ("in_blocks[block=256,way=0]", "in_blocks[block=128,way=0]")
+    assert plan.search is None
+
+
+def test_where_nothing_is_right_nothing_is_kept(bench: Bench) -> None:
+    plan = bench.tuning("add", "never_right", sizes={"n": "64"}, device="cpu", plugins=(PLUGIN,))
+    run_id = bench.run(plan, QUICK)
+    assert follow(bench, run_id) == "finished"
+    report = bench.tunings.report(run_id)
+    assert (report.tried.tried, report.tried.failed, report.tried.best, report.kept) == (3, 3, None, None)
+    with pytest.raises(BadField, match="none of its configurations is correct"):
+        bench.tunings.keep(run_id)
+
+
+def test_a_finished_tuning_is_not_measured_again_by_a_resume(bench: Bench, finished: str) -> None:
+    before = bench.load(finished).results
+    bench.resume(finished)
+    assert follow(bench, finished) == "finished"
+    assert bench.load(finished).results == before
+
+
+@pytest.mark.parametrize(
+    ("variant", "more", "words"),
+    [
+        ("torch_eager", {}, "one can tune: .*in_blocks"),
+        ("in_blocks", {"sizes": {"n": "64,128"}}, "one problem at a time"),
+        ("in_blocks", {"configurations": 1}, "at least 2"),
+        ("in_blocks[block=64]", {}, "nothing to tune"),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused(bench: Bench, variant: str, more: dict[str, object], words: str) -> None:
+    asked: dict[str, object] = {"sizes": SIZES, "device": "cpu", "plugins": (PLUGIN,)} | more
+    with pytest.raises(BadField, match=words):
+        bench.tuning("add", variant, **asked)  # type: ignore[arg-type]
+
+
+def test_a_run_that_is_no_tuning_is_refused(bench: Bench) -> None:
+    plan = bench.plan("add", sizes={"n": "64"}, variants=("torch_eager",), device="cpu")
+    run_id = bench.run(plan, SHORT)
+    follow(bench, run_id)
+    for ask in (bench.tunings.report, bench.tunings.keep):
+        with pytest.raises(BadField, match="it is no tuning"):
+            ask(run_id)
+
+
+def test_a_tuning_says_how_it_was_drawn_and_how_to_ask_for_it_again(bench: Bench) -> None:
+    from kernelviz.core.command import commands
+
+    plan = bench.tuning("add", "in_blocks", sizes=SIZES, device="cpu", plugins=(PLUGIN,), configurations=6, seed=7)
+    assert plan == bench.tuning(
+        "add", "in_blocks", sizes=SIZES, device="cpu", plugins=(PLUGIN,), configurations=6, seed=7
+    )
+    assert (len(plan.variants), plan.baseline) == (6, "in_blocks[block=64,way=0]")
+    (line,) = commands(plan, QUICK)
+    assert line == (
+        "kernelviz tune add in_blocks --size n=2048 --dtype fp32 --configurations 6 --seed 7 --budget-s 0.02 "
+        f"--with {PLUGIN} --device cpu"
+    )

@@ -1,0 +1,149 @@
+"""`kernelviz tune` and `kernelviz tunings` as a user has them: real processes, a real worker on the CPU, a store of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kernelviz import bench as use_cases
+from kernelviz.bench import Bench
+from kernelviz.cli import main
+from kernelviz.hardware.cpu import cpu
+from kernelviz.store import Store
+
+pytestmark = pytest.mark.xdist_group("device")
+PLUGIN = str(Path(__file__).parents[1] / "planted_tuning.py")
+ASKED = ["add", "in_blocks", "--size", "n=2048", "--device", "cpu", "--with", PLUGIN]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    folder = tmp_path_factory.mktemp("tune")
+    (folder / "runtime").mkdir()
+    return os.environ | {
+        "KERNELVIZ_HOME": str(folder / "home"),
+        "KERNELVIZ_RUNTIME_DIR": str(folder / "runtime"),
+        "PYTHONPATH": str(Path(__file__).parents[2]),
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+
+
+def _kernelviz(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "kernelviz", *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=240, check=False)
+
+
+def test_tuned_cancelled_resumed_used_and_forgotten(environment: dict[str, str]) -> None:
+    process = subprocess.Popen(
+        # A shell's jobs in the background ignore this signal, and so would what they start.
+        ["env", "--default-signal=INT", sys.executable, "-m", "kernelviz", "tune", *ASKED, "--budget-s", "0.02"],
+        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    told = ""
+    for line in process.stderr:
+        told += line
+        if " 14/32 " in f" {line.strip()}":
+            process.send_signal(signal.SIGINT)
+            break
+    out, rest = process.communicate(timeout=120)
+    told += rest
+    assert process.returncode == 1, told
+    assert re.search(r"cancelled: \d+ of 32 configurations are measured, and nothing is kept", told)
+    run_id = re.search(r"kernelviz tune --resume (\S+)`", told)
+    assert run_id is not None
+    assert f"run {run_id[1]}" in out
+
+    assert _kernelviz(environment, "tunings").stderr.startswith("nothing was tuned here")
+    done = _kernelviz(environment, "tune", "--resume", run_id[1], "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["status"], found["planned"], found["tried"], found["failed"]) == ("finished", 32, 28, 14)
+    assert found["kept"]["configuration"] == found["best"]
+    assert found["best"]["block"] >= 512
+    assert found["seconds"] > found["preparing_s"] > 0
+    assert {f["stage"] for f in found["failures"]} == {"compile", "wrong", "unavailable"}
+
+    shown = _kernelviz(environment, "runs", "show", run_id[1]).stdout
+    assert re.search(r"✕ 7 × does not compile: RuntimeError: out of resource: shared memory", shown)
+    assert re.search(
+        r"Best: block=\d+, way=\d, [\d.]+× the default \([\d.]+–[\d.]+\)\. in_blocks uses it from now on", shown
+    )
+    assert re.search(r"Tuning took [\d.]+ s of the device", shown)
+
+    used = _kernelviz(
+        environment, "run", "add", "--size", "n=2048", "--variants", "torch_eager,in_blocks", "--with", PLUGIN,
+        "--device", "cpu", "--quick",
+    )  # fmt: skip
+    assert used.returncode == 0, used.stderr
+    assert f"(run {run_id[1]})" in used.stdout
+    assert "in_blocks, tuned: block=" in used.stdout
+
+    (kept,) = json.loads(_kernelviz(environment, "tunings", "--json").stdout)
+    assert (kept["run_id"], kept["variant"]) == (run_id[1], "in_blocks")
+    assert _kernelviz(environment, "tunings", "forget", "add", "in_blocks", "--size", "n=64").returncode == 2
+    assert "forgotten" in _kernelviz(environment, "tunings", "forget", "add", "in_blocks", "--size", "n=2^11").stderr
+    assert _kernelviz(environment, "tunings", "--json").stdout.strip() == "[]"
+    assert _kernelviz(environment, "tunings", "keep", run_id[1]).returncode == 0
+    assert len(json.loads(_kernelviz(environment, "tunings", "--json").stdout)) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["tune", "add", "torch_eager", "--size", "n=64", "--device", "cpu"], "nothing to tune"),
+        (["tune", "add"], "name an op and a variant"),
+        (["tune", *ASKED[:2], "--size", "n=64,128", *ASKED[4:]], "one problem at a time"),
+        (["tune", "add", "x", "--resume", "r"], "leave out OP and VARIANT"),
+        (["tune", "--resume", "no_such_run"], "no_such_run"),
+        (["tunings", "keep", "no_such_run"], "no_such_run"),
+        (["run", "add", "--size", "n=64", "--variants", "in_blocks[block=63]", *ASKED[4:]], "its space has 64, 32"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_code_2(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    words: str,
+) -> None:
+    made: list[Bench] = []
+
+    def current() -> Bench:
+        made.append(Bench(Store.open(tmp_path), (cpu(),), lock_directory=tmp_path))
+        return made[-1]
+
+    monkeypatch.setattr(use_cases, "current", current)
+    code, printed = main(arguments), capsys.readouterr()
+    assert (code, printed.out) == (2, "")
+    assert words in printed.err
+    assert printed.err.count("\n") == 1
+    for bench in made:
+        bench.close()
+
+
+def test_from_python(environment: dict[str, str]) -> None:
+    code = f"""
+import kernelviz as kv
+made = kv.tune("add", "in_blocks", sizes={{"n": 1024}}, device="cpu", plugins=[{PLUGIN!r}], configurations=8, seed=3,
+               budget_s=0.01)
+assert made.run.plan.search.seed == 3 and len(made.run.plan.variants) == 8, made
+assert made.best["block"] > 0 and made.seconds > made.preparing_s, made
+assert made.kept.configuration == made.best and kv.tunings("add")[0].tuning == made.kept
+frame = made.to_frame()
+assert list(frame["is_default"]).count(True) == 1 and frame["time_s"].gt(0).all(), frame
+assert sum(map(len, made.failures.values())) + len(frame) == 8, made.failures
+print(repr(made))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "configurations of in_blocks" in done.stdout

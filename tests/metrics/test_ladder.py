@@ -1,0 +1,53 @@
+"""The table of ladders: who is own, who is a library, and what of them counts."""
+
+import msgspec
+import pytest
+import sample_runs as samples
+
+from kernelviz.core.result import Failure
+from kernelviz.core.run import Run
+from kernelviz.metrics.ladder import conclusion, markdown, mean_ratio, standings, time_s, words
+
+BACKENDS = {"triton": "triton", "composite": "torch", "torch": "torch"}
+
+
+def measured(**words: object) -> Run:
+    """A sample whose results say what made them, as real ones do."""
+    made = samples.run(**words)  # type: ignore[arg-type]
+    named = [msgspec.structs.replace(r, backend=BACKENDS[r.variant.split("_")[0]]) for r in made.results]
+    return msgspec.structs.replace(made, results=tuple(named))
+
+
+def test_the_fastest_of_either_side_counts() -> None:
+    run = measured()
+    for standing in standings([run]):
+        mine = [r for r in run.results if r.problem == standing.problem]
+        own = min((r for r in mine if r.backend == "triton" and r.timing), key=lambda r: time_s(r) or 1.0)
+        library = min((r for r in mine if r.backend == "torch" and r.timing), key=lambda r: time_s(r) or 1.0)
+        assert standing.own == own
+        assert standing.library == library
+        assert standing.ratio == pytest.approx((time_s(library) or 0) / (time_s(own) or 1))
+        assert 0 < (standing.share or 0) < 1.1
+
+
+def test_a_wrong_variant_counts_for_nothing() -> None:
+    run = measured()
+    wrong = Failure(stage="wrong", message="off by one")
+    spoilt = msgspec.structs.replace(
+        run,
+        results=tuple(msgspec.structs.replace(r, outcome=wrong) if r.backend == "triton" else r for r in run.results),
+    )
+    found = standings([spoilt])
+    assert {s.own for s in found} == {None}
+    assert {s.ratio for s in found} == {None}
+    assert mean_ratio(found) is None
+    assert words(found[0])[2] == "none is right"
+    assert conclusion(found) == "no problem with a correct time of an own variant and of a library"
+
+
+def test_what_was_measured_again_counts_once_and_ops_stand_together() -> None:
+    first, again = measured(id="a"), measured(id="b", shares={"torch_eager": 0.5, "triton_persistent": 0.8})
+    found = standings([first, again])
+    assert len(found) == len({s.problem.key for s in found})
+    assert all(s.own in again.results for s in found)
+    assert len(markdown(found).splitlines()) == 2 + len(found)

@@ -1,0 +1,9 @@
+"""Sizes of the activations. Blocks of both widths of a thread, and tails that are no whole 16-byte word."""
+
+_ODD = ({"n": 1}, {"n": 7}, {"n": 1021}, {"n": 1024}, {"n": 4099}, {"n": 32771})
+_LARGE = ({"n": 67108867}, {"n": 8388608})
+_COMPILED = ({"n": 4096}, {"n": 8388609})
+NAMES = ("relu", "sigmoid", "silu", "gelu")
+ODD = dict.fromkeys(NAMES, _ODD)
+LARGE = dict.fromkeys(NAMES, _LARGE)
+COMPILED = dict.fromkeys(NAMES, _COMPILED)

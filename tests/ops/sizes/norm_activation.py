@@ -1,0 +1,37 @@
+"""Sizes of `norm_activation` and `batchnorm_relu`. Short rows share a block; long ones take a cluster or chunks."""
+
+_ODD = (
+    {"m": 1, "n": 1},
+    {"m": 3, "n": 7},
+    {"m": 5, "n": 128},
+    {"m": 67, "n": 33},
+    {"m": 3, "n": 1031},
+    {"m": 1, "n": 32771},
+)
+ODD = {"norm_activation": _ODD, "batchnorm_relu": (*_ODD[:-1], {"m": 131, "n": 264})}
+LARGE = {
+    "norm_activation": (
+        {"m": 4096, "n": 8192},
+        {"m": 65537, "n": 128},
+        {"m": 131, "n": 65537},
+    ),
+    "batchnorm_relu": (
+        {"m": 200704, "n": 256},
+        {"m": 4099, "n": 2056},
+        {"m": 2051, "n": 2049},
+    ),
+}
+COMPILED = {
+    "norm_activation": (
+        {"m": 64, "n": 128},
+        {"m": 16, "n": 8192},
+        {"m": 3, "n": 16384},
+        {"m": 3, "n": 32771},
+        {"m": 2, "n": 65536},
+    ),
+    "batchnorm_relu": (
+        {"m": 64, "n": 64},
+        {"m": 64, "n": 2048},
+        {"m": 64, "n": 2049},
+    ),
+}

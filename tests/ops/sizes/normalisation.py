@@ -1,0 +1,32 @@
+"""Sizes of `rmsnorm`, `layernorm` and `add_rmsnorm`. Rows that share a block or a program, that fill a block's registers, that
+take a cluster or chunks, each with starts on 16 bytes and without.
+"""
+
+_ODD = (
+    {"m": 1, "n": 1},
+    {"m": 3, "n": 7},
+    {"m": 67, "n": 33},
+    {"m": 5, "n": 128},
+    {"m": 3, "n": 1031},
+    {"m": 1, "n": 9001},
+)
+_LARGE = (
+    {"m": 1, "n": 32771},
+    {"m": 4096, "n": 8192},
+    {"m": 8191, "n": 4096},
+    {"m": 1021, "n": 32768},
+    {"m": 65537, "n": 128},
+    {"m": 67, "n": 262144},
+    {"m": 131, "n": 65537},
+    {"m": 3, "n": 1048579},
+)
+# The first in every precision.
+_COMPILED = (
+    {"m": 16, "n": 8192},
+    {"m": 2, "n": 32768},
+    {"m": 3, "n": 32771},
+)
+_OPS = ("rmsnorm", "layernorm", "add_rmsnorm")
+ODD = dict.fromkeys(_OPS, _ODD)
+LARGE = dict.fromkeys(_OPS, _LARGE)
+COMPILED = dict.fromkeys(_OPS, _COMPILED) | {"rmsnorm": (*_COMPILED, {"m": 64, "n": 128}, {"m": 2, "n": 65536})}

@@ -1,0 +1,27 @@
+"""Sizes of `quantize_fp8`, `quantize_int8` and `rmsnorm_quantize_fp8`. Short rows share a block."""
+
+_ODD = (
+    {"m": 1, "n": 1},
+    {"m": 3, "n": 7},
+    {"m": 5, "n": 128},
+    {"m": 67, "n": 33},
+    {"m": 3, "n": 1031},
+    {"m": 1, "n": 32771},
+)
+_LARGE = (
+    {"m": 4096, "n": 8192},
+    {"m": 65537, "n": 128},
+    {"m": 131, "n": 65537},
+    {"m": 3, "n": 1048579},
+)
+_COMPILED = (
+    {"m": 64, "n": 128},
+    {"m": 16, "n": 8192},
+    {"m": 3, "n": 16384},
+    {"m": 3, "n": 32771},
+    {"m": 2, "n": 65536},
+)
+_OPS = ("quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")
+ODD = dict.fromkeys(_OPS, _ODD)
+LARGE = dict.fromkeys(_OPS, _LARGE)
+COMPILED = dict.fromkeys(_OPS, _COMPILED)

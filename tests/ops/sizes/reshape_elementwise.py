@@ -1,0 +1,29 @@
+"""Sizes of `reshape_elementwise`. Whole tiles and parts of them; rows of x or of y that are no whole number of 16-byte words."""
+
+ODD = {
+    "reshape_elementwise": (
+        {"m": 1, "n": 1},
+        {"m": 1, "n": 131},
+        {"m": 131, "n": 1},
+        {"m": 67, "n": 33},
+        {"m": 64, "n": 64},
+        {"m": 72, "n": 200},
+        {"m": 129, "n": 257},
+        {"m": 3, "n": 16900},
+    )
+}
+LARGE = {
+    "reshape_elementwise": (
+        {"m": 4096, "n": 8192},
+        {"m": 8200, "n": 4104},
+        {"m": 4097, "n": 8191},
+        {"m": 524288, "n": 64},
+    )
+}
+COMPILED = {
+    "reshape_elementwise": (
+        {"m": 256, "n": 512},
+        {"m": 131, "n": 129},
+        {"m": 2048, "n": 1024},
+    )
+}

@@ -1,0 +1,27 @@
+"""Sizes of `rope`. Halves of whole 16-byte words and others; heads that are no power of two; more heads than a block takes."""
+
+ODD = {
+    "rope": (
+        {"t": 1, "hq": 1, "hk": 1, "p": 1},
+        {"t": 7, "hq": 3, "hk": 1, "p": 5},
+        {"t": 2, "hq": 28, "hk": 4, "p": 64},
+        {"t": 3, "hq": 5, "hk": 2, "p": 40},
+        {"t": 2, "hq": 33, "hk": 7, "p": 33},
+        {"t": 1, "hq": 71, "hk": 6, "p": 64},
+    )
+}
+LARGE = {
+    "rope": (
+        {"t": 4097, "hq": 32, "hk": 8, "p": 64},
+        {"t": 1021, "hq": 64, "hk": 8, "p": 64},
+        {"t": 300, "hq": 7, "hk": 3, "p": 1024},
+        {"t": 300, "hq": 1, "hk": 1, "p": 4104},
+    )
+}
+COMPILED = {
+    "rope": (
+        {"t": 16, "hq": 32, "hk": 8, "p": 64},
+        {"t": 5, "hq": 5, "hk": 2, "p": 33},
+        {"t": 5, "hq": 64, "hk": 8, "p": 64},
+    )
+}

@@ -1,0 +1,23 @@
+"""Sizes of `row_sum` and `argmax`: rows that start anywhere in a 16-byte word, in one part and in several, many and few."""
+
+_ODD = (
+    {"m": 1, "n": 1},
+    {"m": 3, "n": 7},
+    {"m": 67, "n": 33},
+    {"m": 5, "n": 128},
+    {"m": 3, "n": 1031},
+    {"m": 2, "n": 9001},
+    {"m": 1, "n": 20011},
+)
+_LARGE = (
+    {"m": 4099, "n": 4096},
+    {"m": 65537, "n": 129},
+    {"m": 1, "n": 16777259},
+    {"m": 131, "n": 65537},
+    {"m": 300, "n": 50257},
+    {"m": 16411, "n": 131072},
+)
+_COMPILED = ({"m": 8448, "n": 64}, {"m": 5, "n": 2048}, {"m": 3, "n": 20011}, {"m": 600, "n": 129})
+ODD = {"row_sum": _ODD, "argmax": _ODD}
+LARGE = {"row_sum": _LARGE, "argmax": _LARGE}
+COMPILED = {"row_sum": _COMPILED, "argmax": _COMPILED}

@@ -1,0 +1,23 @@
+"""Sizes of `topk`: all of a row, rows that are cut back several times, in one part and in several, k sorted in either way."""
+
+ODD = {
+    "topk": (
+        {"m": 1, "n": 1, "k": 1},
+        {"m": 3, "n": 7, "k": 7},
+        {"m": 5, "n": 131, "k": 3},
+        {"m": 1, "n": 1031, "k": 37},
+    )
+}
+LARGE = {
+    "topk": (
+        {"m": 2, "n": 1031, "k": 300},
+        {"m": 1, "n": 5003, "k": 64},
+        {"m": 3, "n": 9001, "k": 9},
+        {"m": 512, "n": 32000, "k": 64},
+        {"m": 1, "n": 128256, "k": 256},
+        {"m": 7, "n": 152065, "k": 1024},
+        {"m": 16, "n": 50257, "k": 50},
+        {"m": 4096, "n": 256, "k": 8},
+    )
+}
+COMPILED = {"topk": ({"m": 3, "n": 9001, "k": 9}, {"m": 2, "n": 1031, "k": 300})}

@@ -1,0 +1,82 @@
+"""The Bench page with a tuning of 144 configurations, with a tuned variant, and with an op that has a backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+import sample_runs as samples
+import sample_tunings as tunings
+from op_with_backward import ops
+from open_page import open_page
+from rehearsed_bench import RehearsedBench
+from streamlit.testing.v1 import AppTest
+
+import kernelviz.bench
+from kernelviz.core.events import RunEnded
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Open:
+    def opened(bench: RehearsedBench, **params: str) -> AppTest:
+        monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
+        return open_page(params)
+
+    return opened
+
+
+def _words(test: AppTest) -> str:
+    said = (str(e.value) for kind in ("markdown", "caption", "warning") for e in getattr(test, kind))
+    return "\n".join(said).replace("\\", "")
+
+
+def test_a_tuning_of_144_configurations_can_be_read(page: Open) -> None:
+    bench = RehearsedBench((samples.H200,), stored=(tunings.run(),), roofs=samples.H200_ROOFS, ops=ops)
+    test = page(bench, run="tuning-1")
+    assert not test.exception
+    words = _words(test)
+    assert "Charts draw the best 10 of 144 variants and the baseline" in words
+    table = test.dataframe[0].value
+    assert len(table) == 144
+    assert table["configuration"].notna().sum() == 114
+    bars = next(c for c in test.get("plotly_chart") if "speed of light" in c.proto.spec)
+    assert bars.proto.spec.count("triton tuned[block=") < 60, "eleven variants, not 144"
+    listed = [line for line in words.splitlines() if "triton tuned[" in line and "µs" in line]
+    assert 0 < len(listed) <= 11
+    assert "hide" not in test.query_params
+
+
+def test_a_result_says_its_configuration(page: Open) -> None:
+    run = samples.run(op="add", sizes=({"n": 2**26},), dtype="fp32", shares={"torch_eager": 0.8, "triton_block": 0.9})
+    results = tuple(
+        msgspec.structs.replace(r, configuration={"block": 256}, tuned_by="r7") if r.variant == "triton_block" else r
+        for r in run.results
+    )
+    stored = msgspec.structs.replace(run, id="tuned", results=results)
+    test = page(RehearsedBench((samples.H200,), stored=(stored,), ops=ops), run="tuned")
+    assert not test.exception
+    assert "tuned: block=256 (run r7)" in _words(test)
+    assert test.dataframe[0].value["configuration"].dropna().tolist() == ["tuned: block=256 (run r7)"]
+    plain = page(RehearsedBench((samples.H200,), stored=(samples.run(id="plain"),)), run="plain")
+    assert "configuration" not in plain.dataframe[0].value.columns
+
+
+def test_the_backward_pass_is_chosen_measured_and_named(page: Open) -> None:
+    bench = RehearsedBench((samples.CPU,), ops=ops)
+    test = page(bench, op="add")
+    assert not test.exception
+    assert test.button_group(key="direction").value == "forward"
+    test.button_group(key="direction").set_value("backward").run()
+    assert test.query_params["direction"] == "backward"
+    test.button(key="run").click().run()
+    run_id = test.query_params["run"]
+    assert any(isinstance(event, RunEnded) for _, event in bench.follow(run_id, timeout_s=20))
+    test.run()
+    assert not test.exception
+    assert "backward" in _words(test)
+    assert {p.direction for p in bench.load(run_id).plan.problems} == {"backward"}
+    other = page(bench, op="copy")
+    assert not [b for b in other.get("button_group") if b.key == "direction"]

@@ -1,0 +1,40 @@
+"""A variant of `add` with a configuration space that holds every kind of trouble. Given to a worker as a plug-in."""
+
+from kernelviz.ops import Launch, variant
+
+BLOCKS = (64, 32, 128, 256, 512, 1024, 2048, 4096)
+
+
+def admits(configuration, problem) -> str | None:
+    """A block larger than the vector is the whole vector again."""
+    return "the block is larger than the vector" if configuration["block"] > problem.sizes["n"] else None
+
+
+@variant(op="add", backend="torch", space={"block": BLOCKS, "way": (0, 1, 2, 3)}, admits=admits)
+def in_blocks(x_N, y_N, *, block: int = 64, way: int = 0) -> Launch:
+    """The sum, a block at a time; `way` 2 asks for too much memory, 3 forgets an element, 1 goes backwards."""
+    import torch
+
+    if way == 2:
+        raise RuntimeError(f"out of resource: shared memory, required: {4 * block * 1024}, limit: 232448")
+    out_N = torch.empty_like(x_N)
+    starts = range(0, x_N.numel(), block)
+    pieces = [tuple(t[i : i + block] for t in (x_N, y_N, out_N)) for i in (reversed(starts) if way == 1 else starts)]
+
+    def launch():
+        for x, y, out in pieces:
+            torch.add(x, y, out=out)
+        if way == 3:
+            out_N[-1] = 0
+        return out_N
+
+    return launch
+
+
+@variant(op="add", backend="torch", space={"broken": (1, 2, 3)})
+def never_right(x_N, y_N, *, broken: int = 1) -> Launch:
+    """Wrong with every configuration."""
+    import torch
+
+    out_N = torch.empty_like(x_N)
+    return lambda: torch.sub(x_N, y_N, out=out_N)

@@ -1,0 +1,46 @@
+"""docs/kernels.md: its table is that of the committed runs, and every miss in it has its reason."""
+
+import re
+from pathlib import Path
+
+from kernelviz import bench as use_cases
+from kernelviz.bench.ladders import ladders
+from kernelviz.metrics.ladder import HEADINGS, conclusion, markdown, words
+from kernelviz.ops import catalogue
+
+ROOT = Path(__file__).parents[1]
+PAGE = (ROOT / "docs" / "kernels.md").read_text()
+FOUND = ladders(use_cases.current(), [str(ROOT / "docs" / "h200-ladders.jsonl.gz")])
+
+
+def test_the_table_is_made_of_the_runs() -> None:
+    (written,) = re.findall(r"<!-- ladders: .*? -->\n(.*?)\n<!-- /ladders -->", PAGE, re.DOTALL)
+    assert written == markdown(FOUND), "write it anew with `kernelviz ladders docs/h200-ladders.jsonl.gz --markdown`"
+
+
+def test_the_conclusion_is_that_of_the_table() -> None:
+    (problems, mean, level) = re.search(
+        r"Over (\d+) problems the geometric mean is ([\d.]+); (\d+) stand at 1.00", PAGE
+    ).groups()  # type: ignore[union-attr]
+    assert conclusion(FOUND).startswith(
+        f"{problems} problems: geometric mean of own / best library {mean}; {level} at 1.00"
+    )
+
+
+def test_every_miss_has_its_reason_in_one_line() -> None:
+    section = PAGE.split("## Where a library is faster")[1].split("\n## ")[0]
+    ratio = HEADINGS.index("own / best library")
+    missed = {words(s)[0] for s in FOUND if s.ratio is not None and float(words(s)[ratio].split()[0]) < 1}
+    assert missed
+    assert set(re.findall(r"^- `([^`]+)`:", section, re.MULTILINE)) == missed
+
+
+def test_what_is_not_in_the_table_is_named() -> None:
+    missing = set(catalogue()) - {s.problem.op for s in FOUND} - {"matmul"}
+    said = PAGE.split("Not in this table yet")[1].split("Their kernels")[0] if "Not in this table yet" in PAGE else ""
+    assert set(re.findall(r"`(\w+)`", said)) == missing
+
+
+def test_no_own_variant_in_the_runs_was_wrong() -> None:
+    for standing in FOUND:
+        assert standing.own is not None, standing.problem.key
