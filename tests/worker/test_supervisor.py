@@ -23,7 +23,7 @@ from kernelviz.worker.supervisor import Supervisor
 from tests.worker.sessions import DEVICE
 
 SESSIONS = "tests.worker.sessions"
-QUICK = Limits(step_s=0.4, check_s=0.4, cancel_s=0.3)
+QUICK = Limits(step_s=1.5, check_s=1.5, cancel_s=0.7)
 
 
 class Listener:
