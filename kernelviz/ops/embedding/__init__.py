@@ -114,7 +114,7 @@ def triton_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
 def triton_tile(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """Triton, tiles of 16 KiB: several short rows or a piece of a long one a program."""
+    """Triton, tiles of 16 KiB, small outputs 1 KiB: several short rows or a piece of a long one a program."""
     from kernelviz.ops.embedding import triton as kernels
 
     return kernels.bind_tile(x_VD, ids_T)

@@ -33,6 +33,9 @@ def tile_kernel(x_ptr, ids_ptr, out_ptr, t, d, pieces, ROWS: tl.constexpr, BLOCK
 TILE_BYTES = 16 * 1024
 WARPS = 8
 """64 bytes a thread of a tile: four 16-byte loads under way at once."""
+SMALL_TILE_BYTES, SMALL_WARPS = 1024, 2
+FEWEST_TILES = 128
+"""An output of fewer large tiles is cut into small ones, or SMs of an H200 would be left without one."""
 
 
 def _output(x_VD: torch.Tensor, ids_T: torch.Tensor) -> torch.Tensor:
@@ -55,16 +58,18 @@ def bind_row(x_VD: torch.Tensor, ids_T: torch.Tensor) -> Launch:
 
 
 def bind_tile(x_VD: torch.Tensor, ids_T: torch.Tensor) -> Launch:
-    """16 KiB a program; raises BadField for tensors that are not contiguous."""
+    """16 KiB a program, 1 KiB of small outputs; raises BadField for tensors that are not contiguous."""
     out_TD = _output(x_VD, ids_T)
     t, d = out_TD.shape
-    elements = TILE_BYTES // x_VD.element_size()
+    large = t * d * x_VD.element_size() >= FEWEST_TILES * TILE_BYTES
+    tile_bytes, warps = (TILE_BYTES, WARPS) if large else (SMALL_TILE_BYTES, SMALL_WARPS)
+    elements = tile_bytes // x_VD.element_size()
     block = min(triton.next_power_of_2(d), elements)
     rows, pieces = elements // block, triton.cdiv(d, block)
     grid = (triton.cdiv(t, rows) * pieces,)
 
     def launch() -> torch.Tensor:
-        tile_kernel[grid](x_VD, ids_T, out_TD, t, d, pieces, ROWS=rows, BLOCK=block, num_warps=WARPS)
+        tile_kernel[grid](x_VD, ids_T, out_TD, t, d, pieces, ROWS=rows, BLOCK=block, num_warps=warps)
         return out_TD
 
     return launch

@@ -19,7 +19,7 @@ LARGE = {"embedding": _LARGE, "index_select": _LARGE[2:3], "gather": _LARGE[2:3]
 # The three have the same kernels.
 COMPILED = {
     "embedding": (
-        {"v": 64, "t": 64, "d": 4096},
+        {"v": 64, "t": 512, "d": 4096},
         {"v": 64, "t": 64, "d": 1030},
         {"v": 64, "t": 64, "d": 131},
     ),
