@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.core.result import Result
+from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.roofline import bandwidth_bytes_per_s, efficiency, stream_name
 from kernelviz.metrics.roofs import STREAMS
@@ -54,13 +54,16 @@ def time_s(result: Result | None) -> float | None:
 def standings(runs: Iterable[Run], roofs: Sequence[Roof] = ()) -> tuple[Standing, ...]:
     """A standing a problem, op by op, forward before backward; a problem that was measured again counts as last measured.
 
+    A variant that was wrong at one problem of a run leads at none of that run: where it is right, it is so by luck.
     `roofs`: held against instead of those that each run knows.
     """
     found: dict[str, Standing] = {}
     for run in runs:
         by_problem: dict[str, list[Result]] = {}
+        wrong = {r.variant for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage == "wrong"}
         for result in run.results:
-            by_problem.setdefault(result.problem.key, []).append(result)
+            if result.variant not in wrong:
+                by_problem.setdefault(result.problem.key, []).append(result)
         for key, results in by_problem.items():
             made = _standing(results, roofs or run.environment.roofs)
             if made is not None:

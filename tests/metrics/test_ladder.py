@@ -45,6 +45,18 @@ def test_a_wrong_variant_counts_for_nothing() -> None:
     assert conclusion(found) == "no problem with a correct time of an own variant and of a library"
 
 
+def test_who_is_wrong_at_one_size_leads_at_none() -> None:
+    run = measured()
+    best = standings([run])[0].own
+    assert best is not None
+    at = next(i for i, r in enumerate(run.results) if r.variant == best.variant and r.problem != best.problem)
+    spoilt = list(run.results)
+    spoilt[at] = msgspec.structs.replace(spoilt[at], outcome=Failure(stage="wrong", message="off by one"))
+    found = standings([msgspec.structs.replace(run, results=tuple(spoilt))])
+    assert best.variant not in {s.own.variant for s in found if s.own}
+    assert len(found) == len(standings([run]))
+
+
 def test_what_was_measured_again_counts_once_and_ops_stand_together() -> None:
     first, again = measured(id="a"), measured(id="b", shares={"torch_eager": 0.5, "triton_persistent": 0.8})
     found = standings([first, again])
