@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops import nvrtc
+from kernelviz.ops.gpu import multiprocessors
 from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
@@ -21,7 +22,7 @@ LONGEST_BLOCK_WORDS = 4096
 """The longest row that the registers of one block hold, with a second block on the SM: 512 threads with eight words, 64 KiB."""
 MOST_CLUSTER = 8
 DEEP = 8
-"""Rows that a thread of the batchnorm kernels takes."""
+"""Rows that a thread of the batchnorm kernels takes at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,21 @@ def _bind_rows(x_MN: Tensor, w_N: Tensor, b_N: Tensor, eps: float, *, clusters: 
     return launch
 
 
+def columns_shape(m: int, across: int, count: int) -> tuple[int, int, int]:
+    """Threads of a block along a row of `across` words (or elements) and down, and rows of a thread: fewer of all where the GPU's
+    `count` SMs would have less than two blocks each.
+
+    >>> columns_shape(8192, 1024, 132), columns_shape(200704, 32, 132), columns_shape(16, 512, 132)
+    ((256, 1, 8), (32, 8, 8), (64, 1, 1))
+    """
+    for threads, deep in ((256, DEEP), (256, 4), (256, 2), (256, 1), (128, 1), (64, 1)):
+        wide = min(threads, 1 << (across - 1).bit_length())
+        tall = threads // wide
+        if -(-m // (deep * tall)) * -(-across // wide) >= 2 * count:
+            break
+    return wide, tall, deep
+
+
 def bind_columns(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launch:
     """Threads that walk down channels, 16 bytes of them each where rows are whole words, else one. Errors as above."""
     import torch
@@ -118,12 +134,10 @@ def bind_columns(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, 
     m, n = x_MN.shape
     width = WORD_BYTES // x_MN.element_size()
     words = n // width if n % width == 0 else 0
-    kernel = nvrtc.kernel(
-        SOURCE, "batchnorm_relu_words" if words else "batchnorm_relu_elements", _defines(x_MN, Shape())
-    )
-    across = min(256, 1 << ((words or n) - 1).bit_length())
-    down = 256 // across
-    blocks = (-(-m // (DEEP * down)), -(-(words or n) // across))
+    across, down, deep = columns_shape(m, words or n, multiprocessors(x_MN.device))
+    defines = _defines(x_MN, Shape(words=deep))
+    kernel = nvrtc.kernel(SOURCE, "batchnorm_relu_words" if words else "batchnorm_relu_elements", defines)
+    blocks = (-(-m // (deep * down)), -(-(words or n) // across))
     y_MN = torch.empty_like(x_MN)
     vectors = (mean_N.data_ptr(), variance_N.data_ptr(), w_N.data_ptr(), b_N.data_ptr())
     numbers = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(eps))

@@ -6,6 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.gpu import multiprocessors
 from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
@@ -18,7 +19,7 @@ CHUNK_BYTES = 16 * 1024
 CHANNELS_BYTES = 512
 """Of a row, that a warp of `batchnorm_relu_kernel` takes: 16 bytes a thread."""
 ROWS = 32
-"""That a program of it takes: its factors are made once for all of them."""
+"""That a program of it takes at most: its factors are made once for all of them."""
 
 
 @triton.jit
@@ -148,6 +149,19 @@ def bind_layernorm_gelu(x_MN: torch.Tensor, w_N: torch.Tensor, b_N: torch.Tensor
     return in_registers if block * x_MN.element_size() <= LONGEST_ROW_BYTES else in_chunks
 
 
+def batchnorm_rows(m: int, across: int, count: int) -> int:
+    """Rows of a program of `batchnorm_relu_kernel`, `across` programs a row: fewer where the GPU's `count` SMs would have less
+    than two programs each.
+
+    >>> batchnorm_rows(16, 16, 132), batchnorm_rows(512, 16, 132), batchnorm_rows(8192, 32, 132)
+    (1, 16, 32)
+    """
+    rows = ROWS
+    while rows > 1 and triton.cdiv(m, rows) * across < 2 * count:
+        rows //= 2
+    return rows
+
+
 def bind_batchnorm_relu(
     x_MN: torch.Tensor,
     mean_N: torch.Tensor,
@@ -157,18 +171,21 @@ def bind_batchnorm_relu(
     *,
     eps: float,
 ) -> Launch:
-    """A program ROWS rows of the same channels; raises BadField for tensors that are not contiguous."""
+    """A program up to ROWS rows of the same channels; raises BadField for tensors that are not contiguous."""
     require_contiguous(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
     y_MN = torch.empty_like(x_MN)
     block = min(triton.next_power_of_2(n), CHANNELS_BYTES // x_MN.element_size())
-    # 4 warps, 32 bytes a thread and step.
-    step = min(ROWS, 128 * BYTES_PER_THREAD // (block * x_MN.element_size()))
-    grid = (triton.cdiv(m, ROWS), triton.cdiv(n, block))
+    across = triton.cdiv(n, block)
+    total = batchnorm_rows(m, across, multiprocessors(x_MN.device))
+    # 4 warps, 32 bytes a thread and step; of fewer rows 4 elements a thread, so that nobody has many loads to issue.
+    step = min(total, 128 * BYTES_PER_THREAD // (block * x_MN.element_size()))
+    warps = max(1, min(4, block * step // 128))
+    grid = (triton.cdiv(m, total), across)
 
     def launch() -> torch.Tensor:
         batchnorm_relu_kernel[grid](
-            x_MN, mean_N, variance_N, w_N, b_N, y_MN, m, n, eps, ROWS=ROWS, STEP=step, BLOCK=block, num_warps=4
+            x_MN, mean_N, variance_N, w_N, b_N, y_MN, m, n, eps, ROWS=total, STEP=step, BLOCK=block, num_warps=warps
         )
         return y_MN
 

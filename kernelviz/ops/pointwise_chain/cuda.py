@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelviz.ops import nvrtc
+from kernelviz.ops.gpu import multiprocessors
 from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 THREADS, SCALAR_THREADS = 256, 128
+FEWEST_THREADS = 64
+"""Of a block with rows, where the GPU would have less than two blocks an SM."""
 SMALL_BYTES = 16 * 2**20
 """Inputs below this give too few blocks to fill every SM at several words a thread: one spreads them wider."""
 
@@ -30,6 +33,21 @@ def words_a_thread(steps: int) -> int:
     [2, 4, 8, 8, 8]
     """
     return {1: 2, 2: 4, 3: 4}.get(steps, 8)
+
+
+def block_of(m: int, words: int, rows: int, count: int) -> tuple[int, int]:
+    """Threads along and across m rows of so many words, `rows` of which a thread takes, on a GPU of `count` SMs.
+
+    >>> block_of(32768, 256, 2, 132), block_of(32768, 16, 2, 132), block_of(16, 512, 1, 132)
+    ((256, 1), (16, 16), (64, 1))
+    """
+    threads = THREADS
+    while True:
+        wide = min(threads, 1 << (words - 1).bit_length())
+        tall = threads // wide
+        if threads == FEWEST_THREADS or -(-words // wide) * -(-m // (rows * tall)) >= 2 * count:
+            return wide, tall
+        threads //= 2
 
 
 Enqueue = Callable[[int, int, int, int], None]
@@ -79,10 +97,9 @@ def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, rows: int) -> 
     if n * size % 16 or x_MN.data_ptr() % 16 or s % 16 or b % 16:
         return _single(x_MN, s, b, n)
     words = n * size // 16
-    wide = min(THREADS, 1 << (words - 1).bit_length())
-    tall = THREADS // wide
     if m * n * size < SMALL_BYTES:
         rows = 1
+    wide, tall = block_of(m, words, rows, multiprocessors(x_MN.device))
     across = -(-words // wide)
     grid = across * -(-m // (rows * tall))
     kernel = _kernel("chain_rows_packed" if packed else "chain_rows", x_MN, packed, ROWS=rows)

@@ -6,11 +6,12 @@ import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.gpu import multiprocessors
 from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
-ROW_BYTES, ROW_WARPS, COLUMNS = 64, 8, 2048
-"""Of a program with rows: bytes a thread, so that four rows share the s and b they load, and columns at most."""
+ROW_BYTES, ROW_WARPS, COLUMNS, FEWEST_COLUMNS = 64, 8, 2048, 256
+"""Of a program with rows: bytes a thread, so that four rows share the s and b they load, and columns at most and at least."""
 
 
 def scalar_bytes(steps: int) -> int:
@@ -52,21 +53,36 @@ def chain_scalars_kernel(x_ptr, s_ptr, b_ptr, out_ptr, n, k, BLOCK: tl.constexpr
     tl.store(out_ptr + offsets, v.to(out_ptr.dtype.element_ty), mask=mask)
 
 
+def tile_of(m: int, n: int, itemsize_bytes: int, count: int) -> tuple[int, int, int]:
+    """Rows, columns and warps of a program; smaller where the GPU's `count` SMs would have less than two programs each, with four
+    elements a thread then.
+
+    >>> tile_of(32768, 4096, 2, 132), tile_of(16, 4096, 2, 132)
+    ((4, 2048, 8), (1, 256, 2))
+    """
+    elements = 32 * ROW_WARPS * ROW_BYTES // itemsize_bytes
+    columns = min(elements, COLUMNS, triton.next_power_of_2(n))
+    rows = elements // columns
+    if triton.cdiv(n, columns) * triton.cdiv(m, rows) >= 2 * count:
+        return rows, columns, ROW_WARPS
+    while rows > 1 and triton.cdiv(n, columns) * triton.cdiv(m, rows) < 2 * count:
+        rows //= 2
+    while columns > FEWEST_COLUMNS and triton.cdiv(n, columns) * triton.cdiv(m, rows) < 2 * count:
+        columns //= 2
+    return rows, columns, max(1, min(ROW_WARPS, rows * columns // 128))
+
+
 def bind_rows(x_MN: torch.Tensor, s_KN: torch.Tensor, b_KN: torch.Tensor) -> Launch:
     """Tiles of up to 2048 columns; raises BadField for tensors that are not contiguous."""
     require_contiguous(x_MN=x_MN, s_KN=s_KN, b_KN=b_KN)
     out_MN = torch.empty_like(x_MN)
     (m, n), k = x_MN.shape, s_KN.shape[0]
-    elements = 32 * ROW_WARPS * ROW_BYTES // x_MN.element_size()
-    columns = min(elements, COLUMNS, triton.next_power_of_2(n))
-    rows = elements // columns
+    rows, columns, warps = tile_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
     across = triton.cdiv(n, columns)
     grid = (across * triton.cdiv(m, rows),)
 
     def launch() -> torch.Tensor:
-        chain_rows_kernel[grid](
-            x_MN, s_KN, b_KN, out_MN, m, n, k, across, ROWS=rows, COLUMNS=columns, num_warps=ROW_WARPS
-        )
+        chain_rows_kernel[grid](x_MN, s_KN, b_KN, out_MN, m, n, k, across, ROWS=rows, COLUMNS=columns, num_warps=warps)
         return out_MN
 
     return launch

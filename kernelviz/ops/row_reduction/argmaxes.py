@@ -75,6 +75,18 @@ def cuda_adaptive(x_MN: Tensor) -> Launch:
     return kernels.bind_adaptive(x_MN, argmax=True)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda"),
+    sources=("cuda_argmax_words.cu", "cuda_argmax_words.py", "streamed_shapes.py"),
+)
+def cuda_words(x_MN: Tensor) -> Launch:
+    """CUDA C++, the largest of each 16-byte word in four instructions; only that is compared, its place looked up at the end."""
+    from kernelviz.ops.row_reduction import cuda_argmax_words as kernels
+
+    return kernels.bind_words(x_MN)
+
+
 VARIANTS = (
     torch_eager,
     torch_compile,
@@ -84,4 +96,5 @@ VARIANTS = (
     cuda_row_per_block,
     cuda_split_row,
     cuda_adaptive,
+    cuda_words,
 )

@@ -75,6 +75,18 @@ def cuda_adaptive(x_MN: Tensor) -> Launch:
     return kernels.bind_adaptive(x_MN, argmax=False)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda"),
+    sources=("cuda_streamed.cu", "cuda_streamed.py", "streamed_shapes.py", "cuda.cu", "cuda.py"),
+)
+def cuda_streamed(x_MN: Tensor) -> Launch:
+    """CUDA C++, blocks of 512, one or two 16-byte words a thread under way: enough for memory, and no long queue to wait for."""
+    from kernelviz.ops.row_reduction import cuda_streamed as kernels
+
+    return kernels.bind_streamed(x_MN)
+
+
 VARIANTS = (
     torch_eager,
     torch_compile,
@@ -84,4 +96,5 @@ VARIANTS = (
     cuda_row_per_block,
     cuda_split_row,
     cuda_adaptive,
+    cuda_streamed,
 )

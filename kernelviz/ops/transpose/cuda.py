@@ -45,13 +45,13 @@ def bind_elements(name: str, x_MN: Tensor, *, padding: int = 1) -> Launch:
 
 def tile_of(m: int, n: int, itemsize_bytes: int, processors: int) -> tuple[int, int]:
     """16-byte words of a tile along m and along n: 16 × 16 blocks of words, another shape for a narrow matrix, 8 × 8 for one
-    of which the GPU would have fewer tiles than two a processor.
+    of which the GPU would have fewer tiles than two a processor, 4 × 8 (one warp) where it would have fewer of those, too.
 
     32 × 8 where rows of y are no whole words, whose tiles read a block more along m: 3440 against 3203 GB/s (8191 × 16384 in
     bf16).
 
     >>> [tile_of(m, n, 2, 132) for m, n in ((4096, 4096), (2**20, 16), (16, 2**20), (256, 256), (4095, 4096))]
-    [(16, 16), (128, 2), (2, 128), (8, 8), (32, 8)]
+    [(16, 16), (128, 2), (2, 128), (4, 8), (32, 8)]
     """
     width = 16 // itemsize_bytes
     down, across = -(-m // width), -(-n // width)
@@ -63,7 +63,7 @@ def tile_of(m: int, n: int, itemsize_bytes: int, processors: int) -> tuple[int, 
     if words_m < 16 and words_m * 8 < most:
         return words_m, most // words_m
     if most == 64:
-        return 8, 8
+        return (8, 8) if m % width or down * across >= 2 * processors * 64 else (4, 8)
     return (32, 8) if m % width else (16, 16)
 
 

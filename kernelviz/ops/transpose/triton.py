@@ -6,6 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
+from kernelviz.ops.gpu import multiprocessors
 from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
 
@@ -22,14 +23,26 @@ def tile_kernel(x_ptr, out_ptr, m, n, tiles_n, BLOCK_M: tl.constexpr, BLOCK_N: t
 
 BLOCK = 64
 WARPS = 8
+SHORTEST_SEGMENT_BYTES = 64
+"""Of a row of a small tile: two sectors."""
 
 
-def tile_of(m: int, n: int) -> tuple[int, int]:
-    """64 × 64, or as many elements in another shape where the matrix is narrower than that.
+def tile_of(m: int, n: int, itemsize_bytes: int, count: int) -> tuple[int, int]:
+    """64 × 64, smaller where the GPU's `count` SMs would have less than two tiles each, or as many elements in another shape
+    where the matrix is narrower than that.
 
-    >>> tile_of(4096, 4096), tile_of(4096, 10), tile_of(10, 4096)
-    ((64, 64), (256, 16), (16, 256))
+    >>> tile_of(4096, 4096, 4, 132), tile_of(256, 256, 4, 132), tile_of(256, 256, 2, 132)
+    ((64, 64), (16, 16), (32, 32))
+    >>> tile_of(4096, 10, 4, 132), tile_of(10, 4096, 4, 132)
+    ((256, 16), (16, 256))
     """
+    if min(m, n) >= BLOCK:
+        side = BLOCK
+        while (
+            side * itemsize_bytes > SHORTEST_SEGMENT_BYTES and triton.cdiv(m, side) * triton.cdiv(n, side) < 2 * count
+        ):
+            side //= 2
+        return side, side
     if n < BLOCK:
         across = max(4, int(triton.next_power_of_2(n)))
         return BLOCK * BLOCK // across, across
@@ -38,16 +51,18 @@ def tile_of(m: int, n: int) -> tuple[int, int]:
 
 
 def bind_tile(x_MN: torch.Tensor) -> Launch:
-    """One tile of 4096 elements a program; raises BadField for a matrix that is not contiguous."""
+    """One tile of up to 4096 elements a program; raises BadField for a matrix that is not contiguous."""
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
     out_NM = torch.empty((n, m), dtype=x_MN.dtype, device=x_MN.device)
-    down, across = tile_of(m, n)
+    down, across = tile_of(m, n, x_MN.element_size(), multiprocessors(x_MN.device))
+    # Four elements a thread of a small tile.
+    warps = min(WARPS, down * across // 128)
     tiles_n = triton.cdiv(n, across)
     grid = (triton.cdiv(m, down) * tiles_n,)
 
     def launch() -> torch.Tensor:
-        tile_kernel[grid](x_MN, out_NM, m, n, tiles_n, BLOCK_M=down, BLOCK_N=across, num_warps=WARPS)
+        tile_kernel[grid](x_MN, out_NM, m, n, tiles_n, BLOCK_M=down, BLOCK_N=across, num_warps=warps)
         return out_NM
 
     return launch

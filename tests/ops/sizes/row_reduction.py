@@ -17,7 +17,13 @@ _LARGE = (
     {"m": 300, "n": 50257},
     {"m": 16411, "n": 131072},
 )
-_COMPILED = ({"m": 8448, "n": 64}, {"m": 5, "n": 2048}, {"m": 3, "n": 20011}, {"m": 600, "n": 129})
+_COMPILED = (
+    {"m": 8448, "n": 64},
+    {"m": 5, "n": 2048},
+    {"m": 3, "n": 20011},
+    {"m": 600, "n": 129},
+    {"m": 1, "n": 131072},
+)
 ODD = {"row_sum": _ODD, "argmax": _ODD}
 LARGE = {"row_sum": _LARGE, "argmax": _LARGE}
 COMPILED = {"row_sum": _COMPILED, "argmax": _COMPILED}

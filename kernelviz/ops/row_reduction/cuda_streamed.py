@@ -1,0 +1,74 @@
+"""The CUDA C++ kernel of `row_sum` that keeps little under way, bound to tensors."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelviz.core.errors import BadField
+from kernelviz.ops import nvrtc
+from kernelviz.ops.gpu import multiprocessors
+from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.op import Launch
+from kernelviz.ops.row_reduction import cuda
+from kernelviz.ops.row_reduction.streamed_shapes import WORD_BYTES, Shape, parts_for, power_of_2
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+SOURCE = Path(__file__).parent / "cuda_streamed.cu"
+LONGEST_ROW = 2**31 - 1 - 64 * 1024
+"""Places are counted in 32 bits, also those that a thread looks at beyond the row's end."""
+WORDS_UNDER_WAY = 4096
+"""Of an SM: 64 KiB, twice what hides the memory's latency at 4.6 TB/s."""
+
+
+def shape_of(m: int, words: int, count: int) -> Shape:
+    """Of m rows of so many words on a GPU of `count` SMs: blocks of up to 512 threads, 1024 where each SM has one row.
+
+    Two words a thread under way where an SM has 2048 threads, four or eight where rows are too few for that.
+
+    >>> shape_of(8192, 1024, 132), shape_of(512, 16384, 132)
+    (Shape(lanes=512, group=1, rows=1, resident=4), Shape(lanes=512, group=1, rows=1, resident=4))
+    >>> shape_of(16384, 512, 132), shape_of(16, 512, 132)
+    (Shape(lanes=256, group=1, rows=1, resident=8), Shape(lanes=512, group=1, rows=1, resident=4))
+    >>> shape_of(16, 4096, 132)
+    Shape(lanes=1024, group=2, rows=1, resident=1)
+    """
+    rows = -(-m // count)
+    lanes = max(32, min(1024, power_of_2(words)) if rows == 1 else min(512, power_of_2(-(-words // 2))))
+    each = max(2, WORDS_UNDER_WAY // (rows * lanes))
+    group = min(4, each // 2, power_of_2(-(-words // (2 * lanes))))
+    return Shape(lanes, group, resident=min(32, max(1, {1: 2048, 2: 1536}.get(group, 1024) // lanes)))
+
+
+def bind_streamed(x_MN: Tensor, *, shape: Shape | None = None) -> Launch:
+    """A block a row of a contiguous matrix (M, N); raises BadField for others.
+
+    Many short rows are taken by warps and few long ones by several blocks each, by the kernels of `cuda_adaptive`. `shape`
+    replaces what is chosen by the rows' number and length.
+    """
+    import torch
+
+    require_contiguous(x_MN=x_MN)
+    m, n = x_MN.shape
+    if m >= 2**31 or n > LONGEST_ROW:
+        raise BadField("size", max(m, n), "this kernel counts rows and places in a row in 32 bits")
+    size, count = x_MN.element_size(), multiprocessors(x_MN.device)
+    if shape is None and n * size <= cuda.LONGEST_ROW_OF_A_WARP_BYTES and m >= 32 * count:
+        return cuda.bind_row_per_warp(x_MN, argmax=False)
+    if shape is None and parts_for(m, n * size, count, cuda.SHORTEST_PART_BYTES) > 1:
+        return cuda.bind_split_row(x_MN, argmax=False)
+    width = WORD_BYTES // size
+    shape = shape or shape_of(m, -(-n // width), count)
+    aligned = n % width == 0 and x_MN.data_ptr() % WORD_BYTES == 0
+    kernel = nvrtc.kernel(SOURCE, "row_sum_streamed", shape.defines(nvrtc.element_type(x_MN.dtype), aligned=aligned))
+    out_M = torch.empty(m, dtype=x_MN.dtype, device=x_MN.device)
+    lanes, length = shape.lanes, ctypes.c_int(n)
+
+    def launch() -> Tensor:
+        nvrtc.launch(kernel, m, lanes, x_MN.data_ptr(), out_M.data_ptr(), length)
+        return out_M
+
+    return launch
