@@ -234,7 +234,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
         }
         const float warp_mean = warp_reduce<32>(total, Add{}) * of_warp, away = mean - warp_mean;
         const float squares = (part[0] + part[1]) + (part[2] + part[3]);
-        return Sums{warp_mean, warp_reduce<32>(fmaf(away * away, mine_count, squares), Add{})};
+        return Sums{warp_mean, warp_reduce<32>(fmaf(away * mine_count, away, squares), Add{})};
     };
     // The warp's sums of the cluster's row `turn`, to every block; with them the number of a row to come.
     auto send = [&](Sums mine, int turn) {
@@ -295,7 +295,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
             got[i] = part < PARTS ? mail[turn & 1][part] : Sums{0.0f, 0.0f};
             count[i] = part >= PARTS ? 0.0f : FULL ? WORDS * 32.0f * WIDTH : counts[FULL ? 0 : part];
         }
-        // Who has all sums of a row knows by them that every warp has read the mail of the row before.
+        // Who has all sums of a row knows by them that every warp has read the mail of the row before: all of its lanes.
+        __syncwarp();
         send(mine, turn + 1);
         if (CLUSTER > 1 && lane == 0) {
             expect(came + (turn & 1), BYTES);
@@ -313,7 +314,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
 #pragma unroll
         for (int i = 0; i < EACH; ++i) {
             const float away = got[i].mean - mean;
-            squares += CENTRED ? fmaf(away * away, count[i], got[i].squares) : got[i].squares;
+            squares += CENTRED ? fmaf(away * count[i], away, got[i].squares) : got[i].squares;
         }
         const float scale = rsqrtf(fmaf(warp_reduce<32>(squares, Add{}), of_n, eps)), shift = -mean * scale;
         W* place = places + stage * (WORDS * LANES);
