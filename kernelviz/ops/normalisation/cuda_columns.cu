@@ -56,7 +56,16 @@ __device__ __forceinline__ void await(unsigned long long* barrier, int parity) {
 // A weight's word, kept through all rows.
 template <bool AS_FLOATS> struct Kept {
     float wide[WIDTH];
-    __device__ __forceinline__ void load(const W* from) { widen(load_word(from), wide); }
+    __device__ __forceinline__ void load(const W* from) {
+        widen(load_word(from), wide);
+        if (FULL && sizeof(T) < 4) {
+            // Through a shuffle that changes nothing: else the compiler keeps the halves, and converts them anew for every row.
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                wide[e] = __shfl_sync(0xffffffffu, wide[e], threadIdx.x % 32);
+            }
+        }
+    }
     __device__ __forceinline__ void get(float (&out)[WIDTH]) {
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
