@@ -209,6 +209,19 @@ def cuda_async(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     return kernels.bind_async(kernels.Given(x_MN, w_N, EPS, b_N=b_N))
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    sources=("cuda_columns.cu", "cuda_columns.py", "cuda_few_rows.cu", "cuda_async.cu", "cuda.cu", "cuda.py"),
+)
+def cuda_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
+    """CUDA C++, clusters that stay on their columns: weight and bias stay in registers, rows stream by, one exchange behind."""
+    from kernelviz.ops.normalisation import cuda as kernels
+    from kernelviz.ops.normalisation import cuda_columns as columns
+
+    return columns.bind_columns(kernels.Given(x_MN, w_N, EPS, b_N=b_N))
+
+
 _INPUTS = (
     TensorSpec(name="x_MN", axes=("m", "n")),
     TensorSpec(name="w_N", axes=("n",)),
@@ -244,6 +257,7 @@ OP = Op(
         cuda_registers,
         cuda_cluster,
         cuda_async,
+        cuda_columns,
     ),
     presets=presets("gpt-2", "bert-base", "llama-3-8b", "llama-3-70b"),
     slab="m",

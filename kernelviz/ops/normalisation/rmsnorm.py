@@ -198,6 +198,19 @@ def cuda_async(x_MN: Tensor, w_N: Tensor) -> Launch:
     return kernels.bind_async(kernels.Given(x_MN, w_N, EPS))
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    sources=("cuda_columns.cu", "cuda_columns.py", "cuda_few_rows.cu", "cuda_async.cu", "cuda.cu", "cuda.py"),
+)
+def cuda_columns(x_MN: Tensor, w_N: Tensor) -> Launch:
+    """CUDA C++, clusters that stay on their columns: the weight stays in registers, rows stream by, one exchange behind."""
+    from kernelviz.ops.normalisation import cuda as kernels
+    from kernelviz.ops.normalisation import cuda_columns as columns
+
+    return columns.bind_columns(kernels.Given(x_MN, w_N, EPS))
+
+
 _INPUTS = (TensorSpec(name="x_MN", axes=("m", "n")), TensorSpec(name="w_N", axes=("n",)))
 
 OP = Op(
@@ -234,6 +247,7 @@ OP = Op(
         cuda_registers,
         cuda_cluster,
         cuda_async,
+        cuda_columns,
     ),
     presets=presets("llama-3-8b", "llama-3-70b", "qwen2.5-7b", "deepseek-v3"),
     slab="m",
