@@ -35,13 +35,8 @@ struct AddSums {
 struct Statistics {
     float mean, scale;
 };
-__device__ __forceinline__ Statistics statistics_of(const float* mean, const float* scale, long long row, long long m) {
-    Statistics found = {0.0f, 0.0f};
-    if (row < m) {
-        found.mean = CENTRED ? mean[row] : 0.0f;
-        found.scale = scale[row];
-    }
-    return found;
+__device__ __forceinline__ Statistics statistics_of(const float* mean, const float* scale, long long row) {
+    return {CENTRED ? mean[row] : 0.0f, scale[row]};
 }
 
 // Words as if the compiler did not know them: else it keeps the weight as fp32 numbers, in twice the registers.
@@ -61,14 +56,39 @@ __device__ __forceinline__ void ask(W* place, const T* from, int bytes) {
 __device__ __forceinline__ void close_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LEFT> __device__ __forceinline__ void wait_groups() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
 
-// The exchange of a row's sums, in two halves: `give` and, later, `take`, which must alternate. A block without a cluster is a
-// cluster of one. Two sets of mailboxes by turns: whoever gives has taken what came before, so that all have given that, and read
-// the one before that.
+// The exchange of a row's sums, in two halves: `give` and, later, `take`, which must alternate. Two sets of mailboxes by turns:
+// whoever gives has taken what came before, so that all have given that, and read the one before that.
+// By mbarriers: barrier.cluster with release and acquire compiles to a fence that waits for the thread's stores to global memory and
+// empties the first-level cache, every row. What st.async carries to another block counts itself.
 struct Exchange {
     static constexpr bool ALONE = ROW_LANES <= 32 && ROW_CLUSTER == 1;  // a warp or a part of it has the row
-    static constexpr int WARPS = R::WARPS, PARTS = WARPS * ROW_CLUSTER;
+    static constexpr int WARPS = R::WARPS, PARTS = WARPS * ROW_CLUSTER, PIECES = sizeof(Sums) / 4;
     Sums (*boxes)[PARTS];
+    unsigned bars;  // two mbarriers, in shared memory
     Sums kept;
+
+    __device__ __forceinline__ Exchange(Sums (*boxes_)[PARTS], const unsigned long long* bars_)
+        : boxes(boxes_), bars((unsigned)__cvta_generic_to_shared(bars_)) {}
+
+    // By all threads, once.
+    __device__ __forceinline__ void begin(R& row) {
+        if (ALONE) {
+            return;
+        }
+        if (threadIdx.x == 0) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bars + 8 * i), "r"(ROW_CLUSTER == 1 ? WARPS : 1) : "memory");
+            }
+            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        }
+        if (ROW_CLUSTER == 1) {
+            __syncthreads();
+        } else {
+            row.begun();
+            asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+        }
+    }
 
     __device__ __forceinline__ void give(const R& row, Sums mine, int turn) {
         mine = warp_reduce<(ROW_LANES < 32 ? ROW_LANES : 32)>(mine, AddSums{});
@@ -77,22 +97,43 @@ struct Exchange {
             return;
         }
         Sums* box = &boxes[turn & 1][row.rank * WARPS + threadIdx.x / 32];
-        const int in_warp = threadIdx.x % 32;
+        const unsigned bar = bars + 8 * (turn & 1), in_warp = threadIdx.x % 32;
         if (ROW_CLUSTER == 1) {
             if (in_warp == 0) {
                 *box = mine;
+                asm volatile("{.reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0];}" ::"r"(bar) : "memory");
             }
-        } else if (in_warp < ROW_CLUSTER) {
-            push_to(box, in_warp, mine);
+            return;
         }
-        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+        if (threadIdx.x == 0) {
+            asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(bar),
+                         "n"(PARTS * (int)sizeof(Sums))
+                         : "memory");
+        }
+        if (in_warp < ROW_CLUSTER) {
+            unsigned to, at;
+            asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"((unsigned)__cvta_generic_to_shared(box)), "r"(in_warp));
+            asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(bar), "r"(in_warp));
+#pragma unroll
+            for (int i = 0; i < PIECES; ++i) {
+                asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to + 4 * i),
+                             "r"(__float_as_uint(mine.of[i])), "r"(at)
+                             : "memory");
+            }
+        }
     }
 
     __device__ __forceinline__ Sums take(int turn) {
         if (ALONE) {
             return kept;
         }
-        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+        unsigned done;
+        do {
+            asm volatile("{.reg .pred all; mbarrier.try_wait.parity.shared::cta.b64 all, [%1], %2; selp.u32 %0, 1, 0, all;}"
+                         : "=r"(done)
+                         : "r"(bars + 8 * (turn & 1)), "r"(turn >> 1 & 1)
+                         : "memory");
+        } while (!done);
         Sums found = {};
 #pragma unroll
         for (int i = 0; i < (PARTS + 31) / 32; ++i) {
@@ -153,15 +194,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     const float* __restrict__ mean, const float* __restrict__ scale, T* __restrict__ dx, float* __restrict__ parts, long long m, int n,
     int pitch) {
     extern __shared__ __align__(16) unsigned char memory[];
-    __shared__ Sums boxes[2][Exchange::PARTS];
+    __shared__ __align__(8) Sums boxes[2][Exchange::PARTS];
+    __shared__ unsigned long long bars[2];
     W* xs = reinterpret_cast<W*>(memory) + threadIdx.x;
     W* dys = xs + STAGES * STAGE;
     W* dss = dys + STAGES * STAGE;
     R row(m, n);
-    Exchange exchange{boxes};
+    Exchange exchange(boxes, bars);
     const int clusters = gridDim.x / ROW_CLUSTER, team = blockIdx.x / ROW_CLUSTER;
     const long long step = (long long)clusters * ROW_ROWS, first = (long long)team * ROW_ROWS;
     const int turns = (int)((m - first + step - 1) / step);
+    // Of rows that share a block the last may not exist.
+    const int own = ROW_ROWS == 1 ? turns : (int)((max(m - row.row, 0ll) + step - 1) / step);
     const long long stride = step * n;
 
     W weight[ROW_WORDS];
@@ -227,12 +271,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
         return AddSums()(sums[0], sums[1]);
     };
 
-    // Of rows that share a block the last may not exist; a cluster's rows all do.
-    auto exists = [&](long long r) { return ROW_ROWS == 1 || r < m; };
-    long long now = row.row;
+    auto statistics_at = [&](int turn) {
+        return turn < own ? statistics_of(mean, scale, row.row + turn * step) : Statistics{0.0f, 0.0f};
+    };
 #pragma unroll
     for (int s = 0; s < STAGES; ++s) {
-        if (now + s * step < m) {
+        if (s < own) {
 #pragma unroll
             for (int k = 0; k < ROW_WORDS; ++k) {
                 fetch(x, xs + s * STAGE, k, s * stride);
@@ -244,10 +288,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
         }
         close_group();
     }
-    Statistics about = statistics_of(mean, scale, now, m), after = statistics_of(mean, scale, now + step, m);
+    Statistics about = statistics_at(0), after = statistics_at(1);
     wait_groups<STAGES - 1>();
-    const Sums begun = exists(now) ? sums_of(0, about) : Sums{};
-    row.begun();
+    const Sums begun = own > 0 ? sums_of(0, about) : Sums{};
+    exchange.begin(row);
     exchange.give(row, begun, 0);
 
     const float each = 1.0f / n;
@@ -255,12 +299,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     for (int turn = 0; turn < turns; ++turn) {
         const int next_stage = stage + 1 == STAGES ? 0 : stage + 1;
         const bool more = turn + 1 < turns;
-        const Statistics later = statistics_of(mean, scale, now + 2 * step, m);
+        const Statistics later = statistics_at(turn + 2);
         Sums mine = {};
         if (more) {
             // Of the groups on their way the oldest but STAGES - 2 are the next row's, and this one's ds.
             wait_groups<STAGES - 2>();
-            if (exists(now + step)) {
+            if (turn + 1 < own) {
                 mine = sums_of(next_stage, after);
             }
         } else {
@@ -272,8 +316,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
         }
         const float c = found.of[0] * about.scale * each, level = CENTRED ? found.of[CENTRED] * each : 0.0f;
         forget(weight);
-        if (exists(now)) {
-            const bool ahead = now + STAGES * step < m, sum_ahead = now + SUM_STAGES * step < m;
+        if (turn < own) {
+            const bool ahead = turn + STAGES < own, sum_ahead = turn + SUM_STAGES < own;
 #pragma unroll
             for (int k = 0; k < ROW_WORDS; ++k) {
                 W* x_place = xs + stage * STAGE;
@@ -307,7 +351,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
             }
         }
         close_group();
-        now += step;
         row.start += stride;
         about = after;
         after = later;
@@ -414,7 +457,7 @@ extern "C" __global__ void __launch_bounds__(LONG_LANES) long_row_sums(
     const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ dy, const float* __restrict__ mean,
     const float* __restrict__ scale, float* __restrict__ sums, long long m, int n) {
     Long row(m, n);
-    const Statistics about = statistics_of(mean, scale, row.row, m);
+    const Statistics about = statistics_of(mean, scale, row.row);
     float products[DEEP] = {}, totals[DEEP] = {};
     for (int from = threadIdx.x; from < n; from += LONG_LANES * DEEP) {
 #pragma unroll
@@ -447,7 +490,7 @@ extern "C" __global__ void __launch_bounds__(256) long_row_columns(
         weight[k] = first + k * LANES < n ? to_float(w[first + k * LANES]) : 0.0f;
     }
     for (long long row = blockIdx.y; row < m; row += gridDim.y) {
-        const Statistics about = statistics_of(mean, scale, row, m);
+        const Statistics about = statistics_of(mean, scale, row);
         const float c = sums[2 * row], level = sums[2 * row + 1];
 #pragma unroll
         for (int k = 0; k < EACH; ++k) {

@@ -71,13 +71,13 @@ def columns_of(words: int, tensors: int, *, centred: bool) -> Columns | None:
     >>> columns_of(4096, 2, centred=True)
     Columns(shape=Shape(lanes=512, words=4, cluster=2, rows=1, blocks=1), stages=3, shared_bytes=196608)
     >>> columns_of(4096, 3, centred=False), columns_of(16384, 3, centred=False).stages
-    (Columns(shape=Shape(lanes=512, words=2, cluster=4, rows=1, blocks=1), stages=4, shared_bytes=180224), 2)
+    (Columns(shape=Shape(lanes=512, words=2, cluster=4, rows=1, blocks=1), stages=5, shared_bytes=229376), 2)
     """
     shape = columns_shape(words, tensors)
     if shape is None:
         return None
     stage = shape.lanes * shape.rows * shape.words * WORD_BYTES
-    boxes = 2 * max(1, shape.lanes // 32) * shape.cluster * (8 if centred else 4)
+    boxes = 16 + 2 * max(1, shape.lanes // 32) * shape.cluster * (8 if centred else 4)
     fit = (SM_BYTES // shape.blocks - 1024 - boxes) // stage
     sums = tensors - 2  # of ds, one stage less
     stages = min(MOST_STAGES, (fit + sums) // tensors)
