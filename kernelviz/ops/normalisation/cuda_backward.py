@@ -202,7 +202,16 @@ def _staying(gradients: Gradients, saved: Saved, columns: Columns, defines: dict
     else:
         clusters = clusters_for(m, resident, given.width // gcd(n, given.width))
     out = Outputs.of(given, clusters)
-    tensors = (saved.row_MN, given.w_N, gradients.dy_MN, gradients.ds_MN, saved.mean_M, saved.scale_M, out.dx_MN, out.parts)
+    tensors = (
+        saved.row_MN,
+        given.w_N,
+        gradients.dy_MN,
+        gradients.ds_MN,
+        saved.mean_M,
+        saved.scale_M,
+        out.dx_MN,
+        out.parts,
+    )
     sizes = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_int(out.pitch))
     sum_parts = _summing(out, defines)
 
