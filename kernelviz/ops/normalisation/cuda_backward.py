@@ -40,8 +40,9 @@ class Columns:
 def columns_shape(words: int, tensors: int) -> Shape | None:
     """How clusters that stay take rows of that many 16-byte words, `tensors` of which are read; None for those too long.
 
-    At most 512 threads an SM, or 768 with two words each: dw, db and the weight take 20 registers a word of each. Blocks of
-    4 words a thread read 16 KiB more a row, of every tensor, than those of 2: with three tensors only two stages are left.
+    At most 512 threads an SM, or 768 with two words each: dw, db and the weight take 20 registers a word. With three tensors a
+    block of 512 threads takes two words each, since four leave room for two stages only, unless that makes clusters of 16,
+    of which an H200 holds few.
 
     >>> columns_shape(1024, 2), columns_shape(4096, 2)
     (Shape(lanes=512, words=2, cluster=1, rows=1, blocks=1), Shape(lanes=512, words=4, cluster=2, rows=1, blocks=1))
@@ -178,17 +179,34 @@ def _saved(given: Given) -> Saved:
     return Saved(x_MN if given.r_MN is None else torch.empty_like(x_MN), mean_M, scale_M)
 
 
-def _pointers(*tensors: Tensor | None) -> tuple[int, ...]:
+def _enqueuing(
+    name: str,
+    defines: dict[str, str],
+    blocks: nvrtc.Size,
+    threads: int,
+    tensors: tuple[Tensor | None, ...],
+    sizes: tuple[Any, ...],
+) -> Callable[[], None]:
+    """The launch of a kernel that needs neither a cluster nor dynamic shared memory."""
+    kernel = nvrtc.kernel(SOURCE, name, defines)
+    arguments = (*_pointers(tensors), *sizes)
+
+    def launch(kept: object = tensors) -> None:
+        nvrtc.launch(kernel, blocks, threads, *arguments)
+
+    return launch
+
+
+def _pointers(tensors: tuple[Tensor | None, ...]) -> tuple[int, ...]:
     return tuple(0 if t is None else t.data_ptr() for t in tensors)
 
 
 def _forward(given: Given, saved: Saved, defines: dict[str, str]) -> Callable[[], None]:
     m, n = given.x_MN.shape
-    kernel = nvrtc.kernel(SOURCE, "row_statistics", defines)
     s_MN = None if given.r_MN is None else saved.row_MN
     tensors = (given.x_MN, given.r_MN, s_MN, saved.mean_M, saved.scale_M)
     sizes = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(given.eps))
-    return lambda: nvrtc.launch(kernel, m, LONG_LANES, *_pointers(*tensors), *sizes)
+    return _enqueuing("row_statistics", defines, m, LONG_LANES, tensors, sizes)
 
 
 def _staying(gradients: Gradients, saved: Saved, columns: Columns, defines: dict[str, str]) -> Launch:
@@ -202,30 +220,15 @@ def _staying(gradients: Gradients, saved: Saved, columns: Columns, defines: dict
     else:
         clusters = clusters_for(m, resident, given.width // gcd(n, given.width))
     out = Outputs.of(given, clusters)
-    tensors = (
-        saved.row_MN,
-        given.w_N,
-        gradients.dy_MN,
-        gradients.ds_MN,
-        saved.mean_M,
-        saved.scale_M,
-        out.dx_MN,
-        out.parts,
-    )
-    sizes = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_int(out.pitch))
-    sum_parts = _summing(out, defines)
+    inputs = (saved.row_MN, given.w_N, gradients.dy_MN, gradients.ds_MN, saved.mean_M, saved.scale_M)
+    tensors = (*inputs, out.dx_MN, out.parts)
+    arguments = (*_pointers(tensors), ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_int(out.pitch))
+    blocks, sum_parts = clusters * shape.cluster, _summing(out, defines)
 
-    def call() -> tuple[Tensor, ...]:
-        nvrtc.launch(
-            kernel,
-            clusters * shape.cluster,
-            threads,
-            *_pointers(*tensors),
-            *sizes,
-            cluster=shape.cluster,
-            shared_bytes=shared,
-        )
-        return sum_parts()
+    def call(kept: object = tensors) -> tuple[Tensor, ...]:
+        nvrtc.launch(kernel, blocks, threads, *arguments, cluster=shape.cluster, shared_bytes=shared)
+        sum_parts()
+        return out.gradients
 
     return call
 
@@ -241,28 +244,24 @@ def _long(gradients: Gradients, saved: Saved, defines: dict[str, str]) -> Launch
     read = (saved.row_MN, given.w_N, gradients.dy_MN)
     statistics = (saved.mean_M, saved.scale_M, row_sums)
     sizes = (ctypes.c_longlong(m), ctypes.c_int(n))
-    sums = nvrtc.kernel(SOURCE, "long_row_sums", defines)
-    columns = nvrtc.kernel(SOURCE, "long_row_columns", defines)
+    sum_rows = _enqueuing("long_row_sums", defines, m, LONG_LANES, (*read, *statistics), sizes)
+    tensors = (*read, gradients.ds_MN, *statistics, out.dx_MN, out.parts)
     grid = (-(-n // TILE_COLUMNS), splits)
+    pitched = (*sizes, ctypes.c_int(out.pitch))
+    walk_columns = _enqueuing("long_row_columns", defines, grid, TILE_LANES, tensors, pitched)
     sum_parts = _summing(out, defines)
 
     def call() -> tuple[Tensor, ...]:
-        nvrtc.launch(sums, m, LONG_LANES, *_pointers(*read, *statistics), *sizes)
-        tensors = (*read, gradients.ds_MN, *statistics, out.dx_MN, out.parts)
-        nvrtc.launch(columns, grid, TILE_LANES, *_pointers(*tensors), *sizes, ctypes.c_int(out.pitch))
-        return sum_parts()
-
-    return call
-
-
-def _summing(out: Outputs, defines: dict[str, str]) -> Callable[[], tuple[Tensor, ...]]:
-    kinds, count, _ = out.parts.shape
-    n = out.dw_N.shape[0]
-    kernel = nvrtc.kernel(SOURCE, "sum_parts", defines)
-    sizes: tuple[Any, ...] = (ctypes.c_int(count), ctypes.c_int(n), ctypes.c_int(out.pitch))
-
-    def call() -> tuple[Tensor, ...]:
-        nvrtc.launch(kernel, (-(-n // 32), kinds), 256, *_pointers(out.parts, out.dw_N, out.db_N), *sizes)
+        sum_rows()
+        walk_columns()
+        sum_parts()
         return out.gradients
 
     return call
+
+
+def _summing(out: Outputs, defines: dict[str, str]) -> Callable[[], None]:
+    kinds, count, pitch = out.parts.shape
+    n = out.dw_N.shape[0]
+    sizes = (ctypes.c_int(count), ctypes.c_int(n), ctypes.c_int(pitch))
+    return _enqueuing("sum_parts", defines, (-(-n // 32), kinds), 256, (out.parts, out.dw_N, out.db_N), sizes)
