@@ -182,7 +182,19 @@ def cuda_registers(x_MN: Tensor, w_N: Tensor) -> Launch:
     return kernels.bind_rows(kernels.Given(x_MN, w_N, EPS))
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda.cu", "cuda.py"))
+def _cuda_backward(x_MN: Tensor, w_N: Tensor, dy_MN: Tensor) -> Staged:
+    from kernelviz.ops.normalisation import cuda_backward as kernels
+    from kernelviz.ops.normalisation.cuda import Given
+
+    return kernels.bind(kernels.Gradients(Given(x_MN, w_N, EPS), dy_MN))
+
+
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    sources=("cuda.cu", "cuda.py", "cuda_backward.cu", "cuda_backward.py"),
+    backward=_cuda_backward,
+)
 def cuda_cluster(x_MN: Tensor, w_N: Tensor) -> Launch:
     """CUDA C++, a row of more than 16 KiB in the registers of a cluster of blocks: read once, whatever its length."""
     from kernelviz.ops.normalisation import cuda as kernels

@@ -1,0 +1,518 @@
+// Backward passes of `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS): clusters of blocks that stay on their columns.
+// Each thread has the same words of every row that its cluster takes: the weight is read once, dw and db of these columns are
+// summed in fp32 registers over all those rows, and x and dy are read once. They stream through places of the thread's own in
+// shared memory by cp.async, asked for STAGES rows ahead. The one reduction of a row is exchanged while its thread writes the row
+// before and sums the row after, so that nobody waits for it.
+// Which rows a cluster takes is fixed, not claimed as in cuda_async.cu: dw would differ from run to run. Where rows do not start on
+// 16 bytes, the number of clusters is such that all rows of one start at the same place between two words (`period` in
+// cuda_backward.py): else the columns of a thread would move.
+#include "lanes.cuh"
+#include "rows.cuh"
+
+using T = ELEMENT;
+using W = Word<T>;
+using R = Row<T, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
+constexpr int WIDTH = W::WIDTH;
+constexpr int THREADS = ROW_LANES * ROW_ROWS;
+constexpr int STAGE = ROW_WORDS * THREADS;  // words of a tensor that a block has of a row (of ROW_ROWS rows)
+constexpr int STAGES = ROW_STAGES;
+constexpr int SUM_STAGES = STAGES - 1;  // of ds: it is read a phase later than x and dy, and asked for in the same group
+
+// Of a row: Σ g (x - mean) with g = dy w, and Σ g.
+struct Sums {
+    float of[CENTRED ? 2 : 1];
+};
+struct AddSums {
+    __device__ __forceinline__ Sums operator()(Sums a, Sums b) const {
+#pragma unroll
+        for (int i = 0; i < (CENTRED ? 2 : 1); ++i) {
+            a.of[i] += b.of[i];
+        }
+        return a;
+    }
+};
+
+struct Statistics {
+    float mean, scale;
+};
+__device__ __forceinline__ Statistics statistics_of(const float* mean, const float* scale, long long row) {
+    return {CENTRED ? mean[row] : 0.0f, scale[row]};
+}
+
+// Words as if the compiler did not know them: else it keeps the weight as fp32 numbers, in twice the registers.
+__device__ __forceinline__ void forget(W (&v)[ROW_WORDS]) {
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        uint4& bits = *reinterpret_cast<uint4*>(&v[k]);
+        asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
+    }
+}
+
+__device__ __forceinline__ void ask(W* place, const T* from, int bytes) {
+    // Of the matrix' last word only what is there; the rest of the place becomes 0.
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(place)), "l"(from), "r"(bytes)
+                 : "memory");
+}
+__device__ __forceinline__ void close_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+template <int LEFT> __device__ __forceinline__ void wait_groups() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
+
+// The exchange of a row's sums, in two halves: `give` and, later, `take`, which must alternate. Two sets of mailboxes by turns:
+// whoever gives has taken what came before, so that all have given that, and read the one before that.
+// By mbarriers: barrier.cluster with release and acquire compiles to a fence that waits for the thread's stores to global memory and
+// empties the first-level cache, every row. What st.async carries to another block counts itself.
+struct Exchange {
+    static constexpr bool ALONE = ROW_LANES <= 32 && ROW_CLUSTER == 1;  // a warp or a part of it has the row
+    static constexpr int WARPS = R::WARPS, PARTS = WARPS * ROW_CLUSTER, PIECES = sizeof(Sums) / 4;
+    Sums (*boxes)[PARTS];
+    unsigned bars;  // two mbarriers, in shared memory
+    Sums kept;
+
+    __device__ __forceinline__ Exchange(Sums (*boxes_)[PARTS], const unsigned long long* bars_)
+        : boxes(boxes_), bars((unsigned)__cvta_generic_to_shared(bars_)) {}
+
+    // By all threads, once.
+    __device__ __forceinline__ void begin(R& row) {
+        if (ALONE) {
+            return;
+        }
+        if (threadIdx.x == 0) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(bars + 8 * i), "r"(ROW_CLUSTER == 1 ? WARPS : 1) : "memory");
+            }
+            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        }
+        if (ROW_CLUSTER == 1) {
+            __syncthreads();
+        } else {
+            row.begun();
+            asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
+        }
+    }
+
+    __device__ __forceinline__ void give(const R& row, Sums mine, int turn) {
+        mine = warp_reduce<(ROW_LANES < 32 ? ROW_LANES : 32)>(mine, AddSums{});
+        if (ALONE) {
+            kept = mine;
+            return;
+        }
+        Sums* box = &boxes[turn & 1][row.rank * WARPS + threadIdx.x / 32];
+        const unsigned bar = bars + 8 * (turn & 1), in_warp = threadIdx.x % 32;
+        if (ROW_CLUSTER == 1) {
+            if (in_warp == 0) {
+                *box = mine;
+                asm volatile("{.reg .b64 state; mbarrier.arrive.shared::cta.b64 state, [%0];}" ::"r"(bar) : "memory");
+            }
+            return;
+        }
+        if (threadIdx.x == 0) {
+            asm volatile("{.reg .b64 state; mbarrier.arrive.expect_tx.shared::cta.b64 state, [%0], %1;}" ::"r"(bar),
+                         "n"(PARTS * (int)sizeof(Sums))
+                         : "memory");
+        }
+        if (in_warp < ROW_CLUSTER) {
+            unsigned to, at;
+            asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(to) : "r"((unsigned)__cvta_generic_to_shared(box)), "r"(in_warp));
+            asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(bar), "r"(in_warp));
+#pragma unroll
+            for (int i = 0; i < PIECES; ++i) {
+                asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(to + 4 * i),
+                             "r"(__float_as_uint(mine.of[i])), "r"(at)
+                             : "memory");
+            }
+        }
+    }
+
+    __device__ __forceinline__ Sums take(int turn) {
+        if (ALONE) {
+            return kept;
+        }
+        unsigned done;
+        do {
+            asm volatile("{.reg .pred all; mbarrier.try_wait.parity.shared::cta.b64 all, [%1], %2; selp.u32 %0, 1, 0, all;}"
+                         : "=r"(done)
+                         : "r"(bars + 8 * (turn & 1)), "r"(turn >> 1 & 1)
+                         : "memory");
+        } while (!done);
+        Sums found = {};
+#pragma unroll
+        for (int i = 0; i < (PARTS + 31) / 32; ++i) {
+            const int at = i * 32 + threadIdx.x % 32;
+            found = AddSums()(found, at < PARTS ? boxes[turn & 1][at] : Sums{});
+        }
+        return warp_reduce<32>(found, AddSums{});
+    }
+};
+
+// A thread's sums of its k-th word as one row of the partial sums, which `sum_parts` adds up.
+__device__ __forceinline__ void leave(const R& row, float* part, int k, const float (&sum)[WIDTH]) {
+    if (ROW_ALIGNED) {
+        if (row.word(k) < row.words) {
+#pragma unroll
+            for (int e = 0; e < WIDTH; e += 4) {
+                *reinterpret_cast<float4*>(part + row.word(k) * WIDTH + e) = make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]);
+            }
+        }
+    } else {
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            if (row.holds(k, e)) {
+                part[row.column(k, e)] = sum[e];
+            }
+        }
+    }
+}
+
+// Of rows that share a block: their threads' sums of the same columns, in the order of the rows.
+__device__ __forceinline__ void leave_together(const R& row, float* part, const float (&sum)[ROW_WORDS][WIDTH], float* memory) {
+    __syncthreads();
+    const int first = threadIdx.x / ROW_LANES * row.n;
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            if (row.holds(k, e)) {
+                memory[first + row.column(k, e)] = sum[k][e];
+            }
+        }
+    }
+    __syncthreads();
+    const int rows = (int)min((long long)ROW_ROWS, row.m - (long long)blockIdx.x * ROW_ROWS);
+    for (int column = threadIdx.x; column < row.n; column += THREADS) {
+        float total = 0.0f;
+#pragma unroll 8
+        for (int i = 0; i < rows; ++i) {
+            total += memory[i * row.n + column];
+        }
+        part[column] = total;
+    }
+}
+
+// 1. Rows of up to 512 KiB. `parts`: a row of partial sums for each cluster, `pitch` apart; of dw, then of db.
+extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
+    const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ dy, const T* __restrict__ ds,
+    const float* __restrict__ mean, const float* __restrict__ scale, T* __restrict__ dx, float* __restrict__ parts, long long m, int n,
+    int pitch) {
+    extern __shared__ __align__(16) unsigned char memory[];
+    __shared__ __align__(8) Sums boxes[2][Exchange::PARTS];
+    __shared__ unsigned long long bars[2];
+    W* xs = reinterpret_cast<W*>(memory) + threadIdx.x;
+    W* dys = xs + STAGES * STAGE;
+    W* dss = dys + STAGES * STAGE;
+    R row(m, n);
+    Exchange exchange(boxes, bars);
+    const int clusters = gridDim.x / ROW_CLUSTER, team = blockIdx.x / ROW_CLUSTER;
+    const long long step = (long long)clusters * ROW_ROWS, first = (long long)team * ROW_ROWS;
+    const int turns = (int)((m - first + step - 1) / step);
+    // Of rows that share a block the last may not exist.
+    const int own = ROW_ROWS == 1 ? turns : (int)((max(m - row.row, 0ll) + step - 1) / step);
+    const long long stride = step * n;
+
+    W weight[ROW_WORDS];
+    float dw[ROW_WORDS][WIDTH], db[ROW_WORDS][WIDTH];
+#pragma unroll
+    for (int k = 0; k < ROW_WORDS; ++k) {
+        weight[k] = row.beside(w, k);
+#pragma unroll
+        for (int e = 0; e < WIDTH; ++e) {
+            dw[k][e] = 0.0f;
+            db[k][e] = 0.0f;
+        }
+        // Beyond the row: 0 once and for all, and never asked for.
+        if (row.word(k) >= row.words) {
+#pragma unroll 1
+            for (int s = 0; s < STAGES; ++s) {
+                *reinterpret_cast<uint4*>(xs + s * STAGE + k * THREADS) = make_uint4(0, 0, 0, 0);
+                *reinterpret_cast<uint4*>(dys + s * STAGE + k * THREADS) = make_uint4(0, 0, 0, 0);
+            }
+        }
+    }
+
+    // The k-th word of the row that starts `away` elements behind the current one.
+    auto fetch = [&](const T* from, W* place, int k, long long away) {
+        const int j = row.word(k);
+        if (j < row.words) {
+            const long long at = row.start - row.head + away + (long long)j * WIDTH, left = row.total - at;
+            ask(place + k * THREADS, from + at, ROW_ALIGNED || left >= WIDTH ? 16 : (int)left * (int)sizeof(T));
+        }
+    };
+    // What a row's first and last word hold of its neighbours must not enter its sums: it may be infinite.
+    auto mask = [&](W* place, int k) {
+#pragma unroll 1
+        for (int e = 0; e < WIDTH; ++e) {
+            if (!row.holds(k, e)) {
+                place[k * THREADS].e[e] = T(0.0f);
+            }
+        }
+    };
+    auto sums_of = [&](int stage, Statistics about) {
+        Sums sums[2] = {};  // two chains of sums
+        forget(weight);
+#pragma unroll
+        for (int k = 0; k < ROW_WORDS; ++k) {
+            const int j = row.word(k);
+            if (!ROW_ALIGNED && (j == 0 || j == row.words - 1)) {
+                mask(xs + stage * STAGE, k);
+                mask(dys + stage * STAGE, k);
+            }
+            float a[WIDTH], d[WIDTH], g[WIDTH];
+            widen(xs[stage * STAGE + k * THREADS], a);
+            widen(dys[stage * STAGE + k * THREADS], d);
+            widen(weight[k], g);
+#pragma unroll
+            for (int e = 0; e < WIDTH; ++e) {
+                g[e] *= d[e];
+                sums[e % 2].of[0] = fmaf(g[e], CENTRED ? a[e] - about.mean : a[e], sums[e % 2].of[0]);
+                if (CENTRED) {
+                    sums[e % 2].of[CENTRED] += g[e];
+                }
+            }
+        }
+        return AddSums()(sums[0], sums[1]);
+    };
+
+    auto statistics_at = [&](int turn) {
+        return turn < own ? statistics_of(mean, scale, row.row + turn * step) : Statistics{0.0f, 0.0f};
+    };
+#pragma unroll
+    for (int s = 0; s < STAGES; ++s) {
+        if (s < own) {
+#pragma unroll
+            for (int k = 0; k < ROW_WORDS; ++k) {
+                fetch(x, xs + s * STAGE, k, s * stride);
+                fetch(dy, dys + s * STAGE, k, s * stride);
+                if (ADDS && s < SUM_STAGES) {
+                    fetch(ds, dss + s * STAGE, k, s * stride);
+                }
+            }
+        }
+        close_group();
+    }
+    Statistics about = statistics_at(0), after = statistics_at(1);
+    wait_groups<STAGES - 1>();
+    const Sums begun = own > 0 ? sums_of(0, about) : Sums{};
+    exchange.begin(row);
+    exchange.give(row, begun, 0);
+
+    const float each = 1.0f / n;
+    int stage = 0, sum_stage = 0;
+    for (int turn = 0; turn < turns; ++turn) {
+        const int next_stage = stage + 1 == STAGES ? 0 : stage + 1;
+        const bool more = turn + 1 < turns;
+        const Statistics later = statistics_at(turn + 2);
+        Sums mine = {};
+        if (more) {
+            // Of the groups on their way the oldest but STAGES - 2 are the next row's, and this one's ds.
+            wait_groups<STAGES - 2>();
+            if (turn + 1 < own) {
+                mine = sums_of(next_stage, after);
+            }
+        } else {
+            wait_groups<0>();
+        }
+        const Sums found = exchange.take(turn);
+        if (more) {
+            exchange.give(row, mine, turn + 1);
+        }
+        const float c = found.of[0] * about.scale * each, level = CENTRED ? found.of[CENTRED] * each : 0.0f;
+        forget(weight);
+        if (turn < own) {
+            const bool ahead = turn + STAGES < own, sum_ahead = turn + SUM_STAGES < own;
+#pragma unroll
+            for (int k = 0; k < ROW_WORDS; ++k) {
+                W* x_place = xs + stage * STAGE;
+                W* dy_place = dys + stage * STAGE;
+                W* ds_place = dss + sum_stage * STAGE;
+                float a[WIDTH], d[WIDTH], g[WIDTH], s[WIDTH];
+                widen(x_place[k * THREADS], a);
+                widen(dy_place[k * THREADS], d);
+                widen(weight[k], g);
+                if (ADDS) {
+                    widen(ds_place[k * THREADS], s);
+                }
+#pragma unroll
+                for (int e = 0; e < WIDTH; ++e) {
+                    const float hat = (CENTRED ? a[e] - about.mean : a[e]) * about.scale;
+                    const float inner = fmaf(-hat, c, g[e] * d[e]) - level;
+                    dw[k][e] = fmaf(d[e], hat, dw[k][e]);
+                    if (CENTRED) {
+                        db[k][e] += d[e];
+                    }
+                    a[e] = ADDS ? fmaf(inner, about.scale, s[e]) : inner * about.scale;
+                }
+                row.store(dx, k, narrow<T>(a));
+                if (ahead) {
+                    fetch(x, x_place, k, STAGES * stride);
+                    fetch(dy, dy_place, k, STAGES * stride);
+                }
+                if (ADDS && sum_ahead) {
+                    fetch(ds, ds_place, k, SUM_STAGES * stride);
+                }
+            }
+        }
+        close_group();
+        row.start += stride;
+        about = after;
+        after = later;
+        stage = next_stage;
+        sum_stage = sum_stage + 1 == SUM_STAGES ? 0 : sum_stage + 1;
+    }
+
+    float* part = parts + (long long)team * pitch;
+    const long long all = (long long)clusters * pitch;
+    if (ROW_ROWS > 1) {
+        leave_together(row, part, dw, reinterpret_cast<float*>(memory));
+        if (CENTRED) {
+            leave_together(row, part + all, db, reinterpret_cast<float*>(memory));
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < ROW_WORDS; ++k) {
+            leave(row, part, k, dw[k]);
+            if (CENTRED) {
+                leave(row, part + all, k, db[k]);
+            }
+        }
+    }
+}
+
+// 2. The partial sums of dw, and of db where blockIdx.y is 1, in a fixed order: eight lanes of 16 bytes share 32 columns, 32 groups
+// of them the parts.
+extern "C" __global__ void __launch_bounds__(256) sum_parts(
+    const float* __restrict__ parts, T* __restrict__ dw, T* __restrict__ db, int count, int n, int pitch) {
+    constexpr int LANES = 8, GROUPS = 32;
+    __shared__ float4 sums[GROUPS][LANES];
+    const int lane = threadIdx.x % LANES, group = threadIdx.x / LANES, column = (blockIdx.x * LANES + lane) * 4;
+    const float* from = parts + (long long)blockIdx.y * count * pitch + column;
+    float4 total = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+    if (column < n) {
+#pragma unroll 4
+        for (int i = group; i < count; i += GROUPS) {
+            const float4 v = *reinterpret_cast<const float4*>(from + (long long)i * pitch);
+            total = make_float4(total.x + v.x, total.y + v.y, total.z + v.z, total.w + v.w);
+        }
+    }
+    sums[group][lane] = total;
+    __syncthreads();
+    const int mine = blockIdx.x * 32 + threadIdx.x;
+    if (threadIdx.x < 32 && mine < n) {
+        float whole = 0.0f;
+#pragma unroll
+        for (int i = 0; i < GROUPS; ++i) {
+            whole += reinterpret_cast<const float*>(sums[i])[threadIdx.x];
+        }
+        (blockIdx.y ? db : dw)[mine] = from_float<T>(whole);
+    }
+}
+
+// Rows of any length, element by element, so that every start of a row is right.
+constexpr int LONG_LANES = 512, DEEP = 8;
+using Long = Row<T, LONG_LANES, 1, 1, 1, true>;
+
+__device__ __forceinline__ float sum_of(const float (&v)[DEEP]) {
+    return ((v[0] + v[1]) + (v[2] + v[3])) + ((v[4] + v[5]) + (v[6] + v[7]));
+}
+
+// 3. What the forward pass leaves: each row's mean (CENTRED) and scale, and of ADDS the stored sum that was normalised. Not timed.
+extern "C" __global__ void __launch_bounds__(LONG_LANES) row_statistics(
+    const T* __restrict__ x, const T* __restrict__ r, T* __restrict__ s, float* __restrict__ mean, float* __restrict__ scale, long long m,
+    int n, float eps) {
+    Long row(m, n);
+    float sums[DEEP] = {}, middle = 0.0f;
+    for (int pass = CENTRED ? 0 : 1; pass < 2; ++pass) {
+#pragma unroll
+        for (int k = 0; k < DEEP; ++k) {
+            sums[k] = 0.0f;
+        }
+        for (int from = threadIdx.x; from < n; from += LONG_LANES * DEEP) {
+#pragma unroll
+            for (int k = 0; k < DEEP; ++k) {
+                const int i = from + k * LONG_LANES;
+                if (i < n) {
+                    float v = to_float(x[row.start + i]);
+                    if (ADDS) {
+                        const T stored = from_float<T>(v + to_float(r[row.start + i]));
+                        s[row.start + i] = stored;
+                        v = to_float(stored);
+                    }
+                    const float away = v - middle;
+                    sums[k] = pass == 0 ? sums[k] + v : fmaf(away, away, sums[k]);
+                }
+            }
+        }
+        const float total = row.reduce(sum_of(sums), Add{}, 0.0f) / n;
+        if (pass == 0) {
+            middle = total;
+        } else if (threadIdx.x == 0) {
+            scale[row.row] = rsqrtf(total + eps);
+            if (CENTRED) {
+                mean[row.row] = middle;
+            }
+        }
+    }
+}
+
+// 4. Rows that a cluster of 16 does not hold are read twice: first their sums, as mean(g x̂) and mean(g), …
+extern "C" __global__ void __launch_bounds__(LONG_LANES) long_row_sums(
+    const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ dy, const float* __restrict__ mean,
+    const float* __restrict__ scale, float* __restrict__ sums, long long m, int n) {
+    Long row(m, n);
+    const Statistics about = statistics_of(mean, scale, row.row);
+    float products[DEEP] = {}, totals[DEEP] = {};
+    for (int from = threadIdx.x; from < n; from += LONG_LANES * DEEP) {
+#pragma unroll
+        for (int k = 0; k < DEEP; ++k) {
+            const int i = from + k * LONG_LANES;
+            if (i < n) {
+                const float g = to_float(dy[row.start + i]) * to_float(w[i]);
+                products[k] = fmaf(g, to_float(x[row.start + i]) - about.mean, products[k]);
+                totals[k] += g;
+            }
+        }
+    }
+    const float product = row.reduce(sum_of(products), Add{}, 0.0f), total = row.reduce(sum_of(totals), Add{}, 0.0f);
+    if (threadIdx.x == 0) {
+        sums[2 * row.row] = product * about.scale / n;
+        sums[2 * row.row + 1] = CENTRED ? total / n : 0.0f;
+    }
+}
+
+// … then dx and the sums of dw and db, by blocks that walk down their columns; gridDim.y of them share the rows.
+extern "C" __global__ void __launch_bounds__(256) long_row_columns(
+    const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ dy, const T* __restrict__ ds,
+    const float* __restrict__ mean, const float* __restrict__ scale, const float* __restrict__ sums, T* __restrict__ dx,
+    float* __restrict__ parts, long long m, int n, int pitch) {
+    constexpr int LANES = 256, EACH = 4;
+    const int first = blockIdx.x * LANES * EACH + threadIdx.x;
+    float dw[EACH] = {}, db[EACH] = {}, weight[EACH];
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        weight[k] = first + k * LANES < n ? to_float(w[first + k * LANES]) : 0.0f;
+    }
+    for (long long row = blockIdx.y; row < m; row += gridDim.y) {
+        const Statistics about = statistics_of(mean, scale, row);
+        const float c = sums[2 * row], level = sums[2 * row + 1];
+#pragma unroll
+        for (int k = 0; k < EACH; ++k) {
+            const int column = first + k * LANES;
+            if (column < n) {
+                const long long at = row * n + column;
+                const float d = to_float(dy[at]), hat = (to_float(x[at]) - about.mean) * about.scale;
+                const float inner = fmaf(-hat, c, d * weight[k]) - level;
+                dw[k] = fmaf(d, hat, dw[k]);
+                db[k] += d;
+                dx[at] = from_float<T>(ADDS ? fmaf(inner, about.scale, to_float(ds[at])) : inner * about.scale);
+            }
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < EACH; ++k) {
+        const int column = first + k * LANES;
+        if (column < n) {
+            parts[(long long)blockIdx.y * pitch + column] = dw[k];
+            if (CENTRED) {
+                parts[((long long)gridDim.y + blockIdx.y) * pitch + column] = db[k];
+            }
+        }
+    }
+}
