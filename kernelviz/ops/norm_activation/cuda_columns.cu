@@ -24,17 +24,18 @@ using C = Columns<T, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_STAGES, ROW_FULL, Mo
 
 // d += a b, of 16 x 16 and 16 x 8 elements, and of 16 x 8 and 8 x 8. Lane l has of a the rows l / 4 and, in odd registers, l / 4 + 8; of b
 // the column l / 4; of d row l / 4, columns 2 (l % 4) and one more, then the same of row l / 4 + 8 (PTX ISA, mma.m16n8k16, m16n8k8).
-#define MULTIPLY(FORMAT)                                                                                                            \
-    static __device__ __forceinline__ void multiply_16(float (&d)[4], const uint4& a, unsigned b) {                                 \
-        asm("mma.sync.aligned.m16n8k16.row.col.f32." FORMAT "." FORMAT ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %8}, "        \
-            "{%0, %1, %2, %3};"                                                                                                     \
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                                        \
-            : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b));                                                                      \
-    }                                                                                                                               \
-    static __device__ __forceinline__ void multiply_8(float (&d)[4], unsigned a, unsigned lower, unsigned b) {                      \
-        asm("mma.sync.aligned.m16n8k8.row.col.f32." FORMAT "." FORMAT ".f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};" \
-            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                                        \
-            : "r"(a), "r"(lower), "r"(b));                                                                                          \
+#define MULTIPLY(FORMAT)                                                                                                    \
+    static __device__ __forceinline__ void multiply_16(float (&d)[4], const uint4& a, unsigned b) {                         \
+        asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." FORMAT "." FORMAT ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, " \
+                     "{%8, %8}, {%0, %1, %2, %3};"                                                                          \
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                       \
+                     : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b));                                                     \
+    }                                                                                                                       \
+    static __device__ __forceinline__ void multiply_8(float (&d)[4], unsigned a, unsigned lower, unsigned b) {              \
+        asm volatile("mma.sync.aligned.m16n8k8.row.col.f32." FORMAT "." FORMAT ".f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, "    \
+                     "{%0, %1, %2, %3};"                                                                                    \
+                     : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                                       \
+                     : "r"(a), "r"(lower), "r"(b));                                                                         \
     }
 template <typename E> struct Tensor;
 template <> struct Tensor<__nv_bfloat16> {
@@ -77,12 +78,8 @@ template <typename E> __device__ __forceinline__ Moments find(const C& columns, 
             Tensor<E>::multiply_8(lower, v.z, v.w, v.w);
         }
         const int lane = threadIdx.x % 32, off = lane / 4 - 2 * (lane % 4);  // the diagonal is that many columns on
-        float squares = 0.0f;
-        if (off == 0) {
-            squares = upper[0] + lower[2];
-        } else if (off == 1) {
-            squares = upper[1] + lower[3];
-        }
+        const float even = upper[0] + lower[2], odd = upper[1] + lower[3];
+        const float squares = off == 0 ? even : off == 1 ? odd : 0.0f;
         float total = sum[0] + sum[2];
 #pragma unroll
         for (int lanes = 16; lanes >= 4; lanes /= 2) {
