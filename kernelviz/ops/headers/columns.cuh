@@ -27,8 +27,7 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int STAGES, bool FULL, 
 
     const T* x;
     long long m;
-    int n, rank, words;
-    long long team, teams;
+    int n, rank, words, team, teams;
     int* claims;
     Word<T>* places;
     V* slots;                 // [3][PARTS]: two by turns, one for an exchange apart
@@ -106,7 +105,7 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int STAGES, bool FULL, 
     }
 
     // The row of a turn, m or more where there is none; known STAGES turns before.
-    __device__ __forceinline__ long long row(int turn) const { return turn < STAGES ? team + turn * teams : ids[turn % IDS]; }
+    __device__ __forceinline__ long long row(int turn) const { return turn < STAGES ? team + (long long)turn * teams : ids[turn % IDS]; }
 
     __device__ __forceinline__ void start() {
 #pragma unroll
@@ -129,7 +128,7 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int STAGES, bool FULL, 
     __device__ __forceinline__ void send(int turn, V v) {
         deliver(turn & 1, v, PARTS * 8 + 8);
         if (leads()) {
-            const long long found = STAGES * teams + claimed;
+            const long long found = (long long)STAGES * teams + claimed;
 #pragma unroll
             for (int i = 0; i < CLUSTER; ++i) {
                 give(ids + (turn + STAGES) % IDS, i, found, bars + (turn & 1));
@@ -157,7 +156,7 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int STAGES, bool FULL, 
         arrived<0>();
         if (leads()) {
             __threadfence();
-            if (atomicAdd(claims + 1, 1) == (int)teams - 1) {
+            if (atomicAdd(claims + 1, 1) == teams - 1) {
                 claims[0] = 0;
                 claims[1] = 0;
             }
