@@ -127,6 +127,18 @@ def cuda_cluster(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     return kernels.bind_cluster(x_MN, w_N, b_N, eps=EPS)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    sources=("cuda_columns.cu", "cuda_columns.py", "cuda.cu", "cuda.py"),
+)
+def cuda_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
+    """CUDA C++, clusters that stay on their columns: weight and bias stay in registers, tensor cores add up mean and variance."""
+    from kernelviz.ops.norm_activation import cuda_columns as kernels
+
+    return kernels.bind_columns(x_MN, w_N, b_N, eps=EPS)
+
+
 OP = Op(
     name="norm_activation",
     family="normalisation",
@@ -149,7 +161,16 @@ OP = Op(
     ),
     baseline="torch_eager",
     first=("torch_eager", "torch_compile", "triton_erf", "triton_fused", "cuda_fused"),
-    variants=(composite_eager, torch_eager, torch_compile, triton_erf, triton_fused, cuda_fused, cuda_cluster),
+    variants=(
+        composite_eager,
+        torch_eager,
+        torch_compile,
+        triton_erf,
+        triton_fused,
+        cuda_fused,
+        cuda_cluster,
+        cuda_columns,
+    ),
     presets=presets("gpt-2", "bert-base", "llama-3-8b"),
     slab="m",
 )

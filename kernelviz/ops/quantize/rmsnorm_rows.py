@@ -96,6 +96,18 @@ def cuda_cluster(x_MN: Tensor, w_N: Tensor) -> Launch:
     return kernels.bind_cluster(x_MN, w_N, TARGET, eps=EPS)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    sources=("cuda_columns.cu", "cuda_columns.py", "cuda.cu", "cuda.py"),
+)
+def cuda_columns(x_MN: Tensor, w_N: Tensor) -> Launch:
+    """CUDA C++, clusters that stay on their columns: the weight stays in registers, rows stream through shared memory."""
+    from kernelviz.ops.quantize import cuda_columns as kernels
+
+    return kernels.bind_columns(x_MN, w_N, TARGET, eps=EPS)
+
+
 RMSNORM_QUANTIZE_FP8 = Op(
     name="rmsnorm_quantize_fp8",
     family="quantisation",
@@ -117,7 +129,7 @@ RMSNORM_QUANTIZE_FP8 = Op(
     ),
     baseline="torch_eager",
     first=("torch_eager", "torch_compile", "triton_fused", "cuda_fused"),
-    variants=(torch_eager, torch_compile, triton_fused, cuda_fused, cuda_cluster),
+    variants=(torch_eager, torch_compile, triton_fused, cuda_fused, cuda_cluster, cuda_columns),
     presets=presets("llama-3-8b", "llama-3-70b", "qwen2.5-7b", "deepseek-v3"),
     slab="m",
     shown=shown,

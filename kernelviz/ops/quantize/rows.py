@@ -79,7 +79,18 @@ def _variants(target: str) -> tuple[Variant, ...]:
 
         return kernels.bind_cluster(x_MN, None, target)
 
-    return torch_eager, torch_compile, triton_row, cuda_registers, cuda_cluster
+    @variant(
+        backend="cuda",
+        needs=("nvrtc", "cuda", "sm_90"),
+        sources=("cuda_columns.cu", "cuda_columns.py", "cuda.cu", "cuda.py"),
+    )
+    def cuda_columns(x_MN: Tensor) -> Launch:
+        """CUDA C++, blocks and clusters that stay while rows stream through shared memory: some load while one is written."""
+        from kernelviz.ops.quantize import cuda_columns as kernels
+
+        return kernels.bind_columns(x_MN, None, target)
+
+    return torch_eager, torch_compile, triton_row, cuda_registers, cuda_cluster, cuda_columns
 
 
 def _op(target: str, caption: str, formula: str, step: str) -> Op:

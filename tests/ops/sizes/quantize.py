@@ -20,6 +20,7 @@ _COMPILED = (
     {"m": 3, "n": 16384},
     {"m": 3, "n": 32771},
     {"m": 2, "n": 65536},
+    {"m": 2, "n": 131072},
 )
 _OPS = ("quantize_fp8", "quantize_int8", "rmsnorm_quantize_fp8")
 ODD = dict.fromkeys(_OPS, _ODD)
