@@ -3,8 +3,8 @@
 // that it reads one (counted, not profiled).
 // Which element of the word it was is asked once a row, by the thread that holds the word.
 //
-// -DLANES threads share a row or a part of one, each with up to 2 * -DGROUP words on their way; -DROWS rows lie in a block (more than
-// one only with 32 lanes), -DRESIDENT blocks on an SM. -DALIGNED=true: rows are whole words. ELEMENT is float, __half or __nv_bfloat16.
+// -DROW_LANES threads share a row or a part of one, each with up to 2 * -DROW_GROUP words on their way; -DROW_ROWS rows lie in a block (more than
+// one only with 32 lanes), -DROW_RESIDENT blocks on an SM. -DROW_ALIGNED=true: rows are whole words. ELEMENT is float, __half or __nv_bfloat16.
 #include "lanes.cuh"
 #include "streamed.cuh"
 
