@@ -118,12 +118,13 @@ def columns_shape(m: int, across: int, count: int) -> tuple[int, int, int]:
     >>> columns_shape(8192, 1024, 132), columns_shape(200704, 32, 132), columns_shape(16, 512, 132)
     ((256, 1, 8), (32, 8, 8), (64, 1, 1))
     """
-    for threads, deep in ((256, DEEP), (256, 4), (256, 2), (256, 1), (128, 1), (64, 1)):
+    threads, deep = 256, DEEP
+    while True:
         wide = min(threads, 1 << (across - 1).bit_length())
         tall = threads // wide
-        if -(-m // (deep * tall)) * -(-across // wide) >= 2 * count:
-            break
-    return wide, tall, deep
+        if threads == 64 or -(-m // (deep * tall)) * -(-across // wide) >= 2 * count:
+            return wide, tall, deep
+        threads, deep = (threads, deep // 2) if deep > 1 else (threads // 2, deep)
 
 
 def bind_columns(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launch:

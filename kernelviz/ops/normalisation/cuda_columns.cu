@@ -137,7 +137,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     if (lane == 0) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(came + i)), "r"(CLUSTER > 1 ? 1 : WARPS) : "memory");
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(came + i)), "r"(CLUSTER > 1 ? 1 : WARPS)
+                         : "memory");
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         if (CLUSTER > 1) {

@@ -81,7 +81,7 @@ def cuda_adaptive(x_MN: Tensor) -> Launch:
     sources=("cuda_argmax_words.cu", "cuda_argmax_words.py", "streamed_shapes.py"),
 )
 def cuda_words(x_MN: Tensor) -> Launch:
-    """CUDA C++, the largest of each 16-byte word in four instructions; only that is compared, its place looked up at the end."""
+    """CUDA C++, packed maxima of each 16-byte word; only their largest is compared, and its place looked up at the end."""
     from kernelviz.ops.row_reduction import cuda_argmax_words as kernels
 
     return kernels.bind_words(x_MN)
