@@ -1,4 +1,4 @@
-"""The CUDA C++ kernel of `cross_entropy_with_grad` by clusters that stay, bound to tensors: which blocks take which part of a row."""
+"""The CUDA C++ kernel of `cross_entropy_with_grad` by clusters that stay, bound to tensors: which blocks take which columns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The CUDA C++ kernel of `softmax` by clusters that stay, bound to tensors: which blocks take which part of a row."""
+"""The CUDA C++ kernel of `softmax` by clusters that stay, bound to tensors: which blocks take which columns of a row."""
 
 from __future__ import annotations
 
