@@ -128,11 +128,11 @@ def cuda_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda", "sm_90"),
-    sources=("cuda_columns.cu", "cuda_columns.py", "cuda.cu", "cuda.py"),
+    sources=("cuda_columns.cu", "columns.py", "cuda.cu", "cuda.py"),
 )
 def cuda_columns(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """CUDA C++, clusters that stay: while a row's gradient is written the next row is summed and the one after asked for."""
-    from kernelviz.ops.cross_entropy import cuda_columns as kernels
+    from kernelviz.ops.cross_entropy import columns as kernels
 
     return kernels.bind_columns_with_grad(logits_MV, labels_M)
 

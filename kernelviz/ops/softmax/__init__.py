@@ -111,11 +111,11 @@ def cuda_cluster(x_MN: Tensor) -> Launch:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda", "sm_90"),
-    sources=("cuda_columns.cu", "cuda_columns.py", "cuda.cu", "cuda.py"),
+    sources=("cuda_columns.cu", "columns.py", "cuda.cu", "cuda.py"),
 )
 def cuda_columns(x_MN: Tensor) -> Launch:
     """CUDA C++, clusters that stay: while a long row is written the next is summed and the one after asked for, word by word."""
-    from kernelviz.ops.softmax import cuda_columns as kernels
+    from kernelviz.ops.softmax import columns as kernels
 
     return kernels.bind_columns(x_MN)
 
