@@ -3,8 +3,8 @@
 // HELD words) in registers. As soon as a word is written out its place is asked for the row after next, by cp.async, which takes
 // no register; so while a row is written and the next one summed, word by word, there is always nearly a whole row's part, up to
 // 128 KiB an SM, on its way, also while the cluster waits for the sums of its blocks, once a row.
-// The power is taken twice, 2 * 4 us for 64 Ki elements an SM of 16 powers a cycle, less than the 8 us that memory needs for them;
-// in fp32 powers would take twice the places. Which row comes next is claimed from a counter, two rows before its turn.
+// The power is taken twice: 64 Ki elements of bf16 an SM are 2 * 2.2 us at 16 powers a cycle, memory needs 8 us for them; powers kept
+// in fp32 would take twice the places. Which row comes next is claimed from a counter, two rows before its turn.
 #pragma once
 #include "exponentials.cuh"
 
@@ -45,6 +45,14 @@ __device__ __forceinline__ void await(unsigned long long* barrier, int parity) {
         "\t@!there bra again;\n}" ::"r"(shared_address(barrier)),
         "r"(parity)
         : "memory");
+}
+
+// What atomicAdd(claims, 1) gives, not waited for before it is used: of an addition ptxas makes one for the warp, whose result it
+// shuffles at once.
+__device__ __forceinline__ int draw(int* claims) {
+    int found;
+    asm volatile("atom.global.inc.u32 %0, [%1], 0x7fffffff;" : "=r"(found) : "l"(__cvta_generic_to_global(claims)) : "memory");
+    return found;
 }
 
 // R is a Row of WORDS words a thread, one row a block. `use` sees every row in turn:
@@ -99,16 +107,16 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int HELD, bool ALIGNED>
             asked = span_of(after);
             use.summed(next);
             use.asked(after);
-            long long found = 0;
+            int ticket = 0;
             if (leads) {
-                found = 2ll * teams + atomicAdd(claims, 1);
+                ticket = draw(claims);  // needed at the end of the turn only
             }
             Exponentials mine = {LOWEST, 0.0f};
             step<0>(mine, use);
             if (next >= row.m) {
                 break;
             }
-            const long long known = exchange(mine, found, leads, turn);
+            const long long known = 2ll * teams + exchange(mine, ticket, leads, turn);
             inverse = 1.0f / all.sum;
             use.found(next, all);
             now = next;
@@ -134,7 +142,7 @@ private:
     // What the warps of a cluster tell each other, by turns: a block that is ahead by one row writes into the one that nobody reads.
     struct Mailbox {
         Exponentials parts[PARTS];
-        long long claimed;
+        long long ticket;
         unsigned long long barrier;
     };
     static constexpr int MAIL_BYTES = 8 * (PARTS + 1);
@@ -153,14 +161,14 @@ private:
         }
     }
 
-    // `all` of the row that `mine` is a part of; the row that was claimed. Not by a barrier of the cluster: its release waits until
+    // `all` of the row that `mine` is a part of; the leader's ticket. Not by a barrier of the cluster: its release waits until
     // everything that a thread has written has reached L2 (MEMBAR.GPU), and who knows, until what it has asked for has come.
-    __device__ __forceinline__ long long exchange(Exponentials mine, long long found, bool leads, int turn) {
+    __device__ __forceinline__ long long exchange(Exponentials mine, int ticket, bool leads, int turn) {
         Mailbox* box = mailbox(turn);
         const Exponentials none = {LOWEST, 0.0f};
         if constexpr (CLUSTER == 1) {
             if (leads) {
-                box->claimed = found;
+                box->ticket = ticket;
             }
             all = row.reduce(mine, Join(), none);
         } else {
@@ -174,7 +182,7 @@ private:
             if (leads) {
 #pragma unroll
                 for (int i = 0; i < CLUSTER; ++i) {
-                    send(i, &box->claimed, (unsigned long long)found, &box->barrier);
+                    send(i, &box->ticket, (unsigned long long)ticket, &box->barrier);
                 }
             }
             await(&box->barrier, turn / 2 % 2);
@@ -189,7 +197,7 @@ private:
             }
             all = warp_reduce<32>(joined, Join());
         }
-        return box->claimed;
+        return box->ticket;
     }
 
     __device__ __forceinline__ Span span_of(long long at) const {
