@@ -11,19 +11,19 @@ struct LossAndGradient {
     int n;
     bool leads;  // the thread that writes losses
     int label, label_next = 0, label_after = 0;  // of the rows that are written, summed, asked for
-    float chosen = 0.0f;                         // the logit of the label of the row that is summed
+    ELEMENT chosen;                              // the logit of the label of the row that is summed; widened late, as it comes late
 
     __device__ __forceinline__ void asked(long long row) { label_after = row < m ? (int)labels[row] : 0; }
     __device__ __forceinline__ void summed(long long row) {
         label_next = label_after;
         if (leads && row < m) {
-            chosen = to_float(x[row * n + label_next]);
+            chosen = x[row * n + label_next];
         }
     }
     __device__ __forceinline__ void found(long long row, Exponentials all) {
         label = label_next;
         if (leads) {
-            loss[row] = from_float<ELEMENT>(logf(all.sum) + (all.top - chosen));
+            loss[row] = from_float<ELEMENT>(logf(all.sum) + (all.top - to_float(chosen)));
         }
     }
     // Of all words of a row one holds the label: one comparison a word, not one an element.

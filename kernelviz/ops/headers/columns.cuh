@@ -81,7 +81,8 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int HELD, bool ALIGNED>
     Span summed, asked;
     W* places;  // of the row that is written, and then of the one that is asked for
     W* others;  // of the row that is summed
-    W held[HELD > 0 ? HELD : 1], held_other[HELD > 0 ? HELD : 1];
+    // As bits: of single halves the compiler would give each a register of its own, and wait for the load to do so.
+    uint4 held[HELD > 0 ? HELD : 1], held_other[HELD > 0 ? HELD : 1];
     Exponentials all;  // of the row that is written
     float inverse;
 
@@ -206,7 +207,7 @@ private:
         return {x + (start - head), row.total - (start - head), head, at < row.m ? (head + row.n + WIDTH - 1) / WIDTH : 0};
     }
 
-    __device__ __forceinline__ void fetch(const Span& span, W* place, W& own, int k) const {
+    __device__ __forceinline__ void fetch(const Span& span, W* place, uint4& own, int k) const {
         const int j = row.word(k);
         if (j < span.words) {
             const T* at = span.first + (long long)j * WIDTH;
@@ -215,12 +216,15 @@ private:
             if (k >= HELD) {
                 ask(place + (k - HELD) * LANES, at, whole ? 16 : (int)left * (int)sizeof(T));
             } else if (whole) {
-                own = load_word(reinterpret_cast<const W*>(at));
+                own = *reinterpret_cast<const uint4*>(at);
             } else {
+                constexpr int PIECE = 4 / sizeof(T);
+                unsigned piece[4] = {0, 0, 0, 0};
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
-                    own.e[e] = e < left ? at[e] : T(0.0f);
+                    piece[e / PIECE] |= e < left ? R::bits_of(at[e]) << 16 * (e % PIECE) : 0u;
                 }
+                own = make_uint4(piece[0], piece[1], piece[2], piece[3]);
             }
         }
     }
@@ -236,6 +240,8 @@ private:
             fetch_all<G + 1>();
         }
     }
+
+    static __device__ __forceinline__ W word_of(uint4 bits) { return *reinterpret_cast<const W*>(&bits); }
 
     // A word of the row that is summed, with -inf where it is not the row's.
     __device__ __forceinline__ W masked(W w, int k) const {
@@ -266,7 +272,7 @@ private:
 #pragma unroll
             for (int k = FIRST; k < FIRST + COUNT; ++k) {
                 float p[WIDTH];
-                widen(k < HELD ? held[k < HELD ? k : 0] : places[(k - HELD) * LANES], p);
+                widen(k < HELD ? word_of(held[k < HELD ? k : 0]) : places[(k - HELD) * LANES], p);
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
                     p[e] = exponential(p[e] - all.top) * inverse;
@@ -287,7 +293,7 @@ private:
         W w[COUNT];
 #pragma unroll
         for (int k = FIRST; k < FIRST + COUNT; ++k) {
-            w[k - FIRST] = masked(k < HELD ? held_other[k < HELD ? k : 0] : others[(k - HELD) * LANES], k);
+            w[k - FIRST] = masked(k < HELD ? word_of(held_other[k < HELD ? k : 0]) : others[(k - HELD) * LANES], k);
         }
         Summing{mine}(w);
 #pragma unroll
