@@ -1,6 +1,6 @@
 // `softmax` of long rows by clusters that stay (kernelviz/ops/headers/columns.cuh): while one row is written the next is summed and
 // the one after asked for, so that no row's beginning waits for another's end.
-#include "columns.cuh"
+#include "powers.cuh"
 
 struct Softmax {
     template <typename... Known> __device__ __forceinline__ void asked(Known...) {}
