@@ -125,6 +125,18 @@ def cuda_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return kernels.bind_cluster_with_grad(logits_MV, labels_M)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    sources=("cuda_columns.cu", "columns.py", "cuda.cu", "cuda.py"),
+)
+def cuda_columns(logits_MV: Tensor, labels_M: Tensor) -> Launch:
+    """CUDA C++, clusters that stay: while a row's gradient is written the next row is summed and the one after asked for."""
+    from kernelviz.ops.cross_entropy import columns as kernels
+
+    return kernels.bind_columns_with_grad(logits_MV, labels_M)
+
+
 WITH_GRAD = Op(
     name="cross_entropy_with_grad",
     family="loss",
@@ -152,6 +164,7 @@ WITH_GRAD = Op(
         triton_block_per_row,
         cuda_row,
         cuda_cluster,
+        cuda_columns,
     ),
     presets=PRESETS,
     slab="m",

@@ -108,6 +108,18 @@ def cuda_cluster(x_MN: Tensor) -> Launch:
     return kernels.bind_cluster(x_MN)
 
 
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+    sources=("cuda_columns.cu", "columns.py", "cuda.cu", "cuda.py"),
+)
+def cuda_columns(x_MN: Tensor) -> Launch:
+    """CUDA C++, clusters that stay: while a long row is written the next is summed and the one after asked for, word by word."""
+    from kernelviz.ops.softmax import columns as kernels
+
+    return kernels.bind_columns(x_MN)
+
+
 OPS = (
     Op(
         name="softmax",
@@ -141,6 +153,7 @@ OPS = (
             triton_persistent,
             cuda_row,
             cuda_cluster,
+            cuda_columns,
         ),
         presets=(
             Preset(
