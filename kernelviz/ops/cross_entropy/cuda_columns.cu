@@ -1,4 +1,4 @@
-// `cross_entropy_with_grad` of long rows by clusters that stay (kernelviz/ops/headers/columns.cuh): while one row's gradient is
+// `cross_entropy_with_grad` of long rows by clusters that stay (powers.cuh): while one row's gradient is
 // written the next row is summed and the one after asked for. Labels are read two rows ahead, and the logit of the label one row
 // ahead, so that nobody waits for either.
 #include "powers.cuh"

@@ -51,13 +51,17 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int STAGES, bool FULL, 
         if (threadIdx.x == 0) {
 #pragma unroll
             for (int i = 0; i < 3; ++i) {
-                asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(local(bars + i)) : "memory");
+                asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(local(bars + i)), "r"(CLUSTER > 1 ? 1 : WARPS) : "memory");
             }
-            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            if (CLUSTER > 1) {
+                asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+            }
         }
         __syncwarp();
         // The other blocks must have begun before anything is written into their shared memory; waited for in `start`.
-        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+        if (CLUSTER > 1) {
+            asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+        }
     }
 
     // The k-th word of this thread in a row, and whether there is one.
@@ -120,15 +124,22 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int STAGES, bool FULL, 
             close();
         }
         claim();
-        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+        if (CLUSTER > 1) {
+            asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+        } else {
+            __syncthreads();
+        }
         arrived<STAGES - 1>();
     }
 
     // A warp's part of the total of a turn's row (the same in all its lanes) to every block, and which row comes STAGES turns later.
     __device__ __forceinline__ void send(int turn, V v) {
+        const long long found = (long long)STAGES * teams + claimed;
+        if (CLUSTER == 1 && leads()) {
+            ids[(turn + STAGES) % IDS] = found;  // before its warp arrives
+        }
         deliver(turn & 1, v, PARTS * 8 + 8);
-        if (leads()) {
-            const long long found = (long long)STAGES * teams + claimed;
+        if (CLUSTER > 1 && leads()) {
 #pragma unroll
             for (int i = 0; i < CLUSTER; ++i) {
                 give(ids + (turn + STAGES) % IDS, i, found, bars + (turn & 1));
@@ -189,13 +200,19 @@ private:
                      : "memory");
     }
     __device__ __forceinline__ void deliver(int set, V v, int bytes) const {
-        if (threadIdx.x == 0) {
+        if (CLUSTER > 1 && threadIdx.x == 0) {
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(local(bars + set)), "r"(bytes) : "memory");
         }
         const unsigned in_warp = threadIdx.x % 32;
         // Behind the reads of all lanes: a block that has all parts may write over those of the last turn.
         __syncwarp();
-        if (in_warp < CLUSTER) {
+        if (CLUSTER == 1) {
+            // st.async is no instruction of a launch without clusters.
+            if (in_warp == 0) {
+                slots[set * PARTS + threadIdx.x / 32] = v;
+                asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(local(bars + set)) : "memory");
+            }
+        } else if (in_warp < CLUSTER) {
             give(slots + set * PARTS + rank * WARPS + threadIdx.x / 32, in_warp, v, bars + set);
         }
     }

@@ -1,4 +1,4 @@
-// `softmax` of long rows by clusters that stay (kernelviz/ops/headers/columns.cuh): while one row is written the next is summed and
+// `softmax` of long rows by clusters that stay (powers.cuh): while one row is written the next is summed and
 // the one after asked for, so that no row's beginning waits for another's end.
 #include "powers.cuh"
 
