@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops import nvrtc
+from kernelviz.ops.column_shapes import columns_shape
 from kernelviz.ops.norm_activation import cuda
 from kernelviz.ops.op import Launch
 
@@ -17,46 +17,6 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "cuda_columns.cu"
 SHORTEST_WORDS = 128
 """Shorter rows share a block of `cuda.bind_rows`."""
-THREADS = 768
-"""An SM, with 80 registers each: eight for the weight and the bias beside each word."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Threads of a block, 16-byte words each has of a row, blocks that share a row, rows that are under way, blocks an SM."""
-
-    lanes: int
-    words: int
-    cluster: int
-    stages: int
-    blocks: int
-
-    @property
-    def shared_bytes(self) -> int:
-        return self.lanes * self.words * self.stages * cuda.WORD_BYTES
-
-
-def columns_shape(words: int) -> Shape | None:
-    """How clusters that stay take rows of that many 16-byte words; None for short ones, and those that 16 blocks cannot hold.
-
-    Up to 128 KiB a block has 16 KiB of a row, and an SM three blocks; beyond, 33 KiB and one. Either way the stages take 192 KiB.
-
-    >>> columns_shape(256), columns_shape(4096)
-    (Shape(lanes=64, words=4, cluster=1, stages=4, blocks=12), Shape(lanes=256, words=4, cluster=4, stages=4, blocks=3))
-    >>> columns_shape(16384), columns_shape(64)
-    (Shape(lanes=704, words=3, cluster=8, stages=6, blocks=1), None)
-    """
-    if words < SHORTEST_WORDS:
-        return None
-    for cluster in (1, 2, 4, 8):
-        if words <= 1024 * cluster:
-            lanes = 32 * -(-words // (32 * 4 * cluster))
-            return Shape(lanes, 4, cluster, 4, THREADS // lanes)
-    for cluster in (8, 16):
-        lanes = 32 * -(-words // (32 * 3 * cluster))
-        if lanes <= 704:
-            return Shape(lanes, 3, cluster, 6, 1)
-    return None
 
 
 def bind_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launch:
@@ -66,18 +26,10 @@ def bind_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launc
     cuda._check(x_MN=x_MN, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
     words, rest = divmod(n, cuda.WORD_BYTES // x_MN.element_size())
-    shape = None if rest else columns_shape(words)
+    shape = None if rest else columns_shape(words, weighted=True)
     if shape is None:
         return cuda.bind_cluster(x_MN, w_N, b_N, eps=eps)
-    defines = {
-        "ELEMENT": nvrtc.element_type(x_MN.dtype),
-        "ROW_LANES": str(shape.lanes),
-        "ROW_WORDS": str(shape.words),
-        "ROW_CLUSTER": str(shape.cluster),
-        "ROW_STAGES": str(shape.stages),
-        "ROW_BLOCKS": str(shape.blocks),
-        "ROW_FULL": "true" if words == shape.lanes * shape.words * shape.cluster else "false",
-    }
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | shape.defines(words)
     lanes, cluster, shared = shape.lanes, shape.cluster, shape.shared_bytes
     kernel = nvrtc.kernel(SOURCE, "layernorm_gelu_columns", defines, cluster=cluster, shared_bytes=shared)
     blocks = min(nvrtc.resident(kernel, lanes, cluster=cluster, shared_bytes=shared), cluster * m)

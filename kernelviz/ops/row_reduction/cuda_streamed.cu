@@ -1,6 +1,5 @@
-// `row_sum` with 32 to 64 KiB of an SM under way instead of 128: a block a row, of so many threads that one or two words of each are
-// enough, the next asked for while one is added. `sum` reads 4593 GB/s so on an H200 and 4455 with twice as much under way. No loop
-// ends in a wait for a whole batch, and a row of 16 KiB is asked for by the first two instructions of 512 threads.
+// `row_sum`, a block a row: each thread asks for its next words while it adds the last ones, so that no loop ends in a wait for a whole
+// batch. For few short rows of so many threads that one word of each is the row.
 //
 // -DROW_LANES threads a row, each with up to 2 * -DROW_GROUP words on their way, -DROW_RESIDENT blocks on an SM. -DROW_ALIGNED=true:
 // rows are whole words. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.

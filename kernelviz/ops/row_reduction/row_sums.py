@@ -81,7 +81,7 @@ def cuda_adaptive(x_MN: Tensor) -> Launch:
     sources=("cuda_streamed.cu", "cuda_streamed.py", "streamed_shapes.py", "cuda.cu", "cuda.py"),
 )
 def cuda_streamed(x_MN: Tensor) -> Launch:
-    """CUDA C++, blocks of 512, one or two 16-byte words a thread under way: enough for memory, and no long queue to wait for."""
+    """CUDA C++, a block of up to 512 threads a row: the next words are asked for while the last ones are added."""
     from kernelviz.ops.row_reduction import cuda_streamed as kernels
 
     return kernels.bind_streamed(x_MN)
