@@ -49,7 +49,16 @@ class Entry:
         return (self.op, self.variant, self.dtype, self.compute or "", self.direction)
 
 
-SHARED = ("words.py", "row_shapes.py", "layout.py", "gpu.py", "nvrtc.py", "autograd.py", "inductor.py")
+SHARED = (
+    "words.py",
+    "row_shapes.py",
+    "column_shapes.py",
+    "layout.py",
+    "gpu.py",
+    "nvrtc.py",
+    "autograd.py",
+    "inductor.py",
+)
 """Modules that several families launch their kernels through."""
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops import nvrtc
-from kernelviz.ops.column_shapes import powers_shape
+from kernelviz.ops.column_shapes import fitted
 from kernelviz.ops.cross_entropy.cuda import bind_cluster_with_grad
-from kernelviz.ops.gpu import multiprocessors
 from kernelviz.ops.layout import require_contiguous
 from kernelviz.ops.op import Launch
-from kernelviz.ops.row_shapes import require_words, words_of
+from kernelviz.ops.row_shapes import require_words
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,17 +30,14 @@ def bind_columns_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     require_words(logits_MV=logits_MV)
     require_contiguous(labels_M=labels_M)
     m, n = logits_MV.shape
-    shape = powers_shape(words_of(n, logits_MV.element_size()))
-    if shape is None or m * shape.cluster <= multiprocessors(logits_MV.device):
+    found = fitted(SOURCE, "cross_entropy_with_grad_columns", logits_MV)
+    if found is None:
         return bind_cluster_with_grad(logits_MV, labels_M)
     loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
     dx_MV = torch.empty_like(logits_MV)
-    defines = shape.defines(nvrtc.element_type(logits_MV.dtype), aligned=n * logits_MV.element_size() % 16 == 0)
+    kernel, shape = found.kernel, found.shape
     threads, cluster, shared_bytes = shape.lanes, shape.cluster, shape.shared_bytes
-    name = "cross_entropy_with_grad_columns"
-    kernel = nvrtc.kernel(SOURCE, name, defines, shared_bytes=shared_bytes, cluster=cluster)
-    fit = nvrtc.resident(kernel, threads, cluster=cluster, shared_bytes=shared_bytes)
-    blocks = min(fit, cluster * m)
+    blocks = min(found.resident, cluster * m)
     claims = torch.zeros(2, dtype=torch.int32, device=logits_MV.device)
     pointers = tuple(t.data_ptr() for t in (logits_MV, labels_M, loss_M, dx_MV))
     arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), claims.data_ptr())

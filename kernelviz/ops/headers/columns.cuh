@@ -86,7 +86,7 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int STAGES, bool FULL, 
         if (row < m && has(k)) {
             const unsigned to = (unsigned)__cvta_generic_to_shared(place(stage, k));
             const T* from = x + first(row) + k * (LANES * WIDTH);
-            asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
         }
     }
     // The words of a row for the last time: in their places the next row's are asked for.

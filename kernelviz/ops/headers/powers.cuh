@@ -11,7 +11,7 @@
 __device__ __forceinline__ unsigned shared_address(const void* at) { return (unsigned)__cvta_generic_to_shared(at); }
 template <typename T> __device__ __forceinline__ void ask(Word<T>* place, const T* from, int bytes) {
     // Of the matrix' last word only what is there; the rest of the place becomes 0.
-    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16, %2;" ::"r"(shared_address(place)), "l"(from), "r"(bytes)
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(place)), "l"(from), "r"(bytes)
                  : "memory");
 }
 __device__ __forceinline__ void close_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }

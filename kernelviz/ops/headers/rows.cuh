@@ -57,24 +57,6 @@ template <typename V> __device__ __forceinline__ void push_to(V* mine, unsigned 
     }
 }
 
-// As `push_to`, counted in bytes by that block's barrier at the same place as `barrier` in our own.
-template <typename V> __device__ __forceinline__ void send_to(V* mine, unsigned rank, V v, unsigned barrier) {
-    unsigned local = (unsigned)__cvta_generic_to_shared(mine), remote, counter;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(local), "r"(rank));
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(counter) : "r"(barrier), "r"(rank));
-    union {
-        V whole;
-        unsigned piece[sizeof(V) / 4];
-    } bits;
-    bits.whole = v;
-#pragma unroll
-    for (int i = 0; i < (int)(sizeof(V) / 4); ++i) {
-        asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(remote + 4 * i), "r"(bits.piece[i]),
-                     "r"(counter)
-                     : "memory");
-    }
-}
-
 template <typename T, int LANES, int WORDS, int CLUSTER, int ROWS, bool ALIGNED> struct Row {
     static constexpr int WIDTH = Word<T>::WIDTH;
     static constexpr int WARPS = LANES > 32 ? LANES / 32 : 1;
@@ -85,7 +67,7 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int ROWS, bool ALIGNED>
     long long row, start, total;  // number of the row, of its first element, of all elements
     int lane, rank, head, words;
     bool inside;  // the row exists (the last block may hold fewer)
-    int turn = 0, mails = 0;
+    int turn = 0;
     bool waiting = true;
 
     __device__ __forceinline__ Row(long long m_, int n_) : m(m_), n(n_) {
@@ -94,14 +76,6 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int ROWS, bool ALIGNED>
         total = m * n;
         seek((long long)(blockIdx.x / CLUSTER) * ROWS + (ROWS > 1 ? threadIdx.x / LANES : 0));
         if (CLUSTER > 1) {
-            if (threadIdx.x == 0) {
-#pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(mail_barrier(i)) : "memory");
-                }
-                asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-            }
-            __syncwarp();
             // The other blocks must have begun before anything is written into their shared memory; waited for in `reduce`.
             asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
         }
@@ -222,42 +196,14 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int ROWS, bool ALIGNED>
     }
 
     // One value a thread, combined over the row; every thread gets the result. V is made of 4-byte pieces (at most 16 bytes).
-    // All threads of the block (of the cluster) must take part, also those of rows that do not exist. Blocks of a cluster send
-    // each other what their warps have found, and wait for that alone: a barrier of the cluster with release and acquire would wait
-    // until all that was stored has come to memory, and empty the first-level cache.
+    // One barrier each. All threads of the block (of the cluster) must take part, also those of rows that do not exist.
     template <typename V, typename Combine> __device__ __forceinline__ V reduce(V v, Combine combine, V identity) {
-        if constexpr (CLUSTER == 1) {
-            return reduce_and_meet(v, combine, identity);
-        } else {
-            v = warp_reduce<(LANES < 32 ? LANES : 32)>(v, combine);
-            // Two sets by turns: a block that is ahead by one reduction writes into the one that everybody has read.
-            __shared__ V slots[2][PARTS];
-            V* mine = slots[mails & 1];
-            const unsigned barrier = mail_barrier(mails & 1), in_warp = threadIdx.x % 32;
-            begun();
-            if (threadIdx.x == 0) {
-                asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(PARTS * (int)sizeof(V)) : "memory");
-            }
-            if (in_warp < CLUSTER) {
-                send_to(mine + rank * WARPS + threadIdx.x / 32, in_warp, v, barrier);
-            }
-            asm volatile(
-                "{\n\t.reg .pred there;\n"
-                "again:\n\tmbarrier.try_wait.parity.shared::cta.b64 there, [%0], %1;\n"
-                "\t@!there bra again;\n}" ::"r"(barrier),
-                "r"(mails >> 1 & 1)
-                : "memory");
-            ++mails;
-            return all_of(mine, combine, identity);
-        }
-    }
-
-    // As `reduce`, by a barrier: what any thread of the row has written before is known to all of them after it.
-    template <typename V, typename Combine> __device__ __forceinline__ V reduce_and_meet(V v, Combine combine, V identity) {
         v = warp_reduce<(LANES < 32 ? LANES : 32)>(v, combine);
         if (WARPS == 1 && CLUSTER == 1) {
             return v;
         }
+        constexpr int PARTS = WARPS * CLUSTER;
+        // Two sets by turns: a block that is ahead by one reduction writes into the one that nobody reads any more.
         __shared__ V slots[2][PARTS];
         V* mine = slots[turn & 1];
         const int warp = threadIdx.x / 32, in_warp = threadIdx.x % 32;
@@ -274,7 +220,13 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int ROWS, bool ALIGNED>
             asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
         }
         ++turn;
-        return all_of(mine, combine, identity);
+        V found = identity;
+#pragma unroll
+        for (int i = 0; i < (PARTS + 31) / 32; ++i) {
+            const int at = i * 32 + in_warp;
+            found = combine(found, at < PARTS ? mine[at] : identity);
+        }
+        return warp_reduce<32>(found, combine);
     }
 
     // Wait until all blocks of the cluster have begun, once; by all threads. `reduce` does it.
@@ -283,23 +235,5 @@ template <typename T, int LANES, int WORDS, int CLUSTER, int ROWS, bool ALIGNED>
             asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
             waiting = false;
         }
-    }
-
-private:
-    static constexpr int PARTS = WARPS * CLUSTER;
-
-    static __device__ __forceinline__ unsigned mail_barrier(int i) {
-        __shared__ unsigned long long barriers[2];
-        return (unsigned)__cvta_generic_to_shared(barriers + i);
-    }
-
-    template <typename V, typename Combine> __device__ __forceinline__ V all_of(const V* parts, Combine combine, V identity) const {
-        V found = identity;
-#pragma unroll
-        for (int i = 0; i < (PARTS + 31) / 32; ++i) {
-            const int at = i * 32 + threadIdx.x % 32;
-            found = combine(found, at < PARTS ? parts[at] : identity);
-        }
-        return warp_reduce<32>(found, combine);
     }
 };

@@ -141,8 +141,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
                 total = CENTRED ? total + a[e] : fmaf(a[e], a[e], total);
             }
         }
-        // Makes what was claimed known, too.
-        total = row.reduce_and_meet(total, Add{}, 0.0f);
+        // Its barrier makes what was claimed known, too.
+        total = row.reduce(total, Add{}, 0.0f);
         const long long known = *claimed;
         float mean = 0.0f;
         if (CENTRED) {

@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.ops import nvrtc
-from kernelviz.ops.column_shapes import powers_shape
-from kernelviz.ops.gpu import multiprocessors
+from kernelviz.ops.column_shapes import fitted
 from kernelviz.ops.op import Launch
-from kernelviz.ops.row_shapes import require_words, words_of
+from kernelviz.ops.row_shapes import require_words
 from kernelviz.ops.softmax.cuda import bind_cluster
 
 if TYPE_CHECKING:
@@ -28,15 +27,13 @@ def bind_columns(x_MN: Tensor) -> Launch:
 
     require_words(x_MN=x_MN)
     m, n = x_MN.shape
-    shape = powers_shape(words_of(n, x_MN.element_size()))
-    if shape is None or m * shape.cluster <= multiprocessors(x_MN.device):
+    found = fitted(SOURCE, "softmax_columns", x_MN)
+    if found is None:
         return bind_cluster(x_MN)
     out_MN = torch.empty_like(x_MN)
-    defines = shape.defines(nvrtc.element_type(x_MN.dtype), aligned=n * x_MN.element_size() % 16 == 0)
+    kernel, shape = found.kernel, found.shape
     threads, cluster, shared_bytes = shape.lanes, shape.cluster, shape.shared_bytes
-    kernel = nvrtc.kernel(SOURCE, "softmax_columns", defines, shared_bytes=shared_bytes, cluster=cluster)
-    fit = nvrtc.resident(kernel, threads, cluster=cluster, shared_bytes=shared_bytes)
-    blocks = min(fit, cluster * m)
+    blocks = min(found.resident, cluster * m)
     claims = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
     pointers = (x_MN.data_ptr(), out_MN.data_ptr())
     arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), claims.data_ptr())
