@@ -148,6 +148,19 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
         assert not failures, "\n".join(failures)
 
 
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
+@pytest.mark.parametrize(
+    "variant", [v for o, v in variants("triton", "cuda") if o.name == "softmax"], ids=lambda v: v.name
+)
+def test_softmax_of_special_rows(variant: Variant, dtype: str) -> None:
+    """Masked, infinite, NaN and very large logits, also in rows that clusters share and that stream through them."""
+    import special_values as special
+
+    sizes = [*((n, 1) for n in special.LENGTHS), (33001, 13), (131071, 13), (131072, 13)]
+    wrong = {size: special.wrong_softmax(variant, size[0], dtype, "cuda", times=size[1]) for size in sizes}
+    assert {size: words for size, words in wrong.items() if words} == {}
+
+
 @pytest.mark.parametrize(("op", "variant"), [(o, v) for o, v in variants("triton", "cuda")], ids=lambda x: x.name)
 def test_a_call_lands_in_the_current_stream_of_torch(op: Op, variant: Variant) -> None:
     """CUDA C++ goes through another library than torch; its launch must queue behind what torch's current stream holds."""

@@ -64,9 +64,12 @@ def logits(n: int, dtype: str, device: str = "cpu") -> Tensor:
     return x_MN.to(device)
 
 
-def wrong_softmax(variant: Variant, n: int, dtype: str, device: str = "cpu") -> str:
-    """What is wrong with the special rows, or nothing. Masked entries must be exactly 0, hopeless rows NaN throughout."""
-    op, x_MN = op_named("softmax"), logits(n, dtype, device)
+def wrong_softmax(variant: Variant, n: int, dtype: str, device: str = "cpu", times: int = 1) -> str:
+    """What is wrong with the special rows, or nothing. Masked entries must be exactly 0, hopeless rows NaN throughout.
+
+    `times`: how often the rows stand one below the other, for kernels that take many rows only.
+    """
+    op, x_MN = op_named("softmax"), logits(n, dtype, device).repeat(times, 1)
     problem = op.problem({"m": x_MN.shape[0], "n": n}, dtype)
     (y_MN,) = as_tuple(bind(variant, problem, (x_MN,))())
     # A NaN may have the very bits that stand for "never written".
@@ -74,10 +77,10 @@ def wrong_softmax(variant: Variant, n: int, dtype: str, device: str = "cpu") -> 
     if not accuracy.passed:
         return accuracy.message
     masked = torch.isneginf(x_MN)
-    masked[3] = False
+    masked.view(times, -1, n)[:, 3] = False
     if y_MN[masked].count_nonzero():
         return "a masked entry is not 0"
-    return "" if y_MN[3:6].isnan().all() else "a row of -inf, with inf or with NaN is not NaN"
+    return "" if y_MN.view(times, -1, n)[:, 3:6].isnan().all() else "a row of -inf, with inf or with NaN is not NaN"
 
 
 def cases(dtypes: tuple[str, ...]) -> Iterator[tuple[str, int | None]]:
