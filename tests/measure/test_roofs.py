@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
+from kernelviz.core.errors import DeviceError
 from kernelviz.core.events import Event, RoofDone
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Kernel, LaunchMode, Timer
@@ -166,6 +167,23 @@ def test_a_calibration_ends_when_it_is_stopped() -> None:
     events: list[Event] = []
     calibrate(SMALL, QuickTimer(), events.append, lambda: len(events) == 2, QUICK)
     assert len(events) == 2
+
+
+class BlindOnce(QuickTimer):
+    """Cannot time what is warm."""
+
+    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> Timed:
+        if warm:
+            raise RuntimeError("no stamps came")
+        return super().prepare(first, others, warm=warm)
+
+
+def test_what_cannot_be_measured_costs_the_other_roofs_nothing() -> None:
+    events: list[Event] = []
+    with pytest.raises(DeviceError, match=r"not measured: streams \(no stamps came\); all other roofs were"):
+        calibrate(SMALL, BlindOnce(), events.append, lambda: False, QUICK)
+    names = {e.roof.name for e in events if isinstance(e, RoofDone)}
+    assert {"matmul", "launch"} < names
 
 
 def test_the_mix_one_to_two_writes_every_element_twice() -> None:

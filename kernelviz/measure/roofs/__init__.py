@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kernelviz.core.errors import DeviceError
 from kernelviz.core.events import RoofDone
 from kernelviz.core.run import Device, Roof
 from kernelviz.measure.contract import Emit, Stop
@@ -19,25 +20,41 @@ __all__ = ["Contest", "Effort", "calibrate"]
 
 
 def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort: Effort | None = None) -> None:
-    """Measure every roof of the device and emit each as soon as it is known. Ends early when stopped."""
+    """Measure every roof of the device and emit each as soon as it is known. Ends early when stopped.
+
+    A kind of roofs that cannot be measured costs the others nothing: they are measured, and then DeviceError says which and why.
+    """
     contest = Contest(timer, stop, effort or (GPU if device.kind == "cuda" else HOST))
     launched = launches.HostLaunches(device)
-    for roof in _roofs(device, contest, launched):
-        if stop():
-            return
-        if roof is not None:
-            emit(RoofDone(roof=roof))
-        launched.take()
+    troubles: list[str] = []
+    for kind, roofs in _kinds(device, contest, launched):
+        while True:
+            try:
+                roof = next(roofs)
+            except StopIteration:
+                break
+            except Exception as error:
+                troubles.append(f"{kind} ({error})")
+                break
+            if stop():
+                return
+            if roof is not None:
+                emit(RoofDone(roof=roof))
+            launched.take()
+    if troubles:
+        raise DeviceError(f"not measured: {', '.join(troubles)}; all other roofs were")
 
 
-def _roofs(device: Device, contest: Contest, launched: launches.HostLaunches) -> Iterator[Roof | None]:
+def _kinds(
+    device: Device, contest: Contest, launched: launches.HostLaunches
+) -> Iterator[tuple[str, Iterator[Roof | None]]]:
     if device.kind == "cuda":
-        yield from streams.roofs(device, contest)
-        yield from vectors.roofs(device, contest)
-        yield from products.roofs(device, contest)
-        yield launches.empty_kernel(device, contest)
-        yield from transfers.roofs(device, contest)
+        yield "streams", streams.roofs(device, contest)
+        yield "multiply-adds", vectors.roofs(device, contest)
+        yield "matrix products", products.roofs(device, contest)
+        yield "the empty kernel", (launches.empty_kernel(device, contest) for _ in range(1))
+        yield "transfers", transfers.roofs(device, contest)
     else:
-        yield from streams_host.roofs(device, contest)
-        yield from products.roofs(device, contest)
-    yield from launched.roofs()
+        yield "streams", streams_host.roofs(device, contest)
+        yield "matrix products", products.roofs(device, contest)
+    yield "launches by the host", launched.roofs()
