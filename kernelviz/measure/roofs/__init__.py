@@ -28,14 +28,7 @@ def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort
     launched = launches.HostLaunches(device)
     troubles: list[str] = []
     for kind, roofs in _kinds(device, contest, launched):
-        while True:
-            try:
-                roof = next(roofs)
-            except StopIteration:
-                break
-            except Exception as error:
-                troubles.append(f"{kind} ({error})")
-                break
+        for roof in _as_far_as_known(kind, roofs, troubles):
             if stop():
                 return
             if roof is not None:
@@ -45,6 +38,14 @@ def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort
         raise DeviceError(f"not measured: {', '.join(troubles)}; all other roofs were")
 
 
+def _as_far_as_known(kind: str, roofs: Iterator[Roof | None], troubles: list[str]) -> Iterator[Roof | None]:
+    """The roofs up to the first that cannot be measured; why goes to `troubles`."""
+    try:
+        yield from roofs
+    except Exception as error:
+        troubles.append(f"{kind} ({error})")
+
+
 def _kinds(
     device: Device, contest: Contest, launched: launches.HostLaunches
 ) -> Iterator[tuple[str, Iterator[Roof | None]]]:
@@ -52,7 +53,7 @@ def _kinds(
         yield "streams", streams.roofs(device, contest)
         yield "multiply-adds", vectors.roofs(device, contest)
         yield "matrix products", products.roofs(device, contest)
-        yield "the empty kernel", (launches.empty_kernel(device, contest) for _ in range(1))
+        yield "the empty kernel", launches.empty_kernel(device, contest)
         yield "transfers", transfers.roofs(device, contest)
     else:
         yield "streams", streams_host.roofs(device, contest)
