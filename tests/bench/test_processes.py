@@ -105,6 +105,8 @@ def test_a_run_of_another_process_can_be_followed(bench: Bench, tmp_path: Path) 
     told = [e.result.case.key for _, e in events if isinstance(e, CaseDone)]
     assert set(told) == {c.key for c in bench.load(server.run_id).plan.cases()}
     assert all(told.count(key) <= 2 for key in told)
+    revisions = [revision for revision, _ in events]
+    assert revisions == sorted(set(revisions)), "in the order in which they were stored"
     assert events[-1][1] == RunEnded(status="finished")
     assert [e for _, e in bench.follow(server.run_id, after=events[-1][0])] == [RunEnded(status="finished")]
     progress = bench.progress(server.run_id)

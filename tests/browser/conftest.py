@@ -73,7 +73,13 @@ def rehearsed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serve]:
 
 
 @pytest.fixture(scope="session")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def real_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the product of `real` keeps its runs."""
+    return tmp_path_factory.mktemp("real")
+
+
+@pytest.fixture(scope="session")
+def real(real_home: Path) -> Iterator[str]:
     """The product itself: app.py, a real worker, this machine's CPU."""
-    with served(ROOT / "app.py", tmp_path_factory.mktemp("real")) as url:
+    with served(ROOT / "app.py", real_home) as url:
         yield url

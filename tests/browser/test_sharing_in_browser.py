@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 import urllib.request
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+
+from kernelviz.store import Store
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
 
@@ -88,7 +91,7 @@ def test_a_sweeps_line_grows_and_cancel_in_the_middle_leaves_the_page_usable(rea
     expect(page.locator(".st-key-tiles")).to_contain_text("fastest at 1 size", timeout=30_000)
 
 
-def test_two_browsers_share_one_device_by_turns(real: str, page: Page, browser: Browser) -> None:
+def test_two_browsers_share_one_device_by_turns(real: str, real_home: Path, page: Page, browser: Browser) -> None:
     """A single point asked for in the middle of another's sweep waits for the problem in hand, not for the sweep."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     second = context.new_page()
@@ -112,6 +115,14 @@ def test_two_browsers_share_one_device_by_turns(real: str, page: Page, browser: 
     expect(second.locator(".st-key-going")).to_have_count(0, timeout=60_000)
     last = ended(real, run_of(second))
     assert (last["status"], last["done"], last["failed"]) == ("finished", 1, 0)
+    # Between question and answer the problem in hand ended, and at most one that was taken while the run was being written.
+    store = Store.open(real_home / "home")
+    sweep, point = store.run(run_of(page)), store.run(run_of(second))
+    (answer,) = point.results
+    meanwhile = {
+        r.problem.key for r in sweep.results if point.created_at < (r.measured_at or "") < (answer.measured_at or "")
+    }
+    assert len(meanwhile) <= 2, meanwhile
     assert names(page) == {"composite eager", "torch eager", "not measured"}
     assert names(second) == {"torch eager"}
     expect(page.locator(".st-key-heading")).to_contain_text("rmsnorm")
