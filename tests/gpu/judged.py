@@ -1,0 +1,103 @@
+"""What the figures of two GPU checks must show: asked by the checks themselves, and by CI of docs/gpu-figures.json.
+
+Imports no torch.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from cases import WRONG, large_sizes, odd_sizes
+
+from kernelviz.core.problem import Case, Problem
+from kernelviz.ops import Op, catalogue
+
+PARTS = 8
+"""Of the ops, each a test of its own with its own record: all take longer than a machine may be lent for."""
+
+
+def _problem(op: Op) -> Problem:
+    """In the op's first dtype, of its large sizes the one that moves about 128 MiB: references in float64 stay quick.
+
+    Of what moves nothing one launch: ncu takes 15 ms for each, and what has a thousand is not compared anyway.
+    """
+
+    def far(problem: Problem) -> float:
+        cost = op.cost_of(problem)
+        return abs(math.log2(max(1, cost.read_bytes + cost.written_bytes)) - 27)
+
+    sizes = [{"k": 1}] if op.name == "empty_launch" else [*large_sizes(op), *odd_sizes(op)[-1:]]
+    return min((op.problem(s, "bf16" if op.name == "matmul" else op.dtypes[0]) for s in sizes), key=far)
+
+
+def cases_of(part: int) -> list[Case]:
+    """Every variant of a part of the ops."""
+    return [
+        Case(problem=problem, variant=variant.name)
+        for op in list(catalogue().values())[part::PARTS]
+        for problem in [_problem(op)]
+        for variant in op.variants
+        if variant.refuses(problem) is None and "cpu" not in variant.needs
+    ]
+
+
+Compared = Mapping[str, Mapping[str, Any]]
+"""Case to what the session and ncu measured of it, as test_selftest records it."""
+
+MOST_S = 1.3e-6
+"""What ncu may be off beyond 1 %: it adds about a microsecond to each kernel."""
+MOST_FURTHER_OFF = 0.05
+"""Of all cases of one kernel, which may be further off, each for a reason that was measured."""
+
+
+def one_kernel(compared: Compared) -> dict[str, Mapping[str, Any]]:
+    """The cases whose call is one kernel, the same here and there."""
+    return {k: c for k, c in compared.items() if c["kernels"] == 1 and c["same_kernels"]}
+
+
+def further_off(compared: Compared) -> dict[str, Mapping[str, Any]]:
+    """Of those, the ones that are more than MOST_S + 1 % apart."""
+    return {k: c for k, c in one_kernel(compared).items() if c["beyond_1_percent_s"] > MOST_S}
+
+
+def without_reason(compared: Compared) -> list[str]:
+    """Of those, the ones for which neither another clock there nor our own samples' range (a time that depends on where its
+    tensors lie) accounts."""
+    return [
+        key
+        for key, case in further_off(compared).items()
+        if min(case["beyond_at_our_clock_s"], case["beyond_our_samples_s"]) > MOST_S
+    ]
+
+
+def true_failure(op: str, variant: str, words: str) -> bool:
+    """Is a case that failed one that cannot be solved, or is published wrong? `words`: its stage, a colon and its message.
+
+    A size that a kernel refuses, which names the size; and Liger's own refusal of rows of more than 65,536 elements.
+    """
+    return (
+        (op, variant) in WRONG
+        or words.startswith("unavailable: size ")
+        or ("liger" in variant and "exceeds the recommended Triton blocksize" in words)
+    )
+
+
+def untrue_failures(op: str, failed: Mapping[str, str]) -> dict[str, str]:
+    """Of the failures of an op, case to words, those that are not true ones."""
+    return {k: w for k, w in failed.items() if not true_failure(op, variant_of(k), w)}
+
+
+def variant_of(case_key: str) -> str:
+    """
+    >>> variant_of("add fp32 n=4 | torch_eager")
+    'torch_eager'
+    """
+    return case_key.rpartition(" | ")[2]
+
+
+def unsolved(cases: Iterable[str], failed: Iterable[str]) -> set[str]:
+    """Variants that solved none of the cases."""
+    cases, failed = set(cases), set(failed)
+    return {variant_of(k) for k in cases} - {variant_of(k) for k in cases - failed}

@@ -1,0 +1,68 @@
+"""docs/gpu-figures.json: what the checks on a GPU measured, judged by the rules of those checks."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cases import WRONG
+from judged import (
+    MOST_FURTHER_OFF,
+    PARTS,
+    cases_of,
+    further_off,
+    one_kernel,
+    true_failure,
+    unsolved,
+    untrue_failures,
+    variant_of,
+    without_reason,
+)
+
+FIGURES = json.loads((Path(__file__).parents[1] / "docs" / "gpu-figures.json").read_text())["figures"]
+
+
+def _by_ncu() -> dict[str, Mapping[str, Any]]:
+    parts = [figures for name, figures in FIGURES.items() if name.startswith("ncu_every_variant_")]
+    return {key: case for part in parts for key, case in part.items()}
+
+
+def test_ncu_agrees_about_every_variant_whose_call_is_one_kernel() -> None:
+    compared = _by_ncu()
+    assert without_reason(compared) == []
+    assert len(further_off(compared)) <= MOST_FURTHER_OFF * len(one_kernel(compared))
+
+
+LEFT_OUT = {
+    ("add_rmsnorm", "liger"),  # refuses rows of that length
+    ("sum", "cuda_atomic_per_element"),  # refuses that many elements
+    ("copy", "torch_eager"),  # no kernel but a copy, which ncu does not see
+}
+
+
+def test_ncu_was_asked_about_every_variant_of_the_catalogue() -> None:
+    """But those that are published wrong, which have no time; REMEDY for a new one: tests/gpu/test_selftest.py on a GPU."""
+    asked = {_op_and_variant(key) for key in _by_ncu()}
+    every = {_op_and_variant(case.key) for part in range(PARTS) for case in cases_of(part)}
+    assert every - asked - WRONG == LEFT_OUT
+
+
+def _op_and_variant(case_key: str) -> tuple[str, str]:
+    return case_key.partition(" ")[0], variant_of(case_key)
+
+
+@pytest.mark.parametrize("name", list(FIGURES["one_click"]))
+def test_one_click_failed_only_where_it_had_to(name: str) -> None:
+    """Of each op that was clicked on a GPU."""
+    assert untrue_failures(name, FIGURES["one_click"][name]["failed"]) == {}
+
+
+def test_a_failure_is_true_only_where_a_size_or_the_publication_says_so() -> None:
+    assert true_failure(
+        "sum", "cuda_atomic_per_element", "unavailable: size n: '33554432' cannot be used; one atomic an …"
+    )
+    assert not true_failure("sum", "cuda_two_pass", "unavailable: has no bf16 kernel (it has fp32)")
+    assert not true_failure("sum", "cuda_two_pass", "wrong: max_abs 3")
+    assert true_failure("add", "torch_aligned", "wrong: max_abs 3")
+    assert unsolved(["a | x", "b | x", "a | y"], ["a | x", "a | y"]) == {"y"}
