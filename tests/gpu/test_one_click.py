@@ -32,7 +32,15 @@ def test_nothing_fails_but_what_cannot_be_solved(bench: Bench, name: str) -> Non
     ended = [event for _, event in bench.follow(run_id, timeout_s=240) if isinstance(event, RunEnded)]
     results = bench.load(run_id).results
     failed = {r.case.key: f"{r.outcome.stage}: {r.outcome.message}" for r in results if isinstance(r.outcome, Failure)}
-    FOUND[name] = {"cases": len(results), "seconds": time.monotonic() - began_s, "failed": failed}
+    made = [r.preparation for r in results if r.preparation is not None]
+    FOUND[name] = {
+        "cases": len(results),
+        "seconds": time.monotonic() - began_s,
+        "bind_s": sum(p.bind_s or 0.0 for p in made),
+        "first_call_s": sum(p.first_call_s or 0.0 for p in made),
+        "check_s": sum(p.check_s or 0.0 for p in made),
+        "failed": failed,
+    }
     record("one_click", FOUND)
     assert [event.status for event in ended] == ["finished"]
     assert results
