@@ -20,6 +20,7 @@ from kernelviz.plots.frame import (
     listed,
     neutral_line,
     nothing,
+    only,
     problems_of,
     roofs_of,
     share_words,
@@ -49,7 +50,7 @@ def time_by_variant(
     shown = listed(runs)
     known = problems_of(shown)
     chosen = problem or (known[-1] if known else None)
-    at_size = [(run, r) for run in shown for r in table_of(run, roofs, headline) if r.result.problem == chosen]
+    at_size = [(run, r) for run in shown for r in table_of(only(run, chosen), roofs, headline)]
     if chosen is None or not at_size:
         return nothing("No result at this size yet.", height=_FRAME_PX + 2 * _ROW_PX)
     times = [_time_s(row) for _, row in at_size]

@@ -9,6 +9,7 @@ from html import escape
 from typing import Any
 
 import plotly.graph_objects as go
+from msgspec.structs import replace
 
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
@@ -34,6 +35,11 @@ def listed(runs: Runs) -> tuple[Run, ...]:
 def roofs_of(run: Run, roofs: Sequence[Roof] | None) -> tuple[Roof, ...]:
     """The roofs given, else those that the run's machine had measured when the run was made."""
     return tuple(run.environment.roofs if roofs is None else roofs)
+
+
+def only(run: Run, problem: Problem | None) -> Run:
+    """The run with what it measured of one problem alone: a row of it costs as much as one of all of them."""
+    return replace(run, results=tuple(r for r in run.results if r.problem == problem))
 
 
 def table_of(run: Run, roofs: Sequence[Roof] | None, headline: Headline = "cold") -> tuple[Row, ...]:

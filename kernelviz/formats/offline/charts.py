@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from base64 import b64decode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from kernelviz.metrics.figures import FIGURES, host_bound_words
 from kernelviz.metrics.placing import placed
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.samples import spread, spread_words
+from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, time_words
 from kernelviz.metrics.sweep import others, size_text, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.trust import trust_words
@@ -192,12 +194,24 @@ def _thin(trace: dict[str, Any], most: int) -> dict[str, Any]:
     return {**trace, "x": [trace["x"][i] for i in kept], "y": [trace["y"][i] for i in kept]}
 
 
+def _rounded(values: Floats) -> list[float | None]:
+    """In six digits, None for what is not finite; all of an array by one format, since a page has millions of samples.
+
+    >>> _rounded(np.array([1 / 3, -0.0, np.nan, 2e9, 123456789.0]))
+    [0.333333, -0.0, None, 2000000000.0, 123457000.0]
+    """
+    texts = (f"%.{_DIGITS}g " * len(values)) % tuple(values.tolist())
+    return [found if math.isfinite(found) else None for found in map(float, texts.split())]
+
+
 def _plain(value: Any) -> Any:
     match value:
         case {"dtype": str(dtype), "bdata": str(packed)}:  # how Plotly writes an array of numpy's
             return _plain(np.frombuffer(b64decode(packed), dtype=dtype))
         case dict():
             return {str(k): _plain(v) for k, v in value.items()}
+        case np.ndarray() if value.dtype.kind == "f" and value.ndim == 1:
+            return _rounded(value)
         case np.ndarray():
             return [_plain(v) for v in value.tolist()]
         case list() | tuple():
