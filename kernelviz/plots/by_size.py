@@ -16,7 +16,7 @@ from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.roofline import Headline, bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import Point, cache_boundary, others, size_words, swept_axis, tied_axes
+from kernelviz.metrics.sweep import Point, cache_boundary, others, size_text, size_words, swept_axis, tied_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.frame import (
     MOST_SVG_POINTS,
@@ -35,9 +35,12 @@ from kernelviz.plots.frame import (
     table_of,
     trace_name,
 )
+from kernelviz.plots.line_ends import End, name_ends
 from kernelviz.plots.styles import BAD, NEUTRAL, style_of
 
 HEIGHT = 350
+_AROUND_PX = 110
+"""What title, ticks and legend take of the height."""
 DASHES = ("solid", "dot", "dash", "dashdot")
 
 
@@ -145,6 +148,7 @@ def _by_size(
         _add_roof(draft, chart, run, roofs_of(run, roofs))
     _add_failures(draft, [d for d in everything if d.y is None and d.row.failure is not None])
     _finish(draft, chart, everything)
+    name_ends(draft, _ends(chart, placed), HEIGHT - _AROUND_PX)
     return draft.figure()
 
 
@@ -174,6 +178,19 @@ def _interval(
         return y, None, None
     ends = [v for v in (quantity.of(cost, figure.low), quantity.of(cost, figure.high)) if v is not None]
     return (y, min(ends), max(ends)) if ends else (y, None, None)
+
+
+def _ends(chart: _Chart, placed: Sequence[Sequence[_Drawn]]) -> list[End]:
+    """The last point of every line that another line of the same variant stands beside, with the size that tells them apart."""
+    last: dict[tuple[str, str, str], End] = {}
+    for run, group in zip(chart.runs, placed, strict=True):
+        problems = problems_of([run])
+        for drawn in sorted(group, key=lambda d: d.x):
+            beside = others(drawn.row.result.problem, problems, chart.axis)
+            if beside and drawn.y is not None and drawn.row.figure is not None:
+                words = ", ".join(f"{axis} = {size_text(size)}" for axis, size in beside)
+                last[run.id, drawn.row.result.variant, words] = End(drawn.x, drawn.y / chart.scale, escape(words))
+    return list(last.values())
 
 
 def _add_variants(draft: Draft, chart: _Chart, run: Run, placed: Sequence[_Drawn], dash: str) -> None:

@@ -10,10 +10,13 @@ from collections.abc import Callable
 import plotly.graph_objects as go
 import pytest
 import sample_runs as samples
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kernelviz import plots
 from kernelviz.core.run import Run
 from kernelviz.ops import catalogue
+from kernelviz.plots import line_ends
 from kernelviz.plots.styles import COLOURS, MARKERS
 
 CHARTS: dict[str, Callable[..., go.Figure]] = {
@@ -169,6 +172,30 @@ def test_a_grid_of_sizes_gets_a_line_for_each_other_size_but_one_legend_entry() 
     eager = [t for t in figure.data if t.name == "torch eager"]
     assert len(eager) == 2
     assert [t.showlegend for t in eager] == [True, False]
+
+
+def test_lines_of_one_variant_are_named_at_their_ends_by_the_size_that_differs() -> None:
+    run = RUNS["grid"]()
+    assert isinstance(run, Run)
+    for draw in (plots.latency_by_size, plots.bandwidth_by_size):
+        figure = draw(run, axis="n")
+        named = [a for a in figure.layout.annotations if a.text.startswith("m = ")]
+        assert {a.text for a in named} == {"m = 16", "m = 2¹²"}
+        assert {a.x for a in named} == {math.log10(4096)}
+        ends = [t.y[-1] for t in figure.data if t.legendgroup]
+        at = [10**a.y if figure.layout.yaxis.type == "log" else a.y for a in named]
+        for value in ends:  # each line's own words, or those of lines that it lies on
+            assert min(abs(a - value) for a in at) < 0.06 * max(ends)
+        assert figure.layout.margin.r > 40, "room for them"
+    assert not [a for a in plots.latency_by_size(samples.run()).layout.annotations if " = " in a.text]
+
+
+@given(st.lists(st.floats(0, 300), min_size=1, max_size=12).map(sorted))
+def test_words_behind_lines_stay_apart_and_in_order(heights: list[float]) -> None:
+    moved = [h + s for h, s in zip(heights, line_ends.shifts(heights), strict=True)]
+    assert all(b - a >= 13 - 1e-6 for a, b in itertools.pairwise(moved))
+    alone = [h for i, h in enumerate(heights) if all(abs(h - o) > 13 * 12 for o in heights[:i] + heights[i + 1 :])]
+    assert all(h in moved for h in alone), "who has room stays"
 
 
 def test_two_runs_are_told_apart_by_device() -> None:
