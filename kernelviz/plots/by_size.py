@@ -187,7 +187,7 @@ def _ends(chart: _Chart, placed: Sequence[Sequence[_Drawn]]) -> list[End]:
         problems = problems_of([run])
         for drawn in sorted(group, key=lambda d: d.x):
             beside = others(drawn.row.result.problem, problems, chart.axis)
-            if beside and drawn.y is not None and drawn.row.figure is not None:
+            if beside and drawn.y and drawn.row.figure is not None:
                 words = ", ".join(f"{axis} = {size_text(size)}" for axis, size in beside)
                 last[run.id, drawn.row.result.variant, words] = End(drawn.x, drawn.y / chart.scale, escape(words))
     return list(last.values())
