@@ -83,9 +83,9 @@ def shown(run: Run) -> None:
     table.kernels_frame(found)
     cells.failures(found)
     for draw in (plots.bandwidth_by_size, plots.rate_by_size, plots.latency_by_size):
-        draw(run)
-    plots.time_by_variant(run)
-    plots.rate_by_intensity(run)
+        draw(run).to_dict()
+    plots.time_by_variant(run).to_dict()
+    plots.rate_by_intensity(run).to_dict()
     with console.out().capture():
         console.out().print(tables.report(run, run.environment.roofs))
     Report.of(run).to_frame()

@@ -72,8 +72,8 @@ def uploaded(history: History, data: bytes) -> bool:
         kept = history.load(run_id)
         assert {r.case.key for r in kept.results} == {r.case.key for r in given_run.results}, "and all of their cases"
         for name in (None, *other_times.names(kept)):
-            plots.other_times_by_size(kept, name)
-        plots.latency_by_size(kept)
+            plots.other_times_by_size(kept, name).to_dict()
+        plots.latency_by_size(kept).to_dict()
         with console.out().capture():
             console.out().print(tables.report(kept, ()))
         for form in ("csv", "md", "gbench", "nvbench"):
