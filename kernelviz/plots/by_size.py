@@ -105,10 +105,11 @@ _UNTRIED: tuple[Stage, ...] = ("cancelled", "unavailable")
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A row at its place: size, value with interval, and its words."""
+    """A row at its place: size, the sizes that tell its line from others of the variant, value with interval, and its words."""
 
     row: Row
     x: int
+    beside: tuple[tuple[str, int], ...]
     y: float | None
     low: float | None
     high: float | None
@@ -158,13 +159,15 @@ def _unit(quantity: Quantity, largest: float | None) -> tuple[float, str]:
 
 def _placed(run: Run, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str, headline: Headline) -> list[_Drawn]:
     found: list[_Drawn] = []
+    problems = [p for p in problems_of([run]) if axis in p.sizes]
+    beside = {p.key: others(p, problems, axis) for p in problems}
     for row in table_of(run, roofs, headline):
         size = row.result.problem.sizes.get(axis)
         if size is None:
             continue
         figure = row.figure or row.wrong_figure
         y, low, high = _interval(quantity, row.result.cost, figure)
-        found.append(_Drawn(row, size, y, low, high, hover(run, row, headline)))
+        found.append(_Drawn(row, size, beside[row.result.problem.key], y, low, high, hover(run, row, headline)))
     return found
 
 
@@ -184,25 +187,21 @@ def _ends(chart: _Chart, placed: Sequence[Sequence[_Drawn]]) -> list[End]:
     """The last point of every line that another line of the same variant stands beside, with the size that tells them apart."""
     last: dict[tuple[str, str, str], End] = {}
     for run, group in zip(chart.runs, placed, strict=True):
-        problems = problems_of([run])
         for drawn in sorted(group, key=lambda d: d.x):
-            beside = others(drawn.row.result.problem, problems, chart.axis)
-            if beside and drawn.y and drawn.row.figure is not None:
-                words = ", ".join(f"{axis} = {size_text(size)}" for axis, size in beside)
+            if drawn.beside and drawn.y and drawn.row.figure is not None:
+                words = ", ".join(f"{axis} = {size_text(size)}" for axis, size in drawn.beside)
                 last[run.id, drawn.row.result.variant, words] = End(drawn.x, drawn.y / chart.scale, escape(words))
     return list(last.values())
 
 
 def _add_variants(draft: Draft, chart: _Chart, run: Run, placed: Sequence[_Drawn], dash: str) -> None:
     """A line a variant (and one for each size of an axis beside the swept one); wrong results are crosses without a line."""
-    problems = problems_of([run])
     for variant in dict.fromkeys(d.row.result.variant for d in placed):
         lines: dict[tuple[bool, tuple[tuple[str, int], ...]], list[_Drawn]] = {}
         for drawn in placed:
             if drawn.row.result.variant == variant and drawn.y is not None:
-                beside = others(drawn.row.result.problem, problems, chart.axis)
                 wrong = drawn.row.figure is None
-                lines.setdefault((wrong, () if wrong else beside), []).append(drawn)
+                lines.setdefault((wrong, () if wrong else drawn.beside), []).append(drawn)
         named: set[bool] = set()
         for (wrong, _), line in lines.items():
             legend = {
