@@ -21,6 +21,8 @@ from judged import (
     without_reason,
 )
 
+from kernelviz.ops import catalogue
+
 DOCS = Path(__file__).parents[1] / "docs"
 FIGURES = json.loads((DOCS / "gpu-figures.json").read_text())["figures"]
 
@@ -63,10 +65,20 @@ def _op_and_variant(case_key: str) -> tuple[str, str]:
     return case_key.partition(" ")[0], variant_of(case_key)
 
 
-@pytest.mark.parametrize("name", list(FIGURES["one_click"]))
+@pytest.mark.parametrize("name", list(catalogue()))
 def test_one_click_failed_only_where_it_had_to(name: str) -> None:
-    """Of each op that was clicked on a GPU."""
+    """REMEDY for a new op: tests/gpu/test_one_click.py on a GPU."""
     assert untrue_failures(name, FIGURES["one_click"][name]["failed"]) == {}
+
+
+def test_the_document_says_how_many_clicks_failed() -> None:
+    clicked = FIGURES["one_click"].values()
+    cases, failed = sum(c["cases"] for c in clicked), sum(len(c["failed"]) for c in clicked)
+    said = (DOCS / "kernels.md").read_text()
+    assert f"Each of the {len(clicked)} ops" in said
+    assert f"{cases:,} cases, {failed} of them failures" in said
+    assert f"in {median(c['seconds'] for c in clicked):.0f} s, the slowest" in said
+    assert f"in {max(c['seconds'] for c in clicked):.0f} s." in said
 
 
 def test_a_failure_is_true_only_where_a_size_or_the_publication_says_so() -> None:
