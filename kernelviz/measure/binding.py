@@ -13,7 +13,7 @@ from kernelviz.core.cheats import MUTATED_INPUT, refusal
 from kernelviz.core.errors import DoesNotFit
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy, Preparation
-from kernelviz.measure.check import Comparison, Reference
+from kernelviz.measure.check import KEPT_BYTES, Comparison, Reference
 from kernelviz.measure.diagnosis import diagnosis
 from kernelviz.measure.tensors import allocate, as_tuple, check_specs, fill, unchanged
 from kernelviz.measure.timer import DeviceTimer, Place, Timed
@@ -28,6 +28,9 @@ PLACES = 60
 PLACES_BYTES, PLACES_SHARE = 2 * 2**30, 1 / 16
 """All places of a problem take at most this much, and this share of the free memory: large tensors spread over so many
 addresses that few places are enough."""
+REFERENCE_SHARE = 1 / 24
+"""The reference of a seed is kept while it takes at most this share of the free memory: cumsum of 2^28 by four variants took
+12.6 s on an H200 where each variant computed it anew."""
 _APART_BYTES = 2**21
 """Small tensors would otherwise share pages of 2 MiB."""
 
@@ -74,6 +77,7 @@ class BoundProblem:
     inputs: tuple[Tensor, ...]
     needed_bytes: int
     places: int = 1
+    most_reference_bytes: int = KEPT_BYTES
     elsewhere: list[tuple[Tensor, ...]] = field(default_factory=list)
     variants: dict[str, BoundVariant] = field(default_factory=dict)
     _references: dict[int, Reference] = field(default_factory=dict)
@@ -90,7 +94,8 @@ class BoundProblem:
         one_place = max(op.tensor_bytes(problem), _APART_BYTES * (len(op.inputs) + len(op.outputs)))
         room = min(PLACES_BYTES, int(PLACES_SHARE * (free_bytes - needed)))
         places = max(1, min(PLACES, room // one_place)) if device.type == "cuda" else 1
-        return cls(op, problem, device, inputs, needed, places)
+        kept_bytes = max(KEPT_BYTES, int(REFERENCE_SHARE * (free_bytes - needed)))
+        return cls(op, problem, device, inputs, needed, places, kept_bytes)
 
     def bind(self, variant: Variant, inputs: tuple[Tensor, ...]) -> tuple[Launch, Preparation]:
         """Bind and call once. Raises whatever the variant raises; WrongOutput for outputs that cannot be compared."""
@@ -159,8 +164,12 @@ class BoundProblem:
     def reference(self, seed: int) -> Reference:
         """The reference of the inputs as they are now, which the caller filled with `seed`."""
         if seed not in self._references:
-            self._references[seed] = Reference(self.op, self.problem, self.inputs)
+            self._references[seed] = Reference(self.op, self.problem, self.inputs, self.most_reference_bytes)
         return self._references[seed]
+
+    def forget_references(self) -> None:
+        """Another variant will have them computed again; what is bound stays."""
+        self._references.clear()
 
     def prepare(self, variant: Variant, timer: DeviceTimer, seeds: int, checking: Callable[[], None]) -> BoundVariant:
         """Bind, make ready for timing and put through the gate."""

@@ -20,7 +20,7 @@ from kernelviz.ops import Op
 SLAB_BYTES = 256 * 2**20
 """Float64 bytes of the largest tensor in one slab of the reference."""
 KEPT_BYTES = 2**30
-"""References up to this many bytes are kept, so that several variants of a problem share them."""
+"""References up to this many bytes are kept wherever they are computed, so that several variants of a problem share them."""
 
 
 @dataclass(slots=True)
@@ -35,11 +35,12 @@ class Slab:
 
 @dataclass(slots=True)
 class Reference:
-    """The reference of one problem for the inputs as they are now; computed in slabs, kept when small."""
+    """The reference of one problem for the inputs as they are now; computed in slabs, kept up to `most_kept_bytes`."""
 
     op: Op
     problem: Problem
     inputs: Sequence[Tensor]
+    most_kept_bytes: int = KEPT_BYTES
     _kept: list[Slab] | None = None
 
     def prepare(self) -> None:
@@ -50,7 +51,7 @@ class Reference:
 
     @property
     def _small(self) -> bool:
-        return sum(t.elements(self.problem.sizes) for t in self.op.compared) * 16 <= KEPT_BYTES
+        return sum(t.elements(self.problem.sizes) for t in self.op.compared) * 16 <= self.most_kept_bytes
 
     @property
     def kept(self) -> bool:

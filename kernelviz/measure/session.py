@@ -171,8 +171,14 @@ class DeviceSession:
         limit = KEPT_SHARE * (self.device.memory_bytes or self._free_bytes())
         while len(self._kept) > KEPT_PROBLEMS:
             self._kept.popitem(last=False)
-        while self._kept and self._held_bytes() > limit:
-            self._kept.popitem(last=False)
+        if self._kept and self._held_bytes() > limit:
+            for bound in self._kept.values():
+                bound.forget_references()
+            self._release()
+        while self._kept and (excess := self._held_bytes() - limit) > 0:
+            # Many small ones at once: giving memory back takes 0.1 s, however little it is.
+            while self._kept and excess > 0:
+                excess -= self._kept.popitem(last=False)[1].needed_bytes
             self._release()
 
     def _held_bytes(self) -> int:

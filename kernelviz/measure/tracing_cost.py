@@ -22,6 +22,9 @@ from kernelviz.ops import nvrtc
 GRAPH_S, MOST_CALLS = 1e-3, 20
 """One graph holds calls for about so long, so that the events' half microsecond falls on many of them."""
 TRIES, MORE_TRIES = 7, 15
+LONG_S = 10e-3
+"""Calls that take longer differ from one another by more than the events' half microsecond: a graph holds one of them, and as
+few tries are made as must count. Of a call of 0.36 s the usual tries take 10 s, to find 0.01 % of it."""
 RESOLVED_S, DOUBT_S = 0.3e-6, 0.15e-6
 """Differences under the first are not told from none; within the second of it, more tries decide."""
 LEAST_TRIES = 4
@@ -52,12 +55,14 @@ class TracingCost:
 
         `iteration_s`: about how long flush and call take together; `call_s`: the call alone.
         """
-        calls = max(2, min(MOST_CALLS, round(GRAPH_S / iteration_s)))
+        long = iteration_s > LONG_S
+        calls = 1 if long else max(2, min(MOST_CALLS, round(GRAPH_S / iteration_s)))
+        tries = LEAST_TRIES if long else TRIES
         try:
             nothing_s = self._nothing_s()
-            self._rest(2 * TRIES * calls * iteration_s)
-            found = self._added(place, calls, TRIES)
-            if found and nothing_s is not None and abs(median(found) - nothing_s - RESOLVED_S) < DOUBT_S:
+            self._rest(2 * tries * calls * iteration_s)
+            found = self._added(place, calls, tries)
+            if found and not long and nothing_s is not None and abs(median(found) - nothing_s - RESOLVED_S) < DOUBT_S:
                 self._rest(2 * MORE_TRIES * calls * iteration_s)
                 found += self._added(place, calls, MORE_TRIES)
         except torch.OutOfMemoryError:  # another set of outputs may not fit

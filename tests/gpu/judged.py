@@ -75,13 +75,9 @@ def without_reason(compared: Compared) -> list[str]:
 def true_failure(op: str, variant: str, words: str) -> bool:
     """Is a case that failed one that cannot be solved, or is published wrong? `words`: its stage, a colon and its message.
 
-    A size that a kernel refuses, which names the size; and Liger's own refusal of rows of more than 65,536 elements.
+    A size that a kernel refuses, which names the size.
     """
-    return (
-        (op, variant) in WRONG
-        or words.startswith("unavailable: size ")
-        or ("liger" in variant and "exceeds the recommended Triton blocksize" in words)
-    )
+    return (op, variant) in WRONG or words.startswith("unavailable: size ")
 
 
 def untrue_failures(op: str, failed: Mapping[str, str]) -> dict[str, str]:

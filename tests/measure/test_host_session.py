@@ -1,7 +1,9 @@
 """The whole measuring session on the CPU, with planted variants: each becomes its Failure, the others keep their times."""
 
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kernelviz.core.cheats import LOWER_PRECISION, MUTATED_INPUT, RECOMPILED, STALE, UNWRITTEN
@@ -85,6 +87,40 @@ def test_other_places_hold_the_same_numbers_elsewhere(session: DeviceSession) ->
     assert all(torch.equal(found, expected) for found in launches)
 
 
+@pytest.mark.parametrize(("free_bytes", "times"), [(2**21, 6), (2**30, 3)])
+def test_a_reference_is_computed_once_for_all_variants_where_the_memory_is_large(
+    session: DeviceSession, monkeypatch: pytest.MonkeyPatch, free_bytes: int, times: int
+) -> None:
+    """Three seeds, two variants; of a size whose reference is always kept on no machine."""
+    import torch
+
+    from kernelviz.measure import binding
+    from kernelviz.measure.timer import Place
+
+    computed = []
+
+    def reference(*inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        computed.append(inputs)
+        return (inputs[0] + inputs[1],)
+
+    monkeypatch.setattr(binding, "KEPT_BYTES", 0)
+    op = replace(session.ops["add"], reference=reference)
+    problem = Problem(op="add", sizes={"n": 2**14}, dtype="fp32")  # 256 KiB a seed
+    bound = binding.BoundProblem.allocate(op, problem, torch.device("cpu"), free_bytes, "cpu")
+
+    def check_two_variants() -> None:
+        for name in ("torch_eager", "torch_eager"):
+            variant = op.variant_named(name)
+            place = Place(bound.bind(variant, bound.inputs)[0])
+            assert bound.check(variant, session.timer.prepare(place), None, 3).passed
+
+    check_two_variants()
+    assert len(computed) == times
+    bound.forget_references()
+    check_two_variants()
+    assert len(computed) == 2 * times
+
+
 def test_a_timing_accounts_for_every_sample(session: DeviceSession) -> None:
     outcome = measure(session, ("honest",), n=5000)["honest"].outcome
     assert isinstance(outcome, Timing)
@@ -125,6 +161,22 @@ def test_a_repeated_point_binds_nothing_again(session: DeviceSession) -> None:
     bound = session._kept["add fp32 n=4242"].variants["honest"]
     measure(session, ("honest",), n=4242)
     assert session._kept["add fp32 n=4242"].variants["honest"] is bound
+
+
+def test_what_was_used_longest_ago_is_forgotten_and_memory_given_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = open_session("cpu")
+    released = []
+    monkeypatch.setattr(session, "_release", lambda: released.append(len(session._kept)))
+    for n in range(100, 120):
+        session._bound(session.ops["add"], Problem(op="add", sizes={"n": n}, dtype="fp32"))
+    newest = list(session._kept)[-3:]
+    held = session._held_bytes()
+    last_three = sum(session._kept[key].needed_bytes for key in newest)
+    monkeypatch.setattr("kernelviz.measure.session.KEPT_SHARE", (last_three + 1) / held)
+    monkeypatch.setattr(session, "device", msgspec.structs.replace(session.device, memory_bytes=held))
+    session._trim()
+    assert list(session._kept) == newest
+    assert released == [20, 3]  # the references, then all problems that had to go
 
 
 def test_errors_of_a_narrower_format_are_named(session: DeviceSession) -> None:

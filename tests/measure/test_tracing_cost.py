@@ -63,6 +63,15 @@ def test_long_calls_are_asked_a_few_at_a_time_and_short_memory_leaves_it_unknown
     assert Known(None).adds_s(PLACE, 50 * US, CALL_S) is None
 
 
+def test_of_calls_that_take_very_long_as_few_as_must_count_are_made() -> None:
+    cost = Known([50 * US, 70 * US, 60 * US, 60 * US])
+    assert cost.adds_s(PLACE, 0.36, 0.36) == pytest.approx(60 * US)
+    assert cost.asked == [(1, LEAST_TRIES)]
+    in_doubt = Known([0.3 * US] * LEAST_TRIES)
+    in_doubt.adds_s(PLACE, 0.36, 0.36)
+    assert len(in_doubt.asked) == 1
+
+
 def test_what_it_adds_to_nothing_is_no_part_of_the_call() -> None:
     assert Known([4.5 * US] * TRIES, 0.5 * US).adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(4 * US)
     assert Known([4.5 * US] * TRIES, None).adds_s(PLACE, 50 * US, CALL_S) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.liger_rows import require_rows
 from kernelviz.ops.op import Launch
 
 if TYPE_CHECKING:
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def bind_forward(a_MN: Tensor, b_MN: Tensor, name: str) -> Launch:
-    """`swiglu_forward` or `geglu_forward`. Raises BadField for tensors that are not contiguous, Liger for rows over 65536."""
+    """`swiglu_forward` or `geglu_forward`. Raises BadField for tensors that are not contiguous or have rows over 65536."""
     forward = getattr(importlib.import_module(f"liger_kernel.ops.{name}"), f"{name}_forward")
-    require_contiguous(a_MN=a_MN, b_MN=b_MN)
+    require_rows(a_MN=a_MN, b_MN=b_MN)
 
     def launch() -> Tensor:
         y_MN: Tensor = forward(a_MN, b_MN)[2]
@@ -27,7 +27,7 @@ def bind_forward(a_MN: Tensor, b_MN: Tensor, name: str) -> Launch:
 def bind_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, name: str) -> Launch:
     """`swiglu_backward` or `geglu_backward`, which write the gradients over a and b. Raises as `bind_forward`."""
     backward = getattr(importlib.import_module(f"liger_kernel.ops.{name}"), f"{name}_backward")
-    require_contiguous(a_MN=a_MN, b_MN=b_MN, dy_MN=dy_MN)
+    require_rows(a_MN=a_MN, b_MN=b_MN, dy_MN=dy_MN)
 
     def launch() -> tuple[Tensor, ...]:
         da_MN, db_MN = backward(a_MN, b_MN, dy_MN)

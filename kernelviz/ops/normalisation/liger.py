@@ -8,7 +8,7 @@ from liger_kernel.ops.fused_add_rms_norm import fused_add_rms_norm_backward, fus
 from liger_kernel.ops.layer_norm import layer_norm_backward, layer_norm_forward
 from liger_kernel.ops.rms_norm import rms_norm_backward, rms_norm_forward
 
-from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.liger_rows import require_rows
 from kernelviz.ops.op import Launch, Staged
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ CASTING = "llama"
 
 
 def bind_rmsnorm(x_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> Launch:
-    """The op; Liger raises RuntimeError for rows of more than 65536 elements, we BadField for what is not contiguous."""
-    require_contiguous(x_MN=x_MN, w_N=w_N)
+    """The op. Raises BadField for tensors that are not contiguous, and for rows of more than 65536 elements."""
+    require_rows(x_MN=x_MN, w_N=w_N)
 
     def launch() -> torch.Tensor:
         y_MN: torch.Tensor = rms_norm_forward(x_MN, w_N, eps, 0.0, CASTING, None)[0]
@@ -31,7 +31,7 @@ def bind_rmsnorm(x_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> Launch
 
 def bind_rmsnorm_backward(x_MN: torch.Tensor, w_N: torch.Tensor, dy_MN: torch.Tensor, *, eps: float) -> Staged:
     """Its backward pass, not in place; raises as above."""
-    require_contiguous(x_MN=x_MN, w_N=w_N, dy_MN=dy_MN)
+    require_rows(x_MN=x_MN, w_N=w_N, dy_MN=dy_MN)
     _, _, scale_M, block, warps, mode = rms_norm_forward(x_MN, w_N, eps, 0.0, CASTING, None)
 
     def forward() -> None:
@@ -45,8 +45,8 @@ def bind_rmsnorm_backward(x_MN: torch.Tensor, w_N: torch.Tensor, dy_MN: torch.Te
 
 
 def bind_layernorm(x_MN: torch.Tensor, w_N: torch.Tensor, b_N: torch.Tensor, *, eps: float) -> Launch:
-    """The op; Liger raises RuntimeError for rows of more than 65536 elements, we BadField for what is not contiguous."""
-    require_contiguous(x_MN=x_MN, w_N=w_N, b_N=b_N)
+    """The op. Raises BadField for tensors that are not contiguous, and for rows of more than 65536 elements."""
+    require_rows(x_MN=x_MN, w_N=w_N, b_N=b_N)
 
     def launch() -> torch.Tensor:
         y_MN: torch.Tensor = layer_norm_forward(x_MN, w_N, b_N, eps)[0]
@@ -59,7 +59,7 @@ def bind_layernorm_backward(
     x_MN: torch.Tensor, w_N: torch.Tensor, b_N: torch.Tensor, dy_MN: torch.Tensor, *, eps: float
 ) -> Staged:
     """Its backward pass; raises as above."""
-    require_contiguous(x_MN=x_MN, w_N=w_N, b_N=b_N, dy_MN=dy_MN)
+    require_rows(x_MN=x_MN, w_N=w_N, b_N=b_N, dy_MN=dy_MN)
     _, _, mean_M, scale_M, _, _ = layer_norm_forward(x_MN, w_N, b_N, eps)
 
     def forward() -> None:
@@ -76,7 +76,7 @@ def bind_layernorm_backward(
 
 def bind_add_rmsnorm(x_MN: torch.Tensor, r_MN: torch.Tensor, w_N: torch.Tensor, *, eps: float) -> Launch:
     """The op, outputs in the order s, y; errors as above."""
-    require_contiguous(x_MN=x_MN, r_MN=r_MN, w_N=w_N)
+    require_rows(x_MN=x_MN, r_MN=r_MN, w_N=w_N)
 
     def launch() -> tuple[torch.Tensor, ...]:
         y_MN, s_MN, *_ = fused_add_rms_norm_forward(x_MN, r_MN, w_N, eps, 0.0, CASTING)
@@ -89,7 +89,7 @@ def bind_add_rmsnorm_backward(
     x_MN: torch.Tensor, r_MN: torch.Tensor, w_N: torch.Tensor, ds_MN: torch.Tensor, dy_MN: torch.Tensor, *, eps: float
 ) -> Staged:
     """Its backward pass, not in place; raises as above."""
-    require_contiguous(x_MN=x_MN, r_MN=r_MN, w_N=w_N, ds_MN=ds_MN, dy_MN=dy_MN)
+    require_rows(x_MN=x_MN, r_MN=r_MN, w_N=w_N, ds_MN=ds_MN, dy_MN=dy_MN)
     _, s_MN, scale_M, block, warps, stages, mode = fused_add_rms_norm_forward(x_MN, r_MN, w_N, eps, 0.0, CASTING)
 
     def forward() -> None:

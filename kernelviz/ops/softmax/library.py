@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.liger_rows import require_rows
 from kernelviz.ops.op import Launch, Staged
 
 if TYPE_CHECKING:
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def bind_liger(x_MN: Tensor) -> Launch:
-    """Raises BadField for a matrix that is not contiguous; the launch raises RuntimeError for rows of more than 65536."""
+    """Raises BadField for a matrix that is not contiguous, or has rows of more than 65536 elements."""
     from liger_kernel.ops.softmax import _softmax_forward
 
-    require_contiguous(x_MN=x_MN)
+    require_rows(x_MN=x_MN)
 
     def launch() -> Tensor:
         y_MN: Tensor = _softmax_forward(x_MN)[0]
@@ -30,7 +30,7 @@ def bind_liger_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
     from liger_kernel.ops.softmax import _softmax_backward, _softmax_forward
     from liger_kernel.ops.utils import calculate_settings
 
-    require_contiguous(x_MN=x_MN, dy_MN=dy_MN)
+    require_rows(x_MN=x_MN, dy_MN=dy_MN)
     y_MN = torch.empty_like(x_MN)
     block, warps = calculate_settings(x_MN.shape[1])
 
