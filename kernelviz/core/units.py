@@ -93,9 +93,11 @@ def percent(fraction: float | None, digits: int = 1) -> str:
 def width(fraction: float) -> str:
     """Half an interval, relative, as percent; below 0.1 % with two digits, so that no interval reads as zero.
 
-    >>> width(0.0834), width(0.0021), width(0.00037)
-    ('8.3 %', '0.2 %', '0.04 %')
+    >>> width(0.0834), width(0.0021), width(0.00037), width(0.00004), width(0.0)
+    ('8.3 %', '0.2 %', '0.04 %', '< 0.01 %', '0.00 %')
     """
+    if 0 < fraction < 0.00005:
+        return "< 0.01 %"
     return percent(fraction, 1 if fraction >= 0.001 else 2)
 
 

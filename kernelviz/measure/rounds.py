@@ -132,8 +132,8 @@ class Rounds:
     def _take_sustained(self, series: Sequence[Series], progress: Callable[[float], None]) -> bool:
         """Each series behind a second of its own load, in several passes over all of them in random order.
 
-        Blocks of one pass with the same number share a round: what changes from pass to pass cancels in their ratios. A
-        series' part of a pass that the hardware slowed down is taken again at once, behind its load as before.
+        Blocks of one pass share a round, also with those of the other series: they are one observation, and what changes from
+        pass to pass cancels in their ratios. A series' part of a pass that the hardware slowed down is taken again at once, behind its load as before.
         """
         shuffled = random.Random(self.seed)
         repeated = 0
@@ -149,10 +149,10 @@ class Rounds:
                     one.retried += len(taken)
                 else:
                     coming.pop(0)
-                    for offset, block in enumerate(taken):
-                        one.add(block, self.number + offset)
+                    for block in taken:
+                        one.add(block, self.number)
                 progress((turn + 1 - len(coming) / len(series)) / PASSES)
-            self.number += MIN_BLOCKS
+            self.number += 1
         return True
 
     def _collected(self, series: Sequence[Series], orders: Sequence[Sequence[int]]) -> list[list[Taken]]:

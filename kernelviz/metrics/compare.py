@@ -134,7 +134,8 @@ def compare(
         made, noise = [_inside(a, *two, headline) for two in both], None
     else:
         made = [_between(a, b, *two, headline) for two in both]
-        alike = [abs(p.ratio.estimate - 1) for p in made if p.word == "same code" and p.ratio is not None]
+        ratios = [p.ratio.estimate for p in made if p.word == "same code" and p.ratio is not None]
+        alike = [max(r, 1 / r) - 1 for r in ratios]
         noise = max(alike, default=None)
         made = [p if noise is None else _over(p, noise) for p in made]
     known = 0 if noise is None else sum(p.word == "same code" and p.ratio is not None for p in made)

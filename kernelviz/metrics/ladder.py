@@ -13,6 +13,7 @@ from kernelviz.metrics.roofline import bandwidth_bytes_per_s, efficiency, stream
 from kernelviz.metrics.roofs import STREAMS
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words
+from kernelviz.metrics.winner import NEVER_WINNING
 
 OWN = ("triton", "cuda", "cpp")
 """Backends of kernels that are written here. Everything else is a library: torch's own kernels, inductor's, Liger's."""
@@ -54,13 +55,13 @@ def time_s(result: Result | None) -> float | None:
 def standings(runs: Iterable[Run], roofs: Sequence[Roof] = ()) -> tuple[Standing, ...]:
     """A standing a problem, op by op, forward before backward; a problem that was measured again counts as last measured.
 
-    A variant that was wrong at one problem of a run leads at none of that run: where it is right, it is so by luck.
+    A variant that was wrong, or impossibly fast, at one problem of a run leads at none of that run.
     `roofs`: held against instead of those that each run knows.
     """
     found: dict[str, Standing] = {}
     for run in runs:
         by_problem: dict[str, list[Result]] = {}
-        wrong = {r.variant for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage == "wrong"}
+        wrong = {r.variant for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage in NEVER_WINNING}
         for result in run.results:
             if result.variant not in wrong:
                 by_problem.setdefault(result.problem.key, []).append(result)

@@ -34,8 +34,9 @@ VERDICT = """
 - All variants of a problem run in interleaved **rounds** in random order, the baseline twice. The baseline against itself is the
   live **noise floor**.
 - A comparison is the ratio **inside each round**, bootstrapped over rounds: clock, temperature and neighbours cancel.
-- **▲ faster** or **▼ slower**: the whole 95 % interval lies beyond max(0.5 %, noise floor). **= same**: it lies inside.
-  **? unclear**: anything else, with the reason.
+- **▲ faster** or **▼ slower**: the whole 95 % interval lies beyond max(0.5 %, noise floor). **= same**: it lies inside, and the
+  floor is not above 2 %. **? unclear**: anything else, with the reason.
+- Under sustained load a pass is one observation: intervals are Student's t over three passes, wider than over their blocks.
 - Measuring stops when every comparison is decided and every interval is narrow, or at the budget. No sample is dropped.
 - Right before fast: the *timed* call is made again over three fills and compared with a float64 reference, element by element.
   A wrong variant keeps its time, marked wrong: never fastest, no speed-up.

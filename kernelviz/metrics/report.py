@@ -106,7 +106,8 @@ def conclusion(found: Summary | None, run: Run, roofs: Sequence[Roof]) -> str:
     """The winner in one sentence, and what is missing for a share of the roof."""
     if found is None:
         return "No case has a correct time."
-    words = [f"Fastest: {found.fastest}"]
+    near = f" (within 0.5 % of it: {', '.join(found.alike)})" if found.alike else ""
+    words = [f"Fastest: {found.fastest}{near}"]
     if found.speed_up is not None and found.fastest != run.plan.baseline:
         over = f" (geometric mean of {found.speed_ups} sizes)" if found.speed_ups > 1 else ""
         words.append(f"{found.speed_up:.2f}× {run.plan.baseline}{over}")

@@ -98,7 +98,7 @@ def memory_roof(cost: Cost, roofs: Sequence[Roof], level: Level = "dram") -> Roo
         return found[-1] if found else None
     below = next((r for r in reversed(sized) if (r.moved_bytes or 0) <= cost.moved_bytes), None)
     above = next((r for r in sized if (r.moved_bytes or 0) >= cost.moved_bytes), None)
-    if below is None or above is None or below is above:
+    if below is None or above is None or below.moved_bytes == above.moved_bytes:
         return below or above
     return _between(below, above, cost.moved_bytes)
 

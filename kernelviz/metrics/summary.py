@@ -5,7 +5,8 @@ Everything is derived from the stored facts each time it is shown; nothing here 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -15,7 +16,8 @@ from kernelviz.core.result import Failure, Figure, Result, Timing
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import roofline
 from kernelviz.metrics.roofline import Headline as Headline
-from kernelviz.metrics.statistics import Verdict, geometric_mean, verdict
+from kernelviz.metrics.statistics import LEAST_DIFFERENCE, Verdict, geometric_mean, verdict
+from kernelviz.metrics.winner import Winner, never_winning, winners
 
 
 def figure_of(timing: Timing | None, headline: Headline) -> Figure | None:
@@ -113,7 +115,8 @@ def _speed_up(
 class Summary:
     """The four answers above the charts, all about one variant: the fastest correct one.
 
-    `wins` of `problems`: at how many sizes it is the fastest. `unclear`: at how many sizes its comparison with
+    `wins` of `problems`: at how many sizes it leads, by the verdict rule; at `tied` others it may. `alike`: variants whose
+    geometric mean time is within 0.5 % of its own. `unclear`: at how many sizes its comparison with
     the baseline is undecided. `efficiency` is its mean share of the measured roof over
     `efficiencies` sizes and `best_efficiency` the largest of them, None when not calibrated. `worst` is the size with
     its lowest share (or, not calibrated, its lowest speed-up). `excluded` are variants with a wrong or impossible
@@ -122,6 +125,8 @@ class Summary:
 
     fastest: str
     wins: int
+    tied: int
+    alike: tuple[str, ...]
     problems: int
     covered: int
     speed_up: float | None
@@ -136,36 +141,32 @@ class Summary:
     excluded: tuple[str, ...]
 
 
-def summary(table: Sequence[Row]) -> Summary | None:
+def summary(table: Sequence[Row], headline: Headline = "cold") -> Summary | None:
     """The answers, or None while there is no correct time.
 
     Fastest is the variant with the lowest geometric mean time among those that cover the most sizes, so that a variant
-    that failed at the large sizes cannot win by its small ones.
+    that failed at the large sizes cannot win by its small ones. Where these cover different sizes, the mean is that of the sizes
+    that all of them cover; where there are none, who leads at the most sizes.
     """
-    excluded = tuple(
-        dict.fromkeys(r.result.variant for r in table if r.failure and r.failure.stage in ("wrong", "impossible"))
-    )
+    excluded = never_winning(table)
     timed = [r for r in table if r.figure is not None and r.result.variant not in excluded]
     if not timed:
         return None
     by_variant: dict[str, list[Row]] = {}
     for row in timed:
         by_variant.setdefault(row.result.variant, []).append(row)
-    most = max(len(group) for group in by_variant.values())
-    fastest = min(
-        (name for name, group in by_variant.items() if len(group) == most), key=lambda n: _mean_time_s(by_variant[n])
-    )
+    leads = winners(table, headline)
+    fastest, alike = _fastest(by_variant, leads)
     own = by_variant[fastest]
-    best_s: dict[str, float] = {}
-    for row in timed:
-        best_s[row.result.problem.key] = min(_time_s(row), best_s.get(row.result.problem.key, _time_s(row)))
     ratios = [r.speed_up for r in own if r.speed_up is not None]
     shares = [r.efficiency for r in own if r.efficiency is not None]
     worst = _worst(own)
     return Summary(
         fastest=fastest,
-        wins=sum(1 for r in own if _time_s(r) <= best_s[r.result.problem.key]),
-        problems=len(best_s),
+        wins=sum(one.names == (fastest,) for one in leads),
+        tied=sum(fastest in one.names for one in leads if len(one.names) > 1),
+        alike=alike,
+        problems=len({r.result.problem.key for r in timed}),
         covered=len(own),
         speed_up=geometric_mean(ratios),
         speed_ups=len(ratios),
@@ -184,8 +185,22 @@ def _time_s(row: Row) -> float:
     return row.figure.estimate if row.figure else float("inf")
 
 
-def _mean_time_s(group: Sequence[Row]) -> float:
-    return geometric_mean([_time_s(r) for r in group]) or float("inf")
+def _fastest(by_variant: Mapping[str, Sequence[Row]], leads: Sequence[Winner]) -> tuple[str, tuple[str, ...]]:
+    """The fastest of the variants that cover the most sizes, and those whose mean time is within 0.5 % of its own."""
+    most = max(len(group) for group in by_variant.values())
+    times_s = {
+        name: {r.result.problem.key: _time_s(r) for r in group}
+        for name, group in by_variant.items()
+        if len(group) == most
+    }
+    common = set.intersection(*(set(found) for found in times_s.values()))
+    if not common:
+        wins = Counter(one.leader.result.variant for one in leads if one.leader)
+        return max(times_s, key=lambda name: wins[name]), ()
+    means = {name: geometric_mean([found[key] for key in common]) or 0.0 for name, found in times_s.items()}
+    fastest = min(means, key=lambda name: means[name])
+    near = means[fastest] * (1 + LEAST_DIFFERENCE)
+    return fastest, tuple(name for name, mean in means.items() if name != fastest and mean <= near)
 
 
 def _worst(own: Sequence[Row]) -> Row | None:

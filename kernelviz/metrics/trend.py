@@ -76,13 +76,20 @@ class Trend:
     def regression(self) -> Change | None:
         """The change since which the case is slower than the best level it ever had, and still is; None where it is not.
 
-        Its `before_s` is that best level and its `after_s` today's.
+        Its `before_s` is that best level, of those that are as clear of today's as a change must be, and its `after_s` today's.
         """
         levels = levels_of(self)
-        best = min(range(len(levels)), key=lambda i: levels[i][1])
         today = levels[-1][1]
-        if today <= levels[best][1] * (1 + LEAST_DIFFERENCE):
+        logs = np.log(np.asarray([p.time_s for p in self.points], dtype=np.float64))
+        firsts = [*(first for first, _ in levels), len(logs)]
+        better = [
+            i
+            for i, (first, level_s) in enumerate(levels[:-1])
+            if level_s < today and _clear(logs[first : firsts[i + 1]], logs[firsts[-2] :], self.noise)
+        ]
+        if not better:
             return None
+        best = min(better, key=lambda i: levels[i][1])
         left = self.changes[best]  # the change that ended the best level
         return Change(left.index, levels[best][1], today, left.because)
 

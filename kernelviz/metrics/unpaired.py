@@ -7,28 +7,23 @@ from functools import lru_cache
 from kernelviz.core.result import Figure
 from kernelviz.metrics.statistics import (
     MIN_BLOCKS,
-    Floats,
     Interval,
     Verdict,
-    block_means,
+    in_passes,
     judged,
     ratio_of_medians,
+    ratio_of_passes,
+    unit_means,
 )
 
 
 @lru_cache(maxsize=2048)
 def unpaired(time: Figure, other: Figure) -> Interval:
-    """One time over another, each resampled over its own blocks; without interval where blocks are not known."""
-    first, second = _means(time), _means(other)
-    if first is None or second is None:
+    """One time over another, each resampled over its own blocks or passes; without interval where blocks are not known."""
+    first, second = unit_means(time), unit_means(other)
+    if not len(first) or not len(second):
         return Interval(time.estimate / other.estimate, None, None)
-    return ratio_of_medians(first, second)
-
-
-def _means(figure: Figure) -> Floats | None:
-    if not figure.samples or not figure.blocks:
-        return None
-    return block_means(figure.samples, figure.blocks)
+    return (ratio_of_passes if in_passes(time.blocks) or in_passes(other.blocks) else ratio_of_medians)(first, second)
 
 
 def fewest_blocks(*figures: Figure | None) -> int:

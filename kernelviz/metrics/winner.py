@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Problem
-from kernelviz.core.result import Figure
+from kernelviz.core.result import Figure, Stage
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     Verdict,
+    in_passes,
     judged,
-    median_interval,
     noise_floor,
+    ratio_interval,
     ratio_of_medians,
+    ratio_of_passes,
     round_ratios,
 )
-from kernelviz.metrics.summary import Row
+
+if TYPE_CHECKING:
+    from kernelviz.metrics.summary import Row
+
+NEVER_WINNING: tuple[Stage, ...] = ("wrong", "impossible")
+"""Failures after which a variant leads at no size of the run: where it is right, it is so by luck."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +70,7 @@ def winners(table: Sequence[Row], headline: Headline = "cold") -> tuple[Winner, 
 
 def never_winning(table: Sequence[Row]) -> tuple[str, ...]:
     """Variants with a wrong or impossible result at some size, in the order of the table."""
-    return tuple(
-        dict.fromkeys(r.result.variant for r in table if r.failure and r.failure.stage in ("wrong", "impossible"))
-    )
+    return tuple(dict.fromkeys(r.result.variant for r in table if r.failure and r.failure.stage in NEVER_WINNING))
 
 
 def _winner(group: Sequence[Row], wrong: set[str], headline: Headline) -> Winner:
@@ -111,15 +117,16 @@ def compared(time: Figure, other: Figure, base: Figure | None, again: Figure | N
     floor, so twice the floor must be cleared.
     """
     floor = noise_floor(base, again) if base else LEAST_DIFFERENCE
-    ratios = round_ratios(time, other)
-    if len(ratios) or base is None:
-        if not len(ratios):
-            return Verdict("unclear", None, None, 0, "no round measured both")
-        return judged(median_interval(ratios), floor, len(ratios))
+    interval, rounds = ratio_interval(time, other)
+    if interval is not None:
+        return judged(interval, floor, rounds)
+    if base is None:
+        return Verdict("unclear", None, None, 0, "no round measured both")
     first, second = round_ratios(time, base), round_ratios(other, base)
     if not len(first) or not len(second):
         return Verdict("unclear", None, None, 0, "no round measured both, and none measured each with the baseline")
-    found = judged(ratio_of_medians(first, second), 2 * floor, min(len(first), len(second)))
+    of = ratio_of_passes if in_passes(time.blocks) else ratio_of_medians
+    found = judged(of(first, second), 2 * floor, min(len(first), len(second)))
     return replace(found, reason=f"by way of the baseline, as no round measured both: {found.reason}")
 
 

@@ -37,14 +37,24 @@ def tiles(found: Summary | None, plan: Plan, headline: Headline = "cold") -> tup
 
 
 def _fastest(found: Summary) -> Tile:
-    sizes = "1 size" if found.problems == 1 else f"{found.wins} of {found.problems} sizes"
+    others = ", ".join(variant_words(name) for name in found.alike)
     return Tile(
         "Fastest correct variant",
         variant_words(found.fastest),
-        f"fastest at {sizes}",
-        "The lowest geometric mean time among the variants that cover the most sizes. A variant with a wrong result "
-        "anywhere cannot be fastest.",
+        _leads(found),
+        "The lowest geometric mean time among the variants that cover the most sizes. At a size it is fastest where the verdict "
+        "rule tells it from every other variant, and tied where another may be as fast. A variant with a wrong result anywhere "
+        "cannot be fastest."
+        + (f" Within 0.5 % of its mean: {others}." if others else ""),
     )
+
+
+def _leads(found: Summary) -> str:
+    if found.problems == 1:
+        return "fastest at 1 size" if found.wins else "tied at 1 size"
+    alike = f", within 0.5 % of {variant_words(found.alike[0])}" if found.alike else ""
+    tied = f", tied at {found.tied}" if found.tied else ""
+    return f"fastest at {found.wins} of {found.problems} sizes{tied or alike}"
 
 
 def _speed_up(found: Summary, plan: Plan) -> Tile:

@@ -47,7 +47,7 @@ def show(bench: Bench, run: Run, progress: Progress | None, roofs: Sequence[Roof
     if progress is not None and progress.status in LIVING:
         _going(bench, run, progress)
     found = rows(run, roofs, headline)
-    tiles.show(summary(found), run.plan, headline)
+    tiles.show(summary(found, headline), run.plan, headline)
     if not found:
         st.caption("Figures appear here as soon as the first case is done; compiled variants arrive later.")
         return

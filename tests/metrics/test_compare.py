@@ -100,7 +100,10 @@ def test_the_same_code_in_both_says_how_much_moves_between_the_runs() -> None:
     small = runs.after({"triton_persistent": 1.02})
     results = tuple(r if r.variant == "triton_persistent" else runs.again(r, 1.03, seed=3) for r in small.results)
     found = compare(a, msgspec.structs.replace(small, results=results))
-    assert {p.word for p in found.judged} == {"same"}
+    assert {p.word for p in found.judged} == {"unclear"}
+    assert {p.reason for p in found.judged} == {
+        f"the noise floor, {100 * (found.noise or 0):.1f} %, is too wide to call them the same"
+    }
     assert "smaller differences mean nothing here" in noise_words(found)
     assert "is noise between these runs" in pair_words(next(p for p in found.pairs if p.word == "same code"))
 
@@ -288,7 +291,7 @@ def test_a_live_floor_of_either_run_holds_back_a_verdict() -> None:
             results.append(msgspec.structs.replace(r, outcome=outcome))
         both[side] = msgspec.structs.replace(run, results=tuple(results))
         found = compare(*both)
-        assert {p.word for p in found.judged} == {"same"}
+        assert {p.word for p in found.judged} == {"unclear"}
         assert {round(p.floor or 0, 2) for p in found.judged} == {0.04}
 
 

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 import sample_runs as samples
 
-from kernelviz.core.result import Failure
+from kernelviz.core.result import Failure, Stage
 from kernelviz.core.run import Run
 from kernelviz.metrics.ladder import conclusion, markdown, mean_ratio, standings, time_s, words
 
@@ -30,9 +30,10 @@ def test_the_fastest_of_either_side_counts() -> None:
         assert 0 < (standing.share or 0) < 1.1
 
 
-def test_a_wrong_variant_counts_for_nothing() -> None:
+@pytest.mark.parametrize("stage", ["wrong", "impossible"])
+def test_a_wrong_variant_counts_for_nothing(stage: Stage) -> None:
     run = measured()
-    wrong = Failure(stage="wrong", message="off by one")
+    wrong = Failure(stage=stage, message="off by one")
     spoilt = msgspec.structs.replace(
         run,
         results=tuple(msgspec.structs.replace(r, outcome=wrong) if r.backend == "triton" else r for r in run.results),

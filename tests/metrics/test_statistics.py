@@ -8,15 +8,20 @@ from kernelviz.metrics.statistics import (
     _SEED,
     LEAST_DIFFERENCE,
     RESAMPLES,
+    Interval,
     _drawn_medians,
+    _t_975,
     block_means,
     figure_interval,
+    judged,
     median_interval,
     noise_floor,
+    ratio_interval,
     round_ratios,
     trimmed_mean,
     verdict,
 )
+from kernelviz.metrics.unpaired import unpaired
 
 
 def figure(
@@ -41,6 +46,64 @@ def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
         assert interval.high is not None
         hits += interval.low <= 10.0 <= interval.high
     assert 180 <= hits <= 200
+
+
+def passes(rng: np.random.Generator, level: float, spread: float, count: int = 3) -> Figure:
+    """Ten blocks behind each load; what the passes differ by is no less than what blocks do."""
+    logs = np.repeat(spread * rng.standard_normal(count), 10) + 0.001 * rng.standard_normal(10 * count)
+    samples = [float(x) for x in level * np.exp(logs)]
+    blocks = tuple(Block(size=1, started_s=float(i), round=i // 10) for i in range(10 * count))
+    made = figure_interval(samples, blocks)
+    return Figure(estimate=made.estimate, low=made.low, high=made.high, samples=tuple(samples), blocks=blocks)
+
+
+@pytest.mark.parametrize("spread", [0.001, 0.005, 0.02])
+def test_intervals_of_passes_cover_the_truth_and_equal_ones_are_not_told_apart(spread: float) -> None:
+    """A bootstrap over their blocks covered 50 to 75 %, and told up to 5 % of equal pairs apart."""
+    rng = np.random.default_rng(4)
+    alone = together = between = wrong = 0
+    for _ in range(300):
+        base, again, other = (passes(rng, 1e-5, spread) for _ in range(3))
+        alone += (base.low or 9) <= 1e-5 <= (base.high or 0)
+        ratio, count = ratio_interval(other, base)
+        assert ratio is not None
+        assert count == 3
+        together += (ratio.low or 9) <= 1 <= (ratio.high or 0)
+        apart = unpaired(other, base)
+        between += (apart.low or 9) <= 1 <= (apart.high or 0)
+        wrong += verdict(other, base, again).word in ("faster", "slower")
+    assert 275 <= alone <= 298
+    assert 275 <= together <= 298
+    assert 280 <= between <= 300
+    assert wrong <= 4
+
+
+def test_two_passes_give_no_interval_and_five_a_narrower_one_than_three() -> None:
+    rng = np.random.default_rng(2)
+    assert passes(rng, 1e-5, 0.01, 2).low is None
+    widths = [np.mean([passes(rng, 1e-5, 0.01, n).half_width for _ in range(50)]) for n in (3, 5, 12)]
+    assert widths[0] > 1.5 * widths[1] > 2 * widths[2]
+
+
+@pytest.mark.parametrize(("freedom", "t"), [(2, 4.303), (8, 2.306), (9, 2.262), (12, 2.179), (30, 2.042)])
+def test_students_t(freedom: int, t: float) -> None:
+    assert _t_975(freedom) == pytest.approx(t, rel=0.003)
+
+
+def test_a_verdict_is_the_same_whichever_side_is_held_against_the_other() -> None:
+    for estimate, floor in ((0.905, 0.1), (0.962, 0.04), (0.99, 0.005), (0.996, 0.005)):
+        one = judged(Interval(estimate, estimate * 0.999, estimate * 1.001), floor, 20)
+        back = judged(Interval(1 / estimate, 1 / estimate / 1.001, 1 / estimate / 0.999), floor, 20)
+        turned = {"faster": "slower", "slower": "faster"}
+        assert back.word == turned.get(one.word, one.word)
+
+
+def test_what_differs_from_itself_by_more_than_two_percent_is_called_the_same_as_nothing() -> None:
+    inside = Interval(1.0, 0.99, 1.01)
+    assert judged(inside, 0.02, 20).word == "same"
+    noisy = judged(inside, 0.084, 20)
+    assert (noisy.word, noisy.reason) == ("unclear", "the noise floor, 8.4 %, is too wide to call them the same")
+    assert judged(Interval(1.2, 1.15, 1.25), 0.084, 20).word == "slower"
 
 
 def test_one_outlier_in_ten_does_not_move_a_block() -> None:

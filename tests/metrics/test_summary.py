@@ -6,8 +6,11 @@ import pytest
 import sample_runs as samples
 
 from kernelviz.core.result import Failure
+from kernelviz.formats import shipped
 from kernelviz.metrics.summary import by_rate, rows, summary
 from kernelviz.metrics.sweep import others, swept_axis
+from kernelviz.metrics.winner import winners
+from kernelviz.plots.tiles import tiles
 
 
 def test_the_fastest_is_the_one_with_the_lowest_times() -> None:
@@ -49,6 +52,47 @@ def test_a_variant_that_failed_at_the_large_sizes_does_not_win_by_its_small_ones
     found = summary(rows(samples.run(made, op="add", dtype="fp32", shares={}), ()))
     assert found is not None
     assert (found.fastest, found.covered) == ("torch_eager", 3)
+
+
+def test_where_none_covers_every_size_the_sizes_that_they_share_decide() -> None:
+    """One failed at the largest size, the other at the smallest: the lower mean over sizes of its own is no lead."""
+    asked = samples.problems("add", [{"n": 2**10}, {"n": 2**20}, {"n": 2**28}], "fp32")
+    made = [samples.timed(p, "torch_eager", 0.4, again=True) for p in asked[:2]]
+    made += [samples.timed(p, "triton_block", 0.9) for p in asked[1:]]
+    made += [
+        samples.failed(asked[2], "torch_eager", "out_of_memory"),
+        samples.failed(asked[0], "triton_block", "crash"),
+    ]
+    found = summary(rows(samples.run(made, op="add", dtype="fp32", shares={}), ()))
+    assert found is not None
+    assert (found.fastest, found.covered, found.problems) == ("triton_block", 2, 3)
+    apart = [r for r in made if r.problem != asked[1]]
+    found = summary(rows(samples.run(apart, op="add", dtype="fp32", shares={}), ()))
+    assert found is not None
+    assert (found.wins, found.problems) == (1, 2)
+
+
+def test_a_lead_that_the_verdict_rule_does_not_see_is_none() -> None:
+    asked = samples.problems("add", [{"n": 2**24}, {"n": 2**26}], "fp32")
+    shares = {"torch_eager": 0.5, "triton_block": 0.9, "cuda_vec16": 0.9001}
+    made = [samples.timed(p, name, share, again=name == "torch_eager") for p in asked for name, share in shares.items()]
+    found = summary(rows(samples.run(made, op="add", dtype="fp32", shares={}), ()))
+    assert found is not None
+    assert (found.wins, found.tied, found.problems) == (0, 2, 2)
+    assert {found.fastest, *found.alike} == {"triton_block", "cuda_vec16"}
+    best = tiles(found, samples.run(made, op="add", dtype="fp32", shares={}).plan)[0]
+    assert best.basis == "fastest at 0 of 2 sizes, tied at 2"
+    assert best.how.endswith(f"Within 0.5 % of its mean: {found.alike[0].replace('_', ' ')}.")
+
+
+def test_shipped_runs_lead_where_their_winner_map_says_so() -> None:
+    for name in shipped.names():
+        run = shipped.load(name)
+        table = rows(run, run.environment.roofs)
+        found = summary(table)
+        assert found is not None
+        alone = [w for w in winners(table) if w.names == (found.fastest,)]
+        assert found.wins == len(alone)
 
 
 def test_nothing_is_said_without_a_correct_time() -> None:

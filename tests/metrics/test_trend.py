@@ -45,6 +45,16 @@ def test_a_step_is_found_where_it_is(before: int, after: int, step: float) -> No
     assert exact >= 174
 
 
+@pytest.mark.parametrize(("runs", "noise"), [((20, 5, 3), 0.01), ((20, 5, 3), 0.02), ((10, 5, 10), 0.01)])
+def test_what_was_slower_for_a_while_and_is_as_fast_again_is_no_regression(runs: tuple[int, ...], noise: float) -> None:
+    """Of 300 such series 13 to 38 % were called slower than their best level, by less than the noise."""
+    rng = np.random.default_rng(5)
+    levels = np.repeat([0.0, 0.2, 0.0], runs)
+    found = [of(levels + noise * rng.standard_normal(len(levels))) for _ in range(150)]
+    assert sum(len(f.changes) == 2 for f in found) > 100
+    assert sum(f.regression is not None for f in found) <= 2
+
+
 def test_several_steps_and_the_regression_that_is_left() -> None:
     rng = np.random.default_rng(1)
     logs = 0.002 * rng.standard_normal(40)
