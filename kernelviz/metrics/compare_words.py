@@ -17,7 +17,7 @@ SIGNS: dict[PairWord, str] = {
 MEANINGS: dict[PairWord, str] = {
     "slower": "B takes longer, by more than the noise.",
     "unclear": "The interval straddles the noise floor, or there are too few blocks: measure with a larger budget.",
-    "same": "The whole interval lies inside the noise floor.",
+    "same": "The whole interval lies inside the noise floor, which is at most 2 %.",
     "faster": "B takes less time, by more than the noise.",
     "same code": "The same machine code ran in both, so what differs is the noise between these runs.",
     "not comparable": "The two were measured in different ways, or one has no correct time.",

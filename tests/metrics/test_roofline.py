@@ -164,3 +164,10 @@ def test_roofs_without_level_or_size_stay_what_they_were() -> None:
 def test_leveled_roofs_come_before_those_without() -> None:
     old = stream("copy", None, 500 * MB, 1e12)
     assert bandwidth(memory_roof(half(500 * MB), (*COPIES, old))) > 4e12
+
+
+def test_two_roofs_of_one_stream_at_the_bytes_of_a_case_are_no_interpolation() -> None:
+    """A document may list a stream twice; the logarithm of their ratio of bytes is zero."""
+    twice = tuple(Roof(name="copy", level="dram", moved_bytes=200, bandwidth_bytes_per_s=b) for b in (3e9, 4e9))
+    found = memory_roof(Cost(work_flop=0, read_bytes=100, written_bytes=100), twice)
+    assert found in twice
