@@ -19,7 +19,8 @@ def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> It
     if status not in LIVING:
         yield after + 1, RunEnded(status=status)
         return
-    seen = after
+    # A number beyond the newest revision is of the events that the process which measured it before had in memory.
+    seen = after if after <= store.newest_revision(run_id) else 0
     heard_s = time.monotonic()
     while True:
         # The status first: what was stored before the end is then told before it.

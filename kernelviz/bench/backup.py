@@ -27,7 +27,7 @@ from kernelviz.core.inspection import Inspection
 from kernelviz.core.run import Roof, Run
 from kernelviz.core.selftest import Selftest
 from kernelviz.core.tuning import Tuning
-from kernelviz.formats import MAX_BYTES, document
+from kernelviz.formats import document
 from kernelviz.formats.reading import BACKUP
 from kernelviz.store import Store
 
@@ -153,14 +153,17 @@ def restore(history: History, store: Store, path: Path) -> Backup:
         kinds[type(line)] += 1
         match line:
             case RunLine():
-                run = document.decode(bytes(line.run))
+                run = _run(line)
                 ids += history.add_all((run,), owner=line.owner, deleted_at=line.deleted_at)
             case RoofLine():
                 store.add_roof(line.device_uuid, line.roof)
             case SelftestLine():
                 store.add_selftest(line.selftest)
             case InspectionLine():
-                store.put_inspection(line.inspection)
+                made = line.inspection
+                known = store.inspection(made.environment.device.uuid, made.case_key)
+                if known is None or known.created_at < made.created_at:
+                    store.put_inspection(made)
             case TuningLine():
                 store.add_tuning(line.tuning)
             case _:
@@ -172,7 +175,7 @@ def runs(path: Path) -> Iterator[Run]:
     """The runs of a backup, one at a time; nothing is kept. Errors: as `restore`; the last one only behind the last run."""
     for line in _lines(path):
         if isinstance(line, RunLine):
-            yield document.decode(bytes(line.run))
+            yield _run(line)
 
 
 def _backup(kinds: Counter[type], ids: Sequence[str]) -> Backup:
@@ -206,7 +209,7 @@ def _lines(path: Path) -> Iterator[Line]:
     digest, number = hashlib.sha256(), 0
     with _opened(path) as file:
         try:
-            while data := file.readline(2 * MAX_BYTES):
+            while data := file.readline():  # of any length, as `write` writes them
                 number += 1
                 if number == 1:
                     _check_head(data)
@@ -236,12 +239,17 @@ def _line(data: bytes, number: int) -> Line | _End:
     try:
         line = _LINE.decode(data)
         if isinstance(line, RunLine):
-            document.decode(bytes(line.run))
+            _run(line)
         return line
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise DocumentError(f"{document.document_error(error)}", path=f"line {number}") from None
     except DocumentError as error:
         raise DocumentError(str(error), path=f"line {number}") from None
+
+
+def _run(line: RunLine) -> Run:
+    """Without a limit to its length, which the store does not have either: what was written must come back."""
+    return document.decode(bytes(line.run), most_bytes=None)
 
 
 @contextmanager

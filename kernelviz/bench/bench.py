@@ -26,7 +26,7 @@ from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import Event, RunEnded
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import USUAL_FIGURES, Method, Plan, Problem, case_key
-from kernelviz.core.result import Conditions, Failure
+from kernelviz.core.result import Conditions
 from kernelviz.core.run import LIVING, Device, Environment, Roof, Run
 from kernelviz.core.selftest import Selftest
 from kernelviz.hardware.discovery import discover
@@ -59,8 +59,8 @@ class Bench:
     ) -> None:
         """`session`, `limits` and `lock_directory` are for tests: see worker.supervisor."""
         self._store, self._devices, self._choice = store, devices, choice or Choice()
-        self.history = History(store)
         self._runner = Runner(store, self._choice, session=session, limits=limits, lock_directory=lock_directory)
+        self.history = History(store, self._runner.settle)
         self.trends = Trends(store, devices)
         self.tunings = Tunings(store, self.ops, devices, self.load)
         self.machine = Machine(store, devices, self._working, lock_directory=lock_directory)
@@ -100,8 +100,9 @@ class Bench:
         return usable[0].id if usable else "cpu"
 
     def ops(self) -> Mapping[str, Op]:
-        """The catalogue, with the variants of the server's plug-ins (metadata as the worker reported it)."""
-        return self._choice.ops(self._choice.plugins)
+        """The catalogue, with the variants of the server's plug-ins (metadata as the worker reported it). One that is broken
+        now is left out; `health` says what is wrong with it."""
+        return self._choice.shared()[0]
 
     def offers(self, op: str, device_id: str) -> tuple[Offer, ...]:
         """The op's variants in ladder order, each with whether it can run on that device. Raises UnknownName."""
@@ -204,7 +205,6 @@ class Bench:
             method=method,
             plan=plan,
         )
-        self._store.create(run, owner=owner)
         self._runner.start(run, op, device, owner=owner)
         return run_id
 
@@ -214,6 +214,9 @@ class Bench:
         Errors: UnknownRun; BadField for a run that another process measures.
         """
         live = self._runner.live(run_id)
+        if live is None:
+            self._runner.settle(run_id)  # which waits while it is being begun
+            live = self._runner.live(run_id)
         if live is not None:
             live.cancel()
             return
@@ -229,12 +232,13 @@ class Bench:
         (True) when it is not there.
         """
         try:
+            self._runner.settle(run_id)
+            live = self._runner.live(run_id)  # before its status, which may be that of its end a moment later
             run = self._store.run(run_id)
         except UnknownRun:
             return True
         if run.note or run.title != planning.title_of(run.plan, run.environment.device):
             return False
-        live = self._runner.live(run_id)
         if isinstance(live, LiveRun):
             live.discard()
         elif run.status in LIVING:
@@ -246,7 +250,8 @@ class Bench:
     def resume(self, run_id: str, *, owner: str = "") -> None:
         """Queue the cases of an interrupted or cancelled run that have no result (or were cancelled). No-op while it runs.
 
-        Errors: UnknownRun; UnknownName when its op or device is not here; BadField when it was measured on another device.
+        Errors: UnknownRun; UnknownName when its op or device is not here; BadField when it was measured on another device, and
+        when the op has other axes by now.
         """
         if self._runner.live(run_id) is not None:
             return
@@ -259,13 +264,9 @@ class Bench:
                 f"it was measured on {run.environment.device.name} ({run.environment.device.uuid}), {device.id} is "
                 f"{device.name} here; start a new run of the same plan",
             )
-        if not self._store.claim(run_id):
+        _check_axes(run.plan, op)
+        if not self._runner.resume(run, op, device, owner=owner) and self._runner.live(run_id) is None:
             raise BadField("run", run_id, "another process measures it; wait for its end")
-        void = frozenset(
-            r.case.key for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage == "cancelled"
-        )
-        self._store.drop_results(run_id, void)
-        self._runner.start(run, op, device, owner=owner, void=void)
 
     def calibrate(self, device_id: str, *, owner: str = "") -> str:
         """Queue a calibration; returns an id for follow() and progress() (events RoofDone, then RunEnded)."""
@@ -445,3 +446,12 @@ class Bench:
             roofs=self._store.roofs(device.uuid),
             threads=device.threads,
         )
+
+
+def _check_axes(plan: Plan, op: Op) -> None:
+    """A plan of an earlier version or of elsewhere may have other axes. Raises BadField."""
+    for problem in plan.problems:
+        if set(problem.sizes) != set(op.axis_names):
+            known, given = ", ".join(op.axis_names), ", ".join(problem.sizes)
+            remedy = f"op {op.name!r} has the axes {known} here; start a new run with a size for each of them"
+            raise BadField("sizes", given, remedy)

@@ -26,8 +26,45 @@ from kernelviz.worker.protocol import VariantFacts
 _log = logging.getLogger(__name__)
 
 Missing = Callable[[Sequence[str], Device], str | None]
+Describe = Callable[[tuple[str, ...]], tuple[VariantFacts, ...]]
 _ASK_AGAIN_S = 10.0
 """What a machine lacks may be installed while the server runs; asking it at each redraw would cost milliseconds."""
+
+
+class _Described:
+    """What one plug-in (or those of one command) holds, asked once for each state of its files. Thread-safe.
+
+    What is wrong with it is asked again after a while, too: it may lie in what the file imports, or in a busy machine.
+    """
+
+    def __init__(self, files: tuple[str, ...], describe: Describe, clock: Callable[[], float]) -> None:
+        self._files, self._describe, self._clock = files, describe, clock
+        self._lock = threading.Lock()
+        self._stamp: tuple[object, ...] | None = None
+        self._facts: tuple[VariantFacts, ...] = ()
+        self._error: BadField | None = None
+        self._ask_again_s = 0.0
+
+    def facts(self) -> tuple[VariantFacts, ...]:
+        """Raises BadField."""
+        with self._lock:
+            stamp = tuple(map(_state, self._files))  # before it is asked: what changes meanwhile is asked anew
+            outdated = stamp != self._stamp or (self._error is not None and self._clock() > self._ask_again_s)
+            if outdated:
+                self._ask()
+                self._stamp = stamp
+            if self._error is not None:
+                raise BadField(self._error.field, self._error.value, self._error.remedy)
+            return self._facts
+
+    def _ask(self) -> None:
+        began_s = self._clock()
+        try:
+            self._facts, self._error = self._describe(self._files), None
+        except BadField as error:
+            self._facts, self._error = (), error
+            # One that hangs must not have every page wait for it most of the time.
+            self._ask_again_s = self._clock() + max(_ASK_AGAIN_S, 10 * (self._clock() - began_s))
 
 
 class Choice:
@@ -38,41 +75,80 @@ class Choice:
         plugins: tuple[str, ...] = (),
         ops: Callable[[], Mapping[str, Op]] = catalogue,
         missing: Missing = missing,
+        describe: Describe = describe,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`plugins`: files whose variants everybody is offered. One that is broken is left out, with a line in the log."""
-        self._ops, self._missing = ops, missing
+        """`plugins`: files whose variants everybody is offered. One that is broken is left out, with a line in the log, until
+        it is whole again."""
+        self._ops, self._missing, self._describe, self._clock = ops, missing, describe, clock
         self._lock = threading.Lock()
-        self._described: dict[tuple[tuple[str, int], ...], tuple[VariantFacts, ...]] = {}
+        self._described: dict[tuple[str, ...], _Described] = {}
         self._lacks: dict[tuple[tuple[str, ...], str], tuple[float, str | None]] = {}
-        self.problems: list[str] = []
-        self.plugins = tuple(p for p in plugins if self._sound(p))
+        self._entry_points: tuple[float, bool] | None = None
+        self._shared = tuple(dict.fromkeys(plugins))
+        self.problems: tuple[str, ...] = ()
+        """What is wrong with plug-ins that everybody should be offered, when they were last looked at."""
+        self.shared()
 
-    def _sound(self, plugin: str) -> bool:
-        try:
-            self.ops((plugin,))
-        except BadField as error:
-            _log.warning("%s", error)
-            self.problems.append(str(error))
-            return False
-        return True
+    @property
+    def plugins(self) -> tuple[str, ...]:
+        """The files whose variants everybody is offered, without those that are broken now."""
+        return self.shared()[1]
+
+    def shared(self) -> tuple[Mapping[str, Op], tuple[str, ...]]:
+        """The catalogue with the variants that everybody is offered, and the files that they come from."""
+        found = self._ops()
+        sound: list[str] = []
+        problems: list[str] = []
+        for group in ((), *((p,) for p in self._shared)):
+            try:
+                found = self._plus(found, group)
+            except BadField as error:
+                problems.append(str(error) if not group or group[0] in str(error) else f"{group[0]}: {error}")
+            else:
+                sound += group
+        for new in (p for p in problems if p not in self.problems):
+            _log.warning("%s", new)
+        self.problems = tuple(problems)
+        return found, tuple(sound)
 
     def ops(self, plugins: tuple[str, ...] = ()) -> Mapping[str, Op]:
         """The catalogue with the variants of these files and of installed entry points. Raises BadField."""
-        own = self._ops()
-        if not plugins and not importlib.metadata.entry_points(group=ENTRY_POINTS):
-            return own
-        found = dict(own)
-        for facts in self._facts(plugins):
-            if facts.op in found:
-                found[facts.op] = found[facts.op].plus((_there(facts),))
+        found = self._ops()
+        others = tuple(p for p in plugins if p not in self._shared)
+        for group in ((), *((p,) for p in plugins if p in self._shared), *((others,) if others else ())):
+            found = self._plus(found, group)
+        return found
+
+    def _plus(self, ops: Mapping[str, Op], files: tuple[str, ...]) -> Mapping[str, Op]:
+        """With what these files add, described together by one process; without files: installed entry points."""
+        facts = self._facts(files)
+        if not facts:
+            return ops
+        found = dict(ops)
+        for one in facts:
+            if one.op in found:
+                found[one.op] = found[one.op].plus((_there(one),))
         return MappingProxyType(found)
 
-    def _facts(self, plugins: tuple[str, ...]) -> tuple[VariantFacts, ...]:
-        key = tuple((p, Path(p).stat().st_mtime_ns if Path(p).is_file() else 0) for p in plugins)
-        with self._lock:
-            if key not in self._described:
-                self._described[key] = describe(plugins)
-            return self._described[key]
+    def _facts(self, files: tuple[str, ...]) -> tuple[VariantFacts, ...]:
+        installed = self._installed()
+        if not files and not installed:
+            return ()
+        with self._lock:  # not while one is asked: others that are known do not wait for it
+            asked = self._described.setdefault(files, _Described(files, self._describe, self._clock))
+        facts = asked.facts()
+        if not files or not installed:
+            return facts
+        known = {(f.op, f.name) for f in self._facts(())}  # every process that describes files imports these, too
+        return tuple(f for f in facts if (f.op, f.name) not in known)
+
+    def _installed(self) -> bool:
+        """Whether a package that is installed has variants for us."""
+        now_s = self._clock()
+        if self._entry_points is None or now_s - self._entry_points[0] > _ASK_AGAIN_S:
+            self._entry_points = (now_s, bool(importlib.metadata.entry_points(group=ENTRY_POINTS)))
+        return self._entry_points[1]
 
     def offers(self, op: Op, device: Device) -> tuple[Offer, ...]:
         """The op's variants in ladder order, each with whether it can run there."""
@@ -101,6 +177,15 @@ class _There(Variant):
 
     def of_backward(self) -> Variant:
         return replace(self, digest=self.backward_digest) if self.backward_digest else self
+
+
+def _state(file: str) -> tuple[int, ...]:
+    """Another one when the file was changed or replaced; empty when it is not there."""
+    try:
+        status = Path(file).stat()
+    except OSError:
+        return ()
+    return status.st_mtime_ns, status.st_size, status.st_ino
 
 
 def _there(facts: VariantFacts) -> Variant:

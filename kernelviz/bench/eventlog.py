@@ -28,7 +28,7 @@ class EventLog:
     a log holds at most two events a case, however long the run."""
 
     def __init__(self, total: int, failed: dict[str, bool] | None = None) -> None:
-        """`failed`: the cases that have a result already, by key, and whether it is a failure."""
+        """`failed`: the cases that have a result already, by key, and whether it is a failure; without cancelled ones."""
         self._changed = threading.Condition()
         self._kept: dict[str, tuple[int, Event]] = {}  # by what replaces what, oldest first
         self._sequence = 0
@@ -66,7 +66,10 @@ class EventLog:
                 return f"step {case.key}"
             case CaseDone(result=result):
                 key = result.case.key
-                self._failed[key] = isinstance(result.outcome, Failure)
+                if result.given_up:
+                    self._failed.pop(key, None)
+                else:
+                    self._failed[key] = isinstance(result.outcome, Failure)
                 self._steps.pop(key, None)
                 self._kept.pop(f"step {key}", None)
                 return f"done {key}"
@@ -89,13 +92,14 @@ class EventLog:
                 self._steps.clear()
                 return "ended"
 
-    def reopen(self, dropped: frozenset[str]) -> None:
-        """The run goes on: it is queued again, and the results of these cases are void."""
+    def reopen(self, dropped: frozenset[str], failed: dict[str, bool]) -> None:
+        """The run goes on: it is queued again, and the results of these cases are void. `failed` as when it was made: another
+        process may have measured some of the run meanwhile."""
         with self._changed:
             self._kept.pop("ended", None)
             for key in dropped:
-                self._failed.pop(key, None)
                 self._kept.pop(f"done {key}", None)
+            self._failed = dict(failed)
             self._status, self._message = "queued", ""
 
     @property

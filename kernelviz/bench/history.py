@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -29,8 +29,9 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 class History:
     """The runs of one store, and those that came with the package (which can only be opened)."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, settle: Callable[[str], None] = lambda run_id: None) -> None:
+        """`settle`: called with the id of a run that is to be deleted, for one that this process left behind as running."""
+        self._store, self._settle = store, settle
 
     def find(self, search: str = "", *, limit: int = 50, offset: int = 0) -> tuple[RunSummary, ...]:
         """The newest runs first. `search`: words that all occur in id, title, note, op, device or status."""
@@ -77,6 +78,7 @@ class History:
     def delete(self, run_id: str) -> None:
         """Hide an ended run; `restore` brings it back for KEPT_DAYS. Errors: UnknownRun; BadField; StoreError while it runs."""
         self._changeable(run_id)
+        self._settle(run_id)
         self._store.set_deleted(run_id, moments.now())
 
     def restore(self, run_id: str) -> None:

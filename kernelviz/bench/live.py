@@ -19,8 +19,12 @@ from kernelviz.ops import Op
 from kernelviz.ops.outcome import failed
 from kernelviz.store import Store
 from kernelviz.worker.item import Item, ItemEnd
+from kernelviz.worker.supervisor import concerned
 
 _log = logging.getLogger(__name__)
+
+_TOGETHER = 500
+"""So many results are stored at a time: 20,000 in one transaction would keep every other writer waiting for seconds."""
 
 
 class LiveRun:
@@ -41,7 +45,9 @@ class LiveRun:
         self._op, self._store, self._environment = op, store, known
         self._positions = {case.key: i for i, case in enumerate(plan.cases())}
         self._lock = threading.Lock()
+        self._putting = threading.Lock()
         self._left = 0
+        self._closed = False
         self._standing = set(standing)
         self._begun = False
         self._cancelled = False
@@ -62,7 +68,7 @@ class LiveRun:
         with self._lock:
             self._left = items
         if items == 0:
-            self._close("finished", "")
+            self._end("finished", "")
 
     def begun(self, environment: Environment) -> None:
         if self._held_since_s is None:
@@ -83,15 +89,24 @@ class LiveRun:
 
     def put(self, results: list[Result]) -> None:
         """Store, then tell. A case that has a result already gets the new one, or what that adds to it."""
-        known = [(r, self._store.result(self.run_id, r.case.key)) for r in results]
-        joined = [r if earlier is None else with_later(earlier, r) for r, earlier in known]
-        if joined:
-            self._store.put_results(self.run_id, [(self._positions[r.case.key], r) for r in joined])
-        for result in joined:
+        for start in range(0, len(results), _TOGETHER):
+            # Whoever cancels and the supervisor put at the same time: what one has read must still stand when it is written.
+            with self._putting:
+                self._put(results[start : start + _TOGETHER])
+
+    def _put(self, results: list[Result]) -> None:
+        keys = [r.case.key for r in results]
+        known = self._store.results_of(self.run_id, keys)
+        joined: dict[str, Result] = {}
+        for key, result in zip(keys, results, strict=True):
+            earlier = joined.get(key) or known.get(key)
+            joined[key] = result if earlier is None else with_later(earlier, result)
+        self._store.put_results(self.run_id, [(self._positions[key], r) for key, r in joined.items()])
+        for key, result in joined.items():
             if result.timing is not None:
-                self._standing.add(result.case.key)
+                self._standing.add(key)
             else:
-                self._standing.discard(result.case.key)
+                self._standing.discard(key)
             self.log.append(CaseDone(result=result))
 
     def timed(self, problem: Problem, variant: str) -> Result | None:
@@ -122,20 +137,34 @@ class LiveRun:
         """What is queued is cancelled now, what is being measured after its current block."""
         self._cancelled = True
         removed = list(self.abandon())
-        failure = Failure(stage="cancelled", message="cancelled before it was measured")
         try:
-            self.put(
-                [failed(self._op, item.problem, v, failure) for item in removed if item.problem for v in item.variants]
-            )
+            self.put(self._given_up((item.problem, v) for item in removed if item.problem for v in concerned(item)))
         finally:
             self._count(len(removed))
+
+    def _given_up(self, cases: Iterable[tuple[Problem, str]]) -> list[Result]:
+        failure = Failure(stage="cancelled", message="cancelled before it was measured")
+        found: list[Result] = []
+        # Reading a variant's source for its digest takes 0.2 ms and more: once for all its cases.
+        alike: dict[tuple[str | None, str], Result] = {}
+        for problem, variant in cases:
+            known = alike.get((problem.direction, variant))
+            if known is None:
+                known = alike[problem.direction, variant] = failed(self._op, problem, variant, failure)
+            found.append(msgspec.structs.replace(known, problem=problem, cost=self._op.cost_of(problem)))
+        return found
+
+    def break_off(self, message: str) -> None:
+        """It could not be begun: nothing more of it will be measured."""
+        list(self.abandon())
+        self._end("interrupted", message)
 
     def discard(self) -> None:
         """Cancel it, and remove it for good when it has ended."""
         with self._lock:
             self._discarded = True
-            ended = self._left == 0
-        if ended:
+            closed = self._closed
+        if closed:
             self._remove()
         else:
             self.cancel()
@@ -150,12 +179,17 @@ class LiveRun:
         with self._lock:
             self._left -= ended
             last = ended > 0 and self._left == 0
-            discarded = self._discarded
         if last and self._interrupted and not self._cancelled:
-            self._close("interrupted", self._interrupted)
+            self._end("interrupted", self._interrupted)
         elif last:
-            self._close("cancelled" if self._cancelled else "finished", "")
-        if last and discarded:
+            self._end("cancelled" if self._cancelled else "finished", "")
+
+    def _end(self, status: Status, message: str) -> None:
+        self._close(status, message)
+        with self._lock:
+            self._closed = True
+            discarded = self._discarded  # also while the end was being stored
+        if discarded:
             self._remove()
 
     def _close(self, status: Status, message: str) -> None:
@@ -166,4 +200,12 @@ class LiveRun:
         except Exception as error:  # the followers must learn of the end, whatever became of the disk
             _log.exception("the end of run %s could not be stored", self.run_id)
             status, message = "interrupted", message or str(error)
+            self._set_interrupted()
         self.log.append(RunEnded(status=status, message=message))
+
+    def _set_interrupted(self) -> None:
+        """Once more, since a run that is left as running can neither be resumed nor deleted (but see Runner.settle)."""
+        try:
+            self._store.set_status(self.run_id, "interrupted")
+        except Exception:
+            _log.exception("run %s could not be marked as interrupted", self.run_id)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
+import weakref
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -17,7 +20,8 @@ from kernelviz.bench.eventlog import EventLog
 from kernelviz.bench.jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
 from kernelviz.bench.live import LiveRun
 from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
-from kernelviz.core.errors import BadField, UnknownRun
+from kernelviz.bench.turns import turn
+from kernelviz.core.errors import BadField, UnknownRun, one_line
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import FigureName, Method, Problem, case_key
 from kernelviz.core.result import Failure, Result
@@ -32,6 +36,8 @@ from kernelviz.worker.item import InspectionAsked, Item, SelftestAsked
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 
+_log = logging.getLogger(__name__)
+
 _KEPT_LOGS = 32
 """Ended runs whose events stay in memory, for a follower that comes late; older ones are told from the store."""
 CONFIGURATIONS = 16
@@ -40,6 +46,10 @@ ROOM_SHARE = 0.2
 """Their outputs take at most this share of the device's memory: the float64 reference and the inputs need the rest."""
 
 Live: TypeAlias = LiveRun | LiveJob
+
+_shared = threading.Lock()
+_runners: weakref.WeakSet[Runner] = weakref.WeakSet()
+"""All of the process: a run that one of them measures was not left behind, though another is asked."""
 
 
 class Runner:
@@ -61,18 +71,73 @@ class Runner:
         self._logs: OrderedDict[str, EventLog] = OrderedDict()
         self._live: dict[str, Live] = {}
         self.closed = False
+        with _shared:
+            _runners.add(self)
 
-    def start(self, run: Run, op: Op, device: Device, *, owner: str, void: frozenset[str] = frozenset()) -> None:
-        """Queue the cases of a stored run that have no result yet; what cannot run here fails at once, without a worker.
+    @contextmanager
+    def turn(self, run_id: str) -> Iterator[None]:
+        """Nobody else of this process begins the run meanwhile. A run of ours in the store that is not under way was left
+        behind; only who has the turn can tell it from one that is just being begun."""
+        with turn(str(self._store.url), run_id):
+            yield
 
-        `void`: keys of cases whose stored result has just been dropped.
-        """
+    def settle(self, run_id: str) -> None:
+        """Mark a run as interrupted that this process left as running, as when its end could not be stored. Raises UnknownRun."""
+        with self.turn(run_id):
+            under_way = self._under_way(run_id)  # before the row, which may be that of its end a moment later
+            row = self._store.row(run_id)
+            if row.status in LIVING and self._store.is_own(row) and not under_way:
+                self._store.set_status(run_id, "interrupted")
+
+    def _under_way(self, run_id: str) -> bool:
+        """Whether any runner of this process measures it."""
+        with _shared:
+            runners = list(_runners)
+        return any(r._store.url == self._store.url and r.live(run_id) is not None for r in runners)
+
+    def start(self, run: Run, op: Op, device: Device, *, owner: str) -> None:
+        """Store a run and queue its cases; what cannot run here fails at once, without a worker."""
+        with self.turn(run.id):
+            self._store.create(run, owner=owner)
+            with self._or_interrupted(run.id):
+                self._begin(run, op, device, owner, frozenset())
+
+    def resume(self, run: Run, op: Op, device: Device, *, owner: str) -> bool:
+        """Queue the cases of a stored run that have no result yet or were cancelled. False when it is being measured."""
+        with self.turn(run.id):
+            self.settle(run.id)
+            if not self._store.claim(run.id):
+                return False
+            with self._or_interrupted(run.id):
+                # Read again, now that nobody else writes: another process may have measured some of it up to now.
+                found = msgspec.structs.replace(self._store.run(run.id), status=run.status)
+                void = frozenset(r.case.key for r in found.results if r.given_up)
+                self._store.drop_results(run.id, void)
+                self._begin(found, op, device, owner, void)
+        return True
+
+    @contextmanager
+    def _or_interrupted(self, run_id: str) -> Iterator[None]:
+        """What cannot be begun does not stay queued for ever."""
+        try:
+            yield
+        except Exception as error:
+            live = self.live(run_id)
+            if isinstance(live, LiveRun):
+                live.break_off(one_line(error))
+            else:
+                try:
+                    self._store.set_status(run_id, "interrupted")
+                except Exception:  # `settle` will, and the error that is raised says what is wrong
+                    _log.exception("run %s could not be marked as interrupted", run_id)
+            raise
+
+    def _begin(self, run: Run, op: Op, device: Device, owner: str, void: frozenset[str]) -> None:
+        """Queue the cases that have no result. `void`: keys of cases whose stored result has just been dropped."""
         results = {r.case.key: r for r in run.results if r.case.key not in void}
+        failures = {k: isinstance(r.outcome, Failure) for k, r in results.items()}
         with self._lock:
-            log = self._logs.get(run.id)
-        if log is None:
-            log = EventLog(len(run.plan.cases()), {k: isinstance(r.outcome, Failure) for k, r in results.items()})
-        log.reopen(void)
+            log = self._logs.get(run.id) or EventLog(len(run.plan.cases()), failures)
         standing = [key for key, r in results.items() if r.timing is not None]
         live = LiveRun(run.id, run.plan, op, self._store, log, run.environment, standing)
         chosen = Chosen(self._store, device, op)
@@ -108,10 +173,15 @@ class Runner:
         live.abandon = lambda: supervisor.cancel(run.id)
         if run.plan.search is not None:
             live.conclude = lambda: conclude(self._store, run.id)
-        self._register(run.id, live)
+        with self._lock:
+            # Together: a cancel finds either the end of what was before, or this.
+            log.reopen(void, failures)
+            self._register(run.id, live)
         live.put(unavailable)
         live.expect(len(items))
         supervisor.submit(items)
+        if live.cancelled:  # before there was anything to take out of the queue
+            live.cancel()
 
     def calibrate(self, device: Device, *, owner: str) -> str:
         """Queue a calibration; the name under which it can be followed."""
@@ -159,16 +229,20 @@ class Runner:
 
     def log(self, run_id: str) -> EventLog | None:
         """The events of a run that this process measures or measured last, also of one that was thrown away meanwhile;
-        None when another one resumed it since."""
+        None when another one resumed it since, whether that goes on or has ended."""
         with self._lock:
             log, live = self._logs.get(run_id), self._live.get(run_id)
         if log is None or not log.ended or not isinstance(live, LiveRun):
             return log
         try:
-            resumed = self._store.row(run_id).status in LIVING
+            row = self._store.row(run_id)
         except UnknownRun:
             return log
-        return None if resumed else log
+        if not self._store.is_own(row):
+            return None
+        if row.status in LIVING:  # our end could not be stored, or another runner of this process goes on with it
+            return None if self._under_way(run_id) else log
+        return log if row.status == log.progress().status else None
 
     def state(self, device_id: str) -> WorkerState | None:
         """Of the device's supervisor; None before its first work."""

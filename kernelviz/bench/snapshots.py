@@ -32,7 +32,7 @@ def selected(
     if problems is not None and not any(p.key in problems for p in run.plan.problems):
         raise BadField("problems", ", ".join(sorted(problems)) or "none", "the run has none of them")
     kept = narrowed(run, variants, problems)
-    done = len({r.case.key for r in kept.results}) == len(kept.plan.cases())
+    done = len({r.case.key for r in kept.results if not r.given_up}) == len(kept.plan.cases())
     made = msgspec.structs.replace(
         kept,
         title=run.title if title is None else title,

@@ -10,11 +10,14 @@ from kernelviz.core.result import Conditions, Failure, Result, Timing
 def with_later(earlier: Result, later: Result) -> Result:
     """The earlier result with what a later one of the same case knows: its figures replace or complete those that are there.
 
-    A failure of a later measurement does not undo a time that was taken: it becomes a note. A wrong result stays wrong.
+    A failure of a later measurement does not undo a time that was taken: it becomes a note. A wrong result stays wrong, and
+    what has failed was not given up when the run is cancelled later.
     """
     if isinstance(later.outcome, Failure):
         # Who tells of it need not know the variant's source (a plug-in's lives in the worker).
-        if isinstance(earlier.outcome, Failure) or later.outcome.stage in ("wrong", "impossible"):
+        if isinstance(earlier.outcome, Failure):
+            return earlier if later.given_up else later
+        if later.outcome.stage in ("wrong", "impossible"):
             return later
         return noted(earlier, f"other figures: {later.outcome.stage}: {later.outcome.message}")
     if (later.source_digest, later.configuration) != (earlier.source_digest, earlier.configuration):

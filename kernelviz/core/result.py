@@ -194,6 +194,11 @@ class Result(Struct, frozen=True, kw_only=True):
         return Case(problem=self.problem, variant=self.variant)
 
     @property
+    def given_up(self) -> bool:
+        """Cancelled before it had a result: such a case is neither done nor failed."""
+        return isinstance(self.outcome, Failure) and self.outcome.stage == "cancelled"
+
+    @property
     def timing(self) -> Timing | None:
         """The timing of a correct result; a wrong one has none here, so that it cannot win by accident."""
         return self.outcome if isinstance(self.outcome, Timing) else None

@@ -16,8 +16,9 @@ from kernelviz.store.tables import inspections, roofs, selftests
 
 def every_roof(database: Database) -> Iterator[tuple[str, Roof]]:
     """Every roof of every device with its device's uuid, in the order of measuring."""
+    kept = select(roofs.c.device_uuid, roofs.c.body).order_by(roofs.c.measured_at, roofs.c.id)
     with database.read() as connection:
-        for row in connection.execute(select(roofs.c.device_uuid, roofs.c.body).order_by(roofs.c.id)):
+        for row in connection.execute(kept):
             yield row.device_uuid, msgspec.json.decode(row.body, type=Roof)
 
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
-from sqlalchemy import Connection, Engine, create_engine, event, insert, inspect, select, update
-from sqlalchemy.exc import DatabaseError, SQLAlchemyError
+from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select, update
+from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from kernelviz.core.errors import KernelvizError
@@ -58,6 +58,7 @@ MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType(
 """From which version: what makes it the next one. Runs inside one transaction with the change of the version."""
 
 _BUSY_MS = 30_000
+_VARIABLE = "KERNELVIZ_DATABASE_URL"
 
 
 class StoreError(KernelvizError):
@@ -67,11 +68,11 @@ class StoreError(KernelvizError):
 class Database:
     """An engine whose writing transactions take SQLite's write lock at their start."""
 
-    def __init__(self, url: str) -> None:
-        """Opens the database, making or migrating its tables. Raises StoreError."""
-        self.url = url
+    def __init__(self, url: str | URL) -> None:
+        """Opens the database, making or migrating its tables. Raises StoreError, whose message holds no password."""
+        self.url = _parsed(url)
+        self._engine = _engine(self.url)
         with self._errors():
-            self._engine = create_engine(url)
             if self._engine.dialect.name == "sqlite":
                 _prepare_sqlite(self._engine)
             self._make_tables()
@@ -107,7 +108,7 @@ class Database:
             return
         if found is not None and found > VERSION:
             raise StoreError(
-                f"the database {self.url} was written by a newer kernelviz (its version is {found}, this one reads up to "
+                f"the database {_shown(self.url)} was written by a newer kernelviz (its version is {found}, this one reads up to "
                 f"{VERSION}); update kernelviz, or set KERNELVIZ_HOME to another folder"
             )
         with self.write() as connection:
@@ -123,6 +124,44 @@ class Database:
             connection.execute(update(tables.meta).where(tables.meta.c.key == "version").values(value=str(VERSION)))
 
 
+def _parsed(url: str | URL) -> URL:
+    """Raises StoreError, which does not repeat what may hold a password."""
+    try:
+        found = make_url(url)
+    except (ArgumentError, ValueError):  # the latter: a port that is no number
+        found = None
+    # What is behind the first @ is the host to SQLAlchemy, also where the password goes on there.
+    if found is None or "@" in (found.host or ""):
+        raise StoreError(
+            f"{_VARIABLE} is no address of a database (it is not shown, since it may hold a password); write it as "
+            "postgresql+psycopg://user:password@host:5432/name, with %40 for @, %2F for / and %3A for : in the password, "
+            "or unset it for SQLite"
+        ) from None
+    return found
+
+
+def _engine(url: URL) -> Engine:
+    """Raises StoreError where what speaks to such a database is missing."""
+    try:
+        return create_engine(url)
+    except NoSuchModuleError:
+        raise StoreError(
+            f"the database {_shown(url)} cannot be used: {url.drivername!r} is no kind of database that is known; "
+            f"set {_VARIABLE} to postgresql+psycopg://… or sqlite:///…"
+        ) from None
+    except ImportError as error:
+        package = error.name or "its driver"
+        raise StoreError(
+            f"the database {_shown(url)} cannot be used: the Python package {package!r} is not installed; install it "
+            "beside kernelviz (pip install 'psycopg[binary]' for PostgreSQL)"
+        ) from None
+
+
+def _shown(url: URL) -> str:
+    """The address without what may be secret: its password, and its options, which may hold one too."""
+    return url.set(query={}).render_as_string(hide_password=True)
+
+
 def _version(connection: Connection) -> int | None:
     text = connection.scalar(select(tables.meta.c.value).where(tables.meta.c.key == "version"))
     return None if text is None else int(text)
@@ -132,6 +171,8 @@ def _prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def connected(connection: Any, record: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # transactions begin where the next listener says
+        # SQLite's own knows the letters of ASCII only; a search for größe finds GRÖSSE with this one.
+        connection.create_function("lower", 1, _folded, deterministic=True)
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
         _write_ahead(cursor)
@@ -146,6 +187,14 @@ def _prepare_sqlite(engine: Engine) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
 
+def _folded(value: object) -> object:
+    """
+    >>> _folded("Größe") == _folded("GRÖSSE"), _folded(None), _folded(3)
+    (True, None, 3)
+    """
+    return value.casefold() if isinstance(value, str) else value
+
+
 def _write_ahead(cursor: Any) -> None:
     """Switch to write-ahead mode, once for the file. The switch does not wait for other connections by itself."""
     until_s = time.monotonic() + _BUSY_MS / 1000
@@ -158,8 +207,10 @@ def _write_ahead(cursor: Any) -> None:
             time.sleep(0.01)
 
 
-def _explained(url: str, error: SQLAlchemyError) -> str:
+def _explained(url: URL, error: SQLAlchemyError) -> str:
     text = str(error.orig) if isinstance(error, DatabaseError) and error.orig else str(error)
+    if url.password:
+        text = text.replace(str(url.password), "***")
     remedies = {
         "readonly": "the folder or the file is read-only for this user; give it write permission or set KERNELVIZ_HOME",
         "full": "the disk is full; free some space, then resume the run",
@@ -169,4 +220,4 @@ def _explained(url: str, error: SQLAlchemyError) -> str:
         "locked": "another program has kept it locked for 30 s; close that program",
     }
     remedy = next((r for word, r in remedies.items() if word in text.lower()), "see the log for details")
-    return f"the database {url} cannot be used ({text}): {remedy}"
+    return f"the database {_shown(url)} cannot be used ({text}): {remedy}"

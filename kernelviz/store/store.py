@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 import platformdirs
-from sqlalchemy import ColumnElement, Connection, Row, case, delete, func, insert, make_url, or_, select, update
+from sqlalchemy import URL, ColumnElement, Connection, Row, case, delete, func, insert, or_, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
@@ -31,7 +31,7 @@ from kernelviz.store.inspections import inspection, put_inspection
 from kernelviz.store.presence import Presence
 from kernelviz.store.run_times import run_times
 from kernelviz.store.tables import results, roofs, runs, selftests, times
-from kernelviz.store.times import TimeRow, environments, put_times, times_of
+from kernelviz.store.times import TimeRow, environments, put_times, times_of, times_rows
 from kernelviz.store.tunings import drop_tunings, put_tuning, tunings_of
 
 
@@ -73,6 +73,8 @@ def home() -> Path:
     return Path(given).expanduser() if given else Path(platformdirs.user_data_dir("kernelviz"))
 
 
+_TOGETHER = 500
+"""So many cases at most are named in one statement; SQLite before 3.32 takes 999 values."""
 KEPT_RUNS = 4
 """Ended runs that were read last stay in memory while nothing was written to them; one of 100 cases has 20 MB there."""
 
@@ -80,13 +82,14 @@ KEPT_RUNS = 4
 class Store:
     """The database of one installation."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | URL) -> None:
         """Raises StoreError."""
         self._database = Database(url)
-        self.url = url
+        self.url = self._database.url.render_as_string(hide_password=False)
         self._own = Presence.own()
         self._kept: dict[str, tuple[tuple[object, ...], Run]] = {}
         self._kept_lock = threading.Lock()
+        self._dropped_at: dict[str, int] = {}
 
     @classmethod
     def open(cls, folder: Path | None = None) -> Store:
@@ -101,7 +104,8 @@ class Store:
             raise StoreError(
                 f"the folder {where} cannot be made ({error.strerror}); set KERNELVIZ_HOME to one that can be written"
             ) from error
-        return cls(f"sqlite:///{where / 'kernelviz.db'}")
+        # Not as text: a folder may have ? or % in its name.
+        return cls(URL.create("sqlite", database=str(where / "kernelviz.db")))
 
     def close(self) -> None:
         self._database.close()
@@ -114,27 +118,16 @@ class Store:
 
     def create_all(self, created: Sequence[Run], *, owner: str = "", deleted_at: str | None = None) -> None:
         """Store runs with the results that they have, all of them or none, as ones of this process."""
+        # Before the write lock is taken: packing the bodies of 100,000 cases takes many seconds, for which others would wait.
+        about = {"owner": owner, "deleted_at": deleted_at, **self._presence()}
+        made = [(_run_values(run) | about, *_case_rows(run)) for run in created]
         with self._database.write() as connection:
-            for run in created:
-                header = _Header(environment=run.environment, method=run.method, plan=run.plan)
-                connection.execute(
-                    insert(runs).values(
-                        id=run.id,
-                        header=msgspec.json.encode(header),
-                        title=run.title,
-                        note=run.note,
-                        created_at=run.created_at,
-                        status=run.status,
-                        owner=owner,
-                        op=run.plan.op,
-                        device=run.environment.device.name,
-                        device_uuid=run.environment.device.uuid,
-                        cases=len(run.plan.cases()),
-                        deleted_at=deleted_at,
-                        **self._presence(),
-                    )
-                )
-                self._put(connection, run.id, list(enumerate(run.results)), run.environment.device.uuid, header)
+            for values, result_rows, time_rows in made:
+                connection.execute(insert(runs).values(**values))
+                if result_rows:
+                    connection.execute(insert(results), result_rows)
+                if time_rows:
+                    connection.execute(insert(times), time_rows)
 
     def put_results(self, run_id: str, placed: Sequence[tuple[int, Result]]) -> None:
         """Store results at their positions in the plan; a case that has one already gets the new one."""
@@ -143,10 +136,14 @@ class Store:
             self._put(connection, run_id, placed, row.device_uuid, msgspec.json.decode(row.header, type=_Header))
 
     def drop_results(self, run_id: str, case_keys: Iterable[str]) -> None:
+        keys = list(case_keys)
         with self._database.write() as connection:
-            for key in case_keys:
+            # The newest may be among them, and its revision must not be given to another result: followers have seen it.
+            self._dropped_at[run_id] = self._revision(connection, run_id)
+            for start in range(0, len(keys), _TOGETHER):
+                some = keys[start : start + _TOGETHER]
                 for table in (results, times):
-                    connection.execute(delete(table).where(table.c.run_id == run_id, table.c.case_key == key))
+                    connection.execute(delete(table).where(table.c.run_id == run_id, table.c.case_key.in_(some)))
 
     def set_status(self, run_id: str, status: Status) -> None:
         with self._database.write() as connection:
@@ -313,6 +310,17 @@ class Store:
             body = connection.scalar(chosen)
         return None if body is None else unpacked(body)
 
+    def results_of(self, run_id: str, case_keys: Sequence[str]) -> dict[str, Result]:
+        """The results of those of the cases that have one so far, by key."""
+        found: dict[str, Result] = {}
+        with self._database.read() as connection:
+            for start in range(0, len(case_keys), _TOGETHER):
+                chosen = select(results.c.case_key, results.c.body).where(
+                    results.c.run_id == run_id, results.c.case_key.in_(case_keys[start : start + _TOGETHER])
+                )
+                found.update({row.case_key: unpacked(row.body) for row in connection.execute(chosen)})
+        return found
+
     def row(self, run_id: str) -> RunRow:
         """The run's line and counts, deleted or not. Raises UnknownRun."""
         found = self._rows(select(runs).where(runs.c.id == run_id))
@@ -340,11 +348,22 @@ class Store:
             found = connection.execute(newer.order_by(results.c.revision)).all()
         return [(row.revision, unpacked(row.body)) for row in found]
 
+    def newest_revision(self, run_id: str) -> int:
+        """Of what was written last in the run; 0 when nothing was."""
+        with self._database.read() as connection:
+            return self._revision(connection, run_id)
+
+    def is_own(self, row: RunRow) -> bool:
+        """Whether this process measures the run, or did so last."""
+        # Not by its start, which reads the same to a tick only: two live processes never share the other three.
+        known, own = row.presence, self._own
+        return (known.host, known.boot_id, known.pid) == (own.host, own.boot_id, own.pid) and known.alive()
+
     @property
     def folder(self) -> Path | None:
         """Where the database's file is; None when it is none."""
-        name = make_url(self.url).database
-        return Path(name).parent if self.url.startswith("sqlite") and name else None
+        url = self._database.url
+        return Path(url.database).parent if url.drivername.startswith("sqlite") and url.database else None
 
     def last_tracer(self, device_uuid: str) -> str | None:
         """The tracer's line of the newest run on that device which has one."""
@@ -368,7 +387,8 @@ class Store:
 
     def every_roof(self, device_uuid: str) -> tuple[Roof, ...]:
         """Every roof that was ever measured on the device, in the order of measuring."""
-        kept = select(roofs.c.body).where(roofs.c.device_uuid == device_uuid).order_by(roofs.c.id)
+        # Not in the order of writing: a backup that is restored brings older ones.
+        kept = select(roofs.c.body).where(roofs.c.device_uuid == device_uuid).order_by(roofs.c.measured_at, roofs.c.id)
         with self._database.read() as connection:
             return tuple(msgspec.json.decode(body, type=Roof) for body in connection.scalars(kept))
 
@@ -418,26 +438,23 @@ class Store:
         own = self._own
         return {"host": own.host, "boot_id": own.boot_id, "pid": own.pid, "pid_started_s": own.started_s}
 
+    def _revision(self, connection: Connection, run_id: str) -> int:
+        last = connection.scalar(select(func.max(results.c.revision)).where(results.c.run_id == run_id)) or 0
+        return max(last, self._dropped_at.get(run_id, 0))
+
     def _put(
         self, connection: Any, run_id: str, placed: Sequence[tuple[int, Result]], device_uuid: str, header: _Header
     ) -> None:
         """Results, and their times beside them."""
         kept = [(position, finite_result(given)) for position, given in placed]
-        last = connection.scalar(select(func.max(results.c.revision)).where(results.c.run_id == run_id)) or 0
+        last = self._revision(connection, run_id)
         make = insert_postgresql if connection.dialect.name == "postgresql" else insert_sqlite
-        for revision, (position, result) in enumerate(kept, last + 1):
-            values = {
-                "position": position,
-                "revision": revision,
-                "op": result.problem.op,
-                "variant": result.variant,
-                "dtype": result.problem.dtype,
-                "device_uuid": device_uuid,
-                "stage": result.outcome.stage if isinstance(result.outcome, Failure) else "",
-                "body": packed(result),
-            }
-            added = make(results).values(run_id=run_id, case_key=result.case.key, **values)
-            connection.execute(added.on_conflict_do_update(index_elements=["run_id", "case_key"], set_=values))
+        rows = _result_rows(run_id, kept, device_uuid, last + 1)
+        if rows:
+            added = make(results)
+            replaced = {name: added.excluded[name] for name in rows[0] if name not in ("run_id", "case_key")}
+            upsert = added.on_conflict_do_update(index_elements=["run_id", "case_key"], set_=replaced)
+            connection.execute(upsert, rows)
         put_times(connection, run_id, device_uuid, header.method, header.plan, [result for _, result in kept])
 
     def _rows(self, chosen: Any) -> list[RunRow]:
@@ -449,10 +466,59 @@ class Store:
         )
         with self._database.read() as connection:
             rows = connection.execute(chosen).all()
-            ids = [row.id for row in rows]
-            counted = connection.execute(counts.where(results.c.run_id.in_(ids)).group_by(results.c.run_id)).all()
-        by_run = {row.run_id: (row.done, row.failed, row.cancelled) for row in counted}
+            by_run: dict[str, tuple[int, int, int]] = {}
+            for start in range(0, len(rows), _TOGETHER):
+                ids = [row.id for row in rows[start : start + _TOGETHER]]
+                counted = counts.where(results.c.run_id.in_(ids)).group_by(results.c.run_id)
+                found = connection.execute(counted)
+                by_run |= {row.run_id: (row.done, row.failed, row.cancelled) for row in found}
         return [_run_row(row, *by_run.get(row.id, (0, 0, 0))) for row in rows]
+
+
+def _run_values(run: Run) -> dict[str, Any]:
+    header = _Header(environment=run.environment, method=run.method, plan=run.plan)
+    return {
+        "id": run.id,
+        "header": msgspec.json.encode(header),
+        "title": run.title,
+        "note": run.note,
+        "created_at": run.created_at,
+        "status": run.status,
+        "op": run.plan.op,
+        "device": run.environment.device.name,
+        "device_uuid": run.environment.device.uuid,
+        "cases": len(run.plan.cases()),
+    }
+
+
+def _case_rows(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The results of a new run and their times; of two results of a case the later one."""
+    last = {result.case.key: (i, finite_result(result)) for i, result in enumerate(run.results)}
+    kept, uuid = list(last.values()), run.environment.device.uuid
+    return (
+        _result_rows(run.id, kept, uuid, 1),
+        times_rows(run.id, uuid, run.method, run.plan, [result for _, result in kept]),
+    )
+
+
+def _result_rows(
+    run_id: str, placed: Sequence[tuple[int, Result]], device_uuid: str, first_revision: int
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "run_id": run_id,
+            "case_key": result.case.key,
+            "position": position,
+            "revision": revision,
+            "op": result.problem.op,
+            "variant": result.variant,
+            "dtype": result.problem.dtype,
+            "device_uuid": device_uuid,
+            "stage": result.outcome.stage if isinstance(result.outcome, Failure) else "",
+            "body": packed(result),
+        }
+        for revision, (position, result) in enumerate(placed, first_revision)
+    ]
 
 
 def _remove(connection: Connection, run_id: str) -> None:

@@ -17,6 +17,9 @@ from kernelviz.store.bodies import unpacked
 from kernelviz.store.database import Database
 from kernelviz.store.tables import results, runs, times
 
+_TOGETHER = 500
+"""So many names at most in one statement: SQLite takes 32,766 values (999 before its 3.32)."""
+
 
 @dataclass(frozen=True, slots=True)
 class TimeRow:
@@ -48,10 +51,21 @@ def put_times(
     if plan.search is not None:
         return
     keys = [r.case.key for r in given]
-    connection.execute(delete(times).where(times.c.run_id == run_id, times.c.case_key.in_(keys)))
-    rows = [_values(run_id, device_uuid, method, result) for result in given if result.timing is not None]
+    for start in range(0, len(keys), _TOGETHER):
+        some = keys[start : start + _TOGETHER]
+        connection.execute(delete(times).where(times.c.run_id == run_id, times.c.case_key.in_(some)))
+    rows = times_rows(run_id, device_uuid, method, plan, given)
     if rows:
         connection.execute(insert(times), rows)
+
+
+def times_rows(
+    run_id: str, device_uuid: str, method: Method, plan: Plan, given: Sequence[Result]
+) -> list[dict[str, Any]]:
+    """The rows of the table for these results; see `put_times`."""
+    if plan.search is not None:
+        return []
+    return [_values(run_id, device_uuid, method, result) for result in given if result.timing is not None]
 
 
 def rebuild(connection: Connection) -> None:
@@ -98,9 +112,12 @@ def times_of(
 def environments(database: Database, run_ids: Sequence[str]) -> dict[str, Environment]:
     """The machines of these runs."""
     header = msgspec.json.Decoder(_Header)
+    found: dict[str, Environment] = {}
     with database.read() as connection:
-        rows = connection.execute(select(runs.c.id, runs.c.header).where(runs.c.id.in_(run_ids))).all()
-    return {row.id: header.decode(row.header).environment for row in rows}
+        for start in range(0, len(run_ids), _TOGETHER):
+            chosen = select(runs.c.id, runs.c.header).where(runs.c.id.in_(run_ids[start : start + _TOGETHER]))
+            found |= {row.id: header.decode(row.header).environment for row in connection.execute(chosen)}
+    return found
 
 
 class _Header(msgspec.Struct, frozen=True):

@@ -53,6 +53,8 @@ class Connection:
     def __init__(self, fd: int) -> None:
         self._socket = socket.socket(fileno=fd)
         self._socket.set_inheritable(False)  # a compiler of ours must not keep the stream open
+        self._poll = select.poll()  # not select: the server may give us a number above the 1,024 that it can hold
+        self._poll.register(self._socket, select.POLLIN)
         self._lines = Lines()
         self._requests: deque[Request] = deque()
         self._gone = False
@@ -70,7 +72,7 @@ class Connection:
 
     def cancelled(self, task: int) -> bool:
         """Has the end of this task been asked for? Never waits (about 1 µs)."""
-        while not self._gone and select.select([self._socket], [], [], 0)[0]:
+        while not self._gone and self._poll.poll(0):
             self._read()
         return self._gone or any(isinstance(r, Cancel) and r.task == task for r in self._requests)
 

@@ -137,9 +137,11 @@ def main(arguments: list[str]) -> None:
     worker = _start(command, socket_fd)
     os.close(socket_fd)  # the server sees the end of the worker as the end of this stream
     fate: int | None = None
+    poll = select.poll()  # not select: a busy server's pipe has a number above the 1,024 that it can hold
+    poll.register(pipe, select.POLLIN)
+    poll.register(wake_read, select.POLLIN)
     while fate is None and not asked:
-        ready, _, _ = select.select([pipe, wake_read], [], [])
-        if pipe in ready:
+        if any(fd == pipe for fd, _ in poll.poll()):
             break
         os.read(wake_read, 512)
         fate, _ = _reap(worker, fate)

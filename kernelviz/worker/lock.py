@@ -7,6 +7,7 @@ the worker's guard (see guard.py), which keeps the lock after a killed server un
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import errno
 import fcntl
@@ -95,15 +96,22 @@ class DeviceLock:
                     return False
                 time.sleep(POLL_S)
             self.others_came = self._left is not None and self._main.read() != self._left
-            self._main.write(msgspec.json.encode(_ourselves()))
+            self._note(msgspec.json.encode(_ourselves()))
             return True
         finally:
             self._turnstile.release()
 
     def release(self) -> None:
         self._left = secrets.token_hex(8).encode()  # nobody's name; read again next time, nobody has been here
-        self._main.write(self._left)
-        self._main.release()
+        try:
+            self._note(self._left)
+        finally:
+            self._main.release()
+
+    def _note(self, data: bytes) -> None:
+        """The lock counts, not the note: on a full disk nobody is named, and our next hold takes it that others came."""
+        with contextlib.suppress(OSError):
+            self._main.write(data)
 
     def holder(self) -> Holder | None:
         """Who wrote himself down last; None between two holders."""
@@ -134,18 +142,21 @@ class _LockFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd = -1
+        self._held = False
 
     def fd(self) -> int:
-        """Open, on the file that has this name now: another may have cleaned the folder."""
-        if self._fd >= 0:
-            try:
-                if os.path.samestat(os.fstat(self._fd), self._path.lstat()):
-                    return self._fd
-            except FileNotFoundError:
-                pass
+        """Open, on the file that has this name now: another may have cleaned the folder. What is held stays as it is."""
+        if self._fd < 0 or not (self._held or self._named()):
             self.close()
-        self._fd = self._opened()
+            self._fd = self._opened()
         return self._fd
+
+    def _named(self) -> bool:
+        """Whether the file that is open still has this name."""
+        try:
+            return os.path.samestat(os.fstat(self._fd), self._path.lstat())
+        except FileNotFoundError:
+            return False
 
     def _opened(self) -> int:
         flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -177,9 +188,13 @@ class _LockFile:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        return self.fd() == fd  # False: another file has the name since it was opened
+        self._held = self._named()
+        if not self._held:  # another file got the name since this one was opened: a lock on this one is worth nothing
+            self.close()
+        return self._held
 
     def release(self) -> None:
+        self._held = False
         if self._fd >= 0:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
@@ -193,7 +208,7 @@ class _LockFile:
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
-            self._fd = -1
+            self._fd, self._held = -1, False
 
 
 def _ourselves() -> Holder:

@@ -46,6 +46,14 @@ class WorkerState:
     last_trouble: str
 
 
+def concerned(item: Item) -> tuple[str, ...]:
+    """The variants that a failure of the whole item is told of: of those that do not stand, something else is known."""
+    if item.standing is None or not item.variants:
+        return item.variants
+    standing = item.standing()
+    return tuple(v for v in item.variants if v in standing)
+
+
 class Supervisor:
     """Has the items of one device done, one after the other. Methods may be called from any thread."""
 
@@ -85,6 +93,7 @@ class Supervisor:
         is cancelled, ends after its current block."""
         removed = self._queue.remove(run_id)
         self._keeper.wake()
+        self._tell_positions()  # who waited behind it comes sooner
         return removed
 
     def state(self) -> WorkerState:
@@ -166,7 +175,7 @@ class Supervisor:
     def _fail(self, item: Item, failure: Failure) -> tuple[ItemEnd, str]:
         """Every case of the item fails for the same reason."""
         if item.problem is not None:
-            self._tell_failures(item, item.problem, dict.fromkeys(item.variants, failure))
+            self._tell_failures(item, item.problem, dict.fromkeys(concerned(item), failure))
         return "finished", "" if item.variants else failure.message
 
     def _tell_failures(self, item: Item, problem: Problem, failures: dict[str, Failure]) -> None:

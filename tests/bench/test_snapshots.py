@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -49,6 +50,14 @@ def test_a_whole_part_of_an_unfinished_run_is_finished() -> None:
     first = [RUN.plan.problems[0].key]
     assert selected(half, problems=first).status == "finished"
     assert selected(half, problems=[RUN.plan.problems[1].key]).status == "cancelled"
+
+
+def test_a_case_that_was_given_up_is_not_done() -> None:
+    last = RUN.results[-1]
+    given_up = samples.failed(last.problem, last.variant, "cancelled", "cancelled")
+    run = msgspec.structs.replace(RUN, results=(*RUN.results[:-1], given_up), status="cancelled")
+    assert selected(run).status == "cancelled"
+    assert selected(run, problems=[RUN.plan.problems[0].key]).status == "finished"
 
 
 def test_what_the_run_has_not_is_named() -> None:
@@ -123,3 +132,30 @@ def test_paths_of_plug_ins_are_no_facts_and_other_files_have_no_seal() -> None:
     assert sealed(json.dumps(without)) == "unsealed"
     for other in (b"", b"PAR1", b"{}", b"[1]", b'{"benchmarks": []}'):
         assert sealed(other) is None
+
+
+def as_javascript_writes(value: Any) -> Any:
+    match value:
+        case float() if value.is_integer() and abs(value) < 2**53:
+            return int(value)
+        case dict():
+            return {k: as_javascript_writes(v) for k, v in value.items()}
+        case list():
+            return [as_javascript_writes(v) for v in value]
+        case _:
+            return value
+
+
+def test_the_seal_holds_where_only_the_letters_of_the_file_changed() -> None:
+    saved = json.loads(encode(RUN))
+    saved["method"]["budget_s"] = 1.0
+    saved["digest"] = digest(decode(json.dumps(saved)))
+    again = as_javascript_writes(saved)
+    assert json.dumps(again) != json.dumps(saved)
+    assert sealed(json.dumps(again)) == "unchanged"
+    again["method"]["budget_s"] = 2
+    assert sealed(json.dumps(again)) == "changed"
+    again["method"]["budget_s"] = "no number"
+    assert sealed(json.dumps(again)) == "changed"
+    assert sealed(b"\xef\xbb\xbf" + encode(RUN)) == "unchanged", "a mark that Windows puts before it"
+    assert sealed("\ufeff" + encode(RUN).decode()) == "unchanged"

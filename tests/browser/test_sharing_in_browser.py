@@ -74,9 +74,9 @@ def test_a_sweeps_line_grows_and_cancel_in_the_middle_leaves_the_page_usable(rea
     expect(page.locator(".st-key-heading")).to_contain_text("cancelled")
     last = ended(real, run_of(page))
     assert last["status"] == "cancelled"
-    assert last["done"] == last["total"] == 2 * SIZES
-    failures = page.get_by_role("tab", name=f"Failures ({last['failed']})")
-    assert 0 < last["failed"] < 2 * SIZES
+    assert (last["total"], last["failed"]) == (2 * SIZES, 0)
+    assert 0 < last["done"] < 2 * SIZES, "what was given up is not done"
+    failures = page.get_by_role("tab", name=f"Failures ({last['total'] - last['done']})")
     failures.click()
     expect(page.get_by_text(re.compile("torch eager · cancelled · ")).first).to_be_visible()
     # The device is free again: another question is answered on the same page.
@@ -88,7 +88,7 @@ def test_a_sweeps_line_grows_and_cancel_in_the_middle_leaves_the_page_usable(rea
     expect(page).to_have_url(re.compile("[?&]n=512&"))
     page.locator(".st-key-run").get_by_role("button", name="Run").click()
     expect(page.locator(".st-key-heading")).not_to_contain_text("cancelled")
-    expect(page.locator(".st-key-tiles")).to_contain_text("fastest at 1 size", timeout=30_000)
+    expect(page.locator(".st-key-tiles")).to_contain_text(re.compile("(fastest|tied) at 1 size"), timeout=30_000)
 
 
 def test_two_browsers_share_one_device_by_turns(real: str, real_home: Path, page: Page, browser: Browser) -> None:
@@ -102,7 +102,7 @@ def test_two_browsers_share_one_device_by_turns(real: str, real_home: Path, page
     page.wait_for_function(f"({POINTS})() > 0", timeout=60_000)
     run.click()
     # The rest of the sweep takes minutes.
-    expect(second.locator(".st-key-tiles")).to_contain_text("fastest at 1 size", timeout=30_000)
+    expect(second.locator(".st-key-tiles")).to_contain_text(re.compile("(fastest|tied) at 1 size"), timeout=30_000)
     # The sweep goes on behind it.
     before = done(page)
     expect(page.locator(".st-key-going .count")).not_to_have_text(re.compile(f"^{before} of"), timeout=60_000)

@@ -37,6 +37,16 @@ def test_a_later_failure_is_a_note_unless_it_shows_that_the_call_is_wrong() -> N
     assert with_later(result(Timing(device_cold_s=COLD)), wrong) is wrong
 
 
+def test_a_cancel_does_not_undo_what_is_known_of_a_case() -> None:
+    cancelled = result(Failure(stage="cancelled", message="cancelled before it was measured"))
+    for stage in ("crash", "wrong", "out_of_memory", "unavailable"):
+        earlier = result(Failure(stage=stage, message="true"))
+        assert with_later(earlier, cancelled) is earlier
+    assert with_later(result(Timing(device_cold_s=COLD)), cancelled).outcome == Timing(device_cold_s=COLD)
+    again = result(Failure(stage="crash", message="of a resumed run"))
+    assert with_later(cancelled, again) is again
+
+
 def test_nothing_is_joined_to_another_source_or_to_a_failure() -> None:
     later = result(Timing(device_warm_s=WARM), digest="b")
     assert with_later(result(Timing(device_cold_s=COLD)), later) is later

@@ -14,11 +14,12 @@ def test_sizes_levels_and_units_stand_beside_each_other(tmp_path: Path) -> None:
             roof = Roof(name=name, level=level, moved_bytes=size, bandwidth_bytes_per_s=1e12, measured_at=day)
             store.put_roof("gpu", roof)
         store.put_roof(
-            "gpu", Roof(name="matmul", precision="bf16", unit="tensor", rate_flop_per_s=1e14, moved_bytes=len(day))
+            "gpu",
+            Roof(name="matmul", precision="bf16", unit="tensor", rate_flop_per_s=1e14, moved_bytes=8, measured_at=day),
         )
-        store.put_roof("gpu", Roof(name="fma", precision="bf16", unit="vector", rate_flop_per_s=1e13))
-        store.put_roof("gpu", Roof(name="launch", what="torch_call", time_s=1e-6))
-        store.put_roof("gpu", Roof(name="launch", what="graph_launch", time_s=1e-6))
+        store.put_roof("gpu", Roof(name="fma", precision="bf16", unit="vector", rate_flop_per_s=1e13, measured_at=day))
+        store.put_roof("gpu", Roof(name="launch", what="torch_call", time_s=1e-6, measured_at=day))
+        store.put_roof("gpu", Roof(name="launch", what="graph_launch", time_s=1e-6, measured_at=day))
     found = store.roofs("gpu")
     store.close()
     assert [(r.name, r.level, r.moved_bytes) for r in found[:3]] == asked
@@ -47,3 +48,19 @@ def test_a_roof_without_level_or_unit_is_void_once_there_is_one_with_it(tmp_path
     found = store.roofs("gpu")
     store.close()
     assert found == (old[1], *new)
+
+
+def test_a_roof_that_is_brought_later_but_was_measured_earlier_is_not_the_current_one(tmp_path: Path) -> None:
+    """As when an old backup is restored."""
+    store = Store.open(tmp_path)
+    new, old = (
+        Roof(name="read", level="dram", moved_bytes=2**29, bandwidth_bytes_per_s=1e12, measured_at=f"{year}-01-01")
+        for year in (2026, 2025)
+    )
+    store.put_roof("gpu", new)
+    assert store.add_roof("gpu", old)
+    current, every, all_of_them = store.roofs("gpu"), store.every_roof("gpu"), store.all_roofs()
+    store.close()
+    assert current == (new,)
+    assert every == (old, new)
+    assert all_of_them == (("gpu", old), ("gpu", new))

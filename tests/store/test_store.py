@@ -66,6 +66,32 @@ def test_results_keep_their_places_and_a_later_one_replaces(store: Store) -> Non
     assert store.run("r1").results == (results[1], results[2])
 
 
+def test_results_of_chosen_cases(store: Store) -> None:
+    first = results_of(1)[0]
+    problems = [msgspec.structs.replace(first.problem, sizes={**first.problem.sizes, "n": n}) for n in range(1200)]
+    results = [samples.failed(p, "torch_eager", "crash", "") for p in problems]
+    store.create(run_of(results))
+    keys = [r.case.key for r in results]
+    assert store.results_of("r1", [*keys, "another"]) == dict(zip(keys, results, strict=True))
+    assert store.results_of("r1", []) == {}
+    store.drop_results("r1", keys[:1100])
+    assert store.run("r1").results == tuple(results[1100:])
+
+
+def test_no_revision_is_given_twice(store: Store) -> None:
+    """A follower that has seen the newest result learns of what is measured instead of it, and so does who keeps the run."""
+    results = results_of(3)
+    store.create(run_of(results))
+    seen = store.newest_revision("r1")
+    assert store.run("r1").results == tuple(results)
+    again = samples.timed(results[2].problem, "torch_eager", 0.7)
+    store.drop_results("r1", [results[2].case.key])
+    assert store.newest_revision("r1") == seen
+    store.put_results("r1", [(2, again)])
+    assert [r for _, r in store.results_after("r1", seen)] == [again]
+    assert store.run("r1").results == (*results[:2], again)
+
+
 def test_what_is_not_finite_is_not_stored(store: Store) -> None:
     timing = Timing(device_cold_s=Figure(estimate=float("nan")), device_warm_s=Figure(estimate=1.0, high=float("inf")))
     store.create(run_of([msgspec.structs.replace(results_of(1)[0], outcome=timing)]))

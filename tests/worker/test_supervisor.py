@@ -230,6 +230,36 @@ def test_cancel_of_what_runs_and_of_what_waits(supervisor: Supervisor) -> None:
     assert supervisor.state().workers_started == 1
 
 
+def test_who_waited_behind_what_is_cancelled_is_told(supervisor: Supervisor) -> None:
+    running, blocker = item("until_cancelled", run="blocker")
+    supervisor.submit([running])
+    blocker.until(lambda: blocker.saw(CaseStep))
+    first, second = item("a", run="sweep")[0], item("b", run="sweep")[0]
+    waiting, sink = item("a", run="point")
+    supervisor.submit([first, second])
+    supervisor.submit([waiting])
+    assert [e.ahead for e in sink.events if isinstance(e, RunQueued)] == [3]
+    assert supervisor.cancel("sweep") == [first, second]
+    assert [e.ahead for e in sink.events if isinstance(e, RunQueued)] == [3, 1]
+    blocker.cancel()
+
+
+def test_what_has_failed_is_not_told_as_cancelled_while_its_later_figures_wait(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    other = DeviceLock(DEVICE.uuid, tmp_path)
+    assert other.acquire(lambda holder: None, lambda: False)
+    work, sink = item("a", "crashed")
+    supervisor.submit([dataclasses.replace(work, later=True, standing=lambda: ("a",))])
+    sink.until(lambda: sink.saw(DeviceBusy))
+    sink.cancel()
+    supervisor.cancel("run")
+    sink.until_ended()
+    assert (sink.end, set(sink.results)) == ("cancelled", {"a"})
+    other.release()
+    other.close()
+
+
 def test_cancel_of_a_hang_kills_it(supervisor: Supervisor) -> None:
     work, sink = item("checking:hang", "a")
     supervisor.submit([work])
