@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.problem import Plan, Problem
@@ -22,6 +23,7 @@ MAX_NAME = 2_000
 
 def check(run: Run) -> None:
     """Errors: DocumentError with the path of the first field that cannot be."""
+    _check_moment(run.created_at, "$.created_at")
     _check_plan(run.plan)
     for name in ("budget_s", "half_width", "ratio_half_width"):
         _between(getattr(run.method, name), 0.0, MOST_S, f"$.method.{name}")
@@ -39,6 +41,23 @@ def check(run: Run) -> None:
             raise DocumentError("this case has a result already", path=path)
         seen.add(result.case.key)
         _check_result(result, path)
+
+
+def _check_moment(stamp: str, path: str) -> None:
+    """Any text may stand there, since other tools write their own; a moment with a zone is one that UTC has a name for."""
+    try:
+        moment = datetime.fromisoformat(stamp)
+    except ValueError:
+        return
+    if moment.tzinfo is None:
+        return
+    try:
+        moment.astimezone(UTC)
+    except OverflowError:
+        said = (
+            "is outside the years 1 to 9999 in UTC; write it as 2026-11-21T10:42:00+00:00, or leave it empty if unknown"
+        )
+        raise DocumentError(f"{stamp[:40]!r} {said}", path=path) from None
 
 
 def _check_plan(plan: Plan) -> None:

@@ -55,12 +55,13 @@ def encode(run: Run) -> bytes:
     return msgspec.json.encode(_with_trust(_finite_run(run)))
 
 
-def decode(data: bytes | str) -> Run:
-    """The run of a document. Errors: DocumentError with the path of the field, whatever the bytes are."""
+def decode(data: bytes | str, *, most_bytes: int | None = MAX_BYTES) -> Run:
+    """The run of a document; None reads one of any length. Errors: DocumentError with the path of the field, whatever the bytes
+    are."""
     raw = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
-    if len(raw) > MAX_BYTES:
+    if most_bytes is not None and len(raw) > most_bytes:
         raise DocumentError(
-            f"it has {len(raw) / 1e6:.1f} MB, documents of more than {MAX_BYTES / 1e6:.0f} MB are not read; "
+            f"it has {len(raw) / 1e6:.1f} MB, documents of more than {most_bytes / 1e6:.0f} MB are not read; "
             "export fewer cases, or without their samples"
         )
     try:

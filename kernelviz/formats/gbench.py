@@ -36,7 +36,10 @@ def encode(run: Run) -> bytes:
         if result.timing is None:
             failures[name] = f"{result.outcome.stage}: {result.outcome.message}"  # type: ignore[union-attr]
             continue
-        for instance, (told, figure) in enumerate(_figures(name, result)):
+        told_figures = list(_figures(name, result))
+        if not told_figures:
+            failures[name] = "no time: none of its calls was timed"
+        for instance, (told, figure) in enumerate(told_figures):
             place = {"family_index": family, "per_family_instance_index": instance, "run_name": told, "threads": 1}
             benchmarks += _entries(place, figure, _cpu_ns(result, told == name))
     return msgspec.json.format(msgspec.json.encode({"context": _context(run, failures), "benchmarks": benchmarks}))

@@ -7,10 +7,12 @@ follow under names of their own, and a time that is not finite stands there bare
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import PureWindowsPath
 from statistics import median
+from typing import Any
 
 import msgspec
 
@@ -29,6 +31,7 @@ _ARGUMENT = re.compile(r"(?:([^:\s/]+):)?(\d{1,19})")
 _NOT_SIZES = frozenset({"iterations", "repeats", "min_time", "min_warmup_time"})
 _KINDS = {"real": "real time", "cpu": "CPU time"}
 _COMPLEXITY = frozenset({"BigO", "RMS"})
+_OLD_AGGREGATES = frozenset({"mean", "median", "stddev", "cv"})
 
 
 class _Cache(Struct, frozen=True, kw_only=True):
@@ -56,10 +59,11 @@ class _Entry(Struct, frozen=True, kw_only=True):
     real_time: float | None = None
     cpu_time: float | None = None
     time_unit: str | None = None
-    error_occurred: bool = False
-    error_message: str | None = None
-    skipped: bool = False
-    skip_message: str | None = None
+    # A user's own counters stand beside these and may be called like them: a number is no truth.
+    error_occurred: Any = None
+    error_message: Any = None
+    skipped: Any = None
+    skip_message: Any = None
 
     @property
     def is_aggregate(self) -> bool:
@@ -86,14 +90,19 @@ def decode(raw: bytes) -> tuple[Run, ...]:
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise document.document_error(error) from None
     entries: dict[str, list[tuple[int, _Entry]]] = {}
-    for i, entry in enumerate(file.benchmarks):
+    for i, entry in enumerate(_with_aggregates(file.benchmarks)):
         entries.setdefault(entry.case, []).append((i, entry))
     op = PureWindowsPath(file.context.executable or "").name or foreign.UNKNOWN
     groups: dict[tuple[str, ...], list[Result]] = {}
     untimed: list[str] = []
+    odd: list[str] = []
+    seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
     for case, found in entries.items():
         variant, sizes = named(case)
-        outcome = _outcome(found)
+        if (variant, tuple(sizes.items())) in seen:  # BM/08 beside BM/8
+            variant = case
+        seen.add((variant, tuple(sizes.items())))
+        outcome = _outcome(found, odd)
         if outcome is None:
             untimed.append(case)
             continue
@@ -102,8 +111,25 @@ def decode(raw: bytes) -> tuple[Run, ...]:
         )
         groups.setdefault(tuple(sizes), []).append(one)
     if not groups:
-        raise DocumentError("no benchmark in it has a time", path="$.benchmarks")
-    return tuple(_run(file.context, op, axes, results, untimed) for axes, results in groups.items())
+        because = f": {'; '.join(odd)[:400]}" if odd else ""
+        raise DocumentError(f"no benchmark in it has a time{because}", path="$.benchmarks")
+    left_out = [
+        f" Left out, since they hold no time: {', '.join(untimed)[:400]}." if untimed else "",
+        f" Left out, since no time can be like that: {'; '.join(odd)[:400]}." if odd else "",
+    ]
+    return tuple(_run(file.context, op, axes, results, "".join(left_out)) for axes, results in groups.items())
+
+
+def _with_aggregates(entries: Sequence[_Entry]) -> Iterator[_Entry]:
+    """The entries, of which those that older versions (to 1.4) told by their names alone are aggregates here too: what is called
+    as a benchmark that was repeated, with ``_mean`` behind it, and is there once."""
+    times = Counter(e.name for e in entries if e.run_type is None)
+    for entry in entries:
+        base, _, what = entry.name.rpartition("_")
+        if entry.run_type is None and what in _OLD_AGGREGATES and times[entry.name] == 1 and times[base] > 1:
+            yield msgspec.structs.replace(entry, run_type="aggregate", aggregate_name=what)
+        else:
+            yield entry
 
 
 def named(case: str) -> tuple[str, dict[str, int]]:
@@ -124,23 +150,28 @@ def named(case: str) -> tuple[str, dict[str, int]]:
     return "/".join(kept), sizes
 
 
-def _outcome(found: Sequence[tuple[int, _Entry]]) -> Outcome | None:
-    """What became of a case; None where its entries hold no time."""
+def _outcome(found: Sequence[tuple[int, _Entry]], odd: list[str]) -> Outcome | None:
+    """What became of a case; None where its entries hold no time. Adds to `odd` what no time can be."""
     for _, entry in found:
-        if entry.error_occurred:
-            return Failure(
-                stage="crash", message=entry.error_message or "an error, of which the file does not say more"
-            )
-        if entry.skipped:
-            return Failure(stage="unavailable", message=f"skipped: {entry.skip_message or 'no reason is given'}")
-    times = {name: figure for kind, words in _KINDS.items() for name, figure in _figures(found, kind, words).items()}
+        if entry.error_occurred is True:
+            said = _text(entry.error_message) or "an error, of which the file does not say more"
+            return Failure(stage="crash", message=said)
+        if entry.skipped is True:
+            return Failure(stage="unavailable", message=f"skipped: {_text(entry.skip_message) or 'no reason is given'}")
+    times: dict[str, Figure] = {}
+    for kind, words in _KINDS.items():
+        times |= _figures(found, kind, words, odd)
     return Timing(other_times=times) if times else None
 
 
-def _figures(found: Sequence[tuple[int, _Entry]], kind: str, words: str) -> dict[str, Figure]:
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _figures(found: Sequence[tuple[int, _Entry]], kind: str, words: str, odd: list[str]) -> dict[str, Figure]:
     """The repetitions as one figure, and every aggregate that says more than they do, by what people call it."""
-    singles = [(e, s) for i, e in found if not e.is_aggregate and (s := _seconds(i, e, kind)) is not None]
-    aggregates = [(e, s) for i, e in found if e.is_aggregate and (s := _seconds(i, e, kind)) is not None]
+    singles = [(e, s) for i, e in found if not e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
+    aggregates = [(e, s) for i, e in found if e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
     named_ones = {e.aggregate_name: s for e, s in aggregates if e.aggregate_name}
     timer: Timer | None = None if kind == "cpu" or any("manual_time" in e.case.split("/") for _, e in found) else "host"
     figures: dict[str, Figure] = {}
@@ -171,8 +202,9 @@ def _figures(found: Sequence[tuple[int, _Entry]], kind: str, words: str) -> dict
     return figures
 
 
-def _seconds(i: int, entry: _Entry, kind: str) -> float | None:
-    """A time of an entry; None where it has none: a fitted complexity, a percentage, null. Errors: DocumentError."""
+def _seconds(i: int, entry: _Entry, kind: str, odd: list[str]) -> float | None:
+    """A time of an entry; None where it has none: a fitted complexity, a percentage, null, and what cannot be (a negative one, as
+    where a loop's own time is taken off), which is added to `odd`. Errors: DocumentError for a unit that is none."""
     if entry.aggregate_name in _COMPLEXITY or entry.aggregate_unit == "percentage" or entry.aggregate_name == "cv":
         return None
     path = f"$.benchmarks[{i}]"
@@ -180,12 +212,16 @@ def _seconds(i: int, entry: _Entry, kind: str) -> float | None:
     if unit not in _UNIT_S:
         raise DocumentError(f"{unit[:40]!r} is no unit of time (s, ms, us, ns)", path=f"{path}.time_unit")
     value: float | None = getattr(entry, f"{kind}_time")
-    return foreign.seconds(None if value is None else value * _UNIT_S[unit], f"{path}.{kind}_time")
+    try:
+        return foreign.seconds(None if value is None else value * _UNIT_S[unit], f"{path}.{kind}_time")
+    except DocumentError as error:
+        if entry.aggregate_name != "stddev":  # no time of a call, and not kept
+            odd.append(f"{entry.name[:100]}, {_KINDS[kind]} ({error.reason})")
+        return None
 
 
-def _run(context: _Context, op: str, axes: tuple[str, ...], results: Sequence[Result], untimed: Sequence[str]) -> Run:
+def _run(context: _Context, op: str, axes: tuple[str, ...], results: Sequence[Result], left_out: str) -> Run:
     over = f" over {', '.join(axes)}" if axes else ""
-    left_out = f" Left out, since they hold no time: {', '.join(untimed)[:400]}." if untimed else ""
     return foreign.run_of(
         tool=TOOL,
         op=op,
@@ -224,9 +260,11 @@ def _date(context: _Context) -> str | None:
         return None
     try:
         moment = datetime.fromisoformat(context.date)
+        return moments.iso(moment, "seconds") if moment.tzinfo else moment.isoformat(timespec="seconds")
     except ValueError:
         return context.date[:40] or None
-    return moments.iso(moment, "seconds") if moment.tzinfo else moment.isoformat(timespec="seconds")
+    except OverflowError:  # UTC has no name for it: beside the years 1 and 9999
+        return None
 
 
 IMPORT = Import(

@@ -17,10 +17,12 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Figure, Result
 from kernelviz.core.run import Device, Run
 from kernelviz.formats.export import Export
+from kernelviz.formats.nvbench_read import OURS, summaries_of
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.summary import in_plan_order
 
 Values = dict[str, Any]
+_CLOCK = "nv/cold/sm_clock_rate/mean"
 _FILE_VERSION = {"major": 1, "minor": 0, "patch": 0, "string": "1.0.0"}
 
 
@@ -38,7 +40,7 @@ def encode(run: Run) -> bytes:
         "axes": [_axis(name, kind, of, results) for name, kind, of in axes],
         "states": [_state(result, axes) for result in results],
     }
-    version = {"json": _FILE_VERSION, "nvbench": {"string": f"none: written by kernelviz {kernelviz.__version__}"}}
+    version = {"json": _FILE_VERSION, "nvbench": {"string": f"{OURS} {kernelviz.__version__}"}}
     meta = {"argv": ["kernelviz", "export", run.id, "--to", "nvbench"], "version": version}
     root = {"meta": meta, "devices": [_device(run.environment.device)], "benchmarks": [benchmark]}
     return msgspec.json.format(msgspec.json.encode(root))
@@ -105,8 +107,17 @@ def _summaries(result: Result) -> list[Values]:
         if figure is not None:
             tag = f"kernelviz/{asked.field.removesuffix('_s')}/median"
             found.append(_summary(tag, asked.name, asked.question, "duration", figure.estimate))
+    tags = {summary["tag"] for summary in found}
     for name, figure in timing.other_times.items():
-        found.append(_summary(f"kernelviz/other/{name}", name, figure.method or "", "duration", figure.estimate))
+        how = figure.method or ""
+        own = summaries_of(name, figure) or ((f"kernelviz/other/{name}", "duration", figure.estimate),)
+        for tag, hint, value in own:
+            if tag not in tags:  # two times of the same calls have one number of them
+                found.append(_summary(tag, name, how, hint, value))
+                tags.add(tag)
+    clock_hz = result.conditions.sm_clock_hz if result.conditions else None
+    if "nv/cold/time/gpu/mean" in tags and clock_hz and _CLOCK not in tags:
+        found.append(_summary(_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", clock_hz))
     return found
 
 
@@ -134,9 +145,7 @@ def _cold(figure: Figure, result: Result) -> list[Values]:
         words = "Minimal bytes of the problem over the mean time"
         found.append(_summary("nv/cold/bw/global/bytes_per_second", "GlobalMem BW", words, "byte_rate", rate))
     if clocks:
-        found.append(
-            _summary("nv/cold/sm_clock_rate/mean", "Clock Rate", "Mean SM clock rate", "frequency", fmean(clocks))
-        )
+        found.append(_summary(_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", fmean(clocks)))
     return found
 
 
@@ -155,6 +164,7 @@ def _device(device: Device) -> Values:
         "number_of_sms": device.multiprocessors,
         "global_memory_size": device.memory_bytes,
         "l2_cache_size": device.last_level_cache_bytes,
+        "kind": device.kind,
     }
 
 

@@ -6,8 +6,11 @@ number that is not finite is null, and a skipped state has no summaries.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 import msgspec
 
@@ -30,6 +33,7 @@ class _Value(Struct, frozen=True, kw_only=True):
 
 class _Summary(Struct, frozen=True, kw_only=True):
     tag: str = ""
+    description: Any = None
     data: tuple[_Value, ...] | None = None
 
 
@@ -53,6 +57,8 @@ class _Device(Struct, frozen=True, kw_only=True):
     number_of_sms: int | None = None
     global_memory_size: int | None = None
     l2_cache_size: int | None = None
+    kind: Any = None
+    """In a file of ours; nvbench knows GPUs only."""
 
 
 class _Version(Struct, frozen=True, kw_only=True):
@@ -101,6 +107,23 @@ _TIMES = (
 )  # fmt: skip
 
 
+OURS = "none: written by kernelviz"
+"""How the version of nvbench begins in a file of ours."""
+_TIMERS: Mapping[str, Timer] = MappingProxyType(
+    {
+        "CUDA events": "events",
+        "the host clock": "host",
+        "cupti": "cupti",
+        "kineto": "kineto",
+        "events": "events",
+        "host": "host",
+    }
+)
+"""Timers by what a description calls them."""
+_CALLS = re.compile(r" of (\d{1,15}) ")
+_NOISE = re.compile(r"; standard deviation (unknown|\d{1,15}(?:\.\d{1,15})?(?:e[+-]\d{1,2})?) ?%?$")
+
+
 def decode(raw: bytes) -> tuple[Run, ...]:
     """Errors: DocumentError with the path of the field."""
     try:
@@ -108,6 +131,7 @@ def decode(raw: bytes) -> tuple[Run, ...]:
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise document.document_error(error) from None
     devices = {d.id: d for d in file.devices or ()}
+    ours = _tool(file.meta).startswith(OURS)
     runs: list[Run] = []
     for b, benchmark in enumerate(file.benchmarks):
         path = f"$.benchmarks[{b}]"
@@ -117,7 +141,7 @@ def decode(raw: bytes) -> tuple[Run, ...]:
         for s, state in enumerate(benchmark.states or ()):
             if devices and state.device not in devices:
                 raise DocumentError(f"{state.device} is no device of the file", path=f"{path}.states[{s}].device")
-            result = _result(benchmark, state, sizes, f"{path}.states[{s}]")
+            result = _result(benchmark, state, sizes, ours, f"{path}.states[{s}]")
             if (state.device, result.case.key) in seen:
                 raise DocumentError("an earlier state has the same axis values", path=f"{path}.states[{s}].axis_values")
             seen.add((state.device, result.case.key))
@@ -147,14 +171,14 @@ def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
     return found or frozenset()
 
 
-def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], path: str) -> Result:
+def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], ours: bool, path: str) -> Result:
     values = state.axis_values or ()
     sizes = {v.name: foreign.whole(v.value, path) for v in values if v.name in size_axes}
     words = [f"{v.name}={UNKNOWN_VALUE if v.value is None else v.value}" for v in values if v.name not in size_axes]
     return Result(
         problem=foreign.problem(benchmark.name, sizes),
         variant=" ".join(words) or benchmark.name,
-        outcome=_outcome(state, path),
+        outcome=_outcome(state, ours, path),
         conditions=_conditions(state, path),
     )
 
@@ -162,7 +186,7 @@ def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], pat
 UNKNOWN_VALUE = "?"
 
 
-def _outcome(state: _State, path: str) -> Outcome:
+def _outcome(state: _State, ours: bool, path: str) -> Outcome:
     if state.is_skipped:
         return Failure(stage="unavailable", message=f"skipped: {state.skip_reason or 'no reason is given'}")
     times: dict[str, Figure] = {}
@@ -172,14 +196,49 @@ def _outcome(state: _State, path: str) -> Outcome:
             continue
         time_s = foreign.seconds(foreign.number(where[1], where[0]), where[0])
         if time_s is not None:
-            times[told.name] = Figure(estimate=time_s, timer=told.timer, method=_method(state, told, path))
+            times[told.name] = _figure(state, told, time_s, ours, path)
     return Timing(other_times=times)
 
 
-def _method(state: _State, told: _Told, path: str) -> str:
+def _figure(state: _State, told: _Told, time_s: float, ours: bool, path: str) -> Figure:
+    """A time with how it was taken. A file of ours says so in its description: of nvbench's own times what it was read with."""
+    if not ours:
+        return Figure(estimate=time_s, timer=told.timer, method=_method(state, told, told.how, path))
+    words = next((str(s.description)[:400] for s in state.summaries or () if s.tag == told.tag), "")
+    timer = next((timer for said, timer in _TIMERS.items() if f"by {said}" in words), None)
+    if words.startswith(f"{TOOL}: "):
+        return Figure(estimate=time_s, timer=timer, method=words)
+    which = "mean of {n}" if words.startswith("Mean") else "estimate of"
+    how = f"{which} isolated calls, caches flushed before each, by {timer or 'an unknown timer'}"
+    return Figure(estimate=time_s, timer=timer, method=_method(state, told, how, path))
+
+
+def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | None], ...]:
+    """Tag, hint and value of what nvbench said of a time that was read from it, the time itself the last; empty for another's.
+
+    >>> method = "nvbench: mean of 499 isolated calls, L2 flushed before each, by CUDA events; standard deviation 0.5 %"
+    >>> for one in summaries_of("GPU time, cold", Figure(estimate=1e-3, method=method)):
+    ...     print(*one)
+    nv/cold/sample_size sample_size 499
+    nv/cold/time/gpu/stdev/relative percentage 0.005
+    nv/cold/time/gpu/mean duration 0.001
+    """
+    told = next((t for t in _TIMES if t.name == name), None)
+    if told is None or not (figure.method or "").startswith(f"{TOOL}: "):
+        return ()
+    found: list[tuple[str, str, float | None]] = []
+    calls, noise = _CALLS.search(figure.method or ""), _NOISE.search(figure.method or "")
+    if calls:
+        found.append((told.count, "sample_size", int(calls[1])))
+    if noise and told.noise:
+        found.append((told.noise, "percentage", None if noise[1] == "unknown" else float(noise[1]) / 100))
+    return (*found, (told.tag, "duration", figure.estimate))
+
+
+def _method(state: _State, told: _Told, how: str, path: str) -> str:
     counted = _summary(state, told.count, path)
     calls = "an unknown number of" if counted is None else str(foreign.whole(counted[1], counted[0]))
-    words = f"{TOOL}: {told.how.format(n=calls)}"
+    words = f"{TOOL}: {how.format(n=calls)}"
     noise = _summary(state, told.noise, path) if told.noise else None
     if noise is None:
         return words
@@ -207,7 +266,7 @@ def _run(
     meta: _Meta | None, benchmark: _Benchmark, device: _Device | None, results: Sequence[Result], path: str
 ) -> Run:
     about = device or _Device(id=0)
-    name = about.name or "unknown GPU"
+    name = about.name or ("unknown processor" if about.kind == "cpu" else "unknown GPU")
     command = f" Its command: {' '.join(meta.argv)[:400]}" if meta and meta.argv else ""
     return foreign.run_of(
         tool=TOOL,
@@ -216,8 +275,8 @@ def _run(
         note="Read from an nvbench file. It says neither number format nor cost nor whether results were right, and not when "
         f"it was measured.{command}",
         device=Device(
-            id=f"cuda:{about.id}",
-            kind="cuda",
+            id="cpu" if about.kind == "cpu" else f"cuda:{about.id}",
+            kind="cpu" if about.kind == "cpu" else "cuda",
             name=name,
             uuid=f"{TOOL} {about.id} {name}",
             memory_bytes=about.global_memory_size,
@@ -233,10 +292,15 @@ def _run(
 
 def _capability(sm_version: int | None) -> tuple[int, int] | None:
     """
-    >>> _capability(900), _capability(860), _capability(None)
-    ((9, 0), (8, 6), None)
+    >>> _capability(900), _capability(860), _capability(None), _capability(0)
+    ((9, 0), (8, 6), None, None)
     """
-    return None if sm_version is None else (sm_version // 100, sm_version % 100 // 10)
+    return None if not sm_version else (sm_version // 100, sm_version % 100 // 10)
+
+
+def _tool(meta: _Meta | None) -> str:
+    told = meta.version.nvbench if meta and meta.version else None
+    return (told.string or "") if told else ""
 
 
 def _versions(meta: _Meta | None) -> Mapping[str, str]:

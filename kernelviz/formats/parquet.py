@@ -8,7 +8,7 @@ looks at them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
@@ -20,7 +20,7 @@ from kernelviz.formats import document
 from kernelviz.formats.check import MAX_CASES
 from kernelviz.formats.export import Export
 from kernelviz.formats.importing import MAX_BYTES, Import
-from kernelviz.metrics.records import Value, records
+from kernelviz.metrics.records import Value, free, records, sizes_in
 from kernelviz.metrics.summary import in_plan_order
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ _RESULT = "result"
 _SAMPLES = "_samples"
 FIGURES = tuple(n for n, hint in get_type_hints(Timing).items() if hint in (Figure, Figure | None))
 """The fields of a timing whose samples get a column."""
+_OWN = frozenset({_RESULT, *(figure + _SAMPLES for figure in FIGURES)})
+"""The columns that are read again; what else is called so (an axis may be) gets a name of its own."""
 _BATCH = 64
 _FLOATS = ("_s", "_fraction", "_hz", "_w", "_c", "_joules", "speed_up")
 _WHOLE = ("_bytes", "_flop", "samples")
@@ -49,10 +51,12 @@ def encode(run: Run) -> bytes:
     samples = [_without_samples(result) for result in results]
     by_case = {(r.problem.key, r.variant): record for r, record in zip(in_plan_order(run), records(run), strict=True)}
     found = [by_case[r.problem.key, r.variant] for r in run.results]
-    axes = {a for r in run.results for a in (*r.problem.sizes, *(f"size_{a}" for a in r.problem.sizes))}
-    columns = {
-        name: _array([f[name] for f in found], _type(name, axes)) for name in (found[0] if found else {}) if _free(name)
-    }
+    columns: dict[str, pa.Array] = {}
+    if found:
+        axes, used = sizes_in(found[0]), _OWN | found[0].keys()
+        for name in found[0]:
+            told = free(f"size_{name}", used | columns.keys()) if name in _OWN else name
+            columns[told] = _array([f[name] for f in found], _type(name, axes))
     columns[_RESULT] = pa.array([msgspec.json.encode(r).decode() for r in results], pa.string())
     for figure in FIGURES:
         columns[figure + _SAMPLES] = pa.array([s.get(figure) for s in samples], pa.list_(pa.float64()))
@@ -168,11 +172,7 @@ def _timing(result: document.Values) -> document.Values | None:
     return found if isinstance(found, dict) else None
 
 
-def _free(name: str) -> bool:
-    return name != _RESULT and not name.endswith(_SAMPLES)
-
-
-def _type(name: str, axes: set[str]) -> pa.DataType:
+def _type(name: str, axes: Collection[str]) -> pa.DataType:
     import pyarrow as pa
 
     if name in axes or name.endswith(_WHOLE):

@@ -6,8 +6,10 @@ from typing import Any, Literal
 
 import msgspec
 
-from kernelviz.formats.document import digest_of
+from kernelviz.core.errors import DocumentError
+from kernelviz.formats.document import decode, digest, digest_of
 
+_BOM = b"\xef\xbb\xbf"
 Seal = Literal["unchanged", "changed", "unsealed"]
 WORDS: dict[Seal, str] = {
     "unchanged": "unchanged since it was saved",
@@ -30,8 +32,9 @@ class _Saved(msgspec.Struct):
 def sealed(data: bytes | str) -> Seal | None:
     """What the digest in a document says; None for a file of another format, which has none.
 
-    The file's own fields count, not what this version would make of them: a newer or older writer's digest holds too.
+    The file's own fields count first, not what this version would make of them: a newer or older writer's digest holds too.
     """
+    data = data.removeprefix("\ufeff") if isinstance(data, str) else data.removeprefix(_BOM)
     try:
         found = msgspec.json.decode(data, type=_Saved)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -41,4 +44,12 @@ def sealed(data: bytes | str) -> Seal | None:
     plan = found.plan | {"plugins": []}
     facts = [{k: v for k, v in result.items() if k != "trust"} for result in found.results]
     made = digest_of((plan, found.environment, found.method, facts))
-    return "unchanged" if made == found.digest else "changed"
+    return "unchanged" if made == found.digest or _as_read(data) == found.digest else "changed"
+
+
+def _as_read(data: bytes | str) -> str | None:
+    """The digest of what this version reads in it: JavaScript writes 1.0 as 1, which is the same fact in other letters."""
+    try:
+        return digest(decode(data))
+    except DocumentError:
+        return None

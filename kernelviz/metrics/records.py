@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Mapping
+from itertools import count
 
 from kernelviz.core.configured import configuration_text
-from kernelviz.core.result import Result, Timing
+from kernelviz.core.result import Result
 from kernelviz.core.run import Run
+from kernelviz.metrics import other_times
 from kernelviz.metrics.figures import host_bound, times_s
 from kernelviz.metrics.statistics import Verdict
 from kernelviz.metrics.summary import Row, rows
@@ -18,24 +20,43 @@ Value = str | float | int | bool | None
 
 def records(run: Run) -> list[dict[str, Value]]:
     """A record a case, in plan order; all of them have the same columns."""
-    others = dict.fromkeys(name for r in run.results for name in _other_times(r))
-    return [
-        _record(run, row) | {name: _other_times(row.result).get(name) for name in others}
-        for row in rows(run, run.environment.roofs)
-    ]
+    made = [(row.result, _record(run, row)) for row in rows(run, run.environment.roofs)]
+    columns = _other_columns(other_times.names(run), made[0][1] if made else ())
+    return [record | _other_times(result, columns) for result, record in made]
 
 
-def _other_times(result: Result) -> dict[str, float]:
-    """Another tool's times of a case, seconds, by column.
+def sizes_in(record: Mapping[str, Value]) -> tuple[str, ...]:
+    """The columns of a record that are sizes: those between op and dtype."""
+    names = list(record)
+    return tuple(names[names.index("op") + 1 : names.index("dtype")])
 
-    >>> from kernelviz.core.problem import Problem
-    >>> from kernelviz.core.result import Figure
-    >>> timing = Timing(other_times={"GPU time, cold": Figure(estimate=2e-6)})
-    >>> _other_times(Result(problem=Problem(op="add", sizes={"n": 1}, dtype="fp32"), variant="v", outcome=timing))
-    {'other_gpu_time_cold_s': 2e-06}
+
+def _other_columns(names: Iterable[str], taken: Iterable[str]) -> dict[str, str]:
+    """The columns of another tool's times by their names, each another one.
+
+    >>> _other_columns(("GPU time, cold", "p50", "P50"), ("time_s",))
+    {'GPU time, cold': 'other_gpu_time_cold_s', 'p50': 'other_p50_s', 'P50': 'other_p50_2_s'}
     """
-    timing = result.timing or Timing()
-    return {f"other_{_word(name)}_s": figure.estimate for name, figure in timing.other_times.items()}
+    used, columns = set(taken), {}
+    for name in names:
+        columns[name] = free(f"other_{_word(name)}", used, "_s")
+        used.add(columns[name])
+    return columns
+
+
+def _other_times(result: Result, columns: Mapping[str, str]) -> dict[str, Value]:
+    """Another tool's times of a case, seconds, by column."""
+    times = other_times.of_case(result)
+    return {column: times[name].estimate if name in times else None for name, column in columns.items()}
+
+
+def free(name: str, taken: Container[str], unit: str = "") -> str:
+    """The name of a column with its unit, numbered where it is taken.
+
+    >>> free("n", ()), free("n", {"n", "n_2"}), free("wait", {"wait_s"}, "_s")
+    ('n', 'n_3', 'wait_2_s')
+    """
+    return next(n for i in count(1) if (n := f"{name}{f'_{i}' if i > 1 else ''}{unit}") not in taken)
 
 
 def _word(name: str) -> str:
@@ -44,8 +65,11 @@ def _word(name: str) -> str:
 
 def _sizes(row: Row, taken: Iterable[str]) -> dict[str, Value]:
     """The sizes by their axes; an axis that is called as another column is gets a name of its own."""
-    names = set(taken)
-    return {f"size_{axis}" if axis in names else axis: size for axis, size in row.result.problem.sizes.items()}
+    used, sizes = set(taken), dict[str, Value]()
+    for axis, size in row.result.problem.sizes.items():
+        name = free(f"size_{axis}", used | sizes.keys()) if axis in used or axis in sizes else axis
+        sizes[name] = size
+    return sizes
 
 
 def _record(run: Run, row: Row) -> dict[str, Value]:

@@ -28,14 +28,14 @@ def when(stamp: str | None, now: datetime | None = None) -> str:
 
     >>> when("2026-11-21T10:42:00+00:00", datetime(2026, 11, 21, 12, tzinfo=UTC)).startswith("today ")
     True
-    >>> when(None), when("yesterday-ish")
-    ('at an unknown time', 'yesterday-ish')
+    >>> when(None), when("yesterday-ish"), when("9999-12-31T23:59:59-14:00")
+    ('at an unknown time', 'yesterday-ish', '9999-12-31T23:59:59-14:00')
     """
     if not stamp:
         return "at an unknown time"
     try:
         moment = datetime.fromisoformat(stamp).astimezone()
-    except ValueError:
+    except (ValueError, OverflowError):  # the latter beside the years 1 and 9999: a zone moves it out of them
         return stamp
     today = (now or datetime.now(UTC)).astimezone().date()
     return f"{'today' if moment.date() == today else moment.strftime('%Y-%m-%d')} {moment.strftime('%H:%M')}"

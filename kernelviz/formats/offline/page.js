@@ -4,6 +4,7 @@
   const at = (id) => document.getElementById(id);
   sortable();
   copyable();
+  if (!at("data")) return; // times of another tool: a table, no charts
   let data;
   try {
     // The page's policy names this script by its hash, so nothing else can run in its place.
@@ -164,6 +165,7 @@
 
   function copyable() {
     const button = at("copy");
+    if (!button) return; // another tool's run, which no command of ours measures again
     button.hidden = false;
     button.addEventListener("click", async () => {
       try {

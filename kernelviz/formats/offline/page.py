@@ -12,6 +12,7 @@ import kernelviz
 from kernelviz.core.run import Run
 from kernelviz.formats.offline import charts, sections, tables
 from kernelviz.formats.offline.bundle import allowed, packed, plotly
+from kernelviz.metrics import other_times
 from kernelviz.metrics.drawn import drawn_words, only_drawn
 
 MOST_BYTES = 6_000_000
@@ -26,7 +27,14 @@ def _part(name: str) -> str:
 
 
 def page(run: Run) -> bytes:
-    """The whole file, UTF-8. Samples are thinned until it is under MOST_BYTES, or left out; the page says so."""
+    """The whole file, UTF-8. Samples are thinned until it is under MOST_BYTES, or left out; the page says so.
+
+    Of times that another tool took there is a table, and nothing to draw: no rate, no baseline, no roof.
+    """
+    if other_times.alone(run):
+        return _whole(
+            run, f"<section><h2>Every time</h2>{tables.others(run)}</section>\n{sections.failures(run)}"
+        ).encode()
     view = charts.shown(only_drawn(run))
     everything, made = charts.data(view), b""
     for most in _POINTS:
@@ -40,13 +48,31 @@ def _page(run: Run, view: charts.Shown, drawn: dict[str, Any], most: int) -> str
     """`view`: what of the run is drawn."""
     data = json.dumps(drawn, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     library, its_hash = plotly()
+    few = f"<p>{escape(drawn_words(run))}</p>" if drawn_words(run) else ""
+    main = f"""{sections.answers(run, view.headlines)}
+<p id="without" class="without" hidden>This browser cannot draw the charts (<span id="why"></span>). Every figure is in the tables
+below.</p><noscript><p class="without">Charts need JavaScript. Every figure is in the tables below.</p></noscript>
+{few}
+<div id="views" hidden>{_VIEWS.format(samples=_samples_words(most))}</div>
+<section><h2>Every case</h2>{tables.cases(run, view.headlines)}</section>
+{sections.failures(run)}
+<section><h2>Every figure</h2>{tables.figures(run)}</section>
+{tables.kernels(run)}"""
+    data_of_charts = f"""{sections.legend(view.run)}
+<script type="text/plain" id="data">{packed(data)}</script>
+<script type="text/plain" id="plotly">{library}</script>"""
+    made_by = """; charts by
+<a href="https://plotly.com/javascript/">plotly.js</a> (MIT licence, © Plotly, Inc.), which is inside the
+file"""
+    return _whole(run, main, data_of_charts, its_hash, made_by)
+
+
+def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = "", made_by: str = "") -> str:
+    """The page around what a run says of its cases."""
     script, style = _part("page.js"), _part("page.css")
     # Streams and styles only: no picture, font or address can be loaded, whatever a text of the run says.
-    policy = (
-        f"default-src 'none'; script-src {allowed(script)} {its_hash}; style-src 'unsafe-inline'; base-uri 'none'; "
-        "form-action 'none'"
-    )
-    few = f"<p>{escape(drawn_words(run))}</p>" if drawn_words(run) else ""
+    scripts = f"{allowed(script)} {library_hash}".strip()
+    policy = f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     title = escape(f"{run.title or run.plan.op} · kernelviz")
     return f"""<!doctype html>
 <html lang="en"><head><meta charset="utf-8">
@@ -55,25 +81,13 @@ def _page(run: Run, view: charts.Shown, drawn: dict[str, Any], most: int) -> str
 <meta name="generator" content="kernelviz {escape(kernelviz.__version__)}">
 <title>{title}</title><style>{style}</style></head>
 <body><header>{sections.head(run)}</header>
-<main>{sections.answers(run, view.headlines)}
-<p id="without" class="without" hidden>This browser cannot draw the charts (<span id="why"></span>). Every figure is in the tables
-below.</p><noscript><p class="without">Charts need JavaScript. Every figure is in the tables below.</p></noscript>
-{few}
-<div id="views" hidden>{_VIEWS.format(samples=_samples_words(most))}</div>
-<section><h2>Every case</h2>{tables.cases(run, view.headlines)}</section>
-{sections.failures(run)}
-<section><h2>Every figure</h2>{tables.figures(run)}</section>
-{tables.kernels(run)}
+<main>{main}
 <section><h2>Measure it again</h2>{sections.again(run)}</section>
 <section><h2>Environment</h2>{sections.environment(run)}</section>
 <section><h2>Method</h2>{sections.method(run)}</section></main>
 <footer><h2>This file</h2>{sections.seal(run)}
-<p class="how">Made by kernelviz {escape(kernelviz.__version__)}; charts by
-<a href="https://plotly.com/javascript/">plotly.js</a> (MIT licence, © Plotly, Inc.), which is inside the
-file. It loads nothing from anywhere.</p></footer>
-{sections.legend(view.run)}
-<script type="text/plain" id="data">{packed(data)}</script>
-<script type="text/plain" id="plotly">{library}</script>
+<p class="how">Made by kernelviz {escape(kernelviz.__version__)}{made_by}. It loads nothing from anywhere.</p></footer>
+{data_of_charts}
 <script>{script}</script>
 </body></html>
 """

@@ -10,7 +10,7 @@ from kernelviz.core import units
 from kernelviz.core.command import commands, unsaid
 from kernelviz.core.run import Roof, Run
 from kernelviz.formats.document import digest
-from kernelviz.metrics import cells, method_words
+from kernelviz.metrics import cells, method_words, other_times
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.roofs import roof_name, roof_value
@@ -30,11 +30,11 @@ def head(run: Run) -> str:
     facts = [
         run.environment.device.name,
         f"measured {when(run.created_at)} on {run.environment.host}",
-        f"baseline {variant_words(run.plan.baseline)}",
+        *([] if other_times.alone(run) else [f"baseline {variant_words(run.plan.baseline)}"]),
         *([f"{first.data.replace('_', ' ')} data"] if first.data not in (None, "normal") else []),
         *(["sustained load"] if run.method.clock == "sustained" else []),
     ]
-    done, cases = len(run.results), len(run.plan.cases())
+    done, cases = sum(not r.given_up for r in run.results), len(run.plan.cases())
     lacking = (
         f"<p class=warn>⚠ {escape(run.status)}: {done} of {cases} cases have a result.</p>" if done < cases else ""
     )
@@ -45,6 +45,8 @@ def head(run: Run) -> str:
 
 def when(stamp: str) -> str:
     """A stored time with its zone, as it is stored: the reader's own zone is not known."""
+    if not stamp:
+        return "at an unknown time"
     return stamp[:16].replace("T", " ") + (" UTC" if stamp.endswith(("Z", "+00:00")) else stamp[19:])
 
 
