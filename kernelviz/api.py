@@ -11,10 +11,12 @@ from __future__ import annotations
 import dataclasses
 import html
 import json
+import operator
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, SupportsIndex, TypeVar, cast, get_args
 
 import msgspec
 
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from kernelviz.metrics.ladder import Standing
 
 PathLike = str | os.PathLike[str]
+_Named = TypeVar("_Named")
 FIELDS = tuple(f.field for f in FIGURES)
 """The figures of a case, as the document names them."""
 
@@ -189,19 +192,19 @@ def run(
     bench = use_cases.current()
     plan = bench.plan(
         op,
-        sizes=None if sizes is None else {axis: size_text(size) for axis, size in sizes.items()},
+        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
         preset=preset,
-        variants=None if variants is None else tuple(variants),
+        variants=None if variants is None else _several(variants),
         dtype=dtype,
         compute=compute,
         direction=direction,
         data=data,
         baseline=baseline,
         device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in plugins),
+        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
     )
     run_id = bench.run(
-        plan, Method(budget_s=budget_s, clock=clock, figures=tuple(figures)), owner=f"python {os.getpid()}"
+        plan, Method(budget_s=budget_s, clock=clock, figures=_several(figures)), owner=f"python {os.getpid()}"
     )
     return _waited(bench, run_id)
 
@@ -225,7 +228,7 @@ def load(source: PathLike) -> Report:
     if path.is_file():
         return Report.of(formats.one_of(formats.read_file(path)))
     if path.suffix or len(path.parts) != 1:
-        raise BadField("file", source, "there is no such file")
+        raise BadField("file", source, comparing.missing_words(path))
     return Report.of(use_cases.current().load(str(source)))
 
 
@@ -343,14 +346,14 @@ def tune(
         variant,
         configurations=configurations,
         seed=seed,
-        sizes=None if sizes is None else {axis: size_text(size) for axis, size in sizes.items()},
+        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
         preset=preset,
         dtype=dtype,
         compute=compute,
         direction=direction,
         data=data,
         device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in plugins),
+        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
     )
     run_id = bench.run(plan, msgspec.structs.replace(TUNING, budget_s=budget_s), owner=f"python {os.getpid()}")
     _waited(bench, run_id)
@@ -417,14 +420,14 @@ def inspect(
     bench = use_cases.current()
     plan = bench.plan(
         op,
-        sizes=None if sizes is None else {axis: size_text(size) for axis, size in sizes.items()},
+        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
         preset=preset,
         variants=(variant,),
         dtype=dtype,
         compute=compute,
         data=data,
         device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in plugins),
+        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
     )
     if len(plan.problems) != 1:
         raise BadField("sizes", f"{len(plan.problems)} problems", "give one size for each axis")
@@ -504,7 +507,7 @@ def regress(run_id: str, *, device: str | None = None, l2: str = "cold") -> Comp
     Errors: UnknownRun; BadField for a run that still goes on or a device that is not here; UnknownName for a lost variant.
     """
     bench = use_cases.current()
-    new = _waited(bench, regressing.again(bench, run_id, device=device))
+    new = _waited(bench, regressing.again(bench, run_id, device=device, anywhere=False))
     return Compared.of(comparing.compare(bench.load(run_id), new, l2=l2))
 
 
@@ -512,6 +515,8 @@ def trends(op: str | None = None, *, device: str | None = None, l2: str = "cold"
     """Every case that was measured on the device, over its runs: levels, changes, `trend.regression` where it is slower than at
     its best. Errors: UnknownName."""
     bench = use_cases.current()
+    if op is not None:
+        regressing.must_be_op(bench, op)
     return bench.trends.cases(device or bench.default_device(), op=op, l2=l2)
 
 
@@ -525,12 +530,26 @@ def ladders(*sources: str | Path) -> tuple[Standing, ...]:
     return found_in(use_cases.current(), [str(source) for source in sources])
 
 
-def size_text(size: int | str | Sequence[int]) -> str:
-    """A size as one would type it.
+def size_text(size: int | str | Sequence[int], axis: str = "") -> str:
+    """A size as one would type it. Errors: BadField for what is no whole number.
 
     >>> size_text(4096), size_text("2^10..2^14"), size_text([64, 128])
     ('4096', '2^10..2^14', '64,128')
     """
     if isinstance(size, str):
         return size
-    return str(size) if isinstance(size, int) else ",".join(str(int(s)) for s in size)
+    try:
+        if isinstance(size, SupportsIndex):  # numpy's arrays have it too, and refuse where they hold several
+            with suppress(TypeError):
+                return str(operator.index(size))
+        if isinstance(size, bytes | bytearray | int):
+            raise TypeError
+        return ",".join(s if isinstance(s, str) else str(operator.index(s)) for s in size)
+    except TypeError:
+        remedy = "give a whole number, a text as 2^10..2^14, or several whole numbers"
+        raise BadField(f"size {axis}".rstrip(), size, remedy) from None
+
+
+def _several(given: Sequence[_Named]) -> tuple[_Named, ...]:
+    """What was given; one name or path alone counts as one, not as its letters."""
+    return (cast(_Named, given),) if isinstance(given, str | os.PathLike) else tuple(given)

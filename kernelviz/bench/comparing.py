@@ -12,7 +12,7 @@ from kernelviz.bench.bench import Bench
 from kernelviz.bench.roofline import offered as offered
 from kernelviz.bench.roofline import unknown as unknown
 from kernelviz.bench.words import RunSummary
-from kernelviz.core.errors import BadField, UnknownName, UnknownRun
+from kernelviz.core.errors import BadField, DocumentError, UnknownName, UnknownRun
 from kernelviz.core.result import Result
 from kernelviz.core.run import LIVING, Run
 from kernelviz.metrics import compare as rule
@@ -51,13 +51,29 @@ def compare_stored(
 
 def opened(bench: Bench, source: str) -> Run:
     """The run of a file in any format that is read, or of an id. Errors: DocumentError (also for a file of several runs) and
-    BadField for a file; UnknownRun for an id."""
+    BadField for a file, both with its name; UnknownRun for an id."""
     path = Path(source)
     if path.is_file():
-        return formats.one_of(formats.read_file(path))
+        try:
+            return formats.one_of(formats.read_file(path))
+        except DocumentError as error:
+            raise DocumentError(f"{source}: {error}") from None
     if path.suffix or len(path.parts) != 1:
-        raise BadField("file", source, "there is no such file")
-    return bench.load(source)
+        raise BadField("file", source, missing_words(path))
+    try:
+        return bench.load(source)
+    except UnknownRun:
+        if not path.exists():
+            raise
+        raise BadField("file", source, missing_words(path)) from None
+
+
+def missing_words(path: Path) -> str:
+    """Why no run is read from there."""
+    if not path.exists():
+        return "there is no such file"
+    kind = "a folder" if path.is_dir() else "no plain file"
+    return f"it is {kind}; name a file with a run, or the id of one"
 
 
 def variants(bench: Bench, run_id: str) -> tuple[str, ...]:

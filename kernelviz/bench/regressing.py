@@ -6,7 +6,7 @@ import msgspec
 
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.history import TITLE_CHARACTERS
-from kernelviz.core.errors import BadField
+from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Plan
 from kernelviz.core.run import LIVING
 from kernelviz.metrics.compare import Comparison, Pair
@@ -15,12 +15,12 @@ MACHINE_SLOWER = 0.02
 """Where no limit is given, the same code counts as slower on this machine from here on: five fresh processes differ by 0.4 %."""
 
 
-def again(bench: Bench, run_id: str, *, device: str | None = None, owner: str = "") -> str:
+def again(bench: Bench, run_id: str, *, device: str | None = None, anywhere: bool = True, owner: str = "") -> str:
     """Queue the run's plan by its method; the new run's id, to be compared with the old one (`bench.comparing`).
 
-    `device`: where; None takes the one of the plan where this machine has it, else this machine's first. Variants that a
-    plug-in of the server gave are measured where the server still has it. Errors: UnknownRun; BadField for a run that still
-    goes on or a device that is not here; UnknownName for a variant that is gone.
+    `device`: where; None takes the one of the plan where this machine has it, else (`anywhere`) this machine's first. Variants
+    that a plug-in of the server gave are measured where the server still has it. Errors: UnknownRun; BadField for a run that
+    still goes on or a device that is not here; UnknownName for a variant that is gone.
     """
     baseline = bench.load(run_id)
     if baseline.status in LIVING:
@@ -28,10 +28,21 @@ def again(bench: Bench, run_id: str, *, device: str | None = None, owner: str = 
     known = [d.id for d in bench.devices()]
     if device is not None and device not in known:
         raise BadField("device", device, f"this machine has {', '.join(known)}")
+    if device is None and baseline.plan.device not in known and not anywhere:
+        # A timer would hold times of a CPU against those of a GPU, and call every variant broken that cannot run there.
+        said = f"run {run_id} was measured on it and it is not here; name one with --device ({', '.join(known)})"
+        raise BadField("device", baseline.plan.device, said)
     where = device or (baseline.plan.device if baseline.plan.device in known else bench.default_device())
     plan: Plan = msgspec.structs.replace(baseline.plan, device=where)
     title = f"again: {baseline.title or baseline.id}"
     return bench.run(plan, baseline.method, owner=owner, title=title[:TITLE_CHARACTERS])
+
+
+def must_be_op(bench: Bench, op: str) -> None:
+    """Errors: UnknownName for an op that neither the catalogue has nor any run that is kept here."""
+    ops = bench.ops()
+    if op not in ops and not any(run.op == op for run in bench.history.find(op, limit=bench.history.count(op) or 1)):
+        raise UnknownName("op", op, ops)
 
 
 def machine_slower(found: Comparison, limit: float | None) -> tuple[Pair, ...]:

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code: 0 all measured, 1 some failed, 2 bad usage or nothing could be measured."""
-    from kernelviz.cli.commands import invoke
+    try:
+        from kernelviz.cli.commands import invoke
 
-    return invoke(arguments)
+        return invoke(arguments)
+    except KeyboardInterrupt:
+        return 130  # as a shell counts a process that SIGINT ended; importing the commands takes 0.3 s

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
@@ -30,7 +30,8 @@ from kernelviz.cli import (
     tuning,
     watching,
 )
-from kernelviz.core.errors import KernelvizError
+from kernelviz.core.errors import BadField, KernelvizError, one_line
+from kernelviz.core.problem import Data as DataKind
 from kernelviz.metrics.alerts import Thresholds
 from kernelviz.ops import catalogue
 
@@ -59,12 +60,17 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON and nothing else 
 SizeTexts = Annotated[
     list[str] | None, typer.Option("--size", metavar="AXIS=VALUE", help="size of an axis, as m=4096 or m=2^12; repeat")
 ]
-Dtype = Annotated[str | None, typer.Option(help="fp32, fp16 or bf16; default: the op's first")]
+Dtype = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="as fp32, fp16, bf16, uint8 (`kernelviz ops` has each op's); default: the op's first"
+    ),
+]
 Compute = Annotated[
     str | None, typer.Option(metavar="tf32|ieee", help="arithmetic of fp32 matrix products; default: ieee")
 ]
 Data = Annotated[
-    str, typer.Option(metavar="KIND", help="input data: normal, uniform, zeros, small_integers, one_value")
+    str, typer.Option(metavar="KIND", help=f"input data: {', '.join(get_args(DataKind))} (ids in order; ops with ids)")
 ]
 DeviceId = Annotated[
     str | None, typer.Option("--device", metavar="cuda:0|cpu", help="default: the first usable GPU, else the CPU")
@@ -89,6 +95,7 @@ def ops(
 
 @app.command()
 def run(
+    context: typer.Context,
     op: OpName,
     variants: Annotated[str | None, typer.Option(metavar="A,B", help="default: those available here")] = None,
     size: SizeTexts = None,
@@ -125,12 +132,12 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Measure variants of an op; progress goes to stderr, the table or the document to stdout. Ctrl-C keeps results."""
-    headline = running.headline(l2)
     method = (
-        running.quick(clock, figures, energy=energy)
+        running.quick(clock, figures, energy=energy, budget="--budget-s" in running.given(context))
         if quick
         else running.method(budget_s, clock, figures, energy=energy)
     )
+    headline = running.headline(l2, method)
     bench = use_cases.current()
     try:
         plan = bench.plan(
@@ -146,6 +153,8 @@ def run(
             device=device,
             plugins=tuple(str(p.resolve()) for p in plugins or ()),
         )
+        if "energy" in method.figures and bench.device(plan.device).kind == "cpu":
+            console.err().print(f"no energy is measured: {plan.device} has no counter of it; a GPU's board has one")
         code = running.run(bench, plan, method, save=save, as_json=as_json, headline=headline, verbose=verbose)
     finally:
         bench.close()
@@ -224,6 +233,7 @@ def inspect_(
 
 @app.command()
 def device(
+    context: typer.Context,
     calibrate: Annotated[bool, typer.Option("--calibrate", help="measure the roofs first (some seconds)")] = False,
     watch: Annotated[
         bool, typer.Option("--watch", help="a line a second of what one device reports; Ctrl-C ends")
@@ -238,6 +248,11 @@ def device(
     as_json: Json = False,
 ) -> None:
     """Show devices, their roofs and how they moved, their data sheets, and where the database lives."""
+    if watch and calibrate:
+        raise BadField("--watch", "yes", "it shows what a device reports and measures nothing; leave out --calibrate")
+    for option, value in (("--busy-below", busy_below), ("--grown-above", grown_above)):
+        if not watch and option in running.given(context):
+            raise BadField(option, f"{value:g}", "it is a limit of --watch, which is missing")
     bench = use_cases.current()
     try:
         if watch:
@@ -289,6 +304,7 @@ def _options(
 
 def invoke(arguments: Sequence[str] | None = None) -> int:
     """Run a command and return its exit code. Bad input is one line on stderr, never a traceback."""
+    console.settle()
     try:
         code = app(args=None if arguments is None else list(arguments), prog_name="kernelviz", standalone_mode=False)
         sys.stdout.flush()
@@ -301,8 +317,23 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
         return 130  # as a shell counts a process that SIGINT ended
     except BrokenPipeError:
         # The reader of our output has left (`| head`); leave without a second error at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        console.give_up()
         return 141
+    except OSError as error:
+        if error.errno in _WRITING:
+            console.give_up()
+        return console.fail(_os_words(error))
     except typer.TyperException as error:
         # Without a command, the help has been printed and there is nothing to add.
         return console.fail(error.format_message()) if error.format_message() else 2
+
+
+def _os_words(error: OSError) -> str:
+    where = f"{error.filename}: " if error.filename else ""
+    if error.errno in _WRITING:
+        return f"cannot write: {where}{error.strerror}"
+    return f"{where}{error.strerror}" if error.strerror else one_line(error)
+
+
+_WRITING = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EROFS)
+"""What a stream or file answers that takes nothing more."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Annotated
 
 import typer
@@ -14,6 +15,7 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import comparing
 from kernelviz.cli import console
 from kernelviz.core.errors import BadField
+from kernelviz.core.result import Failure, Stage
 from kernelviz.core.run import Run
 from kernelviz.metrics.compare import Comparison, Pair
 from kernelviz.metrics.compare_words import (
@@ -31,7 +33,12 @@ from kernelviz.metrics.sweep import telling_axes
 
 SLOWER = 3
 """The exit code when something is slower, or has no correct time any more."""
-
+NOTHING = 2
+"""The exit code when no case is in both: a gate that compared nothing has not passed."""
+NOTHING_WORDS = (
+    "nothing was compared: no case of A is in B; measure B with A's sizes, dtype and variants (`kernelviz regress A` does), or "
+    "hold one variant against another with --variant-a and --variant-b"
+)
 
 FailSlowerThan = Annotated[
     str | None,
@@ -56,25 +63,37 @@ def compare(
 ) -> None:
     """Hold run B against run A case by case, the worst first.
 
-    Exit code 0: nothing is slower; 3: something is slower, or has no correct time in B that it had in A; 2: bad usage.
+    Exit code 0: nothing is slower; 3: something is slower, or has no correct time in B that it had in A; 2: bad usage, or no
+    case is in both.
     """
-    limit = 0.0 if fail_slower_than is None else fraction(fail_slower_than)
+    limit = None if fail_slower_than is None else fraction(fail_slower_than)
     bench = use_cases.current()
     first, second = (comparing.opened(bench, source) for source in (a, b))
     found = comparing.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)
     raise typer.Exit(told(found, limit, as_json=as_json))
 
 
-def told(found: Comparison, limit: float, *, as_json: bool) -> int:
-    """Print the comparison; the exit code. `limit`: as a fraction, what is slower by less does not fail."""
-    failing = found.slower_than(limit)
+def told(found: Comparison, limit: float | None, *, as_json: bool, untried: Collection[Stage] = ()) -> int:
+    """Print the comparison; the exit code. `limit`: as a fraction, what is slower by less does not fail; None: none was asked
+    for. `untried`: stages of B at which a case was not tried, so that its missing time says nothing of it."""
+    failing = tuple(p for p in found.slower_than(limit or 0.0) if _stage(p) not in untried)
     if as_json:
         console.print_json(comparing.record(found) | {"failing": [pair.key for pair in failing]})
     else:
         console.show(_report(found))
         if failing:
-            console.err().print(_failing_words(failing, limit))
+            console.err().print(_failing_words(failing, limit or 0.0))
+    if not found.pairs:
+        console.err().print(NOTHING_WORDS)
+        return NOTHING
+    if limit is not None and found.only_a:
+        many = f"{len(found.only_a)} case{'s' if len(found.only_a) != 1 else ''}"
+        console.err().print(f"not compared: {many} only in A, which B did not measure")
     return SLOWER if failing else 0
+
+
+def _stage(pair: Pair) -> Stage | None:
+    return pair.after.outcome.stage if isinstance(pair.after.outcome, Failure) else None
 
 
 def fraction(text: str) -> float:
@@ -118,7 +137,7 @@ def _report(found: Comparison) -> RenderableType:
 
 def _side_words(side: str, run: Run, variant: str | None) -> str:
     which = f", only {variant}" if variant else ""
-    return f"{side}: {run.title or run.id}{which} · {run.id} · {run.created_at[:16].replace('T', ' ')}"
+    return f"{side}: {console.plain(run.title) or run.id}{which} · {run.id} · {run.created_at[:16].replace('T', ' ')}"
 
 
 def _table(found: Comparison) -> Table:

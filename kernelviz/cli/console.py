@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
-from typing import TextIO
+import unicodedata
+from contextlib import suppress
+from typing import BinaryIO, TextIO
 
 from rich.console import Console, RenderableType
 
@@ -40,10 +44,57 @@ def show(what: RenderableType) -> None:
 
 def print_json(value: object) -> None:
     """One JSON value and a newline; what is not finite has no place in JSON and raises ValueError."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n")
+    write(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2).encode() + b"\n")
+
+
+def write(data: bytes) -> None:
+    """A document on stdout as it is: UTF-8 whatever the terminal's own encoding, or no text at all."""
+    stream: BinaryIO | None = getattr(sys.stdout, "buffer", None)
+    if stream is None:  # a notebook's stdout takes text only
+        sys.stdout.write(data.decode())
+        return
+    sys.stdout.flush()
+    left = memoryview(data)
+    while left:  # unbuffered (PYTHONUNBUFFERED), a pipe whose reader leaves takes a part and says nothing
+        left = left[stream.write(left) :]
 
 
 def fail(message: str) -> int:
     """One message on stderr; returns the exit code of bad usage."""
-    sys.stderr.write(f"kernelviz: {message}\n")
+    with suppress(OSError):  # nobody can be told
+        sys.stderr.write("\n".join(map(plain, f"kernelviz: {message}".splitlines())) + "\n")
     return 2
+
+
+def settle() -> None:
+    """Before anything is printed: a stream that the shell closed discards, and no character is too much for an encoding."""
+    for number, name in ((1, "stdout"), (2, "stderr")):
+        if getattr(sys, name) is None:
+            _discard(number)
+            setattr(sys, name, os.fdopen(number, "w", encoding="utf-8", errors="backslashreplace", closefd=False))
+        elif isinstance(stream := getattr(sys, name), io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def give_up() -> None:
+    """What stdout still holds cannot be written: let it go, so that the interpreter's end does not try again."""
+    with suppress(OSError, ValueError):
+        _discard(sys.stdout.fileno())
+
+
+def _discard(number: int) -> None:
+    null = os.open(os.devnull, os.O_WRONLY)
+    if null == number:
+        os.set_inheritable(number, True)  # as what the shell opens is; what is started here writes there too
+        return
+    os.dup2(null, number)
+    os.close(null)
+
+
+def plain(text: str) -> str:
+    """Text without control characters: a title that somebody sent must not steer the terminal that shows it.
+
+    >>> plain("a\\x1b[31mb\\n\\x9bc é")
+    'a [31mb  c é'
+    """
+    return "".join(" " if unicodedata.category(c) == "Cc" else c for c in text)

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz import formats
@@ -24,6 +25,9 @@ from kernelviz.metrics.summary import rows
 
 FORMATS = "json, parquet, csv, md, html, gbench, nvbench"
 """What `--to` takes; asking the formats themselves would import all of them at each start."""
+
+EVERY = 1_000_000
+"""More deleted runs than any store has: those that match are picked from all of them."""
 
 app = typer.Typer(help="List, show, name, delete, restore and resume the runs kept on this machine.")
 
@@ -45,8 +49,14 @@ def find(
     """List the runs kept here, the newest first."""
     if context.invoked_subcommand is not None:
         return
+    if shipped and deleted:
+        raise BadField("--shipped", "yes", "what came with kernelviz is never deleted; leave out --deleted")
     history = use_cases.current().history
-    found = history.shipped() if shipped else history.deleted(limit) if deleted else history.find(search, limit=limit)
+    if shipped or deleted:
+        listed = history.shipped() if shipped else history.deleted(EVERY if search else limit)
+        found = tuple(run for run in listed if _matches(run, search))[:limit]
+    else:
+        found = history.find(search, limit=limit)
     if as_json:
         console.print_json([msgspec.structs.asdict(run) for run in found])
         return
@@ -54,6 +64,12 @@ def find(
         console.err().print("no run" + (f" matches {search!r}" if search else " here; `kernelviz run` makes one"))
         return
     console.show(_table(found))
+
+
+def _matches(run: RunSummary, search: str) -> bool:
+    """As the store finds runs: every word somewhere in them, in capitals or not."""
+    texts = [t.casefold() for t in (run.id, run.title, run.note, run.op, run.device, run.status)]
+    return all(any(word in text for text in texts) for word in search.casefold().split())
 
 
 @app.command()
@@ -65,13 +81,17 @@ def show(
     as_json: Json = False,
 ) -> None:
     """Print the table of a run, or its document with --json."""
+    if samples and as_json:
+        raise BadField(
+            "--samples", "yes", "--json prints the whole document, which holds the samples; leave one of them out"
+        )
     bench = use_cases.current()
     found = bench.load(run)
     if as_json:
-        sys.stdout.write(formats.encode(found).decode() + "\n")
+        console.write(formats.encode(found) + b"\n")
         return
     if found.note:
-        console.err().print(found.note)
+        console.err().print("\n".join(map(console.plain, found.note.splitlines())))
     if samples:
         console.show(tables.samples(rows(found, ()), found))
         return
@@ -99,10 +119,10 @@ def delete(
 ) -> None:
     """Delete runs; `kernelviz runs restore` brings them back for some weeks."""
     history = use_cases.current().history
-    named = [history.summary(run) for run in runs]
+    named = [history.summary(run) for run in dict.fromkeys(runs)]
     if not yes:
         for run in named:
-            console.err().print(f"{run.id}  {run.name}, {run.cases_words}")
+            console.err().print(f"{run.id}  {console.plain(run.name)}, {run.cases_words}")
         typer.confirm(f"Delete {len(named)} run{'s' if len(named) != 1 else ''}?", abort=True, err=True)
     for run in named:
         history.delete(run.id)
@@ -123,6 +143,10 @@ def resume(run: RunId, as_json: Json = False) -> None:
     bench = use_cases.current()
     try:
         found = bench.load(run)
+        if run in (known.id for known in bench.history.shipped()):
+            raise BadField(
+                "RUN", run, f"it came with kernelviz and is {found.status}; `kernelviz regress {run}` measures it again"
+            )
         bench.resume(run, owner=f"terminal {os.getpid()}")
         with Reporter(found.plan) as reporter:
             running.follow(bench, run, reporter)
@@ -170,6 +194,7 @@ def take_in(
 
 
 def give_out(
+    context: typer.Context,
     run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="id of a run, or a file")] = "",
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="default: stdout")] = None,
     to: Annotated[
@@ -186,6 +211,11 @@ def give_out(
 ) -> None:
     """Write a run, or a selection of its cases, as a file."""
     if everything:
+        of_one = [o for o in running.given(context) if o in ("--variants", "--size", "--title", "--note")]
+        if of_one:
+            raise BadField(
+                "--all", "yes", f"it writes everything that is kept here as it is; leave out {', '.join(of_one)}"
+            )
         _back_up(run, out, to)
         return
     if not run:
@@ -220,12 +250,13 @@ def _back_up(run: str, out: Path | None, to: str | None) -> None:
 
 def _to_stdout(data: bytes, form: str) -> None:
     try:
-        sys.stdout.write(data.decode() + "\n")
+        data.decode()
     except UnicodeDecodeError:
         if sys.stdout.isatty():
             raise BadField("--out", "", f"{form} is no text for a terminal; name a file") from None
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
+        console.write(data)
+    else:
+        console.write(data + b"\n")
 
 
 def _table(found: tuple[RunSummary, ...]) -> Table:
@@ -240,6 +271,6 @@ def _table(found: tuple[RunSummary, ...]) -> Table:
             run.device,
             run.cases_words,
             run.status,
-            run.title,
+            Text(console.plain(run.title)),
         )
     return table

@@ -13,6 +13,12 @@ from kernelviz.bench.regressing import again, machine_slower
 from kernelviz.cli import comparing as report
 from kernelviz.cli import console, running
 from kernelviz.cli.progress import Reporter
+from kernelviz.core.result import Failure, Result, Stage
+
+CUT_SHORT = 1
+"""The exit code when the run was cancelled or interrupted, and what was measured by then is not slower."""
+NOT_TRIED: tuple[Stage, ...] = ("unavailable", "cancelled")
+"""Stages at which a case was not measured for a reason that is none of its own: it is not broken."""
 
 
 def regress(
@@ -27,18 +33,33 @@ def regress(
     """Measure a stored run's plan again, by the same method, and hold the new run against it; the worst case first.
 
     Both runs stay, so that `kernelviz trends` sees them. Exit code 0: nothing is slower; 3: something is (the same code by 2 %
-    or the given limit), or has no correct time any more; 2: bad usage. On a timer: 0 3 1 * *  kernelviz regress RUN
+    or the given limit), or has no correct time any more; 2: bad usage, or no case could be tried here; 1: it was cancelled. On
+    a timer: 0 3 1 * *  kernelviz regress RUN
     """
     limit = None if fail_slower_than is None else report.fraction(fail_slower_than)
     bench = use_cases.current()
-    new = again(bench, run, device=device, owner=f"terminal {os.getpid()}")
+    new = again(bench, run, device=device, anywhere=False, owner=f"terminal {os.getpid()}")
     with Reporter(bench.load(new).plan) as reporter:
         running.follow(bench, new, reporter)
-    found = comparing.compare(bench.load(run), bench.load(new), l2=l2)
+    measured = bench.load(new)
     console.err().print(f"measured as run {new}")
-    code = report.told(found, limit or 0.0, as_json=as_json)
+    if not any(_tried(result) for result in measured.results):
+        why = next((r.outcome.message for r in measured.results if isinstance(r.outcome, Failure)), "")
+        console.err().print(f"{measured.status}: no case was tried, so nothing is compared{f' ({why})' if why else ''}")
+        raise typer.Exit(report.NOTHING if measured.status == "finished" else CUT_SHORT)
+    found = comparing.compare(bench.load(run), measured, l2=l2)
+    code = report.told(found, limit, as_json=as_json, untried=NOT_TRIED)
+    unable = sum(not _tried(pair.after) and pair.before.timing is not None for pair in found.pairs)
+    if unable:
+        console.err().print(f"not compared: {unable} case{'s' if unable != 1 else ''} that could not be tried here")
     slower = machine_slower(found, limit)
     if slower:
         many = f"{len(slower)} case{'s' if len(slower) != 1 else ''}"
         console.err().print(f"failed: {many} of the same code slower: the machine, its driver or its clocks changed")
+    if measured.status != "finished" and code == 0:
+        code = CUT_SHORT
     raise typer.Exit(report.SLOWER if slower else code)
+
+
+def _tried(result: Result) -> bool:
+    return not (isinstance(result.outcome, Failure) and result.outcome.stage in NOT_TRIED)

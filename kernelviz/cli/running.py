@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import cast, get_args
+
+import typer
 
 from kernelviz.bench import Bench
 from kernelviz.cli import console, tables
@@ -42,8 +43,18 @@ def sizes(given: Sequence[str], sweeps: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def names(text: str | None) -> tuple[str, ...] | None:
-    """Variants from ``a,b[block=64,warps=4]``, without repeats; None when the option was not given. Errors: BadField when empty.
+def given(context: typer.Context) -> list[str]:
+    """The options that somebody typed, whatever their value, as `--size`."""
+    typed = [
+        p
+        for p in context.command.params
+        if (s := context.get_parameter_source(p.name or "")) and s.name == "COMMANDLINE"
+    ]
+    return [max(p.opts, key=len) for p in typed if p.param_type_name == "option"]
+
+
+def names(text: str | None, option: str = "--variants") -> tuple[str, ...] | None:
+    """Names from ``a,b[block=64,warps=4]``, without repeats; None when the option was not given. Errors: BadField when empty.
 
     >>> names("torch_eager, triton_block,torch_eager")
     ('torch_eager', 'triton_block')
@@ -52,7 +63,8 @@ def names(text: str | None) -> tuple[str, ...] | None:
         return None
     found = tuple(dict.fromkeys(split_names(text)))
     if not found:
-        raise BadField("--variants", text, "name at least one variant; `kernelviz ops` lists them")
+        known = ", ".join(get_args(FigureName)) if option == "--figures" else "`kernelviz ops` lists them"
+        raise BadField(option, text, f"name at least one {option[2:].removesuffix('s')}; {known}")
     return found
 
 
@@ -65,7 +77,7 @@ def method(budget_s: float, clock: str, figures: str | None, *, energy: bool) ->
     if clock not in get_args(Clock):
         raise UnknownName("--clock", clock, get_args(Clock))
     chosen: list[FigureName] = []
-    for name in (names(figures) if figures is not None else None) or USUAL_FIGURES:
+    for name in names(figures, "--figures") or USUAL_FIGURES:
         if name not in get_args(FigureName):
             raise UnknownName("--figures", name, get_args(FigureName))
         chosen.append(cast(FigureName, name))
@@ -74,19 +86,29 @@ def method(budget_s: float, clock: str, figures: str | None, *, energy: bool) ->
     return Method(budget_s=budget_s, clock=cast(Clock, clock), figures=tuple(chosen))
 
 
-def quick(clock: str, figures: str | None, *, energy: bool) -> Method:
-    """The method of --quick. Errors: BadField beside an option that asks for more than it measures."""
+def quick(clock: str, figures: str | None, *, energy: bool, budget: bool = False) -> Method:
+    """The method of --quick. Errors: BadField beside an option that asks for more than it measures (`budget`: one was given)."""
     if clock != "burst" or figures is not None or energy:
         raise BadField(
             "--quick", "yes", "it measures device cold in short bursts only; leave out --clock, --figures and --energy"
         )
+    if budget:
+        raise BadField("--quick", "yes", f"it takes at most {QUICK.budget_s:g} s a case; leave out --budget-s")
     return QUICK
 
 
-def headline(l2: str) -> Headline:
-    """Which device time is the headline. Errors: UnknownName."""
+def headline(l2: str, method: Method) -> Headline:
+    """Which device time is the headline. Errors: UnknownName; BadField for one that the method does not measure.
+
+    >>> headline("warm", Method(figures=("cold", "warm")))
+    'warm'
+    """
     if l2 not in get_args(Headline):
         raise UnknownName("--l2", l2, get_args(Headline))
+    if l2 not in method.figures and l2 != "cold":  # cold always is; a method without it is refused elsewhere
+        raise BadField(
+            "--l2", l2, f"this measures {', '.join(method.figures)}: leave out --quick, or add {l2} to --figures"
+        )
     return cast(Headline, l2)
 
 
@@ -115,14 +137,29 @@ def run(
 def print_run(
     bench: Bench, found: Run, *, save: Path | None, as_json: bool, headline: Headline = "cold", verbose: bool = False
 ) -> int:
-    """The table of a run (or its document) on stdout, the document in a file where one is asked for; the exit code."""
-    if save is not None:
-        save.write_bytes(document.encode(found))
-    if as_json:
-        sys.stdout.write(document.encode(found).decode().rstrip("\n") + "\n")
-    else:
-        console.show(tables.report(found, bench.roofs_of(found), headline, verbose=verbose))
+    """The table of a run (or its document) on stdout, the document in a file where one is asked for; the exit code.
+
+    Errors: BadField when the file cannot be written; the table is printed by then, and the run is kept.
+    """
+    try:
+        if as_json:
+            console.write(document.encode(found).rstrip(b"\n") + b"\n")
+        else:
+            console.show(tables.report(found, bench.roofs_of(found), headline, verbose=verbose))
+    finally:
+        if save is not None:
+            _save(save, found)
     return exit_code(found)
+
+
+def _save(path: Path, found: Run) -> None:
+    try:
+        path.write_bytes(document.encode(found))
+    except OSError as error:
+        said = (
+            f"it cannot be written ({error.strerror}); `kernelviz export {found.id} -o FILE` writes the run elsewhere"
+        )
+        raise BadField("--save", path, said) from None
 
 
 def exit_code(found: Run) -> int:

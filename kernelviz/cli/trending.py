@@ -9,10 +9,12 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelviz import bench as use_cases
+from kernelviz.bench.regressing import must_be_op
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.cli import console
 from kernelviz.cli.comparing import SLOWER
 from kernelviz.core import units
+from kernelviz.core.errors import UnknownName
 from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Change
 from kernelviz.metrics.trend_words import change_words, state_words
@@ -31,14 +33,23 @@ def trends(
     """List cases over their runs on this machine: today's level, changes of level with since when, what is slower than it was."""
     bench = use_cases.current()
     where = device or bench.default_device()
-    found = bench.trends.regressions(where, op=op, l2=l2) if regressions else bench.trends.cases(where, op=op, l2=l2)
-    chosen = [c for c in found if variant is None or c.variant == variant]
+    if op is not None:
+        must_be_op(bench, op)
+    stored = bench.trends.cases(where, op=op, l2=l2)
+    known = dict.fromkeys(c.variant for c in stored)
+    if variant is not None and variant not in known:
+        # A slip of the keyboard must not pass for "nothing is slower".
+        raise UnknownName("measured variant", variant, known, of=f"op {op!r} on {where}" if op else where)
+    chosen = [c for c in stored if variant is None or c.variant == variant]
+    if regressions:
+        chosen = list(bench.trends.slower(chosen))
     if as_json:
         console.print_json([record(c) for c in chosen])
     elif chosen:
         console.show(_table(chosen))
     else:
-        console.err().print("nothing is slower than it was" if regressions else f"no {l2} time is stored of {where}")
+        nothing = f"no {l2} time is stored of {where}"
+        console.err().print("nothing is slower than it was" if stored else nothing)
     if regressions and chosen:
         raise typer.Exit(SLOWER)
 

@@ -19,7 +19,7 @@ from kernelviz.cli import console, running
 from kernelviz.cli.progress import Reporter
 from kernelviz.core import units
 from kernelviz.core.configured import base_name, configuration_text, parted
-from kernelviz.core.errors import BadField
+from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.metrics.report import typed_sizes
 from kernelviz.metrics.summary import Row, correctness_words, time_words, verdict_words
 from kernelviz.metrics.tuning_words import cost_words, gain_words, kept_words, reason_words, record, tried_words
@@ -31,6 +31,7 @@ Json = Annotated[bool, typer.Option("--json", help="print JSON and nothing else 
 
 
 def tune(
+    context: typer.Context,
     op: Annotated[str, typer.Argument(metavar="OP", help="what to compute; `kernelviz ops` lists them")] = "",
     variant: Annotated[str, typer.Argument(metavar="VARIANT", help="one that has something to tune")] = "",
     size: Annotated[
@@ -71,6 +72,9 @@ def tune(
         if resume is not None:
             if op or variant:
                 raise BadField("--resume", resume, "a run says itself what is tuned: leave out OP and VARIANT")
+            said = [option for option in running.given(context) if option not in ("--resume", "--json")]
+            if said:
+                raise BadField("--resume", resume, f"it goes on as it was begun: leave out {', '.join(said)}")
             run_id = resume
             plan = bench.tunings.report(run_id).run.plan  # raises for a run that is none
             bench.resume(run_id, owner=f"terminal {os.getpid()}")
@@ -186,7 +190,12 @@ def find(
     """List what tunings found: which configuration a variant uses for which problem on which device, and its gain."""
     if context.invoked_subcommand is not None:
         return
-    found = use_cases.current().tunings.find(op, variant=variant, device=device)
+    bench = use_cases.current()
+    found = bench.tunings.find(op, variant=variant, device=device)
+    if op is not None and not found:
+        ops = bench.ops()
+        if op not in ops:
+            raise UnknownName("op", op, ops)
     if as_json:
         console.print_json([_record(kept) for kept in found])
         return
@@ -218,13 +227,17 @@ def forget(
     """Forget what was found for a variant: it uses its default configuration again."""
     tunings = use_cases.current().tunings
     wanted = {axis: int(text) for axis, text in _sizes(size or ()).items()}
-    found = [
-        kept
-        for kept in tunings.find(op, variant=variant, device=device)
-        if all(kept.tuning.problem.sizes.get(axis) == value for axis, value in wanted.items())
-    ]
-    if not found:
+    there = tunings.find(op, variant=variant, device=device)
+    if not there:
         raise BadField("VARIANT", variant, "nothing is kept for it there; `kernelviz tunings` lists what is")
+    for axis in wanted:
+        axes = dict.fromkeys(a for kept in there for a in kept.tuning.problem.sizes)
+        if axis not in axes:
+            raise UnknownName("axis", axis, axes, of=f"op {op!r}")
+    found = [k for k in there if all(k.tuning.problem.sizes.get(axis) == value for axis, value in wanted.items())]
+    if not found:
+        said = " ".join(f"{axis}={value}" for axis, value in wanted.items())
+        raise BadField("--size", said, f"{variant} was not tuned for it; `kernelviz tunings` lists what is kept")
     tunings.forget(found)
     for kept in found:
         console.err().print(f"forgotten: {kept.tuning.variant} for {kept.tuning.problem.key} on {kept.tuning.device}")

@@ -86,6 +86,11 @@ def choices(
     )
 
 
+def data_kinds(op: Op) -> tuple[str, ...]:
+    """What the op's inputs may hold; only ids can be sorted."""
+    return tuple(kind for kind in DATA if kind != "sorted" or any(t.below for t in op.inputs))
+
+
 def default_sizes(bench: Bench, op: Op, device_id: str) -> dict[str, str]:
     """The sweep that the op offers first on that device."""
     on_cpu = bench.device(device_id).kind == "cpu"
@@ -146,7 +151,7 @@ def reconciled(form: Form, before: Form, bench: Bench) -> Form:
             budget_s=form.budget_s,
             clock=form.clock,
             energy=form.energy,
-            data=form.data,
+            data=form.data if form.data in data_kinds(op) else "normal",
         )
     elif form.device != before.device and dict(form.sizes) == default_sizes(bench, op, before.device):
         form = replace(form, sizes=default_sizes(bench, op, form.device))
@@ -220,7 +225,7 @@ def form_of(run: Run, bench: Bench) -> Form | None:
         budget_s=run.method.budget_s,
         clock=run.method.clock or "burst",
         energy="energy" in run.method.figures,
-        data=first.data or "normal",
+        data=first.data if first.data in data_kinds(op) else "normal",
         baseline=base_name(run.plan.baseline),
     )
     return reconciled(form, form, bench)

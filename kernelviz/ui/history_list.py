@@ -47,13 +47,27 @@ def show(bench: Bench, search: str) -> None:
 def _page(pages: int, search: str) -> int:
     """The page of the list, kept in the address as `page`. A key for each search: another one begins on its first page."""
     key, asked = f"page_{search}", st.query_params.get("page", "")
-    if key not in st.session_state:
+    if key in st.session_state:
+        first = min(int(st.session_state[key]), pages)
+    else:
         fresh = not any(str(k).startswith("page_") for k in st.session_state)
-        st.session_state[key] = min(int(asked), pages) if fresh and asked.isdecimal() and int(asked) else 1
-    st.session_state[key] = min(st.session_state[key], pages)
-    page: int = st.pagination(pages, key=key)
+        first = _asked_page(asked, pages) if fresh else 1
+    # As its default, since a widget whose state is also set warns in the log; of one that is drawn again only a page that is
+    # gone is replaced by it.
+    page: int = st.pagination(pages, default=first, key=key)
     view.keep("page", str(page), "1")
     return page
+
+
+def _asked_page(asked: str, pages: int) -> int:
+    """The page that an address names, the last one where there are not so many.
+
+    >>> [_asked_page(text, 4) for text in ("3", "9", "9" * 5000, "0", "²", "-1", "")]
+    [3, 4, 4, 1, 1, 1, 1]
+    """
+    if not (asked.isascii() and asked.isdigit()):
+        return 1
+    return min(max(int(asked), 1), pages) if len(asked) < 10 else pages
 
 
 def _nothing(search: str) -> None:

@@ -21,6 +21,7 @@ from kernelviz.ui.form import (
     DATA,
     Form,
     choices,
+    data_kinds,
     default_baseline,
     default_direction,
     default_form,
@@ -89,7 +90,7 @@ def read(params: Mapping[str, str], bench: Bench) -> Link:
         budget_s=_budget(reader, form.budget_s),
         clock=cast(Clock, reader.one_of("clock", "clock", CLOCKS, form.clock)),
         energy=reader.one_of("energy", "energy", ("yes", "no"), "yes" if form.energy else "no") == "yes",
-        data=reader.one_of("data", "input data", DATA, form.data),
+        data=_data(reader, op, form.data),
         baseline=reader.one_of("baseline", "baseline", form.variants, form.baseline, of="the chosen variants"),
     )
     known = (*_PLAN, *VIEW, *op.axis_names)
@@ -161,6 +162,7 @@ def _with_variants(form: Form, reader: _Reader, op: Op) -> Form:
 def _with_sizes(form: Form, reader: _Reader, op: Op) -> Form:
     presets = {p.name: p for p in op.presets}
     given = {a: reader.params[a] for a in op.axis_names if reader.params.get(a, "").strip()}
+    name: str | None = None
     if reader.params.get("preset"):
         asked = reader.params["preset"]
         name = asked if asked in presets else nearest(asked, presets)
@@ -170,7 +172,10 @@ def _with_sizes(form: Form, reader: _Reader, op: Op) -> Form:
         if name is not None and not given:
             sizes = {a: presets[name].sizes[a] for a in op.axis_names}
             return replace(form, sizes_from="preset", preset=name, sizes=sizes)
-    sizes = default_sizes(reader.bench, op, form.device)
+    # As `bench.plan` has it: sizes that are given lie over those of the preset.
+    start = {a: presets[name].sizes[a] for a in op.axis_names} if name is not None else None
+    start = start or default_sizes(reader.bench, op, form.device)
+    sizes = dict(start)
     for axis, text in given.items():
         try:
             expand(op.axis_names, {**dict.fromkeys(op.axis_names, "1"), axis: text})
@@ -180,9 +185,17 @@ def _with_sizes(form: Form, reader: _Reader, op: Op) -> Form:
     try:
         expand(op.axis_names, sizes)
     except UsageError as error:
-        sizes = default_sizes(reader.bench, op, form.device)
+        sizes = start
         reader.complain(", ".join(given), str(error), ", ".join(f"{a} = {t}" for a, t in sizes.items()))
     return replace(form, sizes=sizes, sizes_from=sizes_from(sizes), preset=None)
+
+
+def _data(reader: _Reader, op: Op, default: str) -> str:
+    asked, known = reader.params.get("data", "").strip(), data_kinds(op)
+    if asked in DATA and asked not in known:
+        reader.complain("data", f"data: op {op.name!r} has no input of ids that could be {asked}", default)
+        return default
+    return reader.one_of("data", "input data", known, default)
 
 
 def _budget(reader: _Reader, default: float) -> float:

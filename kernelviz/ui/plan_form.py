@@ -17,7 +17,7 @@ from kernelviz.ops import Op, Variant
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui import acting, instrument, link
-from kernelviz.ui.form import BUDGET_S, CLOCKS, DATA, Choice, Form, SizesFrom, choices, form_of, reconciled
+from kernelviz.ui.form import BUDGET_S, CLOCKS, Choice, Form, SizesFrom, choices, data_kinds, form_of, reconciled
 from kernelviz.ui.text import plain
 
 _SIZE_HELP = (
@@ -251,7 +251,7 @@ def _precision(op: Op, form: Form) -> None:
             help="Precision of the arithmetic: ieee keeps fp32, tf32 rounds the inputs.",
         )
     else:
-        right.selectbox("Input data", DATA, key="data", format_func=lambda n: n.replace("_", " "))
+        right.selectbox("Input data", data_kinds(op), key="data", format_func=lambda n: n.replace("_", " "))
 
 
 def _sizes(op: Op, form: Form) -> None:
@@ -296,7 +296,8 @@ def _method(bench: Bench, form: Form) -> None:
                 help="Speed-ups divide by its time.",
             )
         if bench.ops()[form.op].computes.get(form.dtype):
-            st.selectbox("Input data", DATA, key="data", format_func=lambda n: n.replace("_", " "))
+            kinds = data_kinds(bench.ops()[form.op])
+            st.selectbox("Input data", kinds, key="data", format_func=lambda n: n.replace("_", " "))
         devices = {d.id: d for d in bench.devices()}
         st.selectbox("Device", list(devices), key="device", format_func=lambda n: f"{n} · {devices[n].name}")
 

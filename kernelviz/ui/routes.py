@@ -48,6 +48,8 @@ STREAM_S = 10.0
 answers, however long a run takes."""
 FOLLOWERS = 256
 """Each open browser tab waits in a thread of its own; more than this many are refused with 503."""
+MOST_DIGITS = 18
+"""Of the number of an event; a longer one is none."""
 
 
 def base_path() -> str:
@@ -140,7 +142,8 @@ async def events(request: Request) -> Response:
     if _limiter().available_tokens < 1:
         return JSONResponse({"error": "too many followers; the page falls back to asking"}, status_code=503)
     start = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
-    after = int(start) if start.isdigit() else 0
+    # isdigit holds for "²" too, and int refuses more than 4300 digits.
+    after = int(start) if start.isascii() and start.isdigit() and len(start) <= MOST_DIGITS else 0
     return StreamingResponse(
         _stream(bench, run_id, after, request),
         media_type="text/event-stream",

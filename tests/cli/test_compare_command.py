@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import compared_runs as runs
+import msgspec
 import pytest
 import sample_runs as samples
 
@@ -98,8 +100,36 @@ def test_what_is_wrong_is_named(bench: Bench, tmp_path: Path, capsys: pytest.Cap
     ):
         assert main(["compare", *asked]) == 2
         assert said in capsys.readouterr().err
-    assert main(["compare", "before", "h200-add"]) == 0
-    assert "No case is in both" in capsys.readouterr().out
+
+
+def test_comparing_nothing_is_no_pass(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    for options in ([], ["--fail-slower-than", "2%"], ["--json"]):
+        assert main(["compare", "before", "h200-add", *options]) == 2
+        printed = capsys.readouterr()
+        assert "nothing was compared: no case of A is in B; measure B with A's sizes" in printed.err
+    assert json.loads(printed.out)["cases"] == []
+
+
+def test_a_gate_says_what_it_did_not_compare(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = runs.after({})
+    some = [r for r in whole.results if r.variant != "triton_persistent"]
+    bench.history.add(msgspec.structs.replace(whole, results=tuple(some)))
+    assert main(["compare", "before", "after"]) == 0
+    assert capsys.readouterr().err == ""
+    assert main(["compare", "before", "after", "--fail-slower-than", "2%"]) == 0
+    assert capsys.readouterr().err == "not compared: 6 cases only in A, which B did not measure\n"
+
+
+def test_a_file_that_is_none_is_named(bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad, pipe = tmp_path / "bad.json", tmp_path / "pipe"
+    bad.write_text("[1")
+    os.mkfifo(pipe)
+    for command in ("compare", "ladders"):
+        for source, said in ((bad, f"{bad}: it "), (tmp_path, "it is a folder"), (pipe, "it is no plain file")):
+            assert main([command, "before", str(source)]) == 2
+            assert said in capsys.readouterr().err
+    with pytest.raises(BadField, match="it is a folder"):
+        kv.load(tmp_path)
 
 
 def test_in_python(bench: Bench) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -10,12 +12,15 @@ import sample_runs as samples
 from rehearsed_bench import RehearsedBench
 from typer.testing import CliRunner
 
+import kernelviz.api
 import kernelviz.bench
 from kernelviz.bench.comparing import compare
 from kernelviz.bench.regressing import again, machine_slower
+from kernelviz.cli import main
 from kernelviz.cli.commands import app
 from kernelviz.core.errors import BadField, UnknownRun
-from kernelviz.core.result import Timing
+from kernelviz.core.events import Event
+from kernelviz.core.result import Stage, Timing
 from kernelviz.core.run import Run
 from tests.bench.bench_of_sessions import bench_in
 
@@ -96,3 +101,63 @@ def test_the_same_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     cases = kernelviz.trends("add", device="cpu")
     assert {(c.variant, len(c.trend.points)) for c in cases} == {("a", 2), ("b", 2)}
     bench.close()
+
+
+def elsewhere(monkeypatch: pytest.MonkeyPatch, **options: Any) -> RehearsedBench:
+    """A machine without a GPU that keeps a run of one: a variant that runs here too, and one that does not."""
+    run = samples.run(id="gpu")
+    bench = RehearsedBench((samples.CPU,), stored=(run,), **options)
+    monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
+    return bench
+
+
+def test_the_device_of_another_machine_is_not_guessed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = elsewhere(monkeypatch)
+    assert bench.load("gpu").plan.device == "cuda:0"
+    assert main(["regress", "gpu"]) == 2
+    assert "'cuda:0' cannot be used; run gpu was measured on it and it is not here" in capsys.readouterr().err
+    with pytest.raises(BadField, match="--device"):
+        kernelviz.api.regress("gpu")
+    assert len(bench.runs()) == 1
+    assert again(bench, "gpu"), "a button that says where it measures does so"
+
+
+def test_what_cannot_be_tried_here_is_not_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = samples.run(id="gpu")
+    unable: dict[str, tuple[Stage, str]] = {"triton_persistent": ("unavailable", "needs an NVIDIA GPU")}
+    elsewhere(monkeypatch, faults=unable)
+    assert main(["regress", "gpu", "--device", "cpu"]) == 0
+    printed = capsys.readouterr()
+    cases = sum(r.variant == "triton_persistent" for r in run.results)
+    assert f"not compared: {cases} cases that could not be tried here" in printed.err
+    assert "without a correct time" not in printed.err
+    elsewhere(monkeypatch, faults=dict.fromkeys(run.plan.variants, ("unavailable", "needs an NVIDIA GPU")))
+    assert main(["regress", "gpu", "--device", "cpu"]) == 2
+    assert "no case was tried, so nothing is compared (needs an NVIDIA GPU)" in capsys.readouterr().err
+    elsewhere(monkeypatch, faults={"triton_persistent": ("wrong", "y[0]")})
+    assert main(["regress", "gpu", "--device", "cpu"]) == 3
+    assert f"failed: {cases} without a correct time in B" in capsys.readouterr().err
+
+
+def test_ctrl_c_before_the_first_case_says_nothing_of_the_code(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench = elsewhere(monkeypatch, case_s=30.0)
+    follow, begun = bench.follow, []
+
+    def interrupted(run_id: str, after: int = 0, timeout_s: float | None = None) -> Iterator[tuple[int, Event]]:
+        if not begun:
+            begun.append(run_id)
+            raise KeyboardInterrupt
+        return follow(run_id, after, timeout_s)
+
+    monkeypatch.setattr(bench, "follow", interrupted)
+    assert main(["regress", "gpu", "--device", "cpu"]) == 1
+    printed = capsys.readouterr()
+    assert "cancelled: no case was tried, so nothing is compared" in printed.err
+    assert "failed" not in printed.err
+    assert printed.out == ""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from sample_nights import nights
 from typer.testing import CliRunner
 
+import kernelviz.api
 import kernelviz.bench
 from kernelviz.bench import Bench
+from kernelviz.cli import main
 from kernelviz.cli.commands import app
+from kernelviz.core.errors import UnknownName
 from kernelviz.hardware.discovery import discover
 from kernelviz.store import Store
 
@@ -49,3 +53,29 @@ def test_nothing_slower_is_no_failure(bench: Bench) -> None:
 def test_unknown_words_are_bad_usage(bench: Bench) -> None:
     assert CliRunner().invoke(app, ["trends", "--device", "cuda:9"]).exit_code != 0
     assert CliRunner().invoke(app, ["trends", "--l2", "hot", "--device", "cpu"]).exit_code != 0
+
+
+def test_a_slip_of_the_keyboard_does_not_pass_for_nothing_slower(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trends", "rmsnrm", "--regressions", "--device", "cpu"]) == 2
+    assert "no op 'rmsnrm'; did you mean 'rmsnorm'?" in capsys.readouterr().err
+    for options in ([], ["--regressions"]):
+        assert main(["trends", "--variant", "torch_eagr", "--device", "cpu", *options]) == 2
+        assert "no measured variant 'torch_eagr' of cpu; did you mean 'torch_eager'?" in capsys.readouterr().err
+    with pytest.raises(UnknownName, match="rmsnorm"):
+        kernelviz.api.trends("rmsnrm", device="cpu")
+
+
+def test_an_op_that_only_the_store_knows_is_known(bench: Bench) -> None:
+    run = bench.load("night-00")
+    gone = msgspec.structs.replace(run.plan.problems[0], op="once_here")
+    results = tuple(msgspec.structs.replace(r, problem=gone) for r in run.results)
+    plan = msgspec.structs.replace(run.plan, problems=(gone,))
+    bench.history.add(msgspec.structs.replace(run, id="old", plan=plan, results=results))
+    assert kernelviz.api.trends("once_here", device="cpu")
+
+
+def test_an_op_without_times_says_so(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trends", "topk", "--regressions", "--device", "cpu"]) == 0
+    assert "no cold time is stored of cpu" in capsys.readouterr().err

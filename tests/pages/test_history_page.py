@@ -72,6 +72,22 @@ def test_runs_are_listed_searched_and_paged(bench: Bench) -> None:
     assert "No run matches" in words(opened(q="nothing like it"))
 
 
+@pytest.mark.parametrize(
+    ("asked", "shown"), [("3", 3), ("9", 3), ("9" * 5000, 3), ("0", 1), ("²", 1), ("-1", 1), ("x", 1)]
+)
+def test_the_address_names_the_page_of_the_list(bench: Bench, asked: str, shown: int) -> None:
+    for number in range(45):
+        kept(bench, number)
+    test = opened(page=asked)
+    assert len([b for b in test.button if b.label == "Manage"]) == {1: 20, 3: 5}[shown]
+    (pages,) = test.get("pagination")
+    assert pages.proto.default == shown, "a default and a set state make Streamlit warn in the log"
+    assert not pages.proto.set_value
+    test.run()
+    assert not test.exception
+    assert len([b for b in test.button if b.label == "Manage"]) == {1: 20, 3: 5}[shown]
+
+
 def test_title_and_note_are_saved(bench: Bench) -> None:
     run_id = kept(bench, 1)
     test = opened(run=run_id)

@@ -11,7 +11,7 @@ from rehearsed_bench import RehearsedBench
 from kernelviz.core.sizes import expand
 from kernelviz.ops import catalogue
 from kernelviz.ui import link
-from kernelviz.ui.form import Form, default_form, form_of, reconciled
+from kernelviz.ui.form import Form, data_kinds, default_form, form_of, reconciled
 
 
 @pytest.fixture
@@ -146,3 +146,29 @@ def test_a_stored_run_gives_back_its_form(gpu: RehearsedBench) -> None:
     assert form is not None
     assert form.sizes == {"m": "2^27/n", "n": "2^10..2^15"}
     assert form.plan(gpu).problems == samples.run().plan.problems
+
+
+def test_only_ids_can_be_sorted(gpu: RehearsedBench) -> None:
+    asked = link.read({"op": "add", "data": "sorted"}, gpu)
+    assert asked.form.data == "normal"
+    (complaint,) = asked.complaints
+    assert "op 'add' has no input of ids that could be sorted. Using normal instead." in complaint.message
+    assert asked.form.plan(gpu).problems
+    ids = link.read({"op": "embedding", "data": "sorted"}, gpu)
+    assert (ids.form.data, ids.complaints) == ("sorted", ())
+    after = reconciled(_changed(ids.form, op="add"), ids.form, gpu)
+    assert (after.data, after.op) == ("normal", "add")
+    assert "sorted" in data_kinds(catalogue()["embedding"])
+    assert "sorted" not in data_kinds(catalogue()["add"])
+
+
+def test_sizes_beside_a_preset_lie_over_its_sizes(gpu: RehearsedBench) -> None:
+    preset = link.read({"op": "matmul", "preset": "llama-3-8b"}, gpu).form.sizes
+    found = link.read({"op": "matmul", "preset": "llama-3-8b", "m": "64,128"}, gpu)
+    assert found.complaints == ()
+    assert found.form.sizes == {**preset, "m": "64,128"}
+    assert found.form.preset is None
+    assert link.read(link.write(found.form, None), gpu).form == found.form
+    wrong = link.read({"op": "matmul", "preset": "llama-3-8b", "m": "2^x"}, gpu)
+    assert wrong.form.sizes == preset
+    assert [c.field for c in wrong.complaints] == ["m"]

@@ -91,3 +91,13 @@ def test_paths_carry_the_base_path(monkeypatch: pytest.MonkeyPatch) -> None:
     given = config.get_option("server.baseUrlPath")
     monkeypatch.setattr(config, "get_option", lambda name: "/lab/kv/" if name == "server.baseUrlPath" else given)
     assert [r.path for r in routes()] == ["/lab/kv/api/health", "/lab/kv/api/runs/{id}/events"]
+
+
+@pytest.mark.parametrize("after", ["²", "9" * 5000, "-1", "٣", "x"])
+def test_what_is_no_number_of_an_event_begins_at_the_first(
+    client: TestClient, bench: RehearsedBench, after: str
+) -> None:
+    path = f"/api/runs/{_run(bench)}/events"
+    answer = client.get(path, params={"after": after})
+    assert answer.status_code == 200
+    assert _messages(answer.text)[0]["kind"] == "queued"
