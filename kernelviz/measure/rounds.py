@@ -133,7 +133,8 @@ class Rounds:
         """Each series behind a second of its own load, in several passes over all of them in random order.
 
         Blocks of one pass share a round, also with those of the other series: they are one observation, and what changes from
-        pass to pass cancels in their ratios. A series' part of a pass that the hardware slowed down is taken again at once, behind its load as before.
+        pass to pass cancels in their ratios.
+        A series' part of a pass that the hardware slowed down is taken again at once, behind its load as before.
         """
         shuffled = random.Random(self.seed)
         repeated = 0

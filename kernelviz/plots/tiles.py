@@ -44,8 +44,7 @@ def _fastest(found: Summary) -> Tile:
         _leads(found),
         "The lowest geometric mean time among the variants that cover the most sizes. At a size it is fastest where the verdict "
         "rule tells it from every other variant, and tied where another may be as fast. A variant with a wrong result anywhere "
-        "cannot be fastest."
-        + (f" Within 0.5 % of its mean: {others}." if others else ""),
+        "cannot be fastest." + (f" Within 0.5 % of its mean: {others}." if others else ""),
     )
 
 
