@@ -15,6 +15,7 @@ from kernelviz.core.problem import Method
 from kernelviz.core.result import Timing
 from kernelviz.formats import decode, encode
 from kernelviz.hardware.discovery import discover
+from kernelviz.metrics.summary import rows
 from kernelviz.store import Store
 
 pytestmark = pytest.mark.xdist_group("device")
@@ -88,7 +89,8 @@ def test_resumed_it_goes_on_where_it_was_and_keeps_the_best(bench: Bench, cancel
     assert {r.stage: len(r.variants) for r in tried.failures} == {"compile": 7, "wrong": 7, "unavailable": 4}
     assert kept is not None
     # 32 additions instead of one: the whole vector at once wins by far over blocks of 64.
-    assert kept.configuration["block"] >= 512
+    said = {r.result.variant: r.verdict for r in rows(report.run, ())}
+    assert kept.configuration["block"] >= 512, said
     assert kept.default == {"block": 64, "way": 0}
     assert kept.speed_up is not None
     assert kept.speed_up.estimate > 1.5
