@@ -5,13 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
 from kernelviz.bench.eventlog import EventLog
 from kernelviz.core.events import CaseDone, Event, RunEnded
 from kernelviz.core.joining import with_later
+from kernelviz.core.parts import parts
 from kernelviz.core.problem import Plan, Problem, case_key
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import Environment, Status
@@ -89,12 +90,12 @@ class LiveRun:
 
     def put(self, results: list[Result]) -> None:
         """Store, then tell. A case that has a result already gets the new one, or what that adds to it."""
-        for start in range(0, len(results), _TOGETHER):
+        for some in parts(results, _TOGETHER):
             # Whoever cancels and the supervisor put at the same time: what one has read must still stand when it is written.
             with self._putting:
-                self._put(results[start : start + _TOGETHER])
+                self._put(some)
 
-    def _put(self, results: list[Result]) -> None:
+    def _put(self, results: Sequence[Result]) -> None:
         keys = [r.case.key for r in results]
         known = self._store.results_of(self.run_id, keys)
         joined: dict[str, Result] = {}

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 from typing import TypeAlias
@@ -23,6 +23,7 @@ from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
 from kernelviz.bench.turns import turn
 from kernelviz.core.errors import BadField, UnknownRun, one_line
 from kernelviz.core.inspection import Inspection
+from kernelviz.core.parts import parts
 from kernelviz.core.problem import FigureName, Method, Problem, case_key
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run
@@ -74,12 +75,10 @@ class Runner:
         with _shared:
             _runners.add(self)
 
-    @contextmanager
-    def turn(self, run_id: str) -> Iterator[None]:
+    def turn(self, run_id: str) -> AbstractContextManager[None]:
         """Nobody else of this process begins the run meanwhile. A run of ours in the store that is not under way was left
         behind; only who has the turn can tell it from one that is just being begun."""
-        with turn(str(self._store.url), run_id):
-            yield
+        return turn(self._store.url, run_id)
 
     def settle(self, run_id: str) -> None:
         """Mark a run as interrupted that this process left as running, as when its end could not be stored. Raises UnknownRun."""
@@ -331,7 +330,7 @@ def _groups(names: Sequence[str], most: int) -> list[tuple[str, ...]]:
     """
     plain = [n for n in names if not is_configuration(n)]
     configured = [n for n in names if is_configuration(n)]
-    rest = [tuple(configured[i : i + most]) for i in range(0, len(configured), most)]
+    rest = [tuple(some) for some in parts(configured, most)]
     first = (*plain, *(rest[0] if rest else ()))
     return [group for group in (first, *rest[1:]) if group]
 

@@ -58,6 +58,8 @@ MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType(
 """From which version: what makes it the next one. Runs inside one transaction with the change of the version."""
 
 _BUSY_MS = 30_000
+TOGETHER = 500
+"""So many names at most in one statement: SQLite takes 32,766 values (999 before its 3.32)."""
 _VARIABLE = "KERNELVIZ_DATABASE_URL"
 
 

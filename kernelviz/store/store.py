@@ -18,6 +18,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.finite import finite_result
 from kernelviz.core.inspection import Inspection
+from kernelviz.core.parts import parts
 from kernelviz.core.problem import Method, Plan, Struct
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, SCHEMA, Environment, Roof, Run, Status
@@ -26,7 +27,7 @@ from kernelviz.core.selftest import Selftest
 from kernelviz.core.tuning import Tuning
 from kernelviz.store import beside
 from kernelviz.store.bodies import packed, unpacked
-from kernelviz.store.database import Database, StoreError
+from kernelviz.store.database import TOGETHER, Database, StoreError
 from kernelviz.store.inspections import inspection, put_inspection
 from kernelviz.store.presence import Presence
 from kernelviz.store.run_times import run_times
@@ -73,8 +74,6 @@ def home() -> Path:
     return Path(given).expanduser() if given else Path(platformdirs.user_data_dir("kernelviz"))
 
 
-_TOGETHER = 500
-"""So many cases at most are named in one statement; SQLite before 3.32 takes 999 values."""
 KEPT_RUNS = 4
 """Ended runs that were read last stay in memory while nothing was written to them; one of 100 cases has 20 MB there."""
 
@@ -140,8 +139,7 @@ class Store:
         with self._database.write() as connection:
             # The newest may be among them, and its revision must not be given to another result: followers have seen it.
             self._dropped_at[run_id] = self._revision(connection, run_id)
-            for start in range(0, len(keys), _TOGETHER):
-                some = keys[start : start + _TOGETHER]
+            for some in parts(keys, TOGETHER):
                 for table in (results, times):
                     connection.execute(delete(table).where(table.c.run_id == run_id, table.c.case_key.in_(some)))
 
@@ -314,9 +312,9 @@ class Store:
         """The results of those of the cases that have one so far, by key."""
         found: dict[str, Result] = {}
         with self._database.read() as connection:
-            for start in range(0, len(case_keys), _TOGETHER):
+            for some in parts(case_keys, TOGETHER):
                 chosen = select(results.c.case_key, results.c.body).where(
-                    results.c.run_id == run_id, results.c.case_key.in_(case_keys[start : start + _TOGETHER])
+                    results.c.run_id == run_id, results.c.case_key.in_(some)
                 )
                 found.update({row.case_key: unpacked(row.body) for row in connection.execute(chosen)})
         return found
@@ -467,8 +465,8 @@ class Store:
         with self._database.read() as connection:
             rows = connection.execute(chosen).all()
             by_run: dict[str, tuple[int, int, int]] = {}
-            for start in range(0, len(rows), _TOGETHER):
-                ids = [row.id for row in rows[start : start + _TOGETHER]]
+            for some in parts(rows, TOGETHER):
+                ids = [row.id for row in some]
                 counted = counts.where(results.c.run_id.in_(ids)).group_by(results.c.run_id)
                 found = connection.execute(counted)
                 by_run |= {row.run_id: (row.done, row.failed, row.cancelled) for row in found}

@@ -10,15 +10,13 @@ import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
 from kernelviz.core.configured import configuration_text
+from kernelviz.core.parts import parts
 from kernelviz.core.problem import Method, Plan, Problem, case_key
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Environment
 from kernelviz.store.bodies import unpacked
-from kernelviz.store.database import Database
+from kernelviz.store.database import TOGETHER, Database
 from kernelviz.store.tables import results, runs, times
-
-_TOGETHER = 500
-"""So many names at most in one statement: SQLite takes 32,766 values (999 before its 3.32)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,7 @@ def put_times(
     if plan.search is not None:
         return
     keys = [r.case.key for r in given]
-    for start in range(0, len(keys), _TOGETHER):
-        some = keys[start : start + _TOGETHER]
+    for some in parts(keys, TOGETHER):
         connection.execute(delete(times).where(times.c.run_id == run_id, times.c.case_key.in_(some)))
     rows = times_rows(run_id, device_uuid, method, plan, given)
     if rows:
@@ -114,8 +111,8 @@ def environments(database: Database, run_ids: Sequence[str]) -> dict[str, Enviro
     header = msgspec.json.Decoder(_Header)
     found: dict[str, Environment] = {}
     with database.read() as connection:
-        for start in range(0, len(run_ids), _TOGETHER):
-            chosen = select(runs.c.id, runs.c.header).where(runs.c.id.in_(run_ids[start : start + _TOGETHER]))
+        for some in parts(run_ids, TOGETHER):
+            chosen = select(runs.c.id, runs.c.header).where(runs.c.id.in_(some))
             found |= {row.id: header.decode(row.header).environment for row in connection.execute(chosen)}
     return found
 
