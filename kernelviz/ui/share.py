@@ -12,7 +12,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core.run import Run
-from kernelviz.ui import site, snapshot
+from kernelviz.ui import saving, site, snapshot
 from kernelviz.ui.link import VIEW
 from kernelviz.ui.routes import base_path
 
@@ -79,16 +79,16 @@ def download(bench: Bench, run_id: str, key: str) -> None:
             _as_file(bench, run_id, key)
 
 
+@st.fragment
 def _as_file(bench: Bench, run_id: str, key: str) -> None:
     to = snapshot.format_box(f"{key}_format")
-    st.download_button(
-        "Save",
-        data=partial(bench.history.document, run_id, to.name),
-        file_name=f"kernelviz-{run_id}{to.suffix}",
-        mime=to.media_type,
+    saving.button(
+        partial(bench.history.document, run_id, to.name),
+        f"kernelviz-{run_id}{to.suffix}",
+        to.media_type,
+        choice=(run_id, to.name),
         key=key,
         icon=":material/download:",
-        on_click="ignore",
     )
 
 

@@ -14,12 +14,14 @@ from kernelviz.core.run import Run
 from kernelviz.formats import Export, digest, exports
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.styles import variant_words
+from kernelviz.ui import saving
 from kernelviz.ui.text import plain
 
 _WORDS = {"json": "document (.json)", "html": "page (.html), opens offline"}
 _FIRST = ("html", "json")
 
 
+@st.fragment
 def save(bench: Bench, run: Run, variants: Sequence[str]) -> None:
     """The form: sizes, title, note, format, and the button that saves. `variants`: those shown."""
     stored = bench.load(run.id)
@@ -41,19 +43,15 @@ def save(bench: Bench, run: Run, variants: Sequence[str]) -> None:
     title = st.text_input("Title", value=stored.title, max_chars=TITLE_CHARACTERS, key=f"save_title_{run.id}")
     note = st.text_area("Note", value=stored.note, max_chars=NOTE_CHARACTERS, key=f"save_note_{run.id}", height=70)
     made = selected(stored, variants=variants, problems=chosen, title=" ".join(title.split()), note=note.strip())
-    row = st.container(horizontal=True, vertical_alignment="center", gap="small")
-    row.download_button(
-        "Save",
-        data=partial(to.encode, made),
-        file_name=f"kernelviz-{made.id}{to.suffix}",
-        mime=to.media_type,
+    saving.button(
+        partial(to.encode, made),
+        f"kernelviz-{made.id}{to.suffix}",
+        to.media_type,
+        choice=(to.name, digest(made), made.id, made.title, made.note),
         key="save_selection",
         icon=":material/save:",
-        # Not a primary one: styles cannot tell the scheme in a popover, and white has 1.9:1 on the dark scheme's green.
-        on_click="ignore",
-        help="Large runs take some seconds to write.",
+        words=f"{len(made.results)} of {len(stored.plan.cases())} cases",
     )
-    row.caption(f"{len(made.results)} of {len(stored.plan.cases())} cases")
     st.caption(f"Digest of its facts, which is checked when the document is opened: `{digest(made)}`")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import axe_playwright_python
 import pytest
+from acting import downloaded
 from playwright.sync_api import Browser, Page, expect
 from servers import served
 
@@ -140,6 +141,8 @@ def test_axe_finds_nothing_serious_in_a_run_and_its_tabs(real: str, browser: Bro
                 if overhang(page):
                     wrong[words].append("wider than the window")
         page.locator(".st-key-share_popover button").first.click()
+        downloaded(page, page.get_by_role("button", name="Save", exact=True), ".html")
+        expect(page.locator(".st-key-save_selection_again")).to_be_visible()
         for scheme in schemes(page, "[data-testid=stPopoverBody]", width):
             wrong[f"share, {scheme}"] = found_by_axe(page, scheme)
         assert {words: found for words, found in wrong.items() if found} == {}

@@ -45,13 +45,14 @@ def offline(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFactor
     page.goto(f"{real}/?run=h200-rmsnorm&hide=composite_eager&l2=warm")
     settled(page)
     page.locator(".st-key-share_popover button").first.click()
-    page.get_by_label("Title", exact=True).fill("sent to <b>you</b>")
-    page.get_by_label("Title", exact=True).press("Enter")
     expect(page.get_by_text("32 of 40 cases")).to_be_visible()
-    with page.expect_download(timeout=60_000) as download:
-        page.get_by_role("button", name="Save", exact=True).click()
-    target = tmp_path_factory.mktemp("saved") / download.value.suggested_filename
-    download.value.save_as(target)
+    at_rest(page)
+    # Saved with the box still open: what was typed last is in the file.
+    page.get_by_label("Title", exact=True).fill("sent to <b>you</b>")
+    given = downloaded(page, page.get_by_role("button", name="Save", exact=True), ".html")
+    expect(page.locator(".st-key-save_selection_again")).to_contain_text(given.suggested_filename)
+    target = tmp_path_factory.mktemp("saved") / given.suggested_filename
+    given.save_as(target)
     context.close()
     return target
 

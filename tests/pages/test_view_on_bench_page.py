@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 import kernelviz.bench
 from kernelviz.bench.snapshots import selected
 from kernelviz.core.run import Run
-from kernelviz.formats import digest
+from kernelviz.formats import decode, digest
 from kernelviz.ui import snapshot
 
 ELSEWHERE = msgspec.structs.replace(samples.H200, name="NVIDIA H200 NVL", uuid="GPU-elsewhere")
@@ -140,8 +140,13 @@ def test_the_share_button_saves_what_is_shown() -> None:
     near = kernelviz.bench.current().load("near")
     part = selected(near, variants=("torch_eager", "cuda_vec16"), problems=["add fp32 n=4096"])
     assert digest(part) in words(test)
-    (button,) = (b for b in test.get("download_button") if b.proto.label == "Save")
-    assert button.proto.id
+    test.text_input(key="save_title_near").set_value("for you")
+    test.selectbox(key="save_format").set_value("json")
+    test.button(key="save_selection").click().run()
+    (given,) = test.get("download_button")
+    assert given.proto.label.startswith(f"kernelviz-{part.id}.json · ")
+    saved = decode(test.session_state["save_selection_saving"].data)
+    assert (saved.title, digest(saved)) == ("for you", digest(part))
 
 
 def test_the_query_of_a_view_has_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
