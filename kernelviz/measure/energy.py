@@ -23,14 +23,14 @@ QUEUED_S = 0.1
 """So much work lies in the device's queue while the driver is asked."""
 
 
-def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]) -> Energy | None:
-    """Energy of one call, unflushed, under steady load of it; None where there is no counter, or when stopped.
+def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]) -> Energy | str:
+    """Energy of one call, unflushed, under steady load of it; or why there is none, in words (none when stopped).
 
     The counter moves every few tens of milliseconds, so it is read at the moment of a change: both ends then are as sharp as
     one graph is long.
     """
     if device.kind != "cuda" or energy_joules(device) is None:
-        return None
+        return "this device has no counter of it"
     load = Load(place, call_s)
     until_s = time.monotonic() + BEFORE_S
     while time.monotonic() < until_s and not stop():
@@ -49,7 +49,7 @@ def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]
         last = now
     torch.cuda.synchronize()
     if len(ends) < 2:
-        return None
+        return "" if stop() else f"the board's counter did not move twice in {4 * FOR_S:.0f} s"
     (from_s, from_joules, from_calls), (to_s, to_joules, to_calls) = ends[0], ends[-1]
     counted = to_calls - from_calls
     return Energy(

@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelviz.core.joining import completed
 from kernelviz.core.problem import Method
-from kernelviz.core.result import Block, Figure, LaunchMode, Timing
+from kernelviz.core.result import Block, Energy, Figure, LaunchMode, Timing
 from kernelviz.measure.binding import BoundVariant
 from kernelviz.measure.calls import Calls
 from kernelviz.measure.compilations import compilations
@@ -212,7 +212,12 @@ class Others:
     def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
         warm = known.device_warm_s
         call_s = warm.estimate if warm is not None else 1e-3
-        return Timing(energy=energy(self.site.device, bound.timed.places[0], call_s, self.stop))
+        taken = energy(self.site.device, bound.timed.places[0], call_s, self.stop)
+        if isinstance(taken, Energy):
+            return Timing(energy=taken)
+        if taken:
+            self.notes.setdefault(bound.variant.name, []).append(f"energy: {taken}")
+        return Timing()
 
 
 def _device_s(known: Timing, bound: BoundVariant) -> float:

@@ -29,7 +29,7 @@ _STEADY = ("power cap",)
 _SETTINGS = ("application clocks", "sync boost", "display clocks")
 """Reasons by which somebody set the clock; nothing was slowed down while it was measured."""
 _OLD_PLACES = re.compile(r"at (\d+) places in memory")
-_ELSEWHERE = ("warm: ", "graph of one call: ", "other figures: ")
+_ELSEWHERE = ("warm: ", "graph of one call: ", "other figures: ", "energy: ")
 """How notes begin that speak of other times than the cold one (measure.others, core.joining)."""
 _SLOW_NOTE = "blocks ran at a clock more than"
 """The note of measure.rounds that says what the clock's part says."""

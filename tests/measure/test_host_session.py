@@ -12,6 +12,7 @@ from kernelviz.core.problem import USUAL_FIGURES, Method, Problem
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.measure import rounds
 from kernelviz.measure.session import DeviceSession, open_session
+from kernelviz.metrics.trust import notes_on_figures
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
 QUICK = Method(budget_s=0.05)
@@ -249,3 +250,15 @@ def test_a_long_call_has_no_other_figures_and_says_why(session: DeviceSession) -
     assert seen is not None
     (note,) = seen.notes
     assert note.startswith("other figures: not taken, one call takes 0.")
+
+
+def test_a_device_without_a_counter_of_energy_says_so_with_the_result(session: DeviceSession) -> None:
+    events: list[Event] = []
+    problem = Problem(op="add", sizes={"n": 1000}, dtype="fp32")
+    method = msgspec.structs.replace(QUICK, figures=("warm", "energy"))
+    session.measure(problem, ("honest",), "honest", method, events.append, lambda: False)
+    (found,) = (e.result for e in events if isinstance(e, CaseDone))
+    assert found.timing is not None
+    assert found.timing.energy is None
+    assert found.timing.device_warm_s is not None
+    assert notes_on_figures(found) == "energy: this device has no counter of it"
