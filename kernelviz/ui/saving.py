@@ -62,6 +62,7 @@ def button(
     that `make` raised is said there. `words`: what will be in it.
     """
     saving: _Saving = st.session_state.setdefault(f"{key}_saving", _Saving())
+    holding: list[_Saving] = st.session_state.setdefault("holding_a_file", [])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         # Not a primary one: styles cannot tell the scheme in a popover, and white has 1.9:1 on the dark scheme's green.
         st.button("Save", key=key, icon=icon, help="Large runs take some seconds to write.", on_click=saving.press)
@@ -69,7 +70,7 @@ def button(
             st.caption(words)
     if saving.pressed > saving.made:
         with st.spinner("Writing the file …"):
-            _make(saving, make, choice)
+            _make(saving, make, choice, holding)
     elif saving.choice != choice:
         saving.choice, saving.data, saving.trouble = choice, b"", ""
     if saving.trouble:
@@ -78,7 +79,10 @@ def button(
         _give(saving, name, mime, f"{key}_again", f"{key}_fetch")
 
 
-def _make(saving: _Saving, make: Callable[[], bytes], choice: Hashable) -> None:
+def _make(saving: _Saving, make: Callable[[], bytes], choice: Hashable, holding: list[_Saving]) -> None:
+    """`holding`: whose file the session holds. Only the last: a file of many runs each would fill the server's memory."""
+    while holding:
+        holding.pop().data = b""
     number, data, trouble = saving.pressed, b"", ""
     try:
         data = make()
@@ -88,6 +92,7 @@ def _make(saving: _Saving, make: Callable[[], bytes], choice: Hashable) -> None:
         saving.made = number
         raise
     saving.choice, saving.data, saving.trouble, saving.made = choice, data, trouble, number
+    holding.append(saving)
 
 
 def _give(saving: _Saving, name: str, mime: str, button: str, key: str) -> None:

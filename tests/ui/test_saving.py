@@ -90,3 +90,18 @@ def test_what_cannot_be_made_is_said_and_not_tried_again_by_itself() -> None:
     test.text_input(key="title").set_value("there").run()
     assert not test.error
     assert len(given(test.button(key="save").click().run())) == 1
+
+
+def two_runs() -> None:
+    from kernelviz.ui import saving
+
+    for name in ("a", "b"):
+        saving.button(name.encode, name, "text/plain", choice=name, key=name, icon=":material/save:")
+
+
+def test_a_session_holds_one_file() -> None:
+    test = AppTest.from_function(two_runs).run()
+    assert [label for label, _ in given(test.button(key="a").click().run())] == ["a · 1 B"]
+    test.button(key="b").click().run()
+    assert test.session_state["a_saving"].data == b""
+    assert [label for label, _ in given(test.run())] == ["b · 1 B"]
