@@ -20,6 +20,8 @@ def in_blocks(x_N, y_N, *, block: int = 64, way: int = 0) -> Launch:
     out_N = torch.empty_like(x_N)
     starts = range(0, x_N.numel(), block)
     pieces = [tuple(t[i : i + block] for t in (x_N, y_N, out_N)) for i in (reversed(starts) if way == 1 else starts)]
+    # Once more for every piece: 1,024 additions instead of one are told apart on a machine that does something else, too.
+    pieces *= len(pieces)
 
     def launch():
         for x, y, out in pieces:
