@@ -6,6 +6,7 @@ a moment ago, were missing. And what it made could be swept away by a redraw bef
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
@@ -108,4 +109,13 @@ def _give(saving: _Saving, name: str, mime: str, button: str, key: str) -> None:
         help="Saved. A click gives the same file again.",
         wrap=True,
     )
-    _fetch(key=key, data={"button": button, "press": f"{button} {id(saving)} {saving.made}"})
+    _fetch(key=key, data={"button": _class(button), "press": f"{button} {id(saving)} {saving.made}"})
+
+
+def _class(key: str) -> str:
+    """The class that Streamlit gives to the element of that key, behind its prefix.
+
+    >>> _class("download_run 7.5_again")
+    'download_run-7-5_again'
+    """
+    return re.sub(r"[^a-zA-Z0-9_-]", "-", key.strip())
