@@ -57,6 +57,6 @@ def test_this_cpu_is_calibrated_from_the_page(real: str, page: Page) -> None:
     expect(start).to_be_disabled()
     expect(page).to_have_url(re.compile("calibration=calibration-"))
     page.locator(".st-key-cancel_device_calibration").get_by_role("button").click()
-    expect(page.get_by_text("The calibration was cancelled")).to_be_visible(timeout=60_000)
+    expect(page.get_by_text("The calibration was cancelled").first).to_be_visible(timeout=60_000)
     expect(start).to_be_enabled()
     expect(page.locator(CHART)).to_contain_text("mean load")

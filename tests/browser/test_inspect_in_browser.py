@@ -25,7 +25,7 @@ def test_a_forgotten_tile_is_seen_where_it_is_and_the_link_reopens_it(page: Page
         page.get_by_role("button", name="Inspect", exact=True).click()
         told = page.locator(".st-key-inspect_facts")
         place = "they lie within m 183 to 199 (the last 17 of 200), n 900 to 999 (the last 100 of 1000)"
-        expect(told.get_by_text(place)).to_be_visible(timeout=60_000)
+        expect(told.get_by_text(place).first).to_be_visible(timeout=60_000)
         chart = page.locator(".st-key-map_y_MN .js-plotly-plot")
         expect(chart).to_have_count(1)
         signs = chart.evaluate("g => g.data.filter(t => t.mode === 'markers').map(t => t.name || t.x.length)")
@@ -35,5 +35,5 @@ def test_a_forgotten_tile_is_seen_where_it_is_and_the_link_reopens_it(page: Page
         page.wait_for_url("**values=x_MN**")
         page.reload()
         page.get_by_role("tab", name="Inspect").click()
-        expect(page.locator(".st-key-inspect_facts").get_by_text(place)).to_be_visible(timeout=30_000)
+        expect(page.locator(".st-key-inspect_facts").get_by_text(place).first).to_be_visible(timeout=30_000)
         expect(page.locator(".st-key-inspect_facts").get_by_role("radio", name="x_MN")).to_be_checked()
