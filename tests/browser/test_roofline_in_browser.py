@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from acting import at_rest
 from playwright.sync_api import Locator, Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
@@ -17,6 +18,7 @@ def opened(real: str, page: Page, query: str = RUNS) -> Locator:
     # While a choice redraws the chart the old one stands beside it for a moment, marked stale.
     chart = page.locator(".st-key-rooflines[data-stale=false] .js-plotly-plot")
     expect(chart.locator(".points path").first).to_be_visible()
+    at_rest(page)
     return chart
 
 
@@ -57,7 +59,7 @@ def test_the_camera_saves_a_picture_with_a_good_name(real: str, page: Page, tmp_
     for kind, begins in (("PNG", b"\x89PNG"), ("SVG", b"<svg")):
         page.locator(".st-key-picture").get_by_role("radio", name=kind).click()
         expect(page.locator(".st-key-picture").get_by_role("radio", name=kind)).to_be_checked()
-        expect(page.locator("[data-testid=stStatusWidget]")).to_have_count(0)
+        at_rest(page)
         chart.hover()
         with page.expect_download() as saving:
             chart.locator(".modebar-btn").first.click()
