@@ -43,16 +43,17 @@ def save(bench: Bench, run: Run, variants: Sequence[str]) -> None:
     title = st.text_input("Title", value=stored.title, max_chars=TITLE_CHARACTERS, key=f"save_title_{run.id}")
     note = st.text_area("Note", value=stored.note, max_chars=NOTE_CHARACTERS, key=f"save_note_{run.id}", height=70)
     made = selected(stored, variants=variants, problems=chosen, title=" ".join(title.split()), note=note.strip())
+    facts = digest(made)
     saving.button(
         partial(to.encode, made),
         f"kernelviz-{made.id}{to.suffix}",
         to.media_type,
-        choice=(to.name, digest(made), made.id, made.title, made.note),
+        choice=(to.name, facts, made.id, made.title, made.note),
         key="save_selection",
         icon=":material/save:",
         words=f"{len(made.results)} of {len(stored.plan.cases())} cases",
     )
-    st.caption(f"Digest of its facts, which is checked when the document is opened: `{digest(made)}`")
+    st.caption(f"Digest of its facts, which is checked when the document is opened: `{facts}`")
 
 
 def format_box(key: str) -> Export:
