@@ -28,7 +28,7 @@ from kernelviz.bench.history import History
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.bench.tunings import METHOD as TUNING
 from kernelviz.bench.tunings import KeptTuning, TuningReport
-from kernelviz.core.configured import parted
+from kernelviz.core.configuration import parted
 from kernelviz.core.errors import BadField, DeviceError, UnknownName
 from kernelviz.core.events import RunEnded
 from kernelviz.core.inspection import Inspection

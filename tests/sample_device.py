@@ -10,8 +10,8 @@ import sample_runs as samples
 from rehearsed_bench import RehearsedBench
 
 from kernelviz.bench.machine import Machine
+from kernelviz.core.device_sample import Sample
 from kernelviz.core.run import Device, Roof
-from kernelviz.core.sample import Sample
 from kernelviz.formats import shipped
 from kernelviz.hardware.monitor import Monitor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import sample_runs as samples
 
-from kernelviz.core.configured import configured_name
+from kernelviz.core.configuration import configured_name
 from kernelviz.core.problem import Problem, Search
 from kernelviz.core.result import Result
 from kernelviz.core.run import Run

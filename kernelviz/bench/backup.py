@@ -21,7 +21,7 @@ from typing import IO, TYPE_CHECKING, assert_never, cast
 import msgspec
 
 import kernelviz
-from kernelviz.core import moments
+from kernelviz.core import timestamps
 from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.run import Roof, Run
@@ -131,7 +131,7 @@ def write(store: Store, path: Path) -> Backup:
             digest.update(data)
             file.write(data)
 
-        put(_Head(kernelviz=kernelviz.__version__, created_at=moments.now()))
+        put(_Head(kernelviz=kernelviz.__version__, created_at=timestamps.now()))
         for line in _everything(store, ids):
             put(line)
             lines += 1

@@ -21,7 +21,7 @@ from kernelviz.bench.runner import Runner
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import METHOD, Tunings, tuning_plan
 from kernelviz.bench.words import Offer, Progress, RunSummary
-from kernelviz.core import moments
+from kernelviz.core import timestamps
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import Event, RunEnded
 from kernelviz.core.inspection import Inspection
@@ -199,7 +199,7 @@ class Bench:
         run = Run(
             id=run_id,
             title=title or planning.title_of(plan, device),
-            created_at=moments.iso(now),
+            created_at=timestamps.iso(now),
             status="queued",
             environment=self._environment(device),
             method=method,

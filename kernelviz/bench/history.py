@@ -14,7 +14,7 @@ from kernelviz.bench import backup
 from kernelviz.bench.backup import Backup
 from kernelviz.bench.snapshots import selected
 from kernelviz.bench.words import Progress, RunSummary
-from kernelviz.core import moments
+from kernelviz.core import timestamps
 from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.run import LIVING, Run
 from kernelviz.formats import document, shipped
@@ -79,7 +79,7 @@ class History:
         """Hide an ended run; `restore` brings it back for KEPT_DAYS. Errors: UnknownRun; BadField; StoreError while it runs."""
         self._changeable(run_id)
         self._settle(run_id)
-        self._store.set_deleted(run_id, moments.now())
+        self._store.set_deleted(run_id, timestamps.now())
 
     def restore(self, run_id: str) -> None:
         """Bring a deleted run back. Raises UnknownRun."""
@@ -88,7 +88,7 @@ class History:
 
     def purge(self) -> list[str]:
         """Remove for good what was deleted more than KEPT_DAYS ago; the ids."""
-        return self._store.purge(moments.iso(datetime.now(UTC) - timedelta(days=KEPT_DAYS)))
+        return self._store.purge(timestamps.iso(datetime.now(UTC) - timedelta(days=KEPT_DAYS)))
 
     def take_in(self, data: bytes | str) -> str:
         """Keep the run of a file in any format that is read (see `take_in_all`); its id here. Errors: DocumentError, also where

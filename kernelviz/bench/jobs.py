@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 
 from kernelviz.bench.eventlog import EventLog
-from kernelviz.core import moments
+from kernelviz.core import timestamps
 from kernelviz.core.events import CheckDone, Event, InspectionDone, RoofDone, RunEnded, TimelineTaken
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.run import Environment, Status
@@ -88,7 +88,7 @@ class LiveSelftest(LiveJob):
     def __init__(self, name: str, store: Store, log: EventLog, *, kept: bool) -> None:
         super().__init__(name, store, log)
         self._kept = kept
-        self._created_at = moments.now()
+        self._created_at = timestamps.now()
         self._environment: Environment | None = None
         self._checks: list[Check] = []
         self._timeline: Timeline | None = None
@@ -107,7 +107,7 @@ class LiveSelftest(LiveJob):
         )
 
     def begun(self, environment: Environment) -> None:
-        self._environment, self._created_at = environment, moments.now()
+        self._environment, self._created_at = environment, timestamps.now()
 
     def keep(self, event: Event) -> None:
         if isinstance(event, CheckDone):

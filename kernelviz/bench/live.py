@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from kernelviz.bench.eventlog import EventLog
+from kernelviz.core.chunks import parts
 from kernelviz.core.events import CaseDone, Event, RunEnded
-from kernelviz.core.joining import with_later
-from kernelviz.core.parts import parts
+from kernelviz.core.merge import with_later
 from kernelviz.core.problem import Plan, Problem, case_key
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import Environment, Status

@@ -21,9 +21,9 @@ from kernelviz.bench.jobs import LiveCalibration, LiveInspection, LiveJob, LiveS
 from kernelviz.bench.live import LiveRun
 from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
 from kernelviz.bench.turns import turn
+from kernelviz.core.chunks import parts
 from kernelviz.core.errors import BadField, UnknownRun, one_line
 from kernelviz.core.inspection import Inspection
-from kernelviz.core.parts import parts
 from kernelviz.core.problem import FigureName, Method, Problem, case_key
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run

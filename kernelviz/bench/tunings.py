@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core import moments
+from kernelviz.core import timestamps
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.problem import Method, Plan, Problem, Search
 from kernelviz.core.run import LIVING, Device, Run
@@ -58,7 +58,7 @@ def conclude(store: Store, run_id: str, *, finished: bool = True) -> Tuning | No
     """Keep what a tuning found, from then on used by the variant; None where no configuration is correct. Raises UnknownRun."""
     run = store.run(run_id)
     found = tried(run, finished=finished)
-    made = tuning_of(run, found, created_at=moments.now(), seconds=store.row(run_id).spent_s)
+    made = tuning_of(run, found, created_at=timestamps.now(), seconds=store.row(run_id).spent_s)
     if made is not None:
         store.put_tuning(made)
     return made

@@ -12,7 +12,7 @@ import typer
 from kernelviz.bench import Bench
 from kernelviz.cli import console, tables
 from kernelviz.cli.progress import Reporter
-from kernelviz.core.configured import split_names
+from kernelviz.core.configuration import split_names
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import QUICK, USUAL_FIGURES, Clock, FigureName, Method, Plan
 from kernelviz.core.result import Failure, Timing

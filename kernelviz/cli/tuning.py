@@ -18,7 +18,7 @@ from kernelviz.bench.tunings import METHOD, KeptTuning, TuningReport
 from kernelviz.cli import console, running
 from kernelviz.cli.progress import Reporter
 from kernelviz.core import units
-from kernelviz.core.configured import base_name, configuration_text, parted
+from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.metrics.report import typed_sizes
 from kernelviz.metrics.summary import Row, correctness_words, time_words, verdict_words

@@ -11,8 +11,8 @@ import msgspec
 from kernelviz.bench import Bench
 from kernelviz.cli import console
 from kernelviz.core import units
+from kernelviz.core.device_sample import Sample
 from kernelviz.core.run import Device
-from kernelviz.core.sample import Sample
 from kernelviz.metrics.alerts import Thresholds, alert_words, standing
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from kernelviz.core import moments
+from kernelviz.core import timestamps
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.problem import Struct
 from kernelviz.core.result import Failure, Figure, Outcome, Result, Timer, Timing
@@ -260,7 +260,7 @@ def _date(context: _Context) -> str | None:
         return None
     try:
         moment = datetime.fromisoformat(context.date)
-        return moments.iso(moment, "seconds") if moment.tzinfo else moment.isoformat(timespec="seconds")
+        return timestamps.iso(moment, "seconds") if moment.tzinfo else moment.isoformat(timespec="seconds")
     except ValueError:
         return context.date[:40] or None
     except OverflowError:  # UTC has no name for it: beside the years 1 and 9999

@@ -10,8 +10,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
+from kernelviz.core.device_sample import Sample
 from kernelviz.core.run import Device
-from kernelviz.core.sample import Sample
 from kernelviz.hardware import sampling
 
 PERIOD_S = 1.0

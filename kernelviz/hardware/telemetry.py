@@ -8,7 +8,7 @@ from typing import Any
 
 import psutil
 
-from kernelviz.core import moments
+from kernelviz.core import timestamps
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import Device
 from kernelviz.hardware import cpu, nvml
@@ -33,7 +33,7 @@ def conditions(device: Device, own: Collection[int] | None = None) -> Conditions
 
     `own`: processes that do not count as others; by default this one and its descendants.
     """
-    read_at = moments.now()
+    read_at = timestamps.now()
     if device.kind == "cpu":
         return Conditions(sm_clock_hz=_cpu_clock_hz(), temperature_c=None, threads=cpu.threads(), read_at=read_at)
     reached = nvml.reached(device)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kernelviz.core import moments
+from kernelviz.core import timestamps
 from kernelviz.core.cheats import MUTATED_INPUT, refusal
 from kernelviz.core.events import Step
 from kernelviz.core.inspection import CallKind, Inspection, TensorFacts
@@ -120,7 +120,7 @@ def _inspected(
             problem=bound.problem,
             variant=variant.name,
             environment=environment,
-            created_at=moments.now(),
+            created_at=timestamps.now(),
             passed=passed,
             message=message,
             rule=bound.op.rule,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from kernelviz.core.joining import completed
+from kernelviz.core.merge import completed
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Energy, Figure, LaunchMode, Timing
 from kernelviz.measure.binding import BoundVariant

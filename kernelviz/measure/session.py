@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import torch
 
-from kernelviz.core.configured import base_name
+from kernelviz.core.configuration import base_name
 from kernelviz.core.events import CaseDone, CaseStep, InspectionDone, Step
 from kernelviz.core.problem import Case, Method, Problem
 from kernelviz.core.run import Device, Environment

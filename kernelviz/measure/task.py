@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from kernelviz.core import moments
+from kernelviz.core import timestamps
 from kernelviz.core.cheats import RECOMPILED, refusal
 from kernelviz.core.events import CaseDone, CaseStep, Step
 from kernelviz.core.problem import Case, Method, Problem
@@ -264,5 +264,5 @@ class Task:
             source_digest=variant.source_digest(),
             configuration=None if variant.configuration is None else dict(variant.configuration),
             tuned_by=known.run_id if known is not None and variant.space and why_not is None else None,
-            measured_at=moments.now("seconds"),
+            measured_at=timestamps.now("seconds"),
         )

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelviz.core import units
+from kernelviz.core.device_sample import Sample
 from kernelviz.core.run import Device
-from kernelviz.core.sample import Sample
 
 IDLE_OVER_S = 30.0
 IDLE_LEAST = 10

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core.configured import base_name, configuration_text
+from kernelviz.core.configuration import base_name, configuration_text
 from kernelviz.core.result import Result
 
 CONFIGURATION_HELP = (

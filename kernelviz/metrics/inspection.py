@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from kernelviz.core import units
-from kernelviz.core.configured import configuration_text
+from kernelviz.core.configuration import configuration_text
 from kernelviz.core.inspection import OCTAVES, Element, ErrorMap, Inspection, OutputErrors, TensorFacts, Value
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from itertools import count
 
-from kernelviz.core.configured import configuration_text
+from kernelviz.core.configuration import configuration_text
 from kernelviz.core.result import Result
 from kernelviz.core.run import Run
 from kernelviz.metrics import other_times

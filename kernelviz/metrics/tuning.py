@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core.configured import NOT_ADMITTED, parted
+from kernelviz.core.configuration import NOT_ADMITTED, parted
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Figure, Result, Stage

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from kernelviz.core.configured import configuration_text, parted
+from kernelviz.core.configuration import configuration_text, parted
 from kernelviz.core.problem import Search
 from kernelviz.core.run import Run
 from kernelviz.core.tuning import Span, Tuning

@@ -10,7 +10,7 @@ from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from kernelviz.core.configured import NOT_ADMITTED, base_name, configured_name, parted
+from kernelviz.core.configuration import NOT_ADMITTED, base_name, configured_name, parted
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Cost, Data, Direction, Problem

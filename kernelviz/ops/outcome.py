@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kernelviz.core import moments
-from kernelviz.core.configured import base_name, parted
+from kernelviz.core import timestamps
+from kernelviz.core.configuration import base_name, parted
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Result
 from kernelviz.ops.op import Op
@@ -21,5 +21,5 @@ def failed(op: Op | None, problem: Problem, variant: str, failure: Failure) -> R
         backend=known.backend if known else None,
         source_digest=known.source_digest() if known else None,
         configuration=configuration,
-        measured_at=moments.now("seconds"),
+        measured_at=timestamps.now("seconds"),
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from sqlalchemy import select
 
+from kernelviz.core.kernel_times import RunTimes
 from kernelviz.core.problem import Struct
-from kernelviz.core.run_times import RunTimes
 from kernelviz.store.bodies import plain
 from kernelviz.store.database import Database
 from kernelviz.store.tables import results, runs

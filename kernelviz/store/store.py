@@ -15,14 +15,14 @@ from sqlalchemy import URL, ColumnElement, Connection, Row, case, delete, func, 
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
+from kernelviz.core.chunks import parts
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.finite import finite_result
 from kernelviz.core.inspection import Inspection
-from kernelviz.core.parts import parts
+from kernelviz.core.kernel_times import RunTimes
 from kernelviz.core.problem import Method, Plan, Struct
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, SCHEMA, Environment, Roof, Run, Status
-from kernelviz.core.run_times import RunTimes
 from kernelviz.core.selftest import Selftest
 from kernelviz.core.tuning import Tuning
 from kernelviz.store import beside

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
-from kernelviz.core.configured import configuration_text
-from kernelviz.core.parts import parts
+from kernelviz.core.chunks import parts
+from kernelviz.core.configuration import configuration_text
 from kernelviz.core.problem import Method, Plan, Problem, case_key
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Environment

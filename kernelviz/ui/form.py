@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from kernelviz.bench import Bench
-from kernelviz.core.configured import base_name
+from kernelviz.core.configuration import base_name
 from kernelviz.core.errors import UsageError
 from kernelviz.core.problem import USUAL_FIGURES, Clock, Data, Direction, FigureName, Method, Plan, Problem
 from kernelviz.core.run import Run

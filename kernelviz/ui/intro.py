@@ -8,7 +8,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import KEPT_DAYS
-from kernelviz.core.configured import base_name
+from kernelviz.core.configuration import base_name
 from kernelviz.ops import Op
 from kernelviz.ops.space import space_words
 from kernelviz.plots.marks import mark

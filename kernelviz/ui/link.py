@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from kernelviz.bench import Bench
-from kernelviz.core.configured import base_name, split_names
+from kernelviz.core.configuration import base_name, split_names
 from kernelviz.core.errors import UnknownName, UsageError, nearest
 from kernelviz.core.problem import Clock, Direction
 from kernelviz.core.sizes import expand

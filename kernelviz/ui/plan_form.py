@@ -9,7 +9,7 @@ from typing import cast
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core.configured import configuration_text
+from kernelviz.core.configuration import configuration_text
 from kernelviz.core.errors import KernelvizError, UsageError
 from kernelviz.core.problem import Clock, Plan, Problem
 from kernelviz.core.tuning import tuning_key

@@ -13,7 +13,7 @@ import sample_device  # noqa: E402
 
 import kernelviz  # noqa: E402
 import kernelviz.bench  # noqa: E402
-from kernelviz.core.sample import Sample  # noqa: E402
+from kernelviz.core.device_sample import Sample  # noqa: E402
 from kernelviz.ui.routes import lifespan, routes  # noqa: E402
 
 _begun_s = time.time() - 900

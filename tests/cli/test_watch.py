@@ -12,7 +12,7 @@ from sample_device import DeviceBench, cpu_sample, gpu_sample
 
 from kernelviz import bench as use_cases
 from kernelviz.cli import main
-from kernelviz.core.sample import Sample
+from kernelviz.core.device_sample import Sample
 
 
 class Watched(DeviceBench):

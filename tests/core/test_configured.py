@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelviz.core.configured import base_name, configured_name, parted, split_names
+from kernelviz.core.configuration import base_name, configured_name, parted, split_names
 from kernelviz.core.errors import BadField
 
 KEYS = st.text("abcdefghij_", min_size=1, max_size=8)

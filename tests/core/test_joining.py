@@ -1,6 +1,6 @@
 """What a later result of a case adds to the one that is there, and what it must not undo."""
 
-from kernelviz.core.joining import with_later
+from kernelviz.core.merge import with_later
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Conditions, Failure, Figure, Result, Timing
 

@@ -36,7 +36,7 @@ def session():
 
 def measured(session, problem: Problem, variants: tuple[str, ...], method: Method) -> dict[str, Timing]:
     """All figures of each variant, joined as a run joins them."""
-    from kernelviz.core.joining import with_later
+    from kernelviz.core.merge import with_later
 
     events: list[Event] = []
     session.measure(problem, variants, variants[0], method, events.append, lambda: False)

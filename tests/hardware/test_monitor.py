@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from kernelviz.core.device_sample import Sample
 from kernelviz.core.run import Device
-from kernelviz.core.sample import Sample
 from kernelviz.hardware import nvml, sampling
 from kernelviz.hardware.monitor import KEPT_S, LOOKED_S, Monitor
 from tests.hardware.test_discovery import CPU, H200, Driver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernelviz.core.sample import Sample
+from kernelviz.core.device_sample import Sample
 from kernelviz.metrics.alerts import Thresholds, standing
 
 GIB = 2**30

@@ -14,8 +14,8 @@ from streamlit.testing.v1 import AppTest
 import kernelviz
 import kernelviz.bench
 from kernelviz.bench import Progress
+from kernelviz.core.device_sample import Sample
 from kernelviz.core.errors import UnknownRun
-from kernelviz.core.sample import Sample
 from kernelviz.ui import device_words
 
 Open = Callable[..., AppTest]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sample_device import cpu_sample, gpu_sample
 
-from kernelviz.core.run_times import RunTimes
-from kernelviz.core.sample import Sample
+from kernelviz.core.device_sample import Sample
+from kernelviz.core.kernel_times import RunTimes
 from kernelviz.plots.monitor import MOST_POINTS, panels, reports_by_time, thinned, times_by_run
 from kernelviz.plots.styles import style_of
 

@@ -8,7 +8,7 @@ from statistics import median
 
 import msgspec
 
-from kernelviz.core import moments
+from kernelviz.core import timestamps
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Figure
 from kernelviz.core.run import Roof
@@ -113,7 +113,7 @@ def measured(
     roof: Roof, amount: float | None, time: Figure | Interval, *, timer: str, clock_hz: float | None = None
 ) -> Roof:
     """`roof` with what was measured and when: a rate where `amount` was done in that time, else the time itself."""
-    found: dict[str, object] = {"clock_hz": clock_hz, "timer": timer, "measured_at": moments.now("seconds")}
+    found: dict[str, object] = {"clock_hz": clock_hz, "timer": timer, "measured_at": timestamps.now("seconds")}
     if amount is None:
         found |= {"time_s": time.estimate, "low": time.low, "high": time.high}
     else:
