@@ -40,14 +40,14 @@ from kernelviz.core.tuning import Tuning
 from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
 from kernelviz.metrics.compare import Comparison
-from kernelviz.metrics.compare_words import counts_words, mean_words
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.records import records
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import rows, summary
-from kernelviz.metrics.tuning_words import reason_words
-from kernelviz.metrics.tuning_words import record as tuning_record
-from kernelviz.metrics.tuning_words import records as tuning_records
+from kernelviz.text.comparison import counts_words, mean_words
+from kernelviz.text.tuning import reason_words
+from kernelviz.text.tuning import record as tuning_record
+from kernelviz.text.tuning import records as tuning_records
 
 if TYPE_CHECKING:
     import pandas as pd

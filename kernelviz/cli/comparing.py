@@ -18,7 +18,9 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.result import Failure, Stage
 from kernelviz.core.run import Run
 from kernelviz.metrics.compare import Comparison, Pair
-from kernelviz.metrics.compare_words import (
+from kernelviz.metrics.differences import differences
+from kernelviz.metrics.sweep import telling_axes
+from kernelviz.text.comparison import (
     case_words,
     counts_words,
     mean_words,
@@ -28,8 +30,6 @@ from kernelviz.metrics.compare_words import (
     refusal_words,
     times_words,
 )
-from kernelviz.metrics.differences import differences
-from kernelviz.metrics.sweep import telling_axes
 
 SLOWER = 3
 """The exit code when something is slower, or has no correct time any more."""

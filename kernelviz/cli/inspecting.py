@@ -18,7 +18,7 @@ from kernelviz.core import units
 from kernelviz.core.errors import BadField
 from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts
 from kernelviz.core.problem import Case, Plan
-from kernelviz.metrics import inspection as words
+from kernelviz.text import inspection as words
 
 MAP_ROWS = 32
 """Rows of the error map in a terminal, which has lines twice as high as wide."""

@@ -24,10 +24,10 @@ from kernelviz.core.events import (
 from kernelviz.core.problem import Case, Plan
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.run import Roof
-from kernelviz.metrics.checks import check_words
-from kernelviz.metrics.report import typed_sizes
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.metrics.summary import STAGE_WORDS, figure_of, time_words
+from kernelviz.text.report import typed_sizes
+from kernelviz.text.selftest import check_words
 
 
 class Reporter:

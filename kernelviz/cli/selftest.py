@@ -13,7 +13,7 @@ from kernelviz.cli import console
 from kernelviz.cli.progress import Reporter
 from kernelviz.cli.running import follow
 from kernelviz.core.selftest import Check, Selftest
-from kernelviz.metrics.checks import amount, limit_words, outcome_word
+from kernelviz.text.selftest import amount, limit_words, outcome_word
 
 _STYLES = {True: "green", False: "bold red", None: "dim"}
 

@@ -15,16 +15,6 @@ from kernelviz.metrics import other_times
 from kernelviz.metrics.cells import LOCAL_HELP
 from kernelviz.metrics.drift import drift_words
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
-from kernelviz.metrics.report import (
-    cells,
-    conclusion,
-    configurations,
-    doubts,
-    failures,
-    heading,
-    trust_lines,
-    typed_size,
-)
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.samples import SHOWN, Spread, spread
 from kernelviz.metrics.summary import (
@@ -35,7 +25,8 @@ from kernelviz.metrics.summary import (
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.trust import trust
 from kernelviz.metrics.winner import winners
-from kernelviz.metrics.winner_words import winner_words
+from kernelviz.text.report import cells, conclusion, configurations, doubts, failures, heading, trust_lines, typed_size
+from kernelviz.text.winners import winner_words
 
 
 def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verbose: bool = False) -> RenderableType:

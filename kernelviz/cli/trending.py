@@ -17,7 +17,7 @@ from kernelviz.core import units
 from kernelviz.core.errors import UnknownName
 from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Change
-from kernelviz.metrics.trend_words import change_words, state_words
+from kernelviz.text.trends import change_words, state_words
 
 
 def trends(

@@ -20,9 +20,9 @@ from kernelviz.cli.progress import Reporter
 from kernelviz.core import units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.metrics.report import typed_sizes
 from kernelviz.metrics.summary import Row, correctness_words, time_words, verdict_words
-from kernelviz.metrics.tuning_words import cost_words, gain_words, kept_words, reason_words, record, tried_words
+from kernelviz.text.report import typed_sizes
+from kernelviz.text.tuning import cost_words, gain_words, kept_words, reason_words, record, tried_words
 
 app = typer.Typer(help="List, keep and forget what tunings found. A variant that was tuned uses it from then on.")
 

@@ -16,7 +16,10 @@ from kernelviz.formats import document
 from kernelviz.formats.export import Export
 from kernelviz.metrics import other_times
 from kernelviz.metrics.cells import against_words
-from kernelviz.metrics.report import (
+from kernelviz.metrics.summary import STAGE_WORDS, Row, correctness_words, rows, summary
+from kernelviz.metrics.sweep import varying_axes
+from kernelviz.metrics.trust import trust
+from kernelviz.text.report import (
     conclusion,
     configurations,
     doubts,
@@ -26,9 +29,6 @@ from kernelviz.metrics.report import (
     trust_lines,
     typed_size,
 )
-from kernelviz.metrics.summary import STAGE_WORDS, Row, correctness_words, rows, summary
-from kernelviz.metrics.sweep import varying_axes
-from kernelviz.metrics.trust import trust
 
 _BAR = "\\|"
 _TICKS = re.compile(r"`+")

@@ -12,18 +12,12 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.core.result import Figure
 from kernelviz.metrics.compare import WORDS, Comparison, Pair, PairWord
-from kernelviz.metrics.compare_words import (
-    SIGNS,
-    case_words,
-    change_words,
-    pair_words,
-    sign_of,
-)
 from kernelviz.metrics.summary import figure_of, time_words
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing
 from kernelviz.plots.samples import QUANTILES
 from kernelviz.plots.styles import BAD, GOOD, NEUTRAL, style_of, variant_words
+from kernelviz.text.comparison import SIGNS, case_words, change_words, pair_words, sign_of
 
 ROW_PX, FRAME_PX = 22, 96
 SAMPLES_PX = 360

@@ -12,10 +12,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from kernelviz.core.inspection import OCTAVES, OutputErrors, TensorFacts
-from kernelviz.metrics.inspection import block_words, number, octave_words, power_words
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import framed, nothing
 from kernelviz.plots.styles import BAD, COLOURS, NEUTRAL
+from kernelviz.text.inspection import block_words, number, octave_words, power_words
 
 HEIGHT = 400
 _FRAME_PX = 110

@@ -13,9 +13,9 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import size_text, size_words, swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, winners
-from kernelviz.metrics.winner_words import Beside, strips
 from kernelviz.plots.frame import framed, nothing, roofs_of, size_ticks, table_of
 from kernelviz.plots.styles import NEUTRAL, style_of, variant_words
+from kernelviz.text.winners import Beside, strips
 
 ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220
 _INK, _PAPER = "#0F1413", "#FFFFFF"

@@ -12,7 +12,15 @@ from kernelviz.bench.comparing import compare_stored
 from kernelviz.core import units
 from kernelviz.metrics.comparable import one_run
 from kernelviz.metrics.compare import WORDS, Comparison, Pair
-from kernelviz.metrics.compare_words import (
+from kernelviz.metrics.differences import differences
+from kernelviz.metrics.summary import figure_of, time_words
+from kernelviz.metrics.sweep import problem_words, telling_axes
+from kernelviz.metrics.trust import trust_words
+from kernelviz.plots.compare import comparison_words
+from kernelviz.plots.samples import samples_words
+from kernelviz.plots.styles import variant_words
+from kernelviz.plots.tiles import Tile
+from kernelviz.text.comparison import (
     case_words,
     change_words,
     mean_basis,
@@ -22,14 +30,6 @@ from kernelviz.metrics.compare_words import (
     pair_words,
     refusal_words,
 )
-from kernelviz.metrics.differences import differences
-from kernelviz.metrics.summary import figure_of, time_words
-from kernelviz.metrics.sweep import problem_words, telling_axes
-from kernelviz.metrics.trust import trust_words
-from kernelviz.plots.compare import comparison_words
-from kernelviz.plots.samples import samples_words
-from kernelviz.plots.styles import variant_words
-from kernelviz.plots.tiles import Tile
 from kernelviz.ui import compare_choice as choice
 from kernelviz.ui import compare_table, site, tiles, view
 from kernelviz.ui import compare_words as words

@@ -10,11 +10,11 @@ import streamlit as st
 
 from kernelviz.metrics.cells import WIDTH_HELP, time_unit
 from kernelviz.metrics.compare import Comparison, Pair
-from kernelviz.metrics.compare_words import sign_of
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.styles import variant_words
+from kernelviz.text.comparison import sign_of
 
 
 def frame(found: Comparison) -> tuple[pd.DataFrame, dict[str, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.metrics.compare import PairWord
-from kernelviz.metrics.compare_words import MEANINGS, SIGNS
+from kernelviz.text.comparison import MEANINGS, SIGNS
 
 INTRO = (
     "Run **B** is held against run **A**, the baseline, case by case. A verdict needs the whole 95 % interval outside the noise; "

@@ -14,7 +14,7 @@ from kernelviz.core.run import Run
 from kernelviz.metrics import other_times
 from kernelviz.metrics.cells import time_unit
 from kernelviz.metrics.summary import STAGE_WORDS
-from kernelviz.plots.told import other_times_words
+from kernelviz.text.charts import other_times_words
 from kernelviz.ui import share, view
 from kernelviz.ui.text import plain, when
 

@@ -18,10 +18,10 @@ from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts
 from kernelviz.core.problem import Problem, case_key
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run
-from kernelviz.metrics import inspection as words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.styles import variant_words
+from kernelviz.text import inspection as words
 from kernelviz.ui import acting, live, session, view
 from kernelviz.ui.text import plain, when
 

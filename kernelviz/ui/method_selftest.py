@@ -9,7 +9,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core.run import LIVING, Device
 from kernelviz.core.selftest import Check, CheckUnit, Selftest
 from kernelviz.formats import shipped
-from kernelviz.metrics.checks import amount, limit_words
+from kernelviz.text.selftest import amount, limit_words
 from kernelviz.ui import live
 from kernelviz.ui.text import plain, when
 

@@ -23,7 +23,7 @@ from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.frame import run_words
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
-from kernelviz.plots.told import bars_words, by_size_words, roofline_words
+from kernelviz.text.charts import bars_words, by_size_words, roofline_words
 from kernelviz.ui import acting, live, overlay, session, share, shown, table, tabs, tiles, view, winners
 from kernelviz.ui.text import plain, when
 

@@ -36,9 +36,9 @@ from kernelviz.core.events import (
     WorkerStarting,
 )
 from kernelviz.core.result import Failure, Result
-from kernelviz.metrics.checks import check_words
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import STAGE_WORDS, time_words
+from kernelviz.text.selftest import check_words
 from kernelviz.ui import sockets
 
 QUIET_S = 2.0

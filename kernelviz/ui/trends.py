@@ -10,9 +10,9 @@ from kernelviz.bench import Bench
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.core.problem import Problem
 from kernelviz.metrics.sweep import problem_words
-from kernelviz.metrics.trend_words import change_words, setup_words, state_words
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
+from kernelviz.text.trends import change_words, setup_words, state_words
 from kernelviz.ui import site, view
 from kernelviz.ui.text import plain
 

@@ -6,7 +6,7 @@ from figures import record
 from judged import MOST_FURTHER_OFF, PARTS, cases_of, further_off, one_kernel, without_reason
 
 from kernelviz.core.problem import Problem
-from kernelviz.metrics.checks import check_words
+from kernelviz.text.selftest import check_words
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 

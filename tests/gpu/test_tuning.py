@@ -14,8 +14,8 @@ from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Timing
 from kernelviz.hardware.discovery import discover
-from kernelviz.metrics.tuning_words import record as as_record
 from kernelviz.store import Store
+from kernelviz.text.tuning import record as as_record
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 

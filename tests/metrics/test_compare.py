@@ -18,10 +18,10 @@ from kernelviz.core.run import Run
 from kernelviz.formats import shipped
 from kernelviz.metrics import summary
 from kernelviz.metrics.compare import Comparison, Pair, compare, paired
-from kernelviz.metrics.compare_words import counts_words, mean_words, noise_words, only_words, pair_words
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, judged, ratio_of_medians
 from kernelviz.metrics.summary import Headline, figure_of
 from kernelviz.metrics.unpaired import verdict_between
+from kernelviz.text.comparison import counts_words, mean_words, noise_words, only_words, pair_words
 
 
 def words_of(found: Comparison) -> Counter[str]:

@@ -13,7 +13,7 @@ from kernelviz.core.run import Run
 from kernelviz.metrics.drawn import drawn, drawn_words, only_drawn
 from kernelviz.metrics.summary import rows
 from kernelviz.metrics.tuning import best_names, tried, tuning_of
-from kernelviz.metrics.tuning_words import kept_words, record, tried_words
+from kernelviz.text.tuning import kept_words, record, tried_words
 
 
 def of(times: dict[str, Figure]) -> Run:

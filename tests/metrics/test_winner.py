@@ -14,7 +14,7 @@ from kernelviz.core.run import Run
 from kernelviz.metrics.statistics import noise_floor
 from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.winner import Winner, compared, winners
-from kernelviz.metrics.winner_words import regions, strips, winner_words
+from kernelviz.text.winners import regions, strips, winner_words
 
 Times = Mapping[str, float]
 

@@ -17,9 +17,9 @@ import kernelviz.bench
 from kernelviz.core.cheats import CHEATS
 from kernelviz.core.selftest import Selftest
 from kernelviz.formats import shipped
-from kernelviz.metrics import method_words
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.trust import LEVELS, trust
+from kernelviz.text import method
 
 Open = Callable[..., AppTest]
 
@@ -81,9 +81,9 @@ def test_a_shipped_picture_says_whose_it_is(page: Open, monkeypatch: pytest.Monk
 def test_without_a_picture_nothing_is_drawn_and_the_reason_is_said(page: Open) -> None:
     test = page(bench_with())
     assert not test.get("plotly_chart")
-    assert method_words.NOT_PICTURED["cuda"] in words(test)
+    assert method.NOT_PICTURED["cuda"] in words(test)
     on_cpu = page(bench_with(), on="cpu")
-    assert method_words.NOT_PICTURED["cpu"] in words(on_cpu)
+    assert method.NOT_PICTURED["cpu"] in words(on_cpu)
     assert "was not tested on AMD EPYC 9654 yet" in words(on_cpu)
 
 
@@ -172,5 +172,5 @@ def test_every_part_of_the_line_is_explained_beside_a_real_one(page: Open) -> No
     assert found is not None
     assert found.line in said
     assert all(f"| **{p.name}** | {p.words} |" in said for p in found.parts)
-    assert [p.name for p in found.parts] == [n for n in method_words.PARTS if n not in ("configuration", "notes")]
-    assert set(method_words.LEVEL_RULES) == set(LEVELS)
+    assert [p.name for p in found.parts] == [n for n in method.PARTS if n not in ("configuration", "notes")]
+    assert set(method.LEVEL_RULES) == set(LEVELS)

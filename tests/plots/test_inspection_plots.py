@@ -12,7 +12,7 @@ import sample_inspections as inspections
 from kernelviz import plots
 from kernelviz.core.inspection import OCTAVES, ErrorCounts, ErrorMap, Histogram, OutputErrors
 from kernelviz.core.problem import Problem
-from kernelviz.metrics.inspection import cell_words, map_words, output_words
+from kernelviz.text.inspection import cell_words, map_words, output_words
 
 VECTOR = Problem(op="add", sizes={"n": 100_000}, dtype="fp32")
 ONE = Problem(op="add", sizes={"n": 1}, dtype="fp32")

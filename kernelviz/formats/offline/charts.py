@@ -25,10 +25,10 @@ from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, time_words
 from kernelviz.metrics.sweep import others, size_text, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.trust import trust_words
 from kernelviz.metrics.winner import winners
-from kernelviz.metrics.winner_words import winner_words
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.styles import variant_words
-from kernelviz.plots.told import bars_words, by_size_words, roofline_words
+from kernelviz.text.charts import bars_words, by_size_words, roofline_words
+from kernelviz.text.winners import winner_words
 
 BY_SIZE = {
     "bandwidth": plots.bandwidth_by_size,

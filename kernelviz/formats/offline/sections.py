@@ -10,7 +10,7 @@ from kernelviz.core import units
 from kernelviz.core.command import commands, unsaid
 from kernelviz.core.run import Roof, Run
 from kernelviz.formats.document import digest
-from kernelviz.metrics import cells, method_words, other_times
+from kernelviz.metrics import cells, other_times
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.roofs import roof_name, roof_value
@@ -21,6 +21,7 @@ from kernelviz.ops import catalogue
 from kernelviz.plots.marks import svg
 from kernelviz.plots.styles import style_of, variant_words
 from kernelviz.plots.tiles import tiles
+from kernelviz.text import method as method_words
 
 
 def head(run: Run) -> str:
