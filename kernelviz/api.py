@@ -39,7 +39,7 @@ from kernelviz.core.selftest import Selftest
 from kernelviz.core.tuning import Tuning
 from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
-from kernelviz.metrics.compare import Comparison
+from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.records import records
 from kernelviz.metrics.roofline import Headline
@@ -52,7 +52,7 @@ from kernelviz.text.tuning import records as tuning_records
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kernelviz.metrics.ladder import Standing
+    from kernelviz.metrics.library_comparison import Standing
 
 PathLike = str | os.PathLike[str]
 _Named = TypeVar("_Named")

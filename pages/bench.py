@@ -8,7 +8,7 @@ from kernelviz.bench import RunSummary
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.problem import Plan
 from kernelviz.core.run import Run
-from kernelviz.metrics import other_times
+from kernelviz.metrics import foreign_times
 from kernelviz.ui import acting, elsewhere, instrument, intro, live, overlay, plan_form, results, session, strip
 from kernelviz.ui.form import Form
 from kernelviz.ui.text import plain
@@ -59,7 +59,7 @@ run = stored(run_id) if run_id is not None else None
 device = run.environment.device if run is not None else bench.device(form.device)
 roofs = bench.roofs_of(run) if run is not None else bench.roofs(device.id)
 strip.strip(bench, device, run, roofs, calibration)
-if run is not None and other_times.alone(run):
+if run is not None and foreign_times.alone(run):
     elsewhere.show(bench, run)
 elif run is not None:
     results.show(bench, run, progress, roofs)

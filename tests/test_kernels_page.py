@@ -5,7 +5,7 @@ from pathlib import Path
 
 from kernelviz import bench as use_cases
 from kernelviz.bench.ladders import ladders
-from kernelviz.metrics.ladder import HEADINGS, conclusion, markdown, words
+from kernelviz.metrics.library_comparison import HEADINGS, conclusion, markdown, words
 from kernelviz.ops import catalogue
 
 ROOT = Path(__file__).parents[1]

@@ -15,8 +15,8 @@ from kernelviz.bench.words import RunSummary
 from kernelviz.core.errors import BadField, DocumentError, UnknownName, UnknownRun
 from kernelviz.core.result import Result
 from kernelviz.core.run import LIVING, Run
-from kernelviz.metrics import compare as rule
-from kernelviz.metrics.compare import Comparison, Pair
+from kernelviz.metrics import comparison as rule
+from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.differences import differences
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.statistics import Interval

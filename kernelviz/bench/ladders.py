@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kernelviz.bench import backup
 from kernelviz.bench.comparing import opened
 from kernelviz.core.run import Run
-from kernelviz.metrics.ladder import COMPILED, EAGER, LIGER, Standing, standings, time_s
+from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, Standing, standings, time_s
 
 if TYPE_CHECKING:
     from kernelviz.bench.bench import Bench

@@ -9,7 +9,7 @@ from kernelviz.bench.history import TITLE_CHARACTERS
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Plan
 from kernelviz.core.run import LIVING
-from kernelviz.metrics.compare import Comparison, Pair
+from kernelviz.metrics.comparison import Comparison, Pair
 
 MACHINE_SLOWER = 0.02
 """Where no limit is given, the same code counts as slower on this machine from here on: five fresh processes differ by 0.4 %."""

@@ -12,7 +12,7 @@ from kernelviz.bench.words import RunSummary
 from kernelviz.core.errors import UnknownName, UnknownRun
 from kernelviz.core.run import LIVING, Level, Roof, Run
 from kernelviz.hardware.ceilings import ceilings
-from kernelviz.metrics.placing import Placed, placed
+from kernelviz.metrics.placement import Placed, placed
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.roofs import roof_name
 

@@ -17,7 +17,7 @@ from kernelviz.cli import console
 from kernelviz.core.errors import BadField
 from kernelviz.core.result import Failure, Stage
 from kernelviz.core.run import Run
-from kernelviz.metrics.compare import Comparison, Pair
+from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.differences import differences
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.text.comparison import (

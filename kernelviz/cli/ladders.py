@@ -12,7 +12,7 @@ from kernelviz import bench as use_cases
 from kernelviz.bench.ladders import ladders as found_in
 from kernelviz.bench.ladders import records
 from kernelviz.cli import console
-from kernelviz.metrics import ladder
+from kernelviz.metrics import library_comparison
 
 
 def ladders(
@@ -26,12 +26,12 @@ def ladders(
         console.print_json(records(found))
         return
     if as_markdown:
-        typer.echo(ladder.markdown(found))
+        typer.echo(library_comparison.markdown(found))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, heading in enumerate(ladder.HEADINGS):
+    for number, heading in enumerate(library_comparison.HEADINGS):
         table.add_column(heading, justify="left" if number < 3 else "right", overflow="fold")
     for standing in found:
-        table.add_row(*map(Text, ladder.words(standing)))
+        table.add_row(*map(Text, library_comparison.words(standing)))
     console.show(table)
-    console.err().print(ladder.conclusion(found))
+    console.err().print(library_comparison.conclusion(found))

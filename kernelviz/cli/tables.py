@@ -11,10 +11,11 @@ from rich.text import Text
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics import other_times
+from kernelviz.metrics import foreign_times
 from kernelviz.metrics.cells import LOCAL_HELP
 from kernelviz.metrics.drift import drift_words
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
+from kernelviz.metrics.quality import trust
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.samples import SHOWN, Spread, spread
 from kernelviz.metrics.summary import (
@@ -23,7 +24,6 @@ from kernelviz.metrics.summary import (
     summary,
 )
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.metrics.trust import trust
 from kernelviz.metrics.winner import winners
 from kernelviz.text.report import cells, conclusion, configurations, doubts, failures, heading, trust_lines, typed_size
 from kernelviz.text.winners import winner_words
@@ -35,7 +35,7 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
     `verbose`: also every figure of every case, and the whole trust line of each.
     """
     found = rows(run, roofs, headline)
-    if other_times.alone(run):
+    if foreign_times.alone(run):
         return Group(Text(heading(run, headline)), *_others(found, run), Text(f"run {run.id}", style="dim"))
     parts: list[RenderableType] = [Text(heading(run, headline)), results(found, run, headline)]
     parts += [Text(line) for line in (*failures(found), *configurations(found, run))]
@@ -54,15 +54,15 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
 
 def _others(found: Sequence[Row], run: Run) -> list[RenderableType]:
     """The times of a run that another tool measured, and how each was taken."""
-    names = other_times.names(run)
+    names = foreign_times.names(run)
     table = _table(run, names)
     lines = []
     for row in found:
-        times = other_times.of_case(row.result)
+        times = foreign_times.of_case(row.result)
         lines.append(["–" if name not in times else units.seconds(times[name].estimate) for name in names])
     _fill(table, found, run, lines)
-    how = [Text(f"{name}: {method}", style="dim") for name, method in other_times.methods(run).items()]
-    return [table, *(Text(line) for line in failures(found)), Text(other_times.NOT_OURS), *how]
+    how = [Text(f"{name}: {method}", style="dim") for name, method in foreign_times.methods(run).items()]
+    return [table, *(Text(line) for line in failures(found)), Text(foreign_times.NOT_OURS), *how]
 
 
 def results(found: Sequence[Row], run: Run, headline: Headline = "cold") -> Table:

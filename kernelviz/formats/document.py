@@ -20,8 +20,8 @@ from kernelviz.core.run import SCHEMA, Run
 from kernelviz.formats.check import check
 from kernelviz.formats.export import Export
 from kernelviz.formats.importing import MAX_BYTES, Import
+from kernelviz.metrics.quality import trust
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.trust import trust
 
 _FAMILY, _VERSION = SCHEMA.split("/")
 Values = dict[str, Any]

@@ -14,11 +14,11 @@ from kernelviz.core.result import Figure
 from kernelviz.core.run import Run
 from kernelviz.formats import document
 from kernelviz.formats.export import Export
-from kernelviz.metrics import other_times
+from kernelviz.metrics import foreign_times
 from kernelviz.metrics.cells import against_words
+from kernelviz.metrics.quality import trust
 from kernelviz.metrics.summary import STAGE_WORDS, Row, correctness_words, rows, summary
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.metrics.trust import trust
 from kernelviz.text.report import (
     conclusion,
     configurations,
@@ -41,7 +41,7 @@ def encode(run: Run) -> bytes:
 
 def _lines(run: Run) -> Iterator[str]:
     found = rows(run, run.environment.roofs)
-    alone = other_times.alone(run)
+    alone = foreign_times.alone(run)
     if run.title:
         yield f"### {code(run.title)}\n"
     yield f"{code(heading(run))}\n"
@@ -98,16 +98,16 @@ def _table(run: Run, found: Sequence[Row]) -> Iterator[str]:
 
 def _others(run: Run, found: Sequence[Row]) -> Iterator[str]:
     """A run of which another tool took the times."""
-    axes, names = varying_axes(run.plan.problems), other_times.names(run)
+    axes, names = varying_axes(run.plan.problems), foreign_times.names(run)
     yield _row([*map(code, axes), "variant", *map(code, names)])
     yield _rule(len(axes), len(names) + 1)
     for row in found:
-        times = other_times.of_case(row.result)
+        times = foreign_times.of_case(row.result)
         stage = f"✕ {STAGE_WORDS[row.failure.stage]}" if row.failure else "–"
         told = [units.seconds(times[n].estimate) if n in times else stage for n in names]
         yield _row([*_sizes(row, axes), code(row.result.variant), *told])
-    yield f"\n{other_times.NOT_OURS}\n"
-    yield from (f"- {code(f'{name}: {how}')}" for name, how in other_times.methods(run).items())
+    yield f"\n{foreign_times.NOT_OURS}\n"
+    yield from (f"- {code(f'{name}: {how}')}" for name, how in foreign_times.methods(run).items())
 
 
 def _behind(run: Run, *, measured_here: bool) -> Iterator[str]:

@@ -15,8 +15,8 @@ from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Figure
 from kernelviz.measure.contract import Stop
 from kernelviz.measure.timer import DeviceTimer, Taken, Timed
+from kernelviz.metrics.quality import CLOCK_MOVED
 from kernelviz.metrics.statistics import MIN_BLOCKS, figure_interval, verdict
-from kernelviz.metrics.trust import CLOCK_MOVED
 
 BATCH_S = 0.040
 """Rounds are taken in batches of about this much load, so that a cancel is heard and burst limits hold."""

@@ -11,11 +11,11 @@ import numpy as np
 from kernelviz.core import units
 from kernelviz.core.result import Figure, Result
 from kernelviz.core.run import Run
-from kernelviz.metrics.comparable import LAUNCHES, TIMERS, one_run
-from kernelviz.metrics.compare import Comparison
+from kernelviz.metrics.comparability import LAUNCHES, TIMERS, one_run
+from kernelviz.metrics.comparison import Comparison
+from kernelviz.metrics.quality import CLOCK_MOVED
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import figure_of
-from kernelviz.metrics.trust import CLOCK_MOVED
 
 Of = Literal["method", "environment"]
 

@@ -9,11 +9,11 @@ from itertools import count
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.result import Result
 from kernelviz.core.run import Run
-from kernelviz.metrics import other_times
+from kernelviz.metrics import foreign_times
 from kernelviz.metrics.figures import host_bound, times_s
+from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.statistics import Verdict
 from kernelviz.metrics.summary import Row, rows
-from kernelviz.metrics.trust import trust_words
 
 Value = str | float | int | bool | None
 
@@ -21,7 +21,7 @@ Value = str | float | int | bool | None
 def records(run: Run) -> list[dict[str, Value]]:
     """A record a case, in plan order; all of them have the same columns."""
     made = [(row.result, _record(run, row)) for row in rows(run, run.environment.roofs)]
-    columns = _other_columns(other_times.names(run), made[0][1] if made else ())
+    columns = _other_columns(foreign_times.names(run), made[0][1] if made else ())
     return [record | _other_times(result, columns) for result, record in made]
 
 
@@ -46,7 +46,7 @@ def _other_columns(names: Iterable[str], taken: Iterable[str]) -> dict[str, str]
 
 def _other_times(result: Result, columns: Mapping[str, str]) -> dict[str, Value]:
     """Another tool's times of a case, seconds, by column."""
-    times = other_times.of_case(result)
+    times = foreign_times.of_case(result)
     return {column: times[name].estimate if name in times else None for name, column in columns.items()}
 
 

@@ -14,8 +14,8 @@ from kernelviz.core import units
 from kernelviz.core.result import Block, Figure, Result
 from kernelviz.metrics.drift import Drift, drift, drift_words, lag_1, lag_1_words
 from kernelviz.metrics.figures import FIGURES, Asked, quantiles
+from kernelviz.metrics.quality import CLOCK_MOVED, trust
 from kernelviz.metrics.statistics import Floats, block_means
-from kernelviz.metrics.trust import CLOCK_MOVED, trust
 
 SHOWN: tuple[Asked, ...] = tuple(f for f in FIGURES if f.field != "busy_s")
 """The figures whose samples are shown; those of busy are the cold ones but for the gaps between a call's kernels."""

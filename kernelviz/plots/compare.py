@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 
 from kernelviz.core import units
 from kernelviz.core.result import Figure
-from kernelviz.metrics.compare import WORDS, Comparison, Pair, PairWord
+from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord
 from kernelviz.metrics.summary import figure_of, time_words
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing

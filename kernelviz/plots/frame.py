@@ -14,10 +14,10 @@ from msgspec.structs import replace
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
+from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import STAGE_WORDS, Row, rows, time_words, verdict_words
 from kernelviz.metrics.sweep import size_text, size_words
-from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.styles import NEUTRAL, variant_words
 
 GRID = "rgba(124,135,132,0.22)"

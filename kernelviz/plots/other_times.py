@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.core.result import Figure, Result
 from kernelviz.core.run import Run
-from kernelviz.metrics.other_times import names, of_case
+from kernelviz.metrics.foreign_times import names, of_case
 from kernelviz.metrics.sweep import others, size_words, swept_axis, varying_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, decade_ticks, nothing, size_ticks
 from kernelviz.plots.styles import Style, series, style_of

@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from kernelviz.core import units
 from kernelviz.core.run import Roof
-from kernelviz.metrics.placing import Placed
+from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import size_words

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kernelviz.core import units
-from kernelviz.metrics.compare import WORDS, Comparison, Pair, PairWord, mean_ratio
+from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord, mean_ratio
 from kernelviz.metrics.statistics import Interval
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import size_words

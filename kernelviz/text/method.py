@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.core.run import DeviceKind
-from kernelviz.metrics.trust import LEVELS, TrustLevel
+from kernelviz.metrics.quality import LEVELS, TrustLevel
 
 COLD: dict[DeviceKind, str] = {
     "cuda": """

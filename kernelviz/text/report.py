@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics import other_times, roofline
+from kernelviz.metrics import foreign_times, roofline
 from kernelviz.metrics.configuration import configuration_words, is_configuration
+from kernelviz.metrics.quality import Trust, trust
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import (
     STAGE_WORDS,
@@ -20,7 +21,6 @@ from kernelviz.metrics.summary import (
     verdict_words,
 )
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.metrics.trust import Trust, trust
 
 
 def heading(run: Run, headline: Headline = "cold") -> str:
@@ -35,7 +35,7 @@ def heading(run: Run, headline: Headline = "cold") -> str:
         f"{problem.data} data" if problem.data else "",
         fixed,
     ]
-    caches = "" if other_times.alone(run) else f", {headline} L2"
+    caches = "" if foreign_times.alone(run) else f", {headline} L2"
     return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}{caches}"
 
 

@@ -10,12 +10,12 @@ from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.bench.comparing import compare_stored
 from kernelviz.core import units
-from kernelviz.metrics.comparable import one_run
-from kernelviz.metrics.compare import WORDS, Comparison, Pair
+from kernelviz.metrics.comparability import one_run
+from kernelviz.metrics.comparison import WORDS, Comparison, Pair
 from kernelviz.metrics.differences import differences
+from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.summary import figure_of, time_words
 from kernelviz.metrics.sweep import problem_words, telling_axes
-from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.compare import comparison_words
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.styles import variant_words

@@ -9,10 +9,10 @@ import pandas as pd
 import streamlit as st
 
 from kernelviz.metrics.cells import WIDTH_HELP, time_unit
-from kernelviz.metrics.compare import Comparison, Pair
+from kernelviz.metrics.comparison import Comparison, Pair
+from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.styles import variant_words
 from kernelviz.text.comparison import sign_of
 

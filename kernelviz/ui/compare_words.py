@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.metrics.compare import PairWord
+from kernelviz.metrics.comparison import PairWord
 from kernelviz.text.comparison import MEANINGS, SIGNS
 
 INTRO = (

@@ -11,7 +11,7 @@ from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
-from kernelviz.metrics import other_times
+from kernelviz.metrics import foreign_times
 from kernelviz.metrics.cells import time_unit
 from kernelviz.metrics.summary import STAGE_WORDS
 from kernelviz.text.charts import other_times_words
@@ -27,8 +27,8 @@ def show(bench: Bench, run: Run) -> None:
         share.button(bench, run.id, key="share")
     if run.note:
         st.text(run.note)
-    st.info(other_times.NOT_OURS, icon=":material/info:")
-    names = other_times.names(run)
+    st.info(foreign_times.NOT_OURS, icon=":material/info:")
+    names = foreign_times.names(run)
     chosen = names[0]
     if len(names) > 1:
         chosen = (
@@ -40,19 +40,19 @@ def show(bench: Bench, run: Run) -> None:
     st.plotly_chart(
         plots.other_times_by_size(run, chosen), key="other_times", config=view.CHART, alt=other_times_words(chosen)
     )
-    st.caption(plain(f"{chosen}: {other_times.methods(run)[chosen]}"))
+    st.caption(plain(f"{chosen}: {foreign_times.methods(run)[chosen]}"))
     frame, columns = _frame(run)
     st.dataframe(frame, hide_index=True, key="other_table", column_config=columns)
 
 
 def _frame(run: Run) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row a case: sizes, variant, each time, how it was taken, and why a case has none."""
-    names = other_times.names(run)
-    scale, unit = time_unit([f.estimate for r in run.results for f in other_times.of_case(r).values()])
+    names = foreign_times.names(run)
+    scale, unit = time_unit([f.estimate for r in run.results for f in foreign_times.of_case(r).values()])
     axes = list(run.plan.problems[0].sizes)
     lines = []
     for result in run.results:
-        times = other_times.of_case(result)
+        times = foreign_times.of_case(result)
         failed = result.outcome if isinstance(result.outcome, Failure) else None
         line: dict[str, object] = {f"size {i}": result.problem.sizes.get(axis) for i, axis in enumerate(axes)}
         line["variant"] = result.variant

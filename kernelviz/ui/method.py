@@ -13,8 +13,8 @@ from kernelviz.core.run import Device, Roof
 from kernelviz.core.selftest import Selftest, Timeline
 from kernelviz.formats import shipped
 from kernelviz.metrics.figures import FIGURES, HOST_BOUND
+from kernelviz.metrics.quality import LEVELS, Trust, trust
 from kernelviz.metrics.sweep import size_words
-from kernelviz.metrics.trust import LEVELS, Trust, trust
 from kernelviz.plots.styles import variant_words
 from kernelviz.plots.timeline import counted_words
 from kernelviz.text import method as words

@@ -13,13 +13,13 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.bench.snapshots import narrowed
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import LIVING, Roof, Run
+from kernelviz.metrics.chart_selection import drawn_words, only_drawn
 from kernelviz.metrics.configuration import configuration_words, is_configuration
-from kernelviz.metrics.drawn import drawn_words, only_drawn
 from kernelviz.metrics.figures import host_bound_words
+from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, summary, time_words
 from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
-from kernelviz.metrics.trust import trust_words
 from kernelviz.plots.frame import run_words
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words

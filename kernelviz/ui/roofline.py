@@ -13,7 +13,7 @@ from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.roofline import LEVELS, SOURCES, Placement, RoofSource, first_shown, offered, place, unknown
 from kernelviz.core.run import Level
 from kernelviz.metrics.limiter import LimiterWord
-from kernelviz.metrics.placing import Placed
+from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.rooflines import MOST_NAMED, distance_words, lines_of, rates_words

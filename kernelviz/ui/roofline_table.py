@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from kernelviz.metrics.placing import Placed
+from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.styles import variant_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from kernelviz.core.run import Run
-from kernelviz.metrics.drawn import MANY
+from kernelviz.metrics.chart_selection import MANY
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui.text import plain

@@ -16,10 +16,10 @@ from kernelviz.metrics.cells import outcome_words as outcome_words
 from kernelviz.metrics.cells import time_unit as time_unit
 from kernelviz.metrics.configuration import CONFIGURATION_HELP, configuration_words
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound, loop_over_warm, times_s
+from kernelviz.metrics.quality import method_words, notes_on_figures, trust_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.metrics.trust import method_words, notes_on_figures, trust_words
 from kernelviz.plots.styles import variant_words
 
 

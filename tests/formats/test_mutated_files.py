@@ -19,7 +19,7 @@ from kernelviz.bench.history import History
 from kernelviz.cli import console, tables
 from kernelviz.core.errors import DocumentError
 from kernelviz.formats import exports, parquet, read
-from kernelviz.metrics import other_times
+from kernelviz.metrics import foreign_times
 from kernelviz.store import Store
 
 EXAMPLES = 200
@@ -71,7 +71,7 @@ def uploaded(history: History, data: bytes) -> bool:
     for run_id, given_run in zip(ids, expected, strict=True):
         kept = history.load(run_id)
         assert {r.case.key for r in kept.results} == {r.case.key for r in given_run.results}, "and all of their cases"
-        for name in (None, *other_times.names(kept)):
+        for name in (None, *foreign_times.names(kept)):
             plots.other_times_by_size(kept, name).to_dict()
         plots.latency_by_size(kept).to_dict()
         with console.out().capture():

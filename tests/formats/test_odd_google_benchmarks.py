@@ -11,7 +11,7 @@ from kernelviz.core.errors import DocumentError
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.formats import read
-from kernelviz.metrics import other_times
+from kernelviz.metrics import foreign_times
 
 
 def entry(name: str, time: float, **fields: Any) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def test_aggregates_of_an_old_version_are_no_variants() -> None:
     run = run_of(*singles, *told)
     assert run.plan.variants == ("BM_sort",)
     (result,) = run.results
-    figure = other_times.of_case(result)["real time"]
+    figure = foreign_times.of_case(result)["real time"]
     assert figure.estimate == pytest.approx(104.5e-9), "its own median"
     assert figure.samples == pytest.approx((100e-9, 111e-9, 104e-9))
 
@@ -52,7 +52,7 @@ def test_a_benchmark_that_is_called_like_an_aggregate_stays_one() -> None:
 @pytest.mark.parametrize("odd", [-0.5, 1e-4, 1e300])
 def test_a_time_that_cannot_be_is_none_and_named(odd: float) -> None:
     run = run_of(entry("BM/8", 5.0), entry("BM/9", 6.0, cpu_time=odd), entry("BM/10", odd))
-    assert [list(other_times.of_case(r)) for r in run.results] == [["real time", "CPU time"], ["real time"]]
+    assert [list(foreign_times.of_case(r)) for r in run.results] == [["real time", "CPU time"], ["real time"]]
     assert "BM/9, CPU time" in run.note
     assert "BM/10, real time" in run.note
     assert "since they hold no time: BM/10" in run.note
@@ -62,7 +62,7 @@ def test_a_time_that_cannot_be_is_none_and_named(odd: float) -> None:
 
 def test_a_counter_may_be_called_as_a_field() -> None:
     odd = {"skipped": 3.0, "error_occurred": 1.0, "error_message": 4.0, "skip_message": 5.0}
-    assert len(other_times.of_case(run_of(entry("BM/8", 5.0, **odd)).results[0])) == 2
+    assert len(foreign_times.of_case(run_of(entry("BM/8", 5.0, **odd)).results[0])) == 2
     failed = run_of(entry("BM/8", 5.0), entry("BM/9", 5.0, error_occurred=True, error_message=4.0)).results[1].outcome
     assert isinstance(failed, Failure)
     assert failed.message == "an error, of which the file does not say more"
@@ -71,7 +71,7 @@ def test_a_counter_may_be_called_as_a_field() -> None:
 def test_names_that_tell_the_same_sizes_are_two_variants() -> None:
     run = run_of(entry("BM/8", 5.0), entry("BM/08", 6.0), entry("BM/9", 7.0))
     assert run.plan.variants == ("BM", "BM/08")
-    assert [other_times.of_case(r)["real time"].estimate for r in run.results] == pytest.approx([5e-9, 6e-9, 7e-9])
+    assert [foreign_times.of_case(r)["real time"].estimate for r in run.results] == pytest.approx([5e-9, 6e-9, 7e-9])
 
 
 def test_a_date_that_utc_has_no_name_for_is_unknown() -> None:

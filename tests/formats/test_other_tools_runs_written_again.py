@@ -13,7 +13,7 @@ import sample_runs as samples
 from kernelviz.core.result import Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import exports, read, shipped
-from kernelviz.metrics import other_times
+from kernelviz.metrics import foreign_times
 from kernelviz.metrics.summary import STAGE_WORDS
 
 SIMPLE, COPIES = read(peers.nvbench())[0], read(peers.nvbench())[8]
@@ -32,12 +32,12 @@ def test_the_page_holds_every_time_and_draws_nothing(run: Run) -> None:
     assert "Every figure is in the tables" not in html
     assert 'id="data"' not in html
     assert 'id="plotly"' not in html
-    assert other_times.NOT_OURS in html
-    times = [f.estimate for r in run.results for f in other_times.of_case(r).values()]
+    assert foreign_times.NOT_OURS in html
+    times = [f.estimate for r in run.results for f in foreign_times.of_case(r).values()]
     assert times
     for time_s in times:
         assert f"data-v={time_s:.9g}>" in html
-    for name in other_times.names(run):
+    for name in foreign_times.names(run):
         assert f">{name}<" in html
     assert len(html) < 100_000, "no drawing library in it"
 
@@ -82,14 +82,14 @@ def test_nvbenchs_own_times_have_its_own_tags_again() -> None:
 def test_nvbenchs_own_times_come_back_as_they_were() -> None:
     (again,) = read(exports()["nvbench"].encode(COPIES))
     for ours, there in zip(COPIES.results, again.results, strict=True):
-        assert other_times.of_case(there) == other_times.of_case(ours)
+        assert foreign_times.of_case(there) == foreign_times.of_case(ours)
 
 
 def test_our_own_times_are_not_said_to_be_by_cuda_events() -> None:
     (once,) = read(exports()["nvbench"].encode(H200))
     (twice,) = read(exports()["nvbench"].encode(once))
     for run in (once, twice):
-        (figure,) = other_times.of_case(run.results[0]).values()
+        (figure,) = foreign_times.of_case(run.results[0]).values()
         assert figure.timer == "cupti"
         assert "by cupti" in (figure.method or "")
         assert "events" not in (figure.method or "")

@@ -12,7 +12,7 @@ from kernelviz.core.errors import DocumentError
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import encode, read
-from kernelviz.metrics import other_times
+from kernelviz.metrics import foreign_times
 from kernelviz.metrics.summary import rows, summary
 
 NVBENCH = read(peers.nvbench())
@@ -80,7 +80,7 @@ def test_nothing_is_invented() -> None:
         assert run.method.figures == ()
         assert run.method.clock is None
         assert run.environment.roofs == ()
-        assert other_times.alone(run)
+        assert foreign_times.alone(run)
         for result in run.results:
             assert (result.problem.dtype, result.problem.direction, result.problem.data) == ("unknown", None, None)
             assert result.cost is None

@@ -12,7 +12,7 @@ import sample_runs as samples
 
 from kernelviz.core.result import Failure
 from kernelviz.formats import decode, digest, encode, shipped
-from kernelviz.metrics.trust import trust_words
+from kernelviz.metrics.quality import trust_words
 
 
 @pytest.mark.parametrize("run", [figures.run(), samples.mixed(), samples.run([])], ids=["figures", "mixed", "empty"])

@@ -12,7 +12,7 @@ from kernelviz.core.problem import USUAL_FIGURES, Method, Problem
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.measure import rounds
 from kernelviz.measure.session import DeviceSession, open_session
-from kernelviz.metrics.trust import notes_on_figures
+from kernelviz.metrics.quality import notes_on_figures
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
 QUICK = Method(budget_s=0.05)

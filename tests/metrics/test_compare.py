@@ -17,10 +17,10 @@ from kernelviz.core.result import Conditions, Failure, Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import shipped
 from kernelviz.metrics import summary
-from kernelviz.metrics.compare import Comparison, Pair, compare, paired
+from kernelviz.metrics.comparison import Comparison, Pair, compare, paired
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, judged, ratio_of_medians
 from kernelviz.metrics.summary import Headline, figure_of
-from kernelviz.metrics.unpaired import verdict_between
+from kernelviz.metrics.unpaired_verdict import verdict_between
 from kernelviz.text.comparison import counts_words, mean_words, noise_words, only_words, pair_words
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kernelviz.core.result import Conditions
 from kernelviz.formats import shipped
-from kernelviz.metrics.compare import compare
+from kernelviz.metrics.comparison import compare
 from kernelviz.metrics.differences import differences
 
 

@@ -6,7 +6,7 @@ import sample_runs as samples
 
 from kernelviz.core.result import Failure, Stage
 from kernelviz.core.run import Run
-from kernelviz.metrics.ladder import conclusion, markdown, mean_ratio, standings, time_s, words
+from kernelviz.metrics.library_comparison import conclusion, markdown, mean_ratio, standings, time_s, words
 
 BACKENDS = {"triton": "triton", "composite": "torch", "torch": "torch"}
 

@@ -21,7 +21,7 @@ from kernelviz.metrics.statistics import (
     trimmed_mean,
     verdict,
 )
-from kernelviz.metrics.unpaired import unpaired
+from kernelviz.metrics.unpaired_verdict import unpaired
 
 
 def figure(

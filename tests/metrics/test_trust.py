@@ -10,7 +10,7 @@ import sample_figures as figures
 import sample_runs as samples
 
 from kernelviz.core.result import Accuracy, Block, Conditions, Failure, Figure, Result, Timing
-from kernelviz.metrics.trust import LEVELS, Trust, slow_blocks, trust, trust_level, trust_words
+from kernelviz.metrics.quality import LEVELS, Trust, slow_blocks, trust, trust_level, trust_words
 
 ORDER = ["samples", "interval", "L2", "clock", "throttle", "repeated", "correct", "method", "others"]
 SOUND = figures.complete(samples.timed(samples.problems("add", [{"n": 4096}], "fp32")[0], "torch_eager", 0.9))

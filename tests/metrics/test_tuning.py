@@ -10,7 +10,7 @@ import sample_tunings as tunings
 from kernelviz.core.errors import BadField
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Run
-from kernelviz.metrics.drawn import drawn, drawn_words, only_drawn
+from kernelviz.metrics.chart_selection import drawn, drawn_words, only_drawn
 from kernelviz.metrics.summary import rows
 from kernelviz.metrics.tuning import best_names, tried, tuning_of
 from kernelviz.text.tuning import kept_words, record, tried_words

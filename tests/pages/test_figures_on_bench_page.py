@@ -17,7 +17,7 @@ import kernelviz.bench
 from kernelviz.core.problem import USUAL_FIGURES
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.trust import trust_words
+from kernelviz.metrics.quality import trust_words
 
 Open = Callable[..., AppTest]
 

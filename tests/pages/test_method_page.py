@@ -18,7 +18,7 @@ from kernelviz.core.cheats import CHEATS
 from kernelviz.core.selftest import Selftest
 from kernelviz.formats import shipped
 from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.trust import LEVELS, trust
+from kernelviz.metrics.quality import LEVELS, trust
 from kernelviz.text import method
 
 Open = Callable[..., AppTest]

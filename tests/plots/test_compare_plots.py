@@ -12,7 +12,7 @@ import sample_runs as samples
 
 from kernelviz.core.result import Figure, Timing
 from kernelviz.formats import shipped
-from kernelviz.metrics.compare import Comparison, compare
+from kernelviz.metrics.comparison import Comparison, compare
 from kernelviz.plots import ratio_by_case, shares_by_time
 from kernelviz.plots.compare import comparison_words, ratio_ticks
 

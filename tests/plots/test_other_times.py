@@ -11,7 +11,7 @@ import sample_runs as samples
 from kernelviz import plots
 from kernelviz.core.result import Failure, Figure, Timing
 from kernelviz.formats import read
-from kernelviz.metrics import other_times
+from kernelviz.metrics import foreign_times
 
 RUNS = {r.title: r for r in read(peers.nvbench())}
 RUNS |= {name: read(peers.gbench(name))[0] for name in ("1", "repetitions")}
@@ -25,10 +25,10 @@ def checked(figure: go.Figure) -> go.Figure:
 @pytest.mark.parametrize("title", RUNS)
 def test_every_time_of_every_case_is_drawn(title: str) -> None:
     run = RUNS[title]
-    for name in other_times.names(run):
+    for name in foreign_times.names(run):
         figure = checked(plots.other_times_by_size(run, name))
         drawn = sum(len(trace.x) for trace in figure.data)
-        assert drawn == sum(name in other_times.of_case(r) for r in run.results)
+        assert drawn == sum(name in foreign_times.of_case(r) for r in run.results)
         assert not any(trace.error_y.array for trace in figure.data if hasattr(trace, "error_y"))
 
 

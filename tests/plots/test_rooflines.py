@@ -14,7 +14,7 @@ import sample_runs as samples
 
 from kernelviz.core.run import Run
 from kernelviz.formats import shipped
-from kernelviz.metrics.placing import Placed, placed
+from kernelviz.metrics.placement import Placed, placed
 from kernelviz.metrics.roofline import Headline
 from kernelviz.plots import rates_by_intensity, style_of
 from kernelviz.plots.rooflines import MOST_NAMED, distance_words, hover_words, lines_of

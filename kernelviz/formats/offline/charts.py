@@ -17,13 +17,13 @@ from kernelviz.core.result import Figure
 from kernelviz.core.run import Run
 from kernelviz.metrics.cells import against_words, outcome_words
 from kernelviz.metrics.figures import FIGURES, host_bound_words
-from kernelviz.metrics.placing import placed
+from kernelviz.metrics.placement import placed
+from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.samples import spread, spread_words
 from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, time_words
 from kernelviz.metrics.sweep import others, size_text, size_words, swept_axis, tied_axes, varying_axes
-from kernelviz.metrics.trust import trust_words
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.styles import variant_words

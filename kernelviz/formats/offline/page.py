@@ -12,8 +12,8 @@ import kernelviz
 from kernelviz.core.run import Run
 from kernelviz.formats.offline import charts, sections, tables
 from kernelviz.formats.offline.bundle import allowed, packed, plotly
-from kernelviz.metrics import other_times
-from kernelviz.metrics.drawn import drawn_words, only_drawn
+from kernelviz.metrics import foreign_times
+from kernelviz.metrics.chart_selection import drawn_words, only_drawn
 
 MOST_BYTES = 6_000_000
 """What a mail system takes, with its own coding on top."""
@@ -31,7 +31,7 @@ def page(run: Run) -> bytes:
 
     Of times that another tool took there is a table, and nothing to draw: no rate, no baseline, no roof.
     """
-    if other_times.alone(run):
+    if foreign_times.alone(run):
         return _whole(
             run, f"<section><h2>Every time</h2>{tables.others(run)}</section>\n{sections.failures(run)}"
         ).encode()

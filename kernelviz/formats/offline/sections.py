@@ -10,13 +10,13 @@ from kernelviz.core import units
 from kernelviz.core.command import commands, unsaid
 from kernelviz.core.run import Roof, Run
 from kernelviz.formats.document import digest
-from kernelviz.metrics import cells, other_times
+from kernelviz.metrics import cells, foreign_times
 from kernelviz.metrics.figures import FIGURES
+from kernelviz.metrics.quality import LEVELS
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.metrics.summary import STAGE_WORDS, rows, summary
 from kernelviz.metrics.sweep import size_words, telling_axes
-from kernelviz.metrics.trust import LEVELS
 from kernelviz.ops import catalogue
 from kernelviz.plots.marks import svg
 from kernelviz.plots.styles import style_of, variant_words
@@ -31,7 +31,7 @@ def head(run: Run) -> str:
     facts = [
         run.environment.device.name,
         f"measured {when(run.created_at)} on {run.environment.host}",
-        *([] if other_times.alone(run) else [f"baseline {variant_words(run.plan.baseline)}"]),
+        *([] if foreign_times.alone(run) else [f"baseline {variant_words(run.plan.baseline)}"]),
         *([f"{first.data.replace('_', ' ')} data"] if first.data not in (None, "normal") else []),
         *(["sustained load"] if run.method.clock == "sustained" else []),
     ]

@@ -7,13 +7,13 @@ from html import escape
 
 from kernelviz.core import units
 from kernelviz.core.run import Run
-from kernelviz.metrics import cells, other_times
+from kernelviz.metrics import cells, foreign_times
 from kernelviz.metrics.configuration import CONFIGURATION_HELP, configuration_words
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
+from kernelviz.metrics.quality import LEVELS, Trust, trust
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.metrics.trust import LEVELS, Trust, trust
 from kernelviz.plots.styles import variant_words
 
 Cell = tuple[str, float | str | Trust | None]
@@ -102,12 +102,12 @@ def figures(run: Run) -> str:
 def others(run: Run) -> str:
     """The times of a run that another tool took, every case of it, and how each was taken."""
     found = rows(run, run.environment.roofs)
-    axes, names = _axes(found), other_times.names(run)
-    ways = other_times.methods(run)
+    axes, names = _axes(found), foreign_times.names(run)
+    ways = foreign_times.methods(run)
     headings = [("variant", ""), *((axis, "Size of this axis.") for axis in axes), *((n, ways[n]) for n in names)]
     lines: list[list[Cell]] = []
     for row in found:
-        times = other_times.of_case(row.result)
+        times = foreign_times.of_case(row.result)
         without: Cell = (f"✕ {STAGE_WORDS[row.failure.stage]}" if row.failure else "–", None)
         lines.append(
             [
@@ -118,7 +118,7 @@ def others(run: Run) -> str:
         )
     told = "".join(f"<li><b>{escape(n)}</b> {escape(way)}</li>" for n, way in ways.items())
     return (
-        f"<p>{other_times.NOT_OURS}</p>{_table(headings, lines, 'Every time of every case', 'others')}<ul>{told}</ul>"
+        f"<p>{foreign_times.NOT_OURS}</p>{_table(headings, lines, 'Every time of every case', 'others')}<ul>{told}</ul>"
     )
 
 

@@ -16,7 +16,7 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.metrics import winner
-from kernelviz.metrics.comparable import one_run, reason_against, same_code
+from kernelviz.metrics.comparability import one_run, reason_against, same_code
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
@@ -27,7 +27,7 @@ from kernelviz.metrics.statistics import (
     noise_floor,
 )
 from kernelviz.metrics.summary import figure_of, in_plan_order
-from kernelviz.metrics.unpaired import fewest_blocks, unpaired, verdict_between
+from kernelviz.metrics.unpaired_verdict import fewest_blocks, unpaired, verdict_between
 
 PairWord = Literal["slower", "unclear", "same", "faster", "same code", "not comparable"]
 WORDS: tuple[PairWord, ...] = get_args(PairWord)

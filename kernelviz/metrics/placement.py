@@ -12,9 +12,9 @@ from kernelviz.core.result import Figure
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import roofline
 from kernelviz.metrics.limiter import Limiter, limiter
+from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.roofline import Headline, SpeedOfLight
 from kernelviz.metrics.summary import figure_of, in_plan_order
-from kernelviz.metrics.trust import trust_words
 
 
 @dataclass(frozen=True, slots=True)
