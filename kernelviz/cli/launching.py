@@ -44,7 +44,7 @@ def launch(
 
 
 def _launch(plan: Plan, case: Case, calls: int, tuned: Mapping[str, Tuned]) -> None:
-    from kernelviz.measure.session import open_session  # imports torch
+    from kernelviz.measure.session.device_session import open_session  # imports torch
 
     session = open_session(plan.device, plan.plugins)
     try:

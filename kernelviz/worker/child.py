@@ -22,7 +22,7 @@ from kernelviz.core.errors import UsageError, one_line
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.finite import finite_result
 from kernelviz.core.result import Stage
-from kernelviz.measure.contract import CaseFailed, OpenSession, Session
+from kernelviz.measure.session.contract import CaseFailed, OpenSession, Session
 from kernelviz.worker.protocol import (
     Calibrate,
     Cancel,

@@ -27,7 +27,7 @@ from kernelviz.worker.lock import DeviceLock
 from kernelviz.worker.protocol import Calibrate, Inspect, Launch, Measure, Selftest, Task
 from kernelviz.worker.queue import FairQueue
 
-SESSION = "kernelviz.measure.session:open_session"
+SESSION = "kernelviz.measure.session.device_session:open_session"
 
 _log = logging.getLogger(__name__)
 

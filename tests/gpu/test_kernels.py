@@ -69,7 +69,7 @@ def called_and_replayed(op: Op, variant: Variant, problem: Problem) -> list[tupl
     """Compare a call, then a replayed graph of the call after its inputs were filled anew and its outputs poisoned."""
     import torch
 
-    from kernelviz.measure.tensors import as_tuple, fill
+    from kernelviz.measure.session.inputs import as_tuple, fill
 
     inputs = inputs_of(op, problem, 0, "cuda")
     launch = bind(variant, problem, inputs)
@@ -164,7 +164,7 @@ def test_a_call_lands_in_the_current_stream_of_torch(op: Op, variant: Variant) -
     """CUDA C++ goes through another library than torch; its launch must queue behind what torch's current stream holds."""
     import torch
 
-    from kernelviz.measure.tensors import as_tuple
+    from kernelviz.measure.session.inputs import as_tuple
 
     problem = next(iter(ways(op, variant))).problem(op, odd_sizes(op)[-1])
     launch = bind(variant, problem, inputs_of(op, problem, 0, "cuda"))

@@ -33,7 +33,7 @@ def matmul(n: int) -> Problem:
 
 @pytest.fixture(scope="module")
 def session():
-    from kernelviz.measure.session import open_session
+    from kernelviz.measure.session.device_session import open_session
 
     return open_session("cuda:0")
 
@@ -68,7 +68,7 @@ FRESH = """
 import json, sys
 sys.path.insert(0, "tests/gpu")
 from test_method import FRESH_PROBLEMS, cold_s, measure
-from kernelviz.measure.session import open_session
+from kernelviz.measure.session.device_session import open_session
 session = open_session("cuda:0")
 print(json.dumps({p.key: cold_s(measure(session, p)["torch_eager"]) for p in FRESH_PROBLEMS}))
 """
@@ -188,8 +188,8 @@ def test_each_flush_draws_a_new_order_of_blocks(session) -> None:
 
 
 def test_stamps_reject_a_call_that_is_not_there(session) -> None:
-    from kernelviz.measure.timer import Place
-    from kernelviz.measure.trace import TraceError
+    from kernelviz.measure.timing.timer import Place
+    from kernelviz.measure.timing.trace import TraceError
 
     with pytest.raises(TraceError, match=CACHED_OUTPUT):
         session.timer.prepare(Place(lambda: next(iter(session._kept.values())).inputs[0]))

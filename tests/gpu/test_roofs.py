@@ -29,7 +29,7 @@ class Calibrated:
 @pytest.fixture(scope="module")
 def calibrated() -> Calibrated:
     """Two calibrations, one after the other, in one process."""
-    from kernelviz.measure.session import open_session
+    from kernelviz.measure.session.device_session import open_session
 
     session = open_session("cuda:0")
     rounds: list[dict[str, Roof]] = []

@@ -46,7 +46,7 @@ def test_calls_of_one_kernel_agree_with_ncu(part: int) -> None:
     from kernelviz.measure.selftest import ncu
     from kernelviz.measure.selftest.agreement import ncu_times, shape_of
     from kernelviz.measure.selftest.workbench import NotHere, Workbench
-    from kernelviz.measure.session import DeviceSession, open_session
+    from kernelviz.measure.session.device_session import DeviceSession, open_session
 
     if ncu.path() is None:
         pytest.skip("ncu is not on the PATH")

@@ -29,7 +29,7 @@ def matmul(n: int) -> Problem:
 
 @pytest.fixture(scope="module")
 def session():
-    from kernelviz.measure.session import open_session
+    from kernelviz.measure.session.device_session import open_session
 
     return open_session("cuda:0", (PLANTED,))
 

@@ -10,7 +10,7 @@ from kernelviz.core.events import CaseDone, Event, InspectionDone
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.tuning import Tuned
-from kernelviz.measure.session import DeviceSession, open_session
+from kernelviz.measure.session.device_session import DeviceSession, open_session
 
 PLANTED = str(Path(__file__).parents[1] / "planted_tuning.py")
 PROBLEM = Problem(op="add", sizes={"n": 1024}, dtype="fp32")

@@ -13,10 +13,11 @@ from torch import Tensor
 from kernelviz.core.dtypes import DTYPES
 from kernelviz.core.inspection import OCTAVES, Element, OutputErrors
 from kernelviz.core.problem import Problem
-from kernelviz.measure import check, element_errors, tensor_facts
-from kernelviz.measure.check import Reference
-from kernelviz.measure.element_errors import errors_of
-from kernelviz.measure.tensor_facts import facts_of, pieces
+from kernelviz.measure.gate import check, element_errors
+from kernelviz.measure.gate.check import Reference
+from kernelviz.measure.gate.element_errors import errors_of
+from kernelviz.measure.inspection import tensor_facts
+from kernelviz.measure.inspection.tensor_facts import facts_of, pieces
 from kernelviz.ops import TensorSpec, catalogue
 
 ALLOWED = 0.125

@@ -10,7 +10,7 @@ import pytest
 
 from kernelviz.hardware import folders
 from kernelviz.hardware.folders import Place
-from kernelviz.measure.faults import failure
+from kernelviz.measure.session.failures import failure
 
 
 def wrapped(cause: Exception) -> Exception:

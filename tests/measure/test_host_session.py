@@ -10,8 +10,8 @@ from kernelviz.core.cheats import LOWER_PRECISION, MUTATED_INPUT, RECOMPILED, ST
 from kernelviz.core.events import CaseDone, CaseStep, Event
 from kernelviz.core.problem import USUAL_FIGURES, Method, Problem
 from kernelviz.core.result import Failure, Result, Timing
-from kernelviz.measure import rounds
-from kernelviz.measure.session import DeviceSession, open_session
+from kernelviz.measure.session.device_session import DeviceSession, open_session
+from kernelviz.measure.timing import rounds
 from kernelviz.metrics.quality import notes_on_figures
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
@@ -73,7 +73,7 @@ def test_a_declared_change_of_an_input_is_restored_before_every_call(session: De
 def test_other_places_hold_the_same_numbers_elsewhere(session: DeviceSession) -> None:
     import torch
 
-    from kernelviz.measure.binding import BoundProblem
+    from kernelviz.measure.session.binding import BoundProblem
 
     op = session.ops["add"]
     problem = Problem(op="add", sizes={"n": 1001}, dtype="fp32")
@@ -95,8 +95,8 @@ def test_a_reference_is_computed_once_for_all_variants_where_the_memory_is_large
     """Three seeds, two variants; of a size whose reference is always kept on no machine."""
     import torch
 
-    from kernelviz.measure import binding
-    from kernelviz.measure.timer import Place
+    from kernelviz.measure.session import binding
+    from kernelviz.measure.timing.timer import Place
 
     computed = []
 
@@ -173,7 +173,7 @@ def test_what_was_used_longest_ago_is_forgotten_and_memory_given_back_once(monke
     newest = list(session._kept)[-3:]
     held = session._held_bytes()
     last_three = sum(session._kept[key].needed_bytes for key in newest)
-    monkeypatch.setattr("kernelviz.measure.session.KEPT_SHARE", (last_three + 1) / held)
+    monkeypatch.setattr("kernelviz.measure.session.device_session.KEPT_SHARE", (last_three + 1) / held)
     monkeypatch.setattr(session, "device", msgspec.structs.replace(session.device, memory_bytes=held))
     session._trim()
     assert list(session._kept) == newest

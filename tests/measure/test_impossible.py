@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Accuracy, Failure, Figure, Timing
 from kernelviz.core.run import Device
-from kernelviz.measure.task import Task
+from kernelviz.measure.session.problem_measurement import Task
 from kernelviz.ops import catalogue
 
 H200 = Device(id="cuda:0", kind="cuda", name="NVIDIA H200", uuid="GPU-x", last_level_cache_bytes=60 * 2**20)

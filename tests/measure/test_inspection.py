@@ -13,10 +13,10 @@ from kernelviz.core.cheats import LOWER_PRECISION, MUTATED_INPUT, STALE, UNWRITT
 from kernelviz.core.events import CaseStep, Event, InspectionDone
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Method, Problem
-from kernelviz.measure.binding import TIMED_SEED
-from kernelviz.measure.contract import CaseFailed
-from kernelviz.measure.session import DeviceSession, open_session
-from kernelviz.measure.tensors import unchanged
+from kernelviz.measure.session.binding import TIMED_SEED
+from kernelviz.measure.session.contract import CaseFailed
+from kernelviz.measure.session.device_session import DeviceSession, open_session
+from kernelviz.measure.session.inputs import unchanged
 
 TESTS = Path(__file__).parents[1]
 PLANTED = (str(TESTS / "planted.py"), str(TESTS / "planted_wrong.py"))

@@ -17,11 +17,11 @@ from kernelviz.core.problem import Method
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.core.run import Device, Roof
 from kernelviz.formats.check import _check_roof
-from kernelviz.measure.calls import Calls
 from kernelviz.measure.roofs import calibrate, products, streams, vectors
 from kernelviz.measure.roofs.candidate import Candidate, Contest, Effort, measured
-from kernelviz.measure.tensors import as_tuple
-from kernelviz.measure.timer import Place, Taken, Timed
+from kernelviz.measure.session.inputs import as_tuple
+from kernelviz.measure.timing.host_calls import Calls
+from kernelviz.measure.timing.timer import Place, Taken, Timed
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops import nvrtc
 from kernelviz.ops.op import TARGETS

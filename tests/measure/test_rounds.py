@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import pytest
 
 from kernelviz.core.problem import Method
-from kernelviz.measure.cuda import LOAD_S, WINDOW_S, CudaTimer
-from kernelviz.measure.rounds import PASSES, RETRIES, STEADY_S, Rounds, Series
-from kernelviz.measure.timer import Place, Taken
+from kernelviz.measure.timing.cuda import LOAD_S, WINDOW_S, CudaTimer
+from kernelviz.measure.timing.rounds import PASSES, RETRIES, STEADY_S, Rounds, Series
+from kernelviz.measure.timing.timer import Place, Taken
 from kernelviz.metrics.statistics import MIN_BLOCKS, verdict
 
 QUICK, STEADY = Method(half_width=0.01), Method(clock="sustained")

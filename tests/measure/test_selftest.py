@@ -14,8 +14,8 @@ from kernelviz.core.selftest import Check
 from kernelviz.measure import selftest as package
 from kernelviz.measure.selftest import refusals, verdicts
 from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench, probe
-from kernelviz.measure.session import DeviceSession, open_session
-from kernelviz.measure.site import Site
+from kernelviz.measure.session.device_session import DeviceSession, open_session
+from kernelviz.measure.session.device_state import Site
 from kernelviz.metrics.statistics import Interval, Verdict
 from kernelviz.ops import catalogue
 from tests.measure.test_rounds import KnownTimed, KnownTimer

@@ -18,8 +18,8 @@ from kernelviz.measure.selftest.ncu_probe import TIMES
 from kernelviz.measure.selftest.picture import drawn
 from kernelviz.measure.selftest.verdicts import _whole_waves
 from kernelviz.measure.selftest.workbench import NotHere, Stopped, Workbench
-from kernelviz.measure.site import Site
-from kernelviz.measure.trace import FLUSH, MARKER, POISON, Record, iterations
+from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.timing.trace import FLUSH, MARKER, POISON, Record, iterations
 
 
 def bench(stop: Any = lambda: False) -> Workbench:

@@ -4,8 +4,8 @@ import pytest
 
 from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM
 from kernelviz.hardware.tracing import tracing
-from kernelviz.measure import cupti, tracers
-from kernelviz.measure.trace import BEGIN, FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
+from kernelviz.measure.timing import cupti, tracers
+from kernelviz.measure.timing.trace import BEGIN, FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
 
 
 def pattern(at: int, *calls: tuple[str, int, int]) -> list[Record]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from kernelviz.measure.timer import Place
-from kernelviz.measure.tracing_cost import LEAST_TRIES, MORE_TRIES, TRIES, TracingCost
+from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.tracing_cost import LEAST_TRIES, MORE_TRIES, TRIES, TracingCost
 
 US = 1e-6
 CALL_S = 20 * US

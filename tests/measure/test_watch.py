@@ -12,7 +12,7 @@ import pytest
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import EVENT_REASONS
-from kernelviz.measure.site import LOOK_S, THROTTLED, Site, Watch
+from kernelviz.measure.session.device_state import LOOK_S, THROTTLED, Site, Watch
 
 GPU = Device(id="cuda:0", kind="cuda", name="Test GPU", uuid="GPU-test")
 

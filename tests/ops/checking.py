@@ -1,4 +1,4 @@
-"""One variant against the float64 reference, with the very gate that measuring uses: `kernelviz.measure.check`."""
+"""One variant against the float64 reference, with the very gate that measuring uses: `kernelviz.measure.gate.check`."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy
-from kernelviz.measure.check import Comparison, Reference
-from kernelviz.measure.tensors import allocate, as_tuple, check_specs, fill
+from kernelviz.measure.gate.check import Comparison, Reference
+from kernelviz.measure.session.inputs import allocate, as_tuple, check_specs, fill
 from kernelviz.ops import Launch, Op, Variant, refresh
 
 

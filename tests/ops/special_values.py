@@ -14,7 +14,7 @@ import torch
 from checking import bind, compare
 from torch import Tensor
 
-from kernelviz.measure.tensors import as_tuple, torch_dtype
+from kernelviz.measure.session.inputs import as_tuple, torch_dtype
 from kernelviz.ops import Variant, op_named
 
 INF, NAN = float("inf"), float("nan")

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from kernelviz.measure.tensors import as_tuple
+from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import op_named
 from kernelviz.ops.arithmetic.published import rows_of
 from kernelviz.ops.space import draw

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from kernelviz.core.dtypes import DTYPES
-from kernelviz.measure.tensors import as_tuple
+from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import op_named
 from kernelviz.ops.cast import rounded
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from kernelviz.measure.tensors import torch_dtype
+from kernelviz.measure.session.inputs import torch_dtype
 from kernelviz.ops import Op, op_named
 
 DTYPES = ("fp32", "fp16", "bf16")

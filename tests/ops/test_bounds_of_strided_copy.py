@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from special_values import patterns
 
-from kernelviz.measure.tensors import as_tuple
+from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import op_named
 
 DTYPES = ("fp32", "fp16", "bf16")

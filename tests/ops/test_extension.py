@@ -12,7 +12,7 @@ from checking import bind, checked, inputs_of
 from kernelviz.core.errors import BadField
 from kernelviz.core.run import Device
 from kernelviz.hardware.discovery import missing
-from kernelviz.measure.tensors import as_tuple
+from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import op_named
 from kernelviz.ops.scale import extension
 

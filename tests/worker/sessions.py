@@ -20,7 +20,7 @@ from kernelviz.core.result import Block, Failure, Figure, Outcome, Result, Timin
 from kernelviz.core.run import Device, Environment, Roof
 from kernelviz.core.selftest import Check, Mark, Timeline
 from kernelviz.core.tuning import Tuned
-from kernelviz.measure.contract import UNTUNED, CaseFailed, Emit, Stop
+from kernelviz.measure.session.contract import UNTUNED, CaseFailed, Emit, Stop
 from tests import sample_inspections as inspections
 
 DEVICE = Device(id="cpu", kind="cpu", name="Test processor", uuid="CPU-test")

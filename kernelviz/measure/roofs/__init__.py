@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from kernelviz.core.errors import DeviceError
 from kernelviz.core.events import RoofDone
 from kernelviz.core.run import Device, Roof
-from kernelviz.measure.contract import Emit, Stop
 from kernelviz.measure.roofs import launches, products, streams, streams_host, transfers, vectors
 from kernelviz.measure.roofs.candidate import GPU, HOST, Contest, Effort
-from kernelviz.measure.timer import DeviceTimer
+from kernelviz.measure.session.contract import Emit, Stop
+from kernelviz.measure.timing.timer import DeviceTimer
 
 __all__ = ["Contest", "Effort", "calibrate"]
 

@@ -12,9 +12,9 @@ from kernelviz.core import timestamps
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Figure
 from kernelviz.core.run import Roof
-from kernelviz.measure.contract import Stop
-from kernelviz.measure.rounds import Rounds, Series
-from kernelviz.measure.timer import DeviceTimer, Place
+from kernelviz.measure.session.contract import Stop
+from kernelviz.measure.timing.rounds import Rounds, Series
+from kernelviz.measure.timing.timer import DeviceTimer, Place
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops import Launch
 

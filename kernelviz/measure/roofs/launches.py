@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from kernelviz.core.run import Device, LaunchCost, Roof
-from kernelviz.measure.calls import Calls
 from kernelviz.measure.roofs.candidate import Candidate, Contest, measured
+from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.metrics.statistics import median_interval
 from kernelviz.ops import Launch
 
@@ -83,7 +83,7 @@ class HostLaunches:
 
 
 def _empty_kernel(device: Device) -> Callable[[], Tensor]:
-    from kernelviz.measure.instruments import SOURCE
+    from kernelviz.measure.timing.kernels import SOURCE
     from kernelviz.ops import nvrtc
 
     kernel = nvrtc.kernel(SOURCE, "kernelviz_empty")

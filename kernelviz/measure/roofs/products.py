@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from kernelviz.core.run import Device, Roof, Unit
-from kernelviz.measure import faults
 from kernelviz.measure.roofs.candidate import Candidate, Contest
+from kernelviz.measure.session import failures
 from kernelviz.ops import Launch, op_named
 
 SIZES = (4096, 8192)
@@ -69,7 +69,7 @@ def _candidates(product: Product, device: Device, host_product_s: float) -> Iter
             launch()
             once_s = _once_s(launch)
         except (RuntimeError, NotImplementedError, AttributeError, TypeError) as error:
-            if faults.sticky(error) or faults.out_of_memory(error):
+            if failures.sticky(error) or failures.out_of_memory(error):
                 raise
             return  # This torch or this GPU does not multiply that: then there is no such roof.
         if n != SIZES[0] and device.kind == "cuda" and once_s > LONG_S:

@@ -15,7 +15,7 @@ from kernelviz.core.run import Device, Roof, StreamName
 from kernelviz.measure.roofs.candidate import Candidate, Contest
 from kernelviz.ops import Launch, nvrtc
 
-SOURCE = Path(__file__).parents[1] / "roofs.cu"
+SOURCE = Path(__file__).parent / "roofs.cu"
 MIXES: dict[StreamName, tuple[int, int]] = {
     "read": (1, 0),
     "read2_write1": (2, 1),

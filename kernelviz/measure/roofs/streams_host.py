@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from kernelviz.core.run import Device, Level, Roof, StreamName
-from kernelviz.measure.host import DEFAULT_CACHE_BYTES
 from kernelviz.measure.roofs.candidate import Candidate, Contest
 from kernelviz.measure.roofs.streams import MIXES, library_stream
+from kernelviz.measure.timing.host import DEFAULT_CACHE_BYTES
 from kernelviz.ops import Launch
 
 MEMORY_CACHES = 4

@@ -16,8 +16,6 @@ from kernelviz.core.errors import UnknownName, one_line
 from kernelviz.core.events import CheckDone, TimelineTaken
 from kernelviz.core.run import Device
 from kernelviz.core.selftest import Check
-from kernelviz.measure import faults
-from kernelviz.measure.contract import Emit, Session, Stop
 from kernelviz.measure.selftest import (
     agreement,
     caches,
@@ -30,7 +28,9 @@ from kernelviz.measure.selftest import (
     verdicts,
 )
 from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench
-from kernelviz.measure.site import Site
+from kernelviz.measure.session import failures
+from kernelviz.measure.session.contract import Emit, Session, Stop
+from kernelviz.measure.session.device_state import Site
 from kernelviz.ops import Op
 
 __all__ = ["CPU", "CUDA", "TIMELINE", "selftest"]
@@ -113,7 +113,7 @@ def _made(one: Probe, bench: Workbench) -> Check:
     except Exception as error:
         traceback.print_exc()
         bench.site.note(error)
-        if faults.sticky(error):
+        if failures.sticky(error):
             raise
         found, passed = Found(None, {}, message=one_line(error)), False
     return Check(

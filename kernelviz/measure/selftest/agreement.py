@@ -18,7 +18,7 @@ from kernelviz.core.result import Kernel
 from kernelviz.measure.selftest import children, ncu
 from kernelviz.measure.selftest.hosted import cold
 from kernelviz.measure.selftest.workbench import Found, Workbench, probe
-from kernelviz.measure.trace import MARKER
+from kernelviz.measure.timing.trace import MARKER
 
 CASES = tuple(
     Case(problem=problem, variant="torch_eager")

@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from kernelviz.measure.instruments import FLUSH_SHARE, persisting_bytes
 from kernelviz.measure.selftest import kernels, ncu
 from kernelviz.measure.selftest.workbench import Found, Workbench, probe
-from kernelviz.measure.timer import Place
-from kernelviz.measure.trace import Tracer
+from kernelviz.measure.timing.kernels import FLUSH_SHARE, persisting_bytes
+from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.trace import Tracer
 from kernelviz.ops import Launch
 
 LEAST_OF_WARM = 1.2

@@ -10,7 +10,7 @@ import torch
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Figure, Result
 from kernelviz.measure.selftest.workbench import Found, Workbench, probe
-from kernelviz.measure.timer import Place
+from kernelviz.measure.timing.timer import Place
 from kernelviz.metrics.statistics import median_interval, round_ratios
 from kernelviz.ops import Launch, variant
 

@@ -8,11 +8,11 @@ from statistics import median
 import torch
 
 from kernelviz.hardware.datasheet import datasheet
-from kernelviz.measure.cuda import CudaTimer
 from kernelviz.measure.selftest import kernels
 from kernelviz.measure.selftest.workbench import Found, Workbench, probe
-from kernelviz.measure.timer import Place
-from kernelviz.measure.trace import Record
+from kernelviz.measure.timing.cuda import CudaTimer
+from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.trace import Record
 from kernelviz.ops import Launch
 
 EMPTY_LEAST_S, EMPTY_MOST_S = 0.4e-6, 1.5e-6

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelviz.measure.instruments import SOURCE as INSTRUMENTS
+from kernelviz.measure.timing.kernels import SOURCE as INSTRUMENTS
 from kernelviz.ops import Launch, nvrtc
 
 SOURCE = Path(__file__).parent / "probes.cu"

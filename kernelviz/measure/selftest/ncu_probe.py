@@ -12,9 +12,9 @@ import msgspec
 import torch
 
 from kernelviz.core.problem import Case
-from kernelviz.measure.binding import BoundProblem
-from kernelviz.measure.instruments import Instruments
 from kernelviz.measure.selftest import ncu
+from kernelviz.measure.session.binding import BoundProblem
+from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.ops import Launch, op_named
 
 TIMES = 5

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kernelviz.core.selftest import Mark, MarkKind, Timeline
-from kernelviz.measure.captured import CudaTimed
 from kernelviz.measure.selftest.workbench import Workbench
-from kernelviz.measure.trace import FLUSH, MARKER, POISON, Iteration, Record, iterations
+from kernelviz.measure.timing.capture import CudaTimed
+from kernelviz.measure.timing.trace import FLUSH, MARKER, POISON, Iteration, Record, iterations
 
 ITERATIONS = 3
 ELEMENTS = 2**20

@@ -8,9 +8,9 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from kernelviz.measure.host import DEFAULT_CACHE_BYTES
 from kernelviz.measure.selftest.workbench import Found, Workbench, probe
-from kernelviz.measure.timer import Place
+from kernelviz.measure.timing.host import DEFAULT_CACHE_BYTES
+from kernelviz.measure.timing.timer import Place
 from kernelviz.ops import Launch
 
 EMPTY_MOST_S = 20e-6

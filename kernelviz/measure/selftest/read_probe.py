@@ -10,8 +10,8 @@ from contextlib import nullcontext
 
 import torch
 
-from kernelviz.measure.instruments import Instruments
 from kernelviz.measure.selftest import kernels, ncu
+from kernelviz.measure.timing.kernels import Instruments
 
 TIMES = 3
 

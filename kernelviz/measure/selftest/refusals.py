@@ -8,9 +8,9 @@ from kernelviz.core import cheats
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Timing
 from kernelviz.hardware.discovery import missing
-from kernelviz.measure.instruments import persisting_bytes
 from kernelviz.measure.selftest import planted
 from kernelviz.measure.selftest.workbench import Found, Probe, Workbench
+from kernelviz.measure.timing.kernels import persisting_bytes
 from kernelviz.ops import Variant
 
 _ADD = Problem(op="add", sizes={"n": 2**20}, dtype="fp32")

@@ -14,15 +14,15 @@ import torch
 
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.problem import Case, Method
-from kernelviz.measure.binding import BoundProblem
-from kernelviz.measure.cuda import CudaTimer
-from kernelviz.measure.environment import device_of
-from kernelviz.measure.events import EventStamps
-from kernelviz.measure.instruments import Instruments
-from kernelviz.measure.session import DeviceSession
-from kernelviz.measure.stamps import TracedStamps
-from kernelviz.measure.timer import DeviceTimer
-from kernelviz.measure.tracers import KinetoTracer
+from kernelviz.measure.session.binding import BoundProblem
+from kernelviz.measure.session.device_session import DeviceSession
+from kernelviz.measure.session.environment import device_of
+from kernelviz.measure.timing.cuda import CudaTimer
+from kernelviz.measure.timing.events import EventStamps
+from kernelviz.measure.timing.kernels import Instruments
+from kernelviz.measure.timing.timer import DeviceTimer
+from kernelviz.measure.timing.timestamps import TracedStamps
+from kernelviz.measure.timing.tracers import KinetoTracer
 from kernelviz.ops import catalogue, op_named
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Case, Method, Problem
-from kernelviz.measure.binding import BoundProblem
-from kernelviz.measure.cuda import CudaTimer
-from kernelviz.measure.events import EventStamps
-from kernelviz.measure.rounds import Rounds, Series
 from kernelviz.measure.selftest.workbench import Found, Workbench, probe
-from kernelviz.measure.timer import Place
+from kernelviz.measure.session.binding import BoundProblem
+from kernelviz.measure.timing.cuda import CudaTimer
+from kernelviz.measure.timing.events import EventStamps
+from kernelviz.measure.timing.rounds import Rounds, Series
+from kernelviz.measure.timing.timer import Place
 from kernelviz.ops import op_named
 
 RESOLVED_S = 0.8e-6

@@ -10,7 +10,7 @@ import torch
 
 from kernelviz.measure.selftest import kernels
 from kernelviz.measure.selftest.workbench import Found, Workbench, probe
-from kernelviz.measure.timer import Place, Timed
+from kernelviz.measure.timing.timer import Place, Timed
 from kernelviz.metrics.statistics import Verdict
 from kernelviz.ops import Launch
 

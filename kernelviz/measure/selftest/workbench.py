@@ -13,13 +13,13 @@ from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Figure, Result
 from kernelviz.core.run import Device
 from kernelviz.core.selftest import CheckUnit
-from kernelviz.measure.binding import PLACES, PLACES_BYTES
-from kernelviz.measure.contract import Session, Stop
-from kernelviz.measure.cuda import CudaTimer
-from kernelviz.measure.rounds import Rounds, Series
-from kernelviz.measure.site import Site
-from kernelviz.measure.timer import DeviceTimer, Place, Timed
-from kernelviz.measure.trace import Tracer
+from kernelviz.measure.session.binding import PLACES, PLACES_BYTES
+from kernelviz.measure.session.contract import Session, Stop
+from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.timing.cuda import CudaTimer
+from kernelviz.measure.timing.rounds import Rounds, Series
+from kernelviz.measure.timing.timer import DeviceTimer, Place, Timed
+from kernelviz.measure.timing.trace import Tracer
 from kernelviz.metrics.statistics import Verdict, verdict
 from kernelviz.ops import Op, Variant, op_named
 

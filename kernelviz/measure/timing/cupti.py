@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from kernelviz.measure.trace import MEMCPY, MEMSET, Record, TraceError
+from kernelviz.measure.timing.trace import MEMCPY, MEMSET, Record, TraceError
 
 BUFFER_BYTES = 8 * 2**20
 """Holds 38,000 kernel records, more than any session of ours has; CUPTI asks for another one when it is full."""

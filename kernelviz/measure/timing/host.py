@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from kernelviz.core.result import Kernel, LaunchMode, Timer
-from kernelviz.measure.calls import Calls
-from kernelviz.measure.tensors import as_tuple
-from kernelviz.measure.timer import Place, Taken, Timed
+from kernelviz.measure.session.inputs import as_tuple
+from kernelviz.measure.timing.host_calls import Calls
+from kernelviz.measure.timing.timer import Place, Taken, Timed
 
 BLOCK_S = 0.0125
 """Aim of one block, flushes included."""

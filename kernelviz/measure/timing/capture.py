@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from kernelviz.core.result import Kernel, LaunchMode
-from kernelviz.measure.instruments import Instruments
-from kernelviz.measure.stamps import Stamps
-from kernelviz.measure.tensors import as_tuple
-from kernelviz.measure.timer import Place
-from kernelviz.measure.trace import Iteration
+from kernelviz.measure.session.inputs import as_tuple
+from kernelviz.measure.timing.kernels import Instruments
+from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.timestamps import Stamps
+from kernelviz.measure.timing.trace import Iteration
 
 BIG_BYTES = 16 * 2**20
 """Outputs from this size on are spread over so many addresses that a call may get the same block every time."""

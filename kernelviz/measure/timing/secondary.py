@@ -12,13 +12,13 @@ import numpy as np
 from kernelviz.core.merge import completed
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Energy, Figure, LaunchMode, Timing
-from kernelviz.measure.binding import BoundVariant
-from kernelviz.measure.calls import Calls
-from kernelviz.measure.compilations import compilations
-from kernelviz.measure.contract import Stop
-from kernelviz.measure.energy import energy
-from kernelviz.measure.rounds import Rounds, Series
-from kernelviz.measure.site import Site, Watch
+from kernelviz.measure.session.binding import BoundVariant
+from kernelviz.measure.session.contract import Stop
+from kernelviz.measure.session.device_state import Site, Watch
+from kernelviz.measure.timing.compilations import compilations
+from kernelviz.measure.timing.energy import energy
+from kernelviz.measure.timing.host_calls import Calls
+from kernelviz.measure.timing.rounds import Rounds, Series
 from kernelviz.metrics.statistics import median_interval
 
 CALL_BLOCKS, CALLS_A_BLOCK, LEAST_CALLS = 20, 50, 2

@@ -19,14 +19,14 @@ import torch
 from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM, PERSISTING_L2, refusal
 from kernelviz.core.errors import one_line
 from kernelviz.core.result import Timer
-from kernelviz.measure.calls import Calls
-from kernelviz.measure.captured import CudaTimed, kernels_of
-from kernelviz.measure.faults import sticky
-from kernelviz.measure.instruments import Instruments, persisting_bytes
-from kernelviz.measure.stamps import Stamps
-from kernelviz.measure.timer import Place, Taken, Timed
-from kernelviz.measure.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer, WrongWork
-from kernelviz.measure.tracing_cost import TracingCost
+from kernelviz.measure.session.failures import sticky
+from kernelviz.measure.timing.capture import CudaTimed, kernels_of
+from kernelviz.measure.timing.host_calls import Calls
+from kernelviz.measure.timing.kernels import Instruments, persisting_bytes
+from kernelviz.measure.timing.timer import Place, Taken, Timed
+from kernelviz.measure.timing.timestamps import Stamps
+from kernelviz.measure.timing.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer, WrongWork
+from kernelviz.measure.timing.tracing_cost import TracingCost
 
 BLOCK_S = 0.2e-3
 """Aim of one block: ten of seven series are then 14 ms of load, and two such problems fit into what a burst allows."""

@@ -14,15 +14,15 @@ from kernelviz.core.problem import Case, Method, Problem
 from kernelviz.core.result import Accuracy, Conditions, Failure, Outcome, Preparation, Result, Timing
 from kernelviz.core.tuning import Tuned
 from kernelviz.hardware.datasheet import datasheet
-from kernelviz.measure import faults
-from kernelviz.measure.binding import BoundProblem, BoundVariant
-from kernelviz.measure.compilations import compilations
-from kernelviz.measure.configuring import stale
-from kernelviz.measure.contract import UNTUNED, Emit, Stop
-from kernelviz.measure.others import Others
-from kernelviz.measure.rounds import Rounds, Series
-from kernelviz.measure.site import Site
-from kernelviz.measure.trace import TraceError, WrongWork
+from kernelviz.measure.session import failures
+from kernelviz.measure.session.binding import BoundProblem, BoundVariant
+from kernelviz.measure.session.configuration import stale
+from kernelviz.measure.session.contract import UNTUNED, Emit, Stop
+from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.timing.compilations import compilations
+from kernelviz.measure.timing.rounds import Rounds, Series
+from kernelviz.measure.timing.secondary import Others
+from kernelviz.measure.timing.trace import TraceError, WrongWork
 from kernelviz.metrics.statistics import MIN_BLOCKS
 from kernelviz.ops import Op, Variant
 
@@ -133,7 +133,7 @@ class Task:
         if self.site.spoilt is not None:
             raise error
         for b in ready:
-            self.emit(CaseDone(result=self.result(b.variant, faults.failure(error, calling=True), b)))
+            self.emit(CaseDone(result=self.result(b.variant, failures.failure(error, calling=True), b)))
 
     def _prepared(self, bound: BoundProblem, variant: Variant) -> BoundVariant | None:
         """The variant ready for rounds, or None when it failed (and that was told)."""
@@ -164,7 +164,7 @@ class Task:
             if isinstance(error, TraceError) and not isinstance(error, WrongWork):
                 raise  # no fault of the variant: it is measured again by a fresh process
             spent = Preparation(bind_s=time.perf_counter() - begun)
-            result = self.result(variant, faults.failure(error, calling=calling))
+            result = self.result(variant, failures.failure(error, calling=calling))
             self.emit(CaseDone(result=result if calling else msgspec.structs.replace(result, preparation=spent)))
             return None
         refused = self.site.timer.refused()

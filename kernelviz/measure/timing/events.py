@@ -13,9 +13,9 @@ from typing import Any
 import torch
 
 from kernelviz.core.result import Timer
-from kernelviz.measure.instruments import SOURCE, Instruments
-from kernelviz.measure.stamps import Pattern
-from kernelviz.measure.trace import Iteration, Record, TraceError, Tracer
+from kernelviz.measure.timing.kernels import SOURCE, Instruments
+from kernelviz.measure.timing.timestamps import Pattern
+from kernelviz.measure.timing.trace import Iteration, Record, TraceError, Tracer
 
 EMPTY_KERNEL_S = 0.25e-6
 """What of the empty kernel's own time is put back. Its launch hides in the flush's tail: with 0, twelve calls of 0.7 to 44 us

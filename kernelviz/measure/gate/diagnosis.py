@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kernelviz.core.cheats import LOWER_PRECISION, STALE, refusal
 from kernelviz.core.problem import Problem
-from kernelviz.measure.check import Comparison, Reference
+from kernelviz.measure.gate.check import Comparison, Reference
 from kernelviz.ops import Op
 
 ROUNDINGS = 2.0

@@ -85,4 +85,4 @@ class Session(Protocol):
 
 
 OpenSession = Callable[[str, tuple[str, ...]], Session]
-"""open_session(device_id, plugin_paths) -> Session. The real one is kernelviz.measure.session:open_session."""
+"""open_session(device_id, plugin_paths) -> Session. The real one is kernelviz.measure.session.device_session:open_session."""

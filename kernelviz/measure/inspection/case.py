@@ -16,13 +16,13 @@ from kernelviz.core.cheats import MUTATED_INPUT, refusal
 from kernelviz.core.events import Step
 from kernelviz.core.inspection import CallKind, Inspection, TensorFacts
 from kernelviz.core.run import Environment
-from kernelviz.measure.binding import TIMED_SEED, BoundProblem, Restore
-from kernelviz.measure.check import Comparison
-from kernelviz.measure.contract import Stop
-from kernelviz.measure.element_errors import errors_of
-from kernelviz.measure.host import poison
-from kernelviz.measure.tensor_facts import facts_of
-from kernelviz.measure.tensors import as_tuple, check_specs, fill, unchanged
+from kernelviz.measure.gate.check import Comparison
+from kernelviz.measure.gate.element_errors import errors_of
+from kernelviz.measure.inspection.tensor_facts import facts_of
+from kernelviz.measure.session.binding import TIMED_SEED, BoundProblem, Restore
+from kernelviz.measure.session.contract import Stop
+from kernelviz.measure.session.inputs import as_tuple, check_specs, fill, unchanged
+from kernelviz.measure.timing.host import poison
 from kernelviz.ops import Launch, Variant, refresh
 
 Told = Callable[[Step, float | None], None]

@@ -13,16 +13,16 @@ from kernelviz.core.events import CaseDone, CaseStep, InspectionDone, Step
 from kernelviz.core.problem import Case, Method, Problem
 from kernelviz.core.run import Device, Environment
 from kernelviz.core.tuning import Tuned
-from kernelviz.measure import faults
-from kernelviz.measure.binding import BoundProblem
-from kernelviz.measure.compilations import watch_triton
-from kernelviz.measure.configuring import configured
-from kernelviz.measure.contract import UNTUNED, CaseFailed, Emit, Stop
-from kernelviz.measure.environment import device_of, environment_of
 from kernelviz.measure.roofs import calibrate
-from kernelviz.measure.site import Site
-from kernelviz.measure.task import Task
-from kernelviz.measure.timer import DeviceTimer
+from kernelviz.measure.session import failures
+from kernelviz.measure.session.binding import BoundProblem
+from kernelviz.measure.session.configuration import configured
+from kernelviz.measure.session.contract import UNTUNED, CaseFailed, Emit, Stop
+from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.environment import device_of, environment_of
+from kernelviz.measure.session.problem_measurement import Task
+from kernelviz.measure.timing.compilations import watch_triton
+from kernelviz.measure.timing.timer import DeviceTimer
 from kernelviz.ops import Op, op_named, with_plugins
 
 KEPT_SHARE = 0.3
@@ -71,7 +71,7 @@ class DeviceSession:
         except Exception as error:
             self.site.note(error)
             for variant in chosen:
-                emit(CaseDone(result=task.result(variant, faults.failure(error, calling=False))))
+                emit(CaseDone(result=task.result(variant, failures.failure(error, calling=False))))
             return
         if "cold" in method.figures:
             # What is compiled already, and what compiles at once, is measured first.
@@ -124,7 +124,7 @@ class DeviceSession:
         self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED
     ) -> None:
         """See Session.inspect."""
-        from kernelviz.measure.inspection import inspect
+        from kernelviz.measure.inspection.case import inspect
 
         op = op_named(problem.op, self.ops).of(problem)
         chosen = configured(op, variant, tuned)
@@ -140,7 +140,7 @@ class DeviceSession:
             found = inspect(self._bound(op, problem), chosen, self._environment, told, stop)
         except Exception as error:
             self.site.note(error)
-            raise CaseFailed(faults.failure(error, calling=calling)) from error
+            raise CaseFailed(failures.failure(error, calling=calling)) from error
         if found is not None:
             emit(InspectionDone(inspection=found))
         self._release()  # what the comparison took, so that it does not count as held by what is kept
@@ -208,11 +208,11 @@ def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession
     device = device_of(device_id)
     ops = with_plugins(plugins)
     if device.kind == "cuda":
-        from kernelviz.measure.cuda import CudaTimer
-        from kernelviz.measure.events import EventStamps
-        from kernelviz.measure.instruments import Instruments
-        from kernelviz.measure.stamps import Stamps, TracedStamps
-        from kernelviz.measure.tracers import open_tracer
+        from kernelviz.measure.timing.cuda import CudaTimer
+        from kernelviz.measure.timing.events import EventStamps
+        from kernelviz.measure.timing.kernels import Instruments
+        from kernelviz.measure.timing.timestamps import Stamps, TracedStamps
+        from kernelviz.measure.timing.tracers import open_tracer
 
         torch.cuda.set_device(torch.device(device_id))
         watch_triton()
@@ -220,6 +220,6 @@ def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession
         tracer, line = open_tracer()
         stamps: Stamps = EventStamps(tools) if tracer is None else TracedStamps(tracer)
         return DeviceSession(device, ops, CudaTimer(tools, stamps), line)
-    from kernelviz.measure.host import HostTimer
+    from kernelviz.measure.timing.host import HostTimer
 
     return DeviceSession(device, ops, HostTimer(device.last_level_cache_bytes))

@@ -11,9 +11,9 @@ from kernelviz.core.errors import one_line
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import conditions, strangers
-from kernelviz.measure import faults
-from kernelviz.measure.timer import DeviceTimer
-from kernelviz.measure.trace import TraceError, WrongWork
+from kernelviz.measure.session import failures
+from kernelviz.measure.timing.timer import DeviceTimer
+from kernelviz.measure.timing.trace import TraceError, WrongWork
 
 LOOK_S = 0.05
 """The driver is asked at most so often while rounds run, and only between their batches: it answers in 1-2 ms."""
@@ -51,9 +51,9 @@ class Site:
         """After an error: is this process still good for the next problem?"""
         if isinstance(error, TraceError) and not isinstance(error, WrongWork):
             self._spoilt = f"the tracer lost its records: {error}"
-        elif faults.sticky(error):
+        elif failures.sticky(error):
             self._spoilt = f"CUDA error: {one_line(error, 200)}"
-        elif faults.out_of_memory(error):
+        elif failures.out_of_memory(error):
             self._spoilt = self._release()
 
     def share(self, who: str) -> None:

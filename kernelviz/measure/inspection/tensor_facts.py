@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kernelviz.core.dtypes import DTYPES
 from kernelviz.core.inspection import BINS, Histogram, Role, TensorFacts
-from kernelviz.measure.check import still_poisoned
+from kernelviz.measure.gate.check import still_poisoned
 
 PIECE = 2**22
 """Elements looked at in one go: 32 MiB in float64, and a few times that for what is computed of them."""

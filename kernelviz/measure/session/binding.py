@@ -13,10 +13,10 @@ from kernelviz.core.cheats import MUTATED_INPUT, refusal
 from kernelviz.core.errors import DoesNotFit
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy, Preparation
-from kernelviz.measure.check import KEPT_BYTES, Comparison, Reference
-from kernelviz.measure.diagnosis import diagnosis
-from kernelviz.measure.tensors import allocate, as_tuple, check_specs, fill, unchanged
-from kernelviz.measure.timer import DeviceTimer, Place, Timed
+from kernelviz.measure.gate.check import KEPT_BYTES, Comparison, Reference
+from kernelviz.measure.gate.diagnosis import diagnosis
+from kernelviz.measure.session.inputs import allocate, as_tuple, check_specs, fill, unchanged
+from kernelviz.measure.timing.timer import DeviceTimer, Place, Timed
 from kernelviz.ops import Launch, Op, Variant, refresh
 
 TIMED_SEED = 0

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from kernelviz.core.result import Timer
-from kernelviz.measure.instruments import Instruments
-from kernelviz.measure.trace import Iteration, TraceError, Tracer, iterations
+from kernelviz.measure.timing.kernels import Instruments
+from kernelviz.measure.timing.trace import Iteration, TraceError, Tracer, iterations
 
 TRIES = 3
 

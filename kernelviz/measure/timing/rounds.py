@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Figure
-from kernelviz.measure.contract import Stop
-from kernelviz.measure.timer import DeviceTimer, Taken, Timed
+from kernelviz.measure.session.contract import Stop
+from kernelviz.measure.timing.timer import DeviceTimer, Taken, Timed
 from kernelviz.metrics.quality import CLOCK_MOVED
 from kernelviz.metrics.statistics import MIN_BLOCKS, figure_interval, verdict
 

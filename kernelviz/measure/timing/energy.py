@@ -12,7 +12,7 @@ import torch
 from kernelviz.core.result import Energy
 from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import energy_joules, sm_clock_hz
-from kernelviz.measure.timer import Place
+from kernelviz.measure.timing.timer import Place
 
 BEFORE_S, FOR_S = 0.5, 2.0
 """The same load before, so that clock and temperature have settled, and the least time between two readings."""

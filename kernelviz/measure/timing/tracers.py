@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import torch
 
-from kernelviz.measure.cupti import CuptiTracer
-from kernelviz.measure.trace import MEMCPY, MEMSET, Record, Tracer
+from kernelviz.measure.timing.cupti import CuptiTracer
+from kernelviz.measure.timing.trace import MEMCPY, MEMSET, Record, Tracer
 
 
 class KinetoTracer:

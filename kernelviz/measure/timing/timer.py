@@ -9,7 +9,7 @@ from typing import Protocol
 from torch import Tensor
 
 from kernelviz.core.result import Kernel, LaunchMode, Timer
-from kernelviz.measure.calls import Calls
+from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.ops import Launch
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kernelviz.ops import nvrtc
 
-SOURCE = Path(__file__).parent / "instruments.cu"
+SOURCE = Path(__file__).parent / "kernels.cu"
 FLUSH_SHARE = 2
 """The flush reads this many times the L2: once is not enough for a cache that does not evict strictly in order."""
 FLUSH_WAVES = 3

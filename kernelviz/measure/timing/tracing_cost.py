@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from kernelviz.measure.instruments import SOURCE, Instruments
-from kernelviz.measure.timer import Place
-from kernelviz.measure.trace import Tracer
+from kernelviz.measure.timing.kernels import SOURCE, Instruments
+from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.trace import Tracer
 from kernelviz.ops import nvrtc
 
 GRAPH_S, MOST_CALLS = 1e-3, 20

@@ -11,8 +11,8 @@ from kernelviz.core.cheats import RECOMPILED
 from kernelviz.core.errors import DeviceError, DoesNotFit, UsageError, one_line
 from kernelviz.core.result import Failure
 from kernelviz.hardware import folders
-from kernelviz.measure.binding import WrongOutput
-from kernelviz.measure.trace import TraceError, WrongWork
+from kernelviz.measure.session.binding import WrongOutput
+from kernelviz.measure.timing.trace import TraceError, WrongWork
 
 _STICKY = (
     "illegal memory access",

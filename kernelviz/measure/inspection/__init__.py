@@ -1,0 +1,1 @@
+"""What one call got and gave: facts of its tensors, and where its outputs are wrong."""
