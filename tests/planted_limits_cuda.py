@@ -3,7 +3,8 @@
 import ctypes
 from pathlib import Path
 
-from kernelviz.ops import Launch, nvrtc, variant
+from kernelviz.ops import Launch, variant
+from kernelviz.ops.kernels import nvrtc
 
 SOURCE = Path(__file__).with_name("planted_limits.cu")
 

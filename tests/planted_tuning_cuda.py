@@ -4,7 +4,8 @@ wrong. Given to a worker as a plug-in."""
 import ctypes
 from pathlib import Path
 
-from kernelviz.ops import Launch, nvrtc, variant
+from kernelviz.ops import Launch, variant
+from kernelviz.ops.kernels import nvrtc
 
 SOURCE = Path(__file__).with_name("planted_tuning.cu")
 

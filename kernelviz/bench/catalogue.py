@@ -19,7 +19,7 @@ from kernelviz.core.errors import BadField, DeviceError
 from kernelviz.core.run import Device
 from kernelviz.hardware.discovery import missing
 from kernelviz.ops import Op, Variant, catalogue
-from kernelviz.ops.catalogue import ENTRY_POINTS
+from kernelviz.ops.catalog.discovery import ENTRY_POINTS
 from kernelviz.worker.describe import describe
 from kernelviz.worker.protocol import VariantFacts
 

@@ -17,7 +17,7 @@ from kernelviz.core.problem import Plan, Problem, case_key
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import Environment, Status
 from kernelviz.ops import Op
-from kernelviz.ops.outcome import failed
+from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
 from kernelviz.worker.item import Item, ItemEnd
 from kernelviz.worker.supervisor import concerned

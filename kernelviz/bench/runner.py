@@ -31,7 +31,7 @@ from kernelviz.core.selftest import Selftest
 from kernelviz.core.tuning import Tuned
 from kernelviz.metrics.configuration import is_configuration
 from kernelviz.ops import Op
-from kernelviz.ops.outcome import failed
+from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
 from kernelviz.worker.item import InspectionAsked, Item, SelftestAsked
 from kernelviz.worker.limits import Limits

@@ -15,7 +15,7 @@ from kernelviz.core.tuning import Tuned, Tuning, tuning_key
 from kernelviz.metrics.summary import rows
 from kernelviz.metrics.tuning import Tried, best_names, tried, tuning_of
 from kernelviz.ops import Op
-from kernelviz.ops.space import draw
+from kernelviz.ops.catalog.space import draw
 from kernelviz.store import Store
 
 METHOD = Method(budget_s=0.05, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)

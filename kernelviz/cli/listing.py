@@ -9,7 +9,7 @@ from rich.table import Table
 from kernelviz.bench import Bench, Offer
 from kernelviz.cli import console
 from kernelviz.ops import Op
-from kernelviz.ops.space import space_words
+from kernelviz.ops.catalog.space import space_words
 
 
 def ops(bench: Bench, device: str | None, *, as_json: bool) -> None:

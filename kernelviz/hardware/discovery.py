@@ -69,7 +69,7 @@ def gpus() -> tuple[Device, ...]:
 
 
 def missing(needs: Iterable[str], device: Device) -> str | None:
-    """Why a variant with these needs (`kernelviz.ops.op.Need`) cannot run on that device, with the remedy, else None.
+    """Why a variant with these needs (`kernelviz.ops.catalog.op.Need`) cannot run on that device, with the remedy, else None.
 
     A GPU that cannot be used at all says so first, for every variant.
     """

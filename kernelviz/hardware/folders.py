@@ -14,7 +14,7 @@ from pathlib import Path
 from kernelviz.core import units
 from kernelviz.core.run import DeviceKind
 from kernelviz.hardware.notice import Notice
-from kernelviz.ops.nvrtc import cache_folder
+from kernelviz.ops.kernels.nvrtc import cache_folder
 
 LEAST_FREE_BYTES = 2**30
 """Under this a compile or a long run may fill the disk: one run of torch.compile's sweep leaves some 100 MB."""

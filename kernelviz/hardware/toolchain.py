@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelviz.ops.nvrtc import include_paths
+from kernelviz.ops.kernels.nvrtc import include_paths
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,20 @@ leaves no stale or doubled entry. Importing this package or any family's ``__ini
 
 from __future__ import annotations
 
-from kernelviz.ops.catalogue import catalogue, op_named, with_plugins
-from kernelviz.ops.op import Axis, Backward, Launch, Op, Preset, Staged, Tensors, TensorSpec, Variant, refresh, variant
+from kernelviz.ops.catalog.discovery import catalogue, op_named, with_plugins
+from kernelviz.ops.catalog.op import (
+    Axis,
+    Backward,
+    Launch,
+    Op,
+    Preset,
+    Staged,
+    Tensors,
+    TensorSpec,
+    Variant,
+    refresh,
+    variant,
+)
 
 __all__ = [
     "Axis",

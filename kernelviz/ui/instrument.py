@@ -14,7 +14,7 @@ from kernelviz.bench import Bench
 from kernelviz.core.errors import UsageError
 from kernelviz.core.events import RunEnded
 from kernelviz.core.problem import QUICK
-from kernelviz.ops.op import Axis
+from kernelviz.ops.catalog.op import Axis
 from kernelviz.ui import acting, session
 from kernelviz.ui.form import Form
 from kernelviz.ui.text import plain

@@ -10,7 +10,7 @@ from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import KEPT_DAYS
 from kernelviz.core.configuration import base_name
 from kernelviz.ops import Op
-from kernelviz.ops.space import space_words
+from kernelviz.ops.catalog.space import space_words
 from kernelviz.plots.marks import mark
 from kernelviz.plots.styles import variant_words
 from kernelviz.ui import acting, plan_form, site

@@ -15,7 +15,7 @@ from kernelviz.core.problem import Direction, Method, Problem
 from kernelviz.core.result import Stage
 from kernelviz.core.run import Environment
 from kernelviz.core.tuning import Tuned
-from kernelviz.ops.op import Backend, Need
+from kernelviz.ops.catalog.op import Backend, Need
 
 MAX_LINE_BYTES = 64 * 2**20
 """A longer line is no message of ours; the longest real one (a result with its samples) has about 1 MiB."""

@@ -17,7 +17,7 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Stage
 from kernelviz.core.run import Device
 from kernelviz.ops import catalogue
-from kernelviz.ops.outcome import failed
+from kernelviz.ops.catalog.outcome import failed
 from kernelviz.worker.attempt import Attempt, Ending
 from kernelviz.worker.conversation import STOPPED, converse
 from kernelviz.worker.item import Item, ItemEnd

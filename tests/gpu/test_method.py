@@ -167,7 +167,7 @@ def test_each_flush_draws_a_new_order_of_blocks(session) -> None:
     """A grid that fits on the device leaves the order in which the next grid's blocks go to SMs; the flush must not fit."""
     import torch
 
-    from kernelviz.ops import nvrtc
+    from kernelviz.ops.kernels import nvrtc
 
     kernel = nvrtc.kernel(Path(__file__).parent / "block_sm.cu", "block_sm")
     tools = session.timer.instruments

@@ -23,8 +23,8 @@ from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.measure.timing.timer import Place, Taken, Timed
 from kernelviz.metrics.statistics import Interval
-from kernelviz.ops import nvrtc
-from kernelviz.ops.op import TARGETS
+from kernelviz.ops.catalog.op import TARGETS
+from kernelviz.ops.kernels import nvrtc
 
 QUICK = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=1e-3), host_product_s=1e-3)
 SMALL = Device(id="cpu", kind="cpu", name="a CPU", uuid="cpu", last_level_cache_bytes=2**20)

@@ -23,7 +23,7 @@ from checking import bind, inputs_of
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
-from kernelviz.ops import nvrtc
+from kernelviz.ops.kernels import nvrtc
 
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": shared memory a thread block may have.
 SHARED_BYTES = {"sm_80": 163 * 1024, "sm_90": 227 * 1024, "sm_100": 227 * 1024}
@@ -77,7 +77,7 @@ class CompileOnlyDriver(DriverBase):
 
 
 class CompileOnlyNvrtc:
-    """See `kernelviz.ops.nvrtc.Driver`."""
+    """See `kernelviz.ops.kernels.nvrtc.Driver`."""
 
     def __init__(self, arch: str) -> None:
         self.arch = arch

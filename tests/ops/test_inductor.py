@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kernelviz.ops.inductor import NotCompiled, compiled
+from kernelviz.ops.kernels.inductor import NotCompiled, compiled
 
 pytestmark = pytest.mark.xdist_group("inductor")
 

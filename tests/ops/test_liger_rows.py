@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops.liger_rows import LONGEST, require_rows
+from kernelviz.ops.kernels.liger_rows import LONGEST, require_rows
 
 
 def test_rows_that_its_programs_cannot_hold_are_refused_by_the_name_of_the_axis() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelviz.ops import nvrtc
+from kernelviz.ops.kernels import nvrtc
 
 pytest.importorskip("cuda.core")
 

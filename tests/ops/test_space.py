@@ -9,7 +9,7 @@ import pytest
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Problem
 from kernelviz.ops import Op, Variant, catalogue, variant
-from kernelviz.ops.space import draw, tuned_keys
+from kernelviz.ops.catalog.space import draw, tuned_keys
 
 SPACE = {"block": (64, 128, 256, 512), "warps": (4, 8)}
 

@@ -84,7 +84,7 @@ class HostLaunches:
 
 def _empty_kernel(device: Device) -> Callable[[], Tensor]:
     from kernelviz.measure.timing.kernels import SOURCE
-    from kernelviz.ops import nvrtc
+    from kernelviz.ops.kernels import nvrtc
 
     kernel = nvrtc.kernel(SOURCE, "kernelviz_empty")
     seen = torch.zeros(1, device=device.id)

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from kernelviz.core.run import Device, Roof, StreamName
 from kernelviz.measure.roofs.candidate import Candidate, Contest
-from kernelviz.ops import Launch, nvrtc
+from kernelviz.ops import Launch
+from kernelviz.ops.kernels import nvrtc
 
 SOURCE = Path(__file__).parent / "roofs.cu"
 MIXES: dict[StreamName, tuple[int, int]] = {

@@ -13,7 +13,8 @@ from torch import Tensor
 from kernelviz.core.run import Device, Roof
 from kernelviz.measure.roofs.candidate import Candidate, Contest
 from kernelviz.measure.roofs.streams import SOURCE
-from kernelviz.ops import Launch, nvrtc
+from kernelviz.ops import Launch
+from kernelviz.ops.kernels import nvrtc
 
 CHAINS, UNROLLED = 8, 16
 """As in roofs.cu: independent chains a thread, multiply-adds of each in one round."""

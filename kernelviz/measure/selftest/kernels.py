@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from kernelviz.measure.timing.kernels import SOURCE as INSTRUMENTS
-from kernelviz.ops import Launch, nvrtc
+from kernelviz.ops import Launch
+from kernelviz.ops.kernels import nvrtc
 
 SOURCE = Path(__file__).parent / "probes.cu"
 EMPTY = "kernelviz_empty"

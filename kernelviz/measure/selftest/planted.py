@@ -145,7 +145,7 @@ def through_tf32(a_MK: Tensor, b_KN: Tensor) -> Launch:
 @variant(op="add", backend="inductor", needs=("inductor",))
 def recompiled(x_N: Tensor, y_N: Tensor) -> Launch:
     """Is compiled for a number that changes with every call."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     calls = [0]
 

@@ -85,7 +85,7 @@ class EventStamps:
         return timed.events[key]
 
     def _round_an_empty_kernel_s(self, instruments: Instruments) -> float:
-        from kernelviz.ops import nvrtc
+        from kernelviz.ops.kernels import nvrtc
 
         empty = nvrtc.kernel(SOURCE, "kernelviz_empty")
         pairs = [(_event(external=True), _event(external=True)) for _ in range(_SAMPLES)]

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelviz.ops import nvrtc
+from kernelviz.ops.kernels import nvrtc
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 FLUSH_SHARE = 2

@@ -17,7 +17,7 @@ import torch
 from kernelviz.measure.timing.kernels import SOURCE, Instruments
 from kernelviz.measure.timing.timer import Place
 from kernelviz.measure.timing.trace import Tracer
-from kernelviz.ops import nvrtc
+from kernelviz.ops.kernels import nvrtc
 
 GRAPH_S, MOST_CALLS = 1e-3, 20
 """One graph holds calls for about so long, so that the events' half microsecond falls on many of them."""

@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost
 from kernelviz.ops.activation.bounds import gelu_bound, relu_bound, sigmoid_bound, silu_bound
-from kernelviz.ops.op import Axis, Bound, CostModel, Launch, Op, Preset, Sizes, Tensors, TensorSpec, Variant, variant
+from kernelviz.ops.catalog.op import (
+    Axis,
+    Bound,
+    CostModel,
+    Launch,
+    Op,
+    Preset,
+    Sizes,
+    Tensors,
+    TensorSpec,
+    Variant,
+    variant,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -62,7 +74,7 @@ def _ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too:
 
     def torch_compile(x_N: Tensor) -> Launch:
         """torch.compile: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
-        from kernelviz.ops.inductor import compiled
+        from kernelviz.ops.kernels.inductor import compiled
 
         return compiled(function, x_N)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.op import Tensors
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.op import Tensors
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
 
 
 def relu_bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:

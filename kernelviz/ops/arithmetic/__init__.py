@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.arithmetic.ladder import ladder
 from kernelviz.ops.arithmetic.published import PUBLISHED
-from kernelviz.ops.op import Axis, Op, Preset, Sizes, Tensors, TensorSpec
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
 
 if TYPE_CHECKING:
     from torch import Tensor

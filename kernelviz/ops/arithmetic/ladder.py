@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.op import Configuration, Launch, Variant, variant
+from kernelviz.ops.catalog.op import Configuration, Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,7 +59,7 @@ def ladder(operation: str) -> tuple[Variant, ...]:
     @variant(backend="inductor", needs=("inductor",), late=True)
     def torch_compile(x_N: Tensor, y_N: Tensor) -> Launch:
         """torch.compile: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
-        from kernelviz.ops.inductor import compiled
+        from kernelviz.ops.kernels.inductor import compiled
 
         return compiled(FUNCTIONS[operation], x_N, y_N)
 

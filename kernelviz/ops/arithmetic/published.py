@@ -9,7 +9,7 @@ from math import isqrt
 from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops.op import Launch, Staged, variant
+from kernelviz.ops.catalog.op import Launch, Staged, variant
 
 if TYPE_CHECKING:
     from torch import Tensor

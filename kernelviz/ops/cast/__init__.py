@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.cast.ladder import ladder
-from kernelviz.ops.op import TARGETS, Axis, CostModel, Op, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.op import TARGETS, Axis, CostModel, Op, Preset, Sizes, Tensors, TensorSpec
 
 if TYPE_CHECKING:
     from torch import Tensor

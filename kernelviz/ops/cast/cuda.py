@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops import nvrtc
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
-from kernelviz.ops.words import UNROLLED, Layout, adaptive, aligned, whole_words
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_words
 
 if TYPE_CHECKING:
     import torch

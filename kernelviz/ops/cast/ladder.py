@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.op import Launch, Variant, variant
+from kernelviz.ops.catalog.op import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,7 +28,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
     def torch_compile(x_N: Tensor) -> Launch:
         """torch.compile of Tensor.to: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
         from kernelviz.ops.cast.functions import FUNCTIONS
-        from kernelviz.ops.inductor import compiled
+        from kernelviz.ops.kernels.inductor import compiled
 
         return compiled(FUNCTIONS[name], x_N)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 from kernelviz.ops.copy.strided import STRIDED_COPY
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,7 +46,7 @@ def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile of clone, on the elements' bits: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
     import torch
 
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     # As integers: inductor's kernels widen 16-bit floats to fp32 and round them back, which rewrites the bits of a NaN.
     # Not as x + 0, which turns -0.0 into 0.0.

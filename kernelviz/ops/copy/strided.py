@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,7 +49,7 @@ def torch_compile(x_NS: Tensor) -> Launch:
     """torch.compile of the column's clone, on the elements' bits: on a GPU one Triton kernel, on a CPU vectorised C++."""
     import torch
 
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     # As integers, for the same reason as in `copy`: the bits of a NaN stay as they are.
     bits = torch.int32 if x_NS.element_size() == 4 else torch.int16

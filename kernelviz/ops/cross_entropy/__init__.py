@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost
+from kernelviz.ops.catalog.op import Launch, Op, Sizes, Tensors, TensorSpec, variant
 from kernelviz.ops.cross_entropy import formulas
 from kernelviz.ops.cross_entropy.bounds import bound
 from kernelviz.ops.cross_entropy.with_grad import AXES, PRESETS, WITH_GRAD
-from kernelviz.ops.op import Launch, Op, Sizes, Tensors, TensorSpec, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,7 +44,7 @@ def torch_eager(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 @variant(backend="inductor", needs=("inductor",), late=True, backward=formulas.compiled)
 def torch_compile(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """torch.compile of cross_entropy: inductor reads the logits twice and stores no ln p."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(formulas.fused, logits_MV, labels_M)
 

@@ -6,12 +6,12 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops import nvrtc
-from kernelviz.ops.column_shapes import fitted
+from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.cross_entropy.cuda import bind_cluster_with_grad
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
-from kernelviz.ops.row_shapes import require_words
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.persistent_columns import fitted
+from kernelviz.ops.kernels.row_tiles import require_words
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,5 +1,5 @@
 // CUDA C++ kernels of `cross_entropy`, of its gradient, and of both at once. Compiled with -DELEMENT and a shape
-// (kernelviz/ops/row_shapes.py).
+// (kernelviz/ops/kernels/row_tiles.py).
 #include "exponentials.cuh"
 #include "held.cuh"
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops import nvrtc
-from kernelviz.ops.gpu import multiprocessors
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch, Staged
-from kernelviz.ops.row_shapes import CHUNKS, CLUSTER, Shape, cluster_shape, require_words, row_shape, words_of
+from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.row_tiles import CHUNKS, CLUSTER, Shape, cluster_shape, require_words, row_shape, words_of
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost
+from kernelviz.ops.catalog.op import Backward, Launch, Sizes, Tensors, TensorSpec
 from kernelviz.ops.cross_entropy.bounds import backward_bound
-from kernelviz.ops.op import Backward, Launch, Sizes, Tensors, TensorSpec
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -70,21 +70,21 @@ def reference(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Tensors:
 
 def composite(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
     """Of the single ops: autograd goes through each of them."""
-    from kernelviz.ops.autograd import backward_of
+    from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(composed, (logits_MV, labels_M), (dloss_M,), (0,))
 
 
 def eager(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
     """Two kernels, from the ln p that log_softmax saves."""
-    from kernelviz.ops.autograd import backward_of
+    from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(fused, (logits_MV, labels_M), (dloss_M,), (0,))
 
 
 def compiled(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
     """inductor's kernel."""
-    from kernelviz.ops.inductor import compiled_backward
+    from kernelviz.ops.kernels.inductor import compiled_backward
 
     return compiled_backward(fused, (logits_MV, labels_M), (dloss_M,), (0,))
 

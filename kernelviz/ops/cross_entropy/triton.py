@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch, Staged
+from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.kernels.layout import require_contiguous
 
 LONGEST_ROW_BYTES = 64 * 1024
 """The longest row (padded to a power of two) that one program of 1024 threads keeps in registers."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 from kernelviz.ops.cross_entropy import formulas
 from kernelviz.ops.cross_entropy.bounds import with_grad_bound
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -80,7 +80,7 @@ def torch_eager(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """torch.compile of the formulas of loss and gradient: one function, so inductor may share what they read."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(formulas.composed_with_grad, logits_MV, labels_M)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,7 +63,7 @@ def torch_as_stored(x_N: Tensor) -> Launch:
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile of cumsum: on a GPU inductor makes a Triton scan with look-back, a tile at a time."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     def cumsum(x_N: Tensor) -> Tensor:
         return x_N.cumsum(0)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.rounding import stored
 from kernelviz.ops.dropout import mask
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
-from kernelviz.ops.rounding import stored
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -109,7 +109,7 @@ def dropout(x_N: Tensor) -> Tensor:
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile: Philox inside one Triton kernel made by inductor, no mask stored; a second kernel draws its seed."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(dropout, x_N)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.op import Tensors
+from kernelviz.ops.catalog.op import Tensors
 
 if TYPE_CHECKING:
     from torch import Tensor

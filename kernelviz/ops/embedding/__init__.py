@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, Variant, variant
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,7 +58,7 @@ def _embedding() -> tuple[Variant, ...]:
     @variant(backend="inductor", needs=("inductor",), late=True)
     def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
         """torch.compile of embedding: one Triton kernel that finds the row anew for each element, and checks its id."""
-        from kernelviz.ops.inductor import compiled
+        from kernelviz.ops.kernels.inductor import compiled
 
         return compiled(_eager_embedding, x_VD, ids_T)
 
@@ -77,7 +77,7 @@ def _index_select() -> tuple[Variant, ...]:
     @variant(backend="inductor", needs=("inductor",), late=True)
     def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
         """torch.compile of index_select: one Triton kernel that finds the row anew for each element, and checks its id."""
-        from kernelviz.ops.inductor import compiled
+        from kernelviz.ops.kernels.inductor import compiled
 
         return compiled(_eager_index_select, x_VD, ids_T)
 
@@ -97,7 +97,7 @@ def _gather() -> tuple[Variant, ...]:
     @variant(backend="inductor", needs=("inductor",), late=True)
     def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
         """torch.compile of gather: inductor sees through the expanded index, and makes the kernel of index_select."""
-        from kernelviz.ops.inductor import compiled
+        from kernelviz.ops.kernels.inductor import compiled
 
         return compiled(_eager_gather, x_VD, ids_T)
 

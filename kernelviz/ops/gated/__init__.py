@@ -6,24 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Problem
+from kernelviz.ops.catalog.op import Axis, Backward, Bound, Launch, Op, Preset, Tensors, TensorSpec, Variant, variant
 from kernelviz.ops.gated.bounds import (
     backward_cost,
     bound_of_backward,
     bound_of_forward,
     cost,
     reference_of_backward,
-)
-from kernelviz.ops.op import (
-    Axis,
-    Backward,
-    Bound,
-    Launch,
-    Op,
-    Preset,
-    Tensors,
-    TensorSpec,
-    Variant,
-    variant,
 )
 
 if TYPE_CHECKING:
@@ -49,7 +38,7 @@ def _ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate
     tanh = gate == "TanhGelu"
 
     def torch_eager_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor) -> Launch:
-        from kernelviz.ops.autograd import backward_of
+        from kernelviz.ops.kernels.autograd import backward_of
 
         return backward_of(function, (a_MN, b_MN), (dy_MN,), (0, 1))
 
@@ -59,14 +48,14 @@ def _ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate
         return lambda: function(a_MN, b_MN)
 
     def torch_compile_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor) -> Launch:
-        from kernelviz.ops.inductor import compiled_backward
+        from kernelviz.ops.kernels.inductor import compiled_backward
 
         return compiled_backward(function, (a_MN, b_MN), (dy_MN,), (0, 1))
 
     @variant(backend="inductor", needs=("inductor",), late=True, backward=torch_compile_backward)
     def torch_compile(a_MN: Tensor, b_MN: Tensor) -> Launch:
         """torch.compile: inductor fuses gate and product into one kernel, and both gradients into another."""
-        from kernelviz.ops.inductor import compiled
+        from kernelviz.ops.kernels.inductor import compiled
 
         return compiled(function, a_MN, b_MN)
 

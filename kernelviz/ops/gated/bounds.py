@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Sizes, Tensors
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.op import Sizes, Tensors
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
 
 if TYPE_CHECKING:
     from torch import Tensor

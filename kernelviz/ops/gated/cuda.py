@@ -7,9 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops import nvrtc
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.layout import require_contiguous
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,7 +58,7 @@ def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile of scatter_add: inductor reads the bytes once and makes an atomic in L2 of each."""
     import torch
 
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     def histogram(x_N: Tensor) -> Tensor:
         zeros = torch.zeros(BINS, dtype=torch.int64, device=x_N.device)

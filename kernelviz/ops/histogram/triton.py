@@ -6,9 +6,9 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.gpu import multiprocessors
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.layout import require_contiguous
 
 BINS = 256
 BLOCK = 8192

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import TF32_UNIT_ROUNDOFF
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -9,8 +9,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels.layout import require_contiguous
 
 GROUP = 8
 """Rows of tiles that neighbouring programs share."""

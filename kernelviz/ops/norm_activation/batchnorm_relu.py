@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.model_rows import AXES, presets
-from kernelviz.ops.op import Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.model_sizes import AXES, presets
+from kernelviz.ops.catalog.op import Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -75,7 +75,7 @@ def torch_eager(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """torch.compile of the composite: inductor makes one kernel of it, with the root once an element."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(_composite, x_MN, mean_N, variance_N, w_N, b_N)
 

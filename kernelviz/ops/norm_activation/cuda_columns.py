@@ -6,10 +6,10 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops import nvrtc
-from kernelviz.ops.column_shapes import columns_shape
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.persistent_columns import columns_shape
 from kernelviz.ops.norm_activation import cuda
-from kernelviz.ops.op import Launch
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.model_rows import AXES, presets
-from kernelviz.ops.op import Launch, Op, Sizes, Tensors, TensorSpec, variant
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.model_sizes import AXES, presets
+from kernelviz.ops.catalog.op import Launch, Op, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -90,7 +90,7 @@ def torch_eager(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """torch.compile of the two: inductor makes one kernel of them."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(_fused_norm, x_MN, w_N, b_N)
 

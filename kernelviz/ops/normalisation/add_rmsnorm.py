@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.model_rows import AXES, presets
+from kernelviz.ops.catalog.model_sizes import AXES, presets
+from kernelviz.ops.catalog.op import Backward, Launch, Op, Sizes, Staged, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, nearest_zero, stored
 from kernelviz.ops.normalisation.rounding_errors import Normalised, of_dw, of_dx, root_mean_square
-from kernelviz.ops.op import Backward, Launch, Op, Sizes, Staged, Tensors, TensorSpec, variant
-from kernelviz.ops.rounding import FP32_ROUNDOFF, nearest_zero, stored
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -103,7 +103,7 @@ def _fused(x_MN: Tensor, r_MN: Tensor, w_N: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _composite_backward(x_MN: Tensor, r_MN: Tensor, w_N: Tensor, ds_MN: Tensor, dy_MN: Tensor) -> Staged:
-    from kernelviz.ops.autograd import backward_of
+    from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(_composite, (x_MN, r_MN, w_N), (ds_MN, dy_MN), (0, 2))
 
@@ -115,7 +115,7 @@ def composite_eager(x_MN: Tensor, r_MN: Tensor, w_N: Tensor) -> Launch:
 
 
 def _eager_backward(x_MN: Tensor, r_MN: Tensor, w_N: Tensor, ds_MN: Tensor, dy_MN: Tensor) -> Staged:
-    from kernelviz.ops.autograd import backward_of
+    from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(_fused, (x_MN, r_MN, w_N), (ds_MN, dy_MN), (0, 2))
 
@@ -127,7 +127,7 @@ def torch_eager(x_MN: Tensor, r_MN: Tensor, w_N: Tensor) -> Launch:
 
 
 def _compiled_backward(x_MN: Tensor, r_MN: Tensor, w_N: Tensor, ds_MN: Tensor, dy_MN: Tensor) -> Staged:
-    from kernelviz.ops.inductor import compiled_backward
+    from kernelviz.ops.kernels.inductor import compiled_backward
 
     return compiled_backward(_composite, (x_MN, r_MN, w_N), (ds_MN, dy_MN), (0, 2))
 
@@ -135,7 +135,7 @@ def _compiled_backward(x_MN: Tensor, r_MN: Tensor, w_N: Tensor, ds_MN: Tensor, d
 @variant(backend="inductor", needs=("inductor",), late=True, backward=_compiled_backward)
 def torch_compile(x_MN: Tensor, r_MN: Tensor, w_N: Tensor) -> Launch:
     """torch.compile of the composite: inductor fuses the sum and the normalisation into one kernel."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(_composite, x_MN, r_MN, w_N)
 

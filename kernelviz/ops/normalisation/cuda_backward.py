@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops import nvrtc
-from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.normalisation.cuda import MOST_CLUSTER, WORD_BYTES, Given, Shape, power_of_2
-from kernelviz.ops.op import Launch, Staged
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelviz.ops import nvrtc
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.normalisation.cuda import WORD_BYTES, Given, Shape, _launching, bind_async, power_of_2
-from kernelviz.ops.op import Launch
 
 SOURCE = Path(__file__).parent / "cuda_columns.cu"
 FEW_SOURCE = Path(__file__).parent / "cuda_few_rows.cu"

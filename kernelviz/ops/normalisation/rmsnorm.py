@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.model_rows import AXES, presets
+from kernelviz.ops.catalog.model_sizes import AXES, presets
+from kernelviz.ops.catalog.op import Backward, Launch, Op, Sizes, Staged, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, nearest_zero, stored
 from kernelviz.ops.normalisation.rounding_errors import of_dw, of_dx, root_mean_square
-from kernelviz.ops.op import Backward, Launch, Op, Sizes, Staged, Tensors, TensorSpec, variant
-from kernelviz.ops.rounding import FP32_ROUNDOFF, nearest_zero, stored
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -88,7 +88,7 @@ def _fused(x_MN: Tensor, w_N: Tensor) -> Tensor:
 
 
 def _composite_backward(x_MN: Tensor, w_N: Tensor, dy_MN: Tensor) -> Staged:
-    from kernelviz.ops.autograd import backward_of
+    from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(_composite, (x_MN, w_N), (dy_MN,), (0, 1))
 
@@ -100,7 +100,7 @@ def composite_eager(x_MN: Tensor, w_N: Tensor) -> Launch:
 
 
 def _eager_backward(x_MN: Tensor, w_N: Tensor, dy_MN: Tensor) -> Staged:
-    from kernelviz.ops.autograd import backward_of
+    from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(_fused, (x_MN, w_N), (dy_MN,), (0, 1))
 
@@ -112,7 +112,7 @@ def torch_eager(x_MN: Tensor, w_N: Tensor) -> Launch:
 
 
 def _compiled_backward(x_MN: Tensor, w_N: Tensor, dy_MN: Tensor) -> Staged:
-    from kernelviz.ops.inductor import compiled_backward
+    from kernelviz.ops.kernels.inductor import compiled_backward
 
     return compiled_backward(_composite, (x_MN, w_N), (dy_MN,), (0, 1))
 
@@ -120,7 +120,7 @@ def _compiled_backward(x_MN: Tensor, w_N: Tensor, dy_MN: Tensor) -> Staged:
 @variant(backend="inductor", needs=("inductor",), late=True, backward=_compiled_backward)
 def torch_compile(x_MN: Tensor, w_N: Tensor) -> Launch:
     """torch.compile of the composite: inductor fuses its steps into one kernel."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(_composite, x_MN, w_N)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
 
 if TYPE_CHECKING:
     from torch import Tensor

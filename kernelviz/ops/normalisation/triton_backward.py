@@ -12,9 +12,9 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.gpu import multiprocessors
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch, Staged
+from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.layout import require_contiguous
 
 LONGEST_ROW_BYTES = 32 * 1024
 """The longest row (padded to a power of two) whose x, dy, weight and sum of dw one program keeps in registers."""

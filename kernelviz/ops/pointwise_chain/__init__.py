@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Op, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.rounding import stored
 from kernelviz.ops.pointwise_chain.variants import (
     chain,
     cuda_fused,
@@ -20,7 +21,6 @@ from kernelviz.ops.pointwise_chain.variants import (
     triton_fused,
     triton_scalars_fused,
 )
-from kernelviz.ops.rounding import stored
 
 if TYPE_CHECKING:
     from torch import Tensor

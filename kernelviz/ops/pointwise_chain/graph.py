@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -6,9 +6,9 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.gpu import multiprocessors
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.layout import require_contiguous
 
 ROW_BYTES, ROW_WARPS, COLUMNS, FEWEST_COLUMNS = 64, 8, 2048, 256
 """Of a program with rows: bytes a thread, so that four rows share the s and b they load, and columns at most and at least."""

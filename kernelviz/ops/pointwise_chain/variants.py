@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.op import Launch, variant
+from kernelviz.ops.catalog.op import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +34,7 @@ def torch_graph(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """torch.compile: inductor fuses all steps into one kernel."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(chain, x, s_K, b_K)
 

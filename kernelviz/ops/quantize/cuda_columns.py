@@ -6,9 +6,9 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops import nvrtc
-from kernelviz.ops.column_shapes import columns_shape
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.persistent_columns import columns_shape
 from kernelviz.ops.quantize import cuda
 from kernelviz.ops.quantize.formats import SMALLEST, largest
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
-from kernelviz.ops.rounding import FP32_ROUNDOFF
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.model_rows import AXES, presets
-from kernelviz.ops.op import Bound, Launch, Need, Op, Sizes, Tensors, TensorSpec, Variant, variant
+from kernelviz.ops.catalog.model_sizes import AXES, presets
+from kernelviz.ops.catalog.op import Bound, Launch, Need, Op, Sizes, Tensors, TensorSpec, Variant, variant
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF
 from kernelviz.ops.quantize.formats import dequantised, quantised, quantised_bound, scale_of
-from kernelviz.ops.rounding import FP32_ROUNDOFF
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -54,7 +54,7 @@ def _variants(target: str) -> tuple[Variant, ...]:
     @variant(backend="inductor", needs=("inductor",), late=True)
     def torch_compile(x_MN: Tensor) -> Launch:
         """torch.compile of these ops: inductor makes one kernel of them."""
-        from kernelviz.ops.inductor import compiled
+        from kernelviz.ops.kernels.inductor import compiled
 
         return compiled(function, x_MN)
 

@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.quantize.formats import SMALLEST, largest
 
 BYTES_PER_THREAD = 32

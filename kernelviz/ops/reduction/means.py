@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.op import Launch, variant
+from kernelviz.ops.catalog.op import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,7 +19,7 @@ def torch_eager(x_N: Tensor) -> Launch:
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile of mean: on a GPU inductor makes two Triton kernels, one for each pass."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     def total(x_N: Tensor) -> Tensor:
         return x_N.mean(0, keepdim=True)

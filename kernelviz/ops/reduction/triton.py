@@ -6,9 +6,9 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.gpu import multiprocessors
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.layout import require_contiguous
 
 BLOCK_BYTES = 16 * 1024
 """Of a program's block: 64 bytes a thread, so four 16-byte loads of a thread are under way at once."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -71,7 +71,7 @@ def torch_eager(x_MN: Tensor) -> Launch:
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(x_MN: Tensor) -> Launch:
     """torch.compile of relu on the view with a contiguous result: inductor makes one kernel over both layouts."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(contiguous_relu, x_MN)
 

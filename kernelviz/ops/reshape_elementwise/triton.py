@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels.layout import require_contiguous
 
 TILE, WARPS = 128, 16
 """Of a program: 16384 x 16384 in bf16 at 4058 GB/s on an H200, 16384 x 8192 in fp32 at 3964; in bf16 tiles of 64 reach 3778."""

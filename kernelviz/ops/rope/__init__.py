@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.op import Axis, Launch, Op, Preset, variant
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, variant
 from kernelviz.ops.rope import eager
 from kernelviz.ops.rope.definition import BACKWARD, OUTPUTS, RULE, TABLES, K, Q, bound, cost, reference
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _composite_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, dk: Tensor) -> Launch:
-    from kernelviz.ops.autograd import backward_of
+    from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(eager.rope_as_llama, (q, k, cos, sin), (dq, dk), (0, 1))
 
@@ -35,7 +35,7 @@ def torch_eager(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) 
 
 
 def _compiled_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, dk: Tensor) -> Launch:
-    from kernelviz.ops.inductor import compiled_backward
+    from kernelviz.ops.kernels.inductor import compiled_backward
 
     return compiled_backward(eager.rope_in_fp32, (q, k, cos, sin), (dq, dk), (0, 1))
 
@@ -43,7 +43,7 @@ def _compiled_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tenso
 @variant(backend="inductor", needs=("inductor",), late=True, sources=("eager.py",), backward=_compiled_backward)
 def torch_compile(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """torch.compile of the turn in float32, rounded at the end: inductor fuses its steps."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(eager.rope_in_fp32, q_TH2P, k_TH2P, cos_TP, sin_TP)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Backward, Sizes, Tensors, TensorSpec
-from kernelviz.ops.rounding import stored
+from kernelviz.ops.catalog.op import Backward, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.rounding import stored
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch, Tensors
+from kernelviz.ops.catalog.op import Launch, Tensors
+from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.rope.definition import turned
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Op, Preset, Sizes, Tensors, TensorSpec
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
 from kernelviz.ops.row_reduction import argmaxes, row_sums
 
 if TYPE_CHECKING:

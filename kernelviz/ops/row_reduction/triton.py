@@ -6,8 +6,8 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels.layout import require_contiguous
 
 LONGEST_BLOCK_BYTES = 16 * 1024
 """64 bytes a thread of 8 warps: four 16-byte loads of a thread are under way at once."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
-from kernelviz.ops.rounding import stored
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.rounding import stored
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -61,7 +61,7 @@ def cpp_extension(x_N: Tensor) -> Launch:
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     def times(x_N: Tensor) -> Tensor:
         return x_N * SCALE

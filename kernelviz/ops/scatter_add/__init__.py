@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
-from kernelviz.ops.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -78,7 +78,7 @@ def _added(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Tensor:
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     """torch.compile of index_add in float32, out of place: a kernel that copies the sums, and one of atomic additions."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(_added, x_VD, src_TD, ids_T)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 from kernelviz.ops.softmax import backward
 from kernelviz.ops.softmax.bounds import bound
 
@@ -43,7 +43,7 @@ def torch_eager(x_MN: Tensor) -> Launch:
 @variant(backend="inductor", needs=("inductor",), late=True, backward=backward.compiled)
 def torch_compile(x_MN: Tensor) -> Launch:
     """torch.compile of softmax: inductor makes one kernel of its steps."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(backward.softmax, x_MN)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.op import Backward, Launch, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.op import Backward, Launch, Sizes, Tensors, TensorSpec
 from kernelviz.ops.softmax.bounds import backward_bound
 
 if TYPE_CHECKING:
@@ -43,21 +43,21 @@ def softmax(x_MN: Tensor) -> Tensor:
 
 def composite(x_MN: Tensor, dy_MN: Tensor) -> Launch:
     """Of the single ops: autograd goes through each of them."""
-    from kernelviz.ops.autograd import backward_of
+    from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(composed, (x_MN,), (dy_MN,), (0,))
 
 
 def eager(x_MN: Tensor, dy_MN: Tensor) -> Launch:
     """One kernel, from the y that softmax saves."""
-    from kernelviz.ops.autograd import backward_of
+    from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(softmax, (x_MN,), (dy_MN,), (0,))
 
 
 def compiled(x_MN: Tensor, dy_MN: Tensor) -> Launch:
     """inductor's kernel."""
-    from kernelviz.ops.inductor import compiled_backward
+    from kernelviz.ops.kernels.inductor import compiled_backward
 
     return compiled_backward(softmax, (x_MN,), (dy_MN,), (0,))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.op import Tensors
-from kernelviz.ops.rounding import FP32_ROUNDOFF, nearest_zero, stored
+from kernelviz.ops.catalog.op import Tensors
+from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, nearest_zero, stored
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:

@@ -6,10 +6,10 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops import nvrtc
-from kernelviz.ops.column_shapes import fitted
-from kernelviz.ops.op import Launch
-from kernelviz.ops.row_shapes import require_words
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.persistent_columns import fitted
+from kernelviz.ops.kernels.row_tiles import require_words
 from kernelviz.ops.softmax.cuda import bind_cluster
 
 if TYPE_CHECKING:

@@ -1,5 +1,5 @@
 // CUDA C++ kernels of `softmax` and of its backward pass. A row lies as 16-byte words in the registers of a block or a cluster, or in
-// registers and shared memory; or it is walked in chunks, twice. Compiled with -DELEMENT and a shape (kernelviz/ops/row_shapes.py).
+// registers and shared memory; or it is walked in chunks, twice. Compiled with -DELEMENT and a shape (kernelviz/ops/kernels/row_tiles.py).
 #include "exponentials.cuh"
 #include "held.cuh"
 

@@ -6,9 +6,9 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops import nvrtc
-from kernelviz.ops.op import Launch, Staged
-from kernelviz.ops.row_shapes import CHUNKS, Shape, cluster_shape, require_words, row_shape
+from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.row_tiles import CHUNKS, Shape, cluster_shape, require_words, row_shape
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.liger_rows import require_rows
-from kernelviz.ops.op import Launch, Staged
+from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.kernels.liger_rows import require_rows
 
 if TYPE_CHECKING:
     from torch import Tensor

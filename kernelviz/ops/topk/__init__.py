@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -63,7 +63,7 @@ def torch_eager(x_MN: Tensor, k: int) -> Launch:
 @variant(backend="inductor", needs=("inductor",), late=True)
 def torch_compile(x_MN: Tensor, k: int) -> Launch:
     """torch.compile of topk: inductor has no kernel of its own for it and calls torch's."""
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     def topk(x_MN: Tensor) -> tuple[Tensor, ...]:
         return tuple(x_MN.topk(k))

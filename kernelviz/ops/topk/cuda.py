@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops import nvrtc
-from kernelviz.ops.gpu import multiprocessors
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.layout import require_contiguous
 
 if TYPE_CHECKING:
     from torch import Tensor

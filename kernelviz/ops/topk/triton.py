@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops.layout import require_contiguous
-from kernelviz.ops.op import Launch
+from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.kernels.layout import require_contiguous
 
 LARGEST_K = 1024
 LONGEST_BLOCK = 4096

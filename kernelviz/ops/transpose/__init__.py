@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
+from kernelviz.ops.catalog.op import Axis, Launch, Op, Preset, Sizes, Tensors, TensorSpec, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,7 +45,7 @@ def torch_compile(x_MN: Tensor) -> Launch:
     """torch.compile of x.t().contiguous(), on the elements' bits: inductor's tiled Triton kernel on a GPU."""
     import torch
 
-    from kernelviz.ops.inductor import compiled
+    from kernelviz.ops.kernels.inductor import compiled
 
     def transposed(x_MN: Tensor) -> Tensor:
         return x_MN.t().contiguous()

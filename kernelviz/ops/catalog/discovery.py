@@ -11,18 +11,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
-import kernelviz.ops as package
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.ops.op import Op, Variant
+from kernelviz.ops.catalog.op import Op, Variant
 
+FAMILIES = Path(__file__).parents[1]
 ENTRY_POINTS = "kernelviz.ops"
+SHARED = ("catalog", "kernels")
+"""Packages beside the families: they hold no ops."""
 
 
 def catalogue() -> Mapping[str, Op]:
     """All ops by name, families in alphabetical order. Imports no torch."""
     found: dict[str, Op] = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        if module.ispkg:
+    for module in pkgutil.iter_modules([str(FAMILIES)]):
+        if module.ispkg and module.name not in SHARED:
             for op in importlib.import_module(f"kernelviz.ops.{module.name}").OPS:
                 found[op.name] = op
     return MappingProxyType(found)

@@ -14,7 +14,7 @@ from kernelviz.core.configuration import NOT_ADMITTED, base_name, configured_nam
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Cost, Data, Direction, Problem
-from kernelviz.ops.nvrtc import with_headers
+from kernelviz.ops.kernels.nvrtc import with_headers
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops.layout import require_contiguous
+from kernelviz.ops.kernels.layout import require_contiguous
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.cheats import RECOMPILED, refusal
 from kernelviz.core.errors import KernelvizError
-from kernelviz.ops.autograd import backward_of
-from kernelviz.ops.op import Launch, Staged
+from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.kernels.autograd import backward_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -60,7 +60,7 @@ def compiled_backward(
     grads: Sequence[Tensor],
     wanted: Sequence[int],
 ) -> Staged:
-    """As `kernelviz.ops.autograd.backward_of`, of the compiled function: inductor makes the kernels of both passes.
+    """As `kernelviz.ops.kernels.autograd.backward_of`, of the compiled function: inductor makes the kernels of both passes.
 
     Errors: NotCompiled, and whatever the compiler raises.
     """

@@ -6,7 +6,7 @@ from kernelviz.core import timestamps
 from kernelviz.core.configuration import base_name, parted
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Result
-from kernelviz.ops.op import Op
+from kernelviz.ops.catalog.op import Op
 
 
 def failed(op: Op | None, problem: Problem, variant: str, failure: Failure) -> Result:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.gpu import multiprocessors
+from kernelviz.ops.kernels.gpu import multiprocessors
 
 if TYPE_CHECKING:
     import torch

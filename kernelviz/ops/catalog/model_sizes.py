@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.ops.op import Axis, Preset
+from kernelviz.ops.catalog.op import Axis, Preset
 
 AXES = (
     Axis(name="m", caption="rows", default="2^27/n", cpu_default="2^20/n"),

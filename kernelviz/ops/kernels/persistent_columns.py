@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kernelviz.ops import nvrtc
-from kernelviz.ops.gpu import multiprocessors
-from kernelviz.ops.row_shapes import CLUSTER, LONGEST_ROW_WORDS, words_of
+from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.gpu import multiprocessors
+from kernelviz.ops.kernels.row_tiles import CLUSTER, LONGEST_ROW_WORDS, words_of
 
 if TYPE_CHECKING:
     from torch import Tensor

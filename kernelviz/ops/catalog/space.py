@@ -11,7 +11,7 @@ from math import prod
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
-from kernelviz.ops.op import Op, Variant
+from kernelviz.ops.catalog.op import Op, Variant
 
 MOST_IN_SPACE = 100_000
 """Each of them is asked whether it makes sense: some tenths of a second for so many."""
