@@ -5,6 +5,6 @@ from pathlib import Path
 import streamlit as st
 
 import kernelviz
-from kernelviz.ui.routes import lifespan, routes
+from kernelviz.ui.server.routes import lifespan, routes
 
-app = st.App(Path(kernelviz.__file__).parent / "ui" / "main.py", lifespan=lifespan, routes=routes())
+app = st.App(Path(kernelviz.__file__).parent / "ui" / "server" / "main.py", lifespan=lifespan, routes=routes())

@@ -9,9 +9,10 @@ from kernelviz.core.errors import UnknownRun
 from kernelviz.core.problem import Plan
 from kernelviz.core.run import Run
 from kernelviz.metrics import foreign_times
-from kernelviz.ui import acting, elsewhere, instrument, intro, live, overlay, plan_form, results, session, strip
-from kernelviz.ui.form import Form
-from kernelviz.ui.text import plain
+from kernelviz.ui.bench import empty_states, foreign_run, live_mode, plan_form, results, second_run
+from kernelviz.ui.bench.form import Form
+from kernelviz.ui.shared import callbacks, device_strip, live_progress, session
+from kernelviz.ui.shared.text import plain
 
 bench = session.bench()
 run_id, complaints = plan_form.opened(bench)
@@ -19,10 +20,10 @@ asked = plan_form.sidebar(bench)
 
 
 def start(plan: Plan, form: Form) -> None:
-    kept, owner = acting.kept(), session.owner()
+    kept, owner = callbacks.kept(), session.owner()
     kept.begun = bench.run(plan, form.method, owner=owner)
     kept.asked = False
-    overlay.leave()
+    second_run.leave()
     st.rerun()
 
 
@@ -48,26 +49,26 @@ if complaints:
     st.warning(f"**Some of this link could not be used:**{listed}", icon=":material/link_off:")
 
 form = plan_form.current()
-changed = instrument.follow(bench, form)
+changed = live_mode.follow(bench, form)
 if changed is not None:
     run_id = changed
     plan_form.remember(run_id)
 # Where they stand comes before what there is of them: see live.state.
-progress = live.state(bench, run_id) if run_id is not None else None
-calibration = strip.calibration(bench)
+progress = live_progress.state(bench, run_id) if run_id is not None else None
+calibration = device_strip.calibration(bench)
 run = stored(run_id) if run_id is not None else None
 device = run.environment.device if run is not None else bench.device(form.device)
 roofs = bench.roofs_of(run) if run is not None else bench.roofs(device.id)
-strip.strip(bench, device, run, roofs, calibration)
+device_strip.strip(bench, device, run, roofs, calibration)
 if run is not None and foreign_times.alone(run):
-    elsewhere.show(bench, run)
+    foreign_run.show(bench, run)
 elif run is not None:
     results.show(bench, run, progress, roofs)
 elif run_id is not None:
     gone = deleted(run_id)
     if gone is not None:
-        intro.deleted_run(bench, gone)
+        empty_states.deleted_run(bench, gone)
     else:
-        intro.unknown_run(run_id, bench.runs(8))
+        empty_states.unknown_run(run_id, bench.runs(8))
 else:
-    intro.first_visit(bench.ops()[form.op], form, bench.runs(8), bench.history.shipped())
+    empty_states.first_visit(bench.ops()[form.op], form, bench.runs(8), bench.history.shipped())

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from kernelviz.ui import compare, compare_choice, session
+from kernelviz.ui.compare import choice, panels
+from kernelviz.ui.shared import session
 
 bench = session.bench()
-compare.heading()
-chosen = compare_choice.runs(bench)
+panels.heading()
+chosen = choice.runs(bench)
 if chosen is not None:
-    compare.show(bench, *chosen)
+    panels.show(bench, *chosen)
 else:
-    compare_choice.nothing_chosen(bench)
+    choice.nothing_chosen(bench)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from kernelviz.ui import device, device_live, device_roofs, method, session
+from kernelviz.ui.device import live, machine, roofs
+from kernelviz.ui.method import sections
+from kernelviz.ui.shared import session
 
 bench = session.bench()
-device.heading()
-chosen = method.device_choice(bench)
-device.machine(bench, chosen)
-device_live.show(bench, chosen)
-device_roofs.show(bench, chosen)
-device_roofs.history(bench, chosen)
-device.run_times(bench, chosen)
+machine.heading()
+chosen = sections.device_choice(bench)
+machine.machine(bench, chosen)
+live.show(bench, chosen)
+roofs.show(bench, chosen)
+roofs.history(bench, chosen)
+machine.run_times(bench, chosen)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from kernelviz.ui import method, method_selftest, session
+from kernelviz.ui.method import sections, selftest
+from kernelviz.ui.shared import session
 
 bench = session.bench()
-method.heading()
-device = method.device_choice(bench)
-asked = method_selftest.asked_for(bench)
+sections.heading()
+device = sections.device_choice(bench)
+asked = selftest.asked_for(bench)
 last = bench.last_selftest(device.id)
-method.device_cold(device, last)
-method_selftest.section(bench, device, last, asked)
-method.figures()
-method.verdicts()
-method.trust_line(method.example(bench))
-method.roofs(bench.roofs(device.id))
-method.refused()
+sections.device_cold(device, last)
+selftest.section(bench, device, last, asked)
+sections.figures()
+sections.verdicts()
+sections.trust_line(sections.example(bench))
+sections.roofs(bench.roofs(device.id))
+sections.refused()

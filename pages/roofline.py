@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from kernelviz.ui import roofline, session
+from kernelviz.ui.roofline import panels
+from kernelviz.ui.shared import session
 
 bench = session.bench()
-roofline.heading()
-chosen = roofline.runs_choice(bench)
+panels.heading()
+chosen = panels.runs_choice(bench)
 if chosen:
-    roofline.show(bench, chosen)
+    panels.show(bench, chosen)
 else:
-    roofline.nothing_chosen(bench)
+    panels.nothing_chosen(bench)

@@ -8,9 +8,9 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 
 import kernelviz
-from kernelviz.ui.site import pages_folder
+from kernelviz.ui.shared.site import pages_folder
 
-MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
+MAIN = Path(kernelviz.__file__).parent / "ui" / "server" / "main.py"
 
 
 def open_page(params: Mapping[str, str], name: str = "bench", *, state: Mapping[str, object] | None = None) -> AppTest:

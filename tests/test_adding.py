@@ -25,8 +25,8 @@ import os, sys
 from pathlib import Path
 import kernelviz
 from streamlit.testing.v1 import AppTest
-from kernelviz.ui.site import pages_folder
-test = AppTest.from_file(Path(kernelviz.__file__).parent / "ui" / "main.py", default_timeout=60)
+from kernelviz.ui.shared.site import pages_folder
+test = AppTest.from_file(Path(kernelviz.__file__).parent / "ui" / "server" / "main.py", default_timeout=60)
 test.query_params["op"] = "add"
 test.run()
 assert not test.exception, test.exception

@@ -19,14 +19,16 @@ def _packages(*names: str) -> list[str]:
     for name in names:
         for path in sorted((ROOT / "kernelviz" / name).rglob("*.py")):
             dotted = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
-            if not dotted.endswith("__main__") and dotted != "kernelviz.ui.main":  # main runs the app when imported
+            if (
+                not dotted.endswith("__main__") and dotted != "kernelviz.ui.server.main"
+            ):  # main runs the app when imported
                 found.append(dotted)
     return found
 
 
 def _imports_of_pages() -> list[str]:
     """What page scripts and the entry scripts import; they are run by Streamlit, not imported."""
-    scripts = [*(ROOT / "pages").glob("*.py"), ROOT / "app.py", ROOT / "kernelviz" / "ui" / "main.py"]
+    scripts = [*(ROOT / "pages").glob("*.py"), ROOT / "app.py", ROOT / "kernelviz" / "ui" / "server" / "main.py"]
     found: set[str] = set()
     for script in (s for s in scripts if s.exists()):
         for node in ast.walk(ast.parse(script.read_text())):

@@ -29,14 +29,14 @@ skipped = ("kernelviz.measure", "kernelviz.worker.child", "kernelviz.worker.__ma
 def walk(package):
     for found in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
         kernel_file = found.name.startswith("kernelviz.ops.") and found.name.count(".") > 2
-        if found.name in skipped or kernel_file or found.name == "kernelviz.ui.main":
+        if found.name in skipped or kernel_file or found.name == "kernelviz.ui.server.main":
             continue
         module = importlib.import_module(found.name)
         if found.ispkg:
             walk(module)
 walk(kernelviz)
 seen = sorted(m for m in sys.modules if m.split(".")[0] == "kernelviz")
-assert {"kernelviz.bench", "kernelviz.cli.commands", "kernelviz.api", "kernelviz.ui.routes"} <= set(seen), seen
+assert {"kernelviz.bench", "kernelviz.cli.commands", "kernelviz.api", "kernelviz.ui.server.routes"} <= set(seen), seen
 """
 
 

@@ -22,7 +22,7 @@ from kernelviz.formats import decode, encode
 from kernelviz.metrics import cells
 from kernelviz.metrics.summary import rows, summary
 from kernelviz.store import Store
-from kernelviz.ui import table
+from kernelviz.ui.bench import table
 
 EXAMPLES = 200
 """Of each of four kinds of damage."""

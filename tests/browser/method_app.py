@@ -13,7 +13,7 @@ import sample_runs  # noqa: E402
 
 import kernelviz  # noqa: E402
 import kernelviz.bench  # noqa: E402
-from kernelviz.ui.routes import lifespan, routes  # noqa: E402
+from kernelviz.ui.server.routes import lifespan, routes  # noqa: E402
 
 _bench = sample_figures.SelftestedBench(
     (sample_runs.H200, sample_runs.CPU), roofs=sample_runs.H200_ROOFS, stored=(sample_figures.run(),)
@@ -21,4 +21,4 @@ _bench = sample_figures.SelftestedBench(
 _bench.kept, _bench.pace_s = sample_figures.selftest(id="selftest-before"), 0.4
 kernelviz.bench.current = lambda: _bench
 
-app = st.App(Path(kernelviz.__file__).parent / "ui" / "main.py", lifespan=lifespan, routes=routes())
+app = st.App(Path(kernelviz.__file__).parent / "ui" / "server" / "main.py", lifespan=lifespan, routes=routes())

@@ -24,7 +24,7 @@ import pytest
 from streamlit import config
 
 from kernelviz.store.store import Store
-from kernelviz.ui.routes import events_path, health, routes
+from kernelviz.ui.server.routes import events_path, health, routes
 
 ROOT = Path(__file__).parents[2]
 COMPOSE = (ROOT / "compose.yaml").read_text()

@@ -9,7 +9,7 @@ import sample_runs as samples
 
 from kernelviz.core.errors import DocumentError
 from kernelviz.formats import encode, read
-from kernelviz.ui.text import when
+from kernelviz.ui.shared.text import when
 
 RUN = json.loads(encode(samples.run()))
 

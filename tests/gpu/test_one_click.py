@@ -13,7 +13,7 @@ from kernelviz.core.events import RunEnded
 from kernelviz.core.problem import QUICK
 from kernelviz.core.result import Failure
 from kernelviz.ops import catalogue
-from kernelviz.ui.form import choices, default_form
+from kernelviz.ui.bench.form import choices, default_form
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(300)]
 

@@ -151,7 +151,7 @@ def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: B
 
     import kernelviz.ui
 
-    app = AppTest.from_file(str(Path(kernelviz.ui.__file__).parent / "main.py"), default_timeout=60)
+    app = AppTest.from_file(str(Path(kernelviz.ui.__file__).parent / "server" / "main.py"), default_timeout=60)
     asked = {"op": "add", "variants": SIX, "dtype": "fp32", "n": "2^12..2^24", "device": "cuda:0", "budget": "0.25"}
     for name, value in asked.items():
         app.query_params[name] = value

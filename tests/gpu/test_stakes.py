@@ -164,7 +164,7 @@ def test_a_page_that_reruns_does_not_move_the_times(bench, monkeypatch: pytest.M
 
     def rerun() -> None:
         nonlocal reruns
-        app = AppTest.from_file(str(Path(kernelviz.ui.__file__).parent / "main.py"), default_timeout=60)
+        app = AppTest.from_file(str(Path(kernelviz.ui.__file__).parent / "server" / "main.py"), default_timeout=60)
         while not done.is_set():
             app.run()
             reruns += 1

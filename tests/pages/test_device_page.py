@@ -16,7 +16,7 @@ import kernelviz.bench
 from kernelviz.bench import Progress
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.errors import UnknownRun
-from kernelviz.ui import device_words
+from kernelviz.ui.device import text
 
 Open = Callable[..., AppTest]
 PLAYED = {
@@ -73,7 +73,7 @@ def test_a_processor_shows_its_cores_and_says_what_it_does_not_report(page: Open
     assert tile_values(test)["Temperature"][0] == "unknown"
     said = words(test)
     assert "Not reported here: temperature." in said
-    assert device_words.NO_SHEET_CPU in said
+    assert text.NO_SHEET_CPU in said
 
 
 def test_before_the_first_sample_everything_is_unknown(page: Open) -> None:
@@ -119,7 +119,7 @@ def test_an_unknown_gpu_has_no_sheet_and_no_column_of_one(page: Open) -> None:
     slice_ = msgspec.structs.replace(samples.H200, name="NVIDIA H200 MIG 1g.18gb", uuid="MIG-1")
     test = page(DeviceBench(PLAYED, devices=(slice_,)))
     assert "data sheet" not in test.dataframe[0].value.columns
-    assert device_words.NO_SHEET in words(test)
+    assert text.NO_SHEET in words(test)
     assert "| MIG | this is a slice of a GPU |" in words(test)
 
 
@@ -136,7 +136,7 @@ def test_how_roofs_moved_is_dated_and_in_percent(page: Open) -> None:
     three.selectbox(key="against_calibration").select_index(1).run()
     changes = set(three.dataframe[1].value["change"])
     assert "▲ +4.2 %" in changes
-    assert device_words.ONE_CALIBRATION in words(page(DeviceBench(PLAYED, calibrations=1)))
+    assert text.ONE_CALIBRATION in words(page(DeviceBench(PLAYED, calibrations=1)))
 
 
 class Calibrated(DeviceBench):
@@ -160,7 +160,7 @@ class Calibrated(DeviceBench):
 def test_a_calibration_is_started_followed_and_cancelled(page: Open) -> None:
     bench = Calibrated(PLAYED, calibrations=0)
     test = page(bench)
-    assert device_words.NOT_CALIBRATED in words(test)
+    assert text.NOT_CALIBRATED in words(test)
     test.button(key="calibrate_device").click().run()
     assert test.query_params["calibration"] == "calibration-new"
     assert test.button(key="calibrate_device").disabled

@@ -18,9 +18,9 @@ from kernelviz.core.problem import Method, Plan
 from kernelviz.core.run import Run
 from kernelviz.formats import encode
 from kernelviz.store import Store
-from kernelviz.ui.site import pages_folder
+from kernelviz.ui.shared.site import pages_folder
 
-MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
+MAIN = Path(kernelviz.__file__).parent / "ui" / "server" / "main.py"
 Open = Callable[..., AppTest]
 
 

@@ -18,7 +18,7 @@ from kernelviz.bench import Bench
 from kernelviz.core.errors import BadField
 from kernelviz.core.events import CaseStep
 from kernelviz.core.run import Run
-from kernelviz.ui import acting
+from kernelviz.ui.shared import callbacks
 
 WRONG = "triton_block_per_row"
 FAULTS = {WRONG: ("wrong", "4800 elements"), "torch_compile": ("crash", "the worker was ended by SIGSEGV <b>")}
@@ -75,7 +75,7 @@ def test_nothing_was_looked_at_yet_and_the_wrong_variant_is_the_first_choice(pag
 def test_a_variant_that_comes_out_wrong_later_is_the_choice_until_somebody_chooses(
     page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acting, "STALE_S", 0.0)
+    monkeypatch.setattr(callbacks, "STALE_S", 0.0)
     whole, names = run_with_a_wrong_one(), run_with_a_wrong_one().plan.variants
     early = msgspec.structs.replace(whole, results=tuple(r for r in whole.results if r.variant != WRONG))
     test = page(early)

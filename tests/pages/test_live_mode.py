@@ -13,7 +13,7 @@ from streamlit.testing.v1 import AppTest
 import kernelviz
 import kernelviz.bench
 from kernelviz.core.problem import QUICK
-from kernelviz.ui import acting
+from kernelviz.ui.shared import callbacks
 
 Open = Callable[..., AppTest]
 
@@ -56,7 +56,7 @@ def test_an_address_from_before_a_change_is_a_link_only_when_the_browser_can_kno
     page: Open, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
     """A redraw that was asked for before the browser learnt of the new address comes with the old one."""
-    monkeypatch.setattr(acting, "STALE_S", 60.0 if late else 0.0)
+    monkeypatch.setattr(callbacks, "STALE_S", 60.0 if late else 0.0)
     bench = RehearsedBench((samples.CPU,))
     test = page(bench, **ASKED)
     test.toggle(key="live_mode").set_value(True).run()

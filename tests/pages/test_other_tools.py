@@ -14,9 +14,9 @@ import kernelviz
 import kernelviz.bench
 from kernelviz.bench import Bench
 from kernelviz.store import Store
-from kernelviz.ui.site import pages_folder
+from kernelviz.ui.shared.site import pages_folder
 
-MAIN = Path(kernelviz.__file__).parent / "ui" / "main.py"
+MAIN = Path(kernelviz.__file__).parent / "ui" / "server" / "main.py"
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ import kernelviz.bench
 from kernelviz.bench.snapshots import selected
 from kernelviz.core.run import Run
 from kernelviz.formats import decode, digest
-from kernelviz.ui import snapshot
+from kernelviz.ui.shared import snapshot
 
 ELSEWHERE = msgspec.structs.replace(samples.H200, name="NVIDIA H200 NVL", uuid="GPU-elsewhere")
 SIZES = tuple({"n": 2**e} for e in (12, 14, 16))

@@ -6,13 +6,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kernelviz.core.errors import UnknownRun
-from kernelviz.ui import acting
+from kernelviz.ui.shared import callbacks
 
 
 def page() -> None:
     import streamlit as st
 
-    from kernelviz.ui import acting
+    from kernelviz.ui.shared import callbacks
 
     if st.session_state.get("ended_early"):
         st.stop()
@@ -20,7 +20,7 @@ def page() -> None:
     def act() -> None:
         st.session_state["done"] = st.session_state.get("done", 0) + 1
 
-    acting.button("Do it", act, key="do")
+    callbacks.button("Do it", act, key="do")
 
 
 def test_what_a_button_does_is_done_though_the_redraw_ends_before_it_is_reached() -> None:
@@ -36,13 +36,13 @@ def failing_page() -> None:
     import streamlit as st
 
     from kernelviz.core.errors import UnknownRun
-    from kernelviz.ui import acting
+    from kernelviz.ui.shared import callbacks
 
     def act() -> None:
         if not st.session_state.get("there"):
             raise UnknownRun("r<1>")
 
-    acting.button("Do it", act, key="do", about=st.session_state.get("about", "this"))
+    callbacks.button("Do it", act, key="do", about=st.session_state.get("about", "this"))
 
 
 def test_what_cannot_be_done_is_said_until_it_can() -> None:
@@ -61,19 +61,19 @@ def test_what_cannot_be_done_is_said_until_it_can() -> None:
 def following_page() -> None:
     import streamlit as st
 
-    from kernelviz.ui import view
+    from kernelviz.ui.shared import view_filters
 
     options = ["small", "middle", "large"]
     default = st.session_state["newest"]
-    view.seed("at", options, default)
-    view.keep("at", st.selectbox("At", options, key="at"), default)
+    view_filters.seed("at", options, default)
+    view_filters.keep("at", st.selectbox("At", options, key="at"), default)
 
 
 @pytest.mark.parametrize(("stale_s", "shown"), [(60.0, "large"), (0.0, "small")])
 def test_a_default_that_the_browser_did_not_know_yet_is_no_choice(
     monkeypatch: pytest.MonkeyPatch, stale_s: float, shown: str
 ) -> None:
-    monkeypatch.setattr(acting, "STALE_S", stale_s)
+    monkeypatch.setattr(callbacks, "STALE_S", stale_s)
     test = AppTest.from_function(following_page)
     for newest in ("small", "middle"):
         test.session_state["newest"] = newest

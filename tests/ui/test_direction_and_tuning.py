@@ -12,9 +12,9 @@ from op_with_backward import ops
 from rehearsed_bench import RehearsedBench
 
 from kernelviz.core.problem import Problem
-from kernelviz.ui import link
-from kernelviz.ui.form import choices, default_form, form_of, reconciled
-from kernelviz.ui.plan_form import tuned_words
+from kernelviz.ui.bench import link
+from kernelviz.ui.bench.form import choices, default_form, form_of, reconciled
+from kernelviz.ui.bench.plan_form import tuned_words
 
 
 @pytest.fixture

@@ -10,8 +10,8 @@ from rehearsed_bench import RehearsedBench
 
 from kernelviz.core.sizes import expand
 from kernelviz.ops import catalogue
-from kernelviz.ui import link
-from kernelviz.ui.form import Form, data_kinds, default_form, form_of, reconciled
+from kernelviz.ui.bench import link
+from kernelviz.ui.bench.form import Form, data_kinds, default_form, form_of, reconciled
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import pytest
 
 from kernelviz.bench import Progress
 from kernelviz.core.run import Status
-from kernelviz.ui.live import _message
+from kernelviz.ui.shared.live_progress import _message
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from kernelviz.hardware.notice import Notice
 
 def shown(*found: Notice) -> AppTest:
     def page(found: object) -> None:  # its source is run elsewhere, where only builtins are known
-        from kernelviz.ui import strip
+        from kernelviz.ui.shared import device_strip
 
-        strip.notices(found)  # type: ignore[arg-type]
+        device_strip.notices(found)  # type: ignore[arg-type]
 
     test = AppTest.from_function(page, args=(found,)).run()
     assert not test.exception

@@ -9,7 +9,7 @@ def page() -> None:
     import streamlit as st
 
     from kernelviz.core.errors import UnknownRun
-    from kernelviz.ui import saving
+    from kernelviz.ui.shared import download_button
 
     title = st.text_input("Title", "old", key="title")
     if st.session_state.get("ended_early"):
@@ -21,7 +21,7 @@ def page() -> None:
             raise UnknownRun("r<1>")
         return title.encode()
 
-    saving.button(
+    download_button.button(
         make, f"{title}_1_.txt", "text/plain", choice=title, key="save", icon=":material/save:", words="2 cases"
     )
 
@@ -93,10 +93,10 @@ def test_what_cannot_be_made_is_said_and_not_tried_again_by_itself() -> None:
 
 
 def two_runs() -> None:
-    from kernelviz.ui import saving
+    from kernelviz.ui.shared import download_button
 
     for name in ("a", "b"):
-        saving.button(name.encode, name, "text/plain", choice=name, key=name, icon=":material/save:")
+        download_button.button(name.encode, name, "text/plain", choice=name, key=name, icon=":material/save:")
 
 
 def test_a_session_holds_one_file() -> None:

@@ -7,7 +7,7 @@ import json
 from kernelviz.bench.eventlog import EventLog
 from kernelviz.core.events import CheckDone, TimelineTaken
 from kernelviz.core.selftest import Check, Mark, Timeline
-from kernelviz.ui.routes import told
+from kernelviz.ui.server.routes import told
 
 CHECK = Check(name="a_a", question="?", passed=False, value=3.0, limit=1.0, unit="count", figures={"same": 97.0})
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernelviz.ui import sockets
+from kernelviz.ui.server import sockets
 
 
 @pytest.fixture

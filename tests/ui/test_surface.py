@@ -14,7 +14,7 @@ from hypothesis import strategies as texts
 from markdown_it import MarkdownIt
 
 from kernelviz.plots.styles import COLOURS
-from kernelviz.ui.text import plain
+from kernelviz.ui.shared.text import plain
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,13 +27,14 @@ def test_app_py_is_imports_and_one_literal_st_app() -> None:
     docstring, assigned = others
     assert isinstance(docstring, ast.Expr)
     assert ast.unparse(assigned) == (
-        "app = st.App(Path(kernelviz.__file__).parent / 'ui' / 'main.py', lifespan=lifespan, routes=routes())"
+        "app = st.App(Path(kernelviz.__file__).parent / 'ui' / 'server' / 'main.py', lifespan=lifespan, routes=routes())"
     )
 
 
 def test_the_servers_process_loads_neither_torch_nor_triton() -> None:
     code = (
-        "import sys, app, kernelviz.ui.plan_form, kernelviz.ui.results, kernelviz.ui.strip, kernelviz.ui.intro\n"
+        "import sys, app, kernelviz.ui.bench.plan_form, kernelviz.ui.bench.results\n"
+        "import kernelviz.ui.shared.device_strip, kernelviz.ui.bench.empty_states\n"
         "from kernelviz.ops import catalogue; catalogue()\n"
         "print([m for m in ('torch', 'triton', 'plotly.express') if m in sys.modules])"
     )

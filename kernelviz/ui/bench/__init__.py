@@ -1,0 +1,1 @@
+"""The panels of the page Bench: the form, live mode, results with charts and tables, samples, inspection."""

@@ -1,0 +1,100 @@
+"""What this machine is, on the page Device: its devices, driver, CUDA, slices, tools, and what hampers measuring."""
+
+from __future__ import annotations
+
+import platform
+
+import streamlit as st
+
+from kernelviz.bench import Bench
+from kernelviz.core import units
+from kernelviz.core.run import Device
+from kernelviz.hardware import slices
+from kernelviz.hardware.discovery import gpu_problem, missing
+from kernelviz.hardware.toolchain import installed_versions, torch_build
+from kernelviz.plots import monitor
+from kernelviz.ui.device import text as words
+from kernelviz.ui.shared import device_strip, view_filters
+from kernelviz.ui.shared.text import plain, when
+
+_TOOLS = {"cuda": ("triton", "nvrtc", "inductor"), "cpu": ("cxx", "inductor")}
+_TOOL_NAMES = {"triton": "Triton", "nvrtc": "CUDA C++ (NVRTC)", "inductor": "torch.compile", "cxx": "C++ extension"}
+
+
+def heading() -> None:
+    st.markdown("#### Device: this machine, its roofs, and what it does now")
+
+
+def machine(bench: Bench, device: Device) -> None:
+    """All devices in a line each, and the chosen one in full."""
+    device_strip.notices(bench.notices(device.id))
+    if not any(d.kind == "cuda" for d in bench.devices()):
+        st.caption(plain(f"No GPU here: {gpu_problem()}."))
+    st.markdown(plain(summary(device)))
+    with st.expander("All devices, driver and tools", key="machine", icon=":material/memory:", expanded=False):
+        st.markdown(_devices(bench))
+        st.markdown(_rows(facts(device)))
+
+
+def summary(device: Device) -> str:
+    """The line that a bug report would begin with."""
+    build = torch_build()
+    torch = "torch not installed" if build is None else f"torch {build.version}"
+    memory = f"{units.size_bytes(device.memory_bytes)} of memory"
+    if device.kind == "cpu":
+        return f"{device.name} · {device.threads or 'unknown'} threads · {memory} · {torch}"
+    driver = f"driver {device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})"
+    count = f"{device.multiprocessors or 'unknown'} multiprocessors"
+    return f"{device.name} · {count} · {memory} · {driver} · MIG {slices.words(device)} · {torch}"
+
+
+def facts(device: Device) -> list[tuple[str, str]]:
+    """What is known of a device and of the tools for it; unknown is said."""
+    known = [
+        ("name", device.name),
+        ("identity", device.uuid),
+        ("memory", units.size_bytes(device.memory_bytes)),
+        ("last-level cache", units.size_bytes(device.last_level_cache_bytes)),
+    ]
+    if device.kind == "cuda":
+        capability = ".".join(str(n) for n in device.compute_capability or ()) or "unknown"
+        known += [
+            ("multiprocessors", str(device.multiprocessors or "unknown")),
+            ("compute capability", capability),
+            ("driver", f"{device.driver or 'unknown'}, for CUDA up to {device.driver_cuda or 'unknown'}"),
+            ("MIG", slices.words(device)),
+        ]
+    else:
+        known.append(("threads", str(device.threads or "unknown")))
+    build = torch_build()
+    torch = "not installed" if build is None else f"{build.version}, for CUDA {build.cuda or '(none)'}"
+    triton = installed_versions(("triton",)).get("triton", "not installed")
+    known += [("Python", platform.python_version()), ("torch", torch), ("triton", triton)]
+    known += [(_TOOL_NAMES[n], missing((n,), device) or "ready") for n in _TOOLS[device.kind]]
+    return known
+
+
+def _devices(bench: Bench) -> str:
+    lines = ["| device | name | memory | usable |", "|---|---|---|---|"]
+    for found in bench.devices():
+        usable = "yes" if found.usable else f"no: {found.reason}"
+        cells = (found.id, found.name, units.size_bytes(found.memory_bytes), usable)
+        lines.append(f"| {' | '.join(plain(c) for c in cells)} |")
+    return "\n".join(lines)
+
+
+def _rows(pairs: list[tuple[str, str]]) -> str:
+    return "\n".join(["| fact | here |", "|---|---|", *(f"| {plain(a)} | {plain(b)} |" for a, b in pairs)])
+
+
+def run_times(bench: Bench, device: Device) -> None:
+    """How long kernels of recent runs took."""
+    st.markdown("##### Kernel times of recent runs")
+    runs = bench.machine.run_times(device.id)
+    figure = monitor.times_by_run(runs)
+    count = sum(len(r.times_s) for r in runs)
+    newest = when(runs[0].created_at) if runs else ""
+    alt = f"{count} kernel times of {len(runs)} runs" + (f", the newest of {newest}" if newest else "")
+    st.plotly_chart(figure, key="run_times", config=view_filters.CHART, alt=alt)
+    if count:
+        st.caption(words.TIMES_CPU if device.kind == "cpu" else words.TIMES_GPU)

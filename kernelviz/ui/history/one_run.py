@@ -1,0 +1,107 @@
+"""What can be done with one run of the History page: name, note, open, share, resume, delete with a way back."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from kernelviz.bench import Bench, RunSummary
+from kernelviz.bench.history import KEPT_DAYS, NOTE_CHARACTERS, TITLE_CHARACTERS
+from kernelviz.bench.regressing import again
+from kernelviz.core.errors import KernelvizError
+from kernelviz.core.run import LIVING
+from kernelviz.ui.shared import session, share, site
+from kernelviz.ui.shared.text import plain
+
+_CONFIRMING, _UNDO = "history_confirming", "history_deleted"
+
+
+def chosen() -> str | None:
+    """The run whose panel is open; it is in the address."""
+    return st.query_params.get("run")
+
+
+def choose(run_id: str | None) -> None:
+    """Open the panel of a run, or close it."""
+    st.session_state.pop(_CONFIRMING, None)
+    if run_id is None:
+        st.query_params.pop("run", None)
+    else:
+        st.query_params["run"] = run_id
+
+
+def undo_bar(bench: Bench) -> None:
+    """After a deletion: what was deleted, and a way back."""
+    gone = st.session_state.get(_UNDO)
+    if gone is None:
+        return
+    run_id, title = gone
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="undo_bar"):
+        st.markdown(f"Deleted **{plain(title)}**. It can be restored for {KEPT_DAYS} days.", width="stretch")
+        if st.button("Undo", key="undo", icon=":material/undo:", type="primary"):
+            bench.history.restore(run_id)
+            del st.session_state[_UNDO]
+            st.rerun()
+
+
+def panel(bench: Bench, run: RunSummary) -> None:
+    """Everything that can be done with the run."""
+    with st.form(f"words_{run.id}", border=False):
+        title = st.text_input("Title", value=run.title, max_chars=TITLE_CHARACTERS, key=f"title_{run.id}")
+        note = st.text_area("Note", value=run.note, max_chars=NOTE_CHARACTERS, key=f"note_{run.id}", height=80)
+        if st.form_submit_button("Save", icon=":material/save:"):
+            bench.history.rename(run.id, title)
+            bench.history.annotate(run.id, note)
+            st.toast("Saved", icon=":material/check:")
+            st.rerun()
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        site.run_link("Open", run.id)
+        _resume(bench, run)
+        _again(bench, run)
+        site.compare_link(run.id)
+        share.button(bench, run.id, key=f"share_{run.id}")
+        share.download(bench, run.id, key=f"download_{run.id}")
+        if run.status not in LIVING and st.button("Delete", key=f"delete_{run.id}", icon=":material/delete:"):
+            st.session_state[_CONFIRMING] = run.id
+    if st.session_state.get(_CONFIRMING) == run.id:
+        _confirm(bench, run)
+    st.caption(f"id {plain(run.id)}")
+
+
+def _resume(bench: Bench, run: RunSummary) -> None:
+    if run.status not in ("cancelled", "interrupted"):
+        return
+    if st.button(
+        "Resume", key=f"resume_{run.id}", icon=":material/play_arrow:", help="Measures the cases without a result."
+    ):
+        try:
+            bench.resume(run.id, owner=session.owner())
+        except KernelvizError as error:
+            st.error(plain(error), icon=":material/error:")
+        else:
+            st.switch_page(site.page("bench"), query_params={"run": run.id})
+
+
+def _again(bench: Bench, run: RunSummary) -> None:
+    if run.status in LIVING:
+        return
+    words = "Measures the same plan by the same method on this machine; the page Compare then holds both against each other."
+    if st.button("Measure again", key=f"again_{run.id}", icon=":material/replay:", help=words):
+        try:
+            new = again(bench, run.id, owner=session.owner())
+        except KernelvizError as error:
+            st.error(plain(error), icon=":material/error:")
+        else:
+            st.switch_page(site.page("bench"), query_params={"run": new})
+
+
+def _confirm(bench: Bench, run: RunSummary) -> None:
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="confirm"):
+        st.markdown(f"Delete this run and its {run.done} result{'s' if run.done != 1 else ''}?", width="stretch")
+        if st.button("Delete run", key="confirm_delete_yes", type="primary", icon=":material/delete:"):
+            bench.history.delete(run.id)
+            st.session_state[_UNDO] = (run.id, run.name)
+            choose(None)
+            st.rerun()
+        if st.button("Keep", key="confirm_delete_no"):
+            st.session_state.pop(_CONFIRMING, None)
+            st.rerun()

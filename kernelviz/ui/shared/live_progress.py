@@ -1,0 +1,243 @@
+"""A run as it goes: a bar and a line for each case in hand, fed by server-sent events, without rerunning the page.
+
+The page reruns once a while when cases are done, to redraw its figures. Where EventSource does not get through (some
+proxies), a fragment that asks each second takes over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from kernelviz.bench import Bench, Progress
+from kernelviz.core.errors import UnknownRun
+from kernelviz.core.events import RunQueued
+from kernelviz.core.run import LIVING, Device
+from kernelviz.ui.server.routes import events_path
+from kernelviz.ui.shared import callbacks, session
+from kernelviz.ui.shared.text import plain
+
+_HTML = """
+<div class="live" role="status" aria-live="polite">
+  <div class="head"><progress max="1" value="0" aria-label="cases done"></progress><span class="count"></span></div>
+  <div class="note"></div>
+  <ul class="cases"></ul>
+</div>
+"""
+
+_CSS = """
+.live { font-family: var(--st-font); color: var(--st-text-color); font-size: 0.92rem; }
+.head { display: flex; align-items: center; gap: 0.8rem; }
+progress { flex: 1; height: 0.5rem; accent-color: var(--st-primary-color); min-width: 4rem; }
+.count { white-space: nowrap; font-variant-numeric: tabular-nums; }
+.note { opacity: 0.75; min-height: 1.2em; overflow-wrap: anywhere; }
+ul { list-style: none; margin: 0.1rem 0 0; padding: 0; display: flex; flex-wrap: wrap; gap: 0.3rem 0.5rem; }
+li { border: 1px solid var(--st-border-color); border-radius: 0.4rem; padding: 0.1rem 0.5rem;
+     font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
+li.compiling { border-style: dashed; }
+li b { font-weight: 600; }
+"""
+
+# Words from events are set as textContent only. One EventSource lives as long as its run is shown, across reruns.
+_JS = """
+const shown = new WeakMap();
+const REDRAW_MS = 800;
+// So long after a press: a redraw that follows it closely would end the one that it asked for.
+const QUIET_MS = 500;
+let pressed = -QUIET_MS;
+for (const kind of ["pointerdown", "pointerup", "keydown", "keyup"]) {
+  document.addEventListener(kind, () => { pressed = performance.now(); }, { capture: true, passive: true });
+}
+
+function follow(root, data, setTriggerValue) {
+  const bar = root.querySelector("progress"), count = root.querySelector(".count");
+  const note = root.querySelector(".note"), list = root.querySelector(".cases");
+  const cases = new Map();
+  let last = 0, timer = null, errors = 0;
+
+  function enter(key, step, fraction) {
+    const had = cases.get(key);
+    if (had && had.step === step) { had.fraction = fraction; return; }
+    const item = had ? had.item : list.appendChild(document.createElement("li"));
+    item.className = step;
+    cases.set(key, { item, step, fraction, since: performance.now() });
+    tick();
+  }
+  function leave(key) {
+    const had = cases.get(key);
+    if (had) { had.item.remove(); cases.delete(key); }
+  }
+  function tick() {
+    for (const [key, c] of cases) {
+      const seconds = (performance.now() - c.since) / 1000;
+      const name = document.createElement("b");
+      name.textContent = c.step;
+      c.item.replaceChildren(name, " " + key.replace(" | ", " \\u00b7 ") +
+        (c.fraction ? " \\u00b7 " + Math.round(c.fraction * 100) + " %" : "") +
+        (seconds >= 0.5 ? " \\u00b7 " + seconds.toFixed(1) + " s" : ""));
+    }
+  }
+  function counts(m) {
+    if (m.total) { bar.max = m.total; bar.value = m.done; } else { bar.removeAttribute("value"); }
+    const failed = m.failed ? ", " + m.failed + " failed" : "";
+    count.textContent = m.total ? m.done + " of " + m.total + " cases done" + failed :
+      m.done ? m.done + " done" + failed : m.status;
+  }
+  function redraw(at_once) {
+    if (timer) { if (!at_once) return; clearTimeout(timer); timer = null; }
+    const quiet = QUIET_MS - (performance.now() - pressed);
+    const wait = Math.max(0, quiet, at_once ? 0 : REDRAW_MS - (performance.now() - last));
+    timer = setTimeout(() => {
+      timer = null;
+      if (performance.now() - pressed < QUIET_MS) { redraw(at_once); return; }
+      last = performance.now();
+      setTriggerValue("redraw", Date.now());
+    }, wait);
+  }
+
+  counts(data);
+  if (data.message) note.textContent = data.message;
+  for (const s of data.steps) enter(s.key, s.step, s.fraction);
+  const clock = setInterval(tick, 100);
+  const source = new EventSource(data.url);
+  source.onopen = () => { errors = 0; };
+  source.onmessage = (e) => {
+    const m = JSON.parse(e.data);
+    counts(m);
+    if (m.kind === "step") { enter(m.case, m.step, m.fraction); note.textContent = ""; }
+    if (m.kind === "done") {
+      leave(m.case);
+      note.textContent = m.case.replace(" | ", " \\u00b7 ") + ": " + m.words;
+      redraw(false);
+    }
+    if (["queued", "busy", "starting", "roof", "check", "timeline"].includes(m.kind)) note.textContent = m.words;
+    if (m.kind === "check" || m.kind === "timeline") redraw(false);
+    if (m.kind === "ended") { stop(); redraw(true); }
+  };
+  source.onerror = () => {
+    errors += 1;
+    if (source.readyState === EventSource.CLOSED || errors > 5) { stop(); setTriggerValue("lost", Date.now()); }
+  };
+  function stop() { source.close(); clearInterval(clock); }
+  return { run: data.run, stop };
+}
+
+export default function (component) {
+  const { data, parentElement, setTriggerValue } = component;
+  const before = shown.get(parentElement);
+  if (before && before.run === data.run) return before.stop;
+  if (before) before.stop();
+  const now = follow(parentElement, data, setTriggerValue);
+  shown.set(parentElement, now);
+  return now.stop;
+}
+"""
+
+_progress = st.components.v2.component("kernelviz_live", html=_HTML, css=_CSS, js=_JS)
+
+
+def following(run_id: str, progress: Progress, key: str) -> None:
+    """Draw the run's progress and keep it up to date; the page reruns when something is done."""
+    if st.session_state.get("polling"):
+        _asking(run_id, key)
+        return
+    _progress(
+        key=key,
+        data={
+            "run": run_id,
+            "url": f"{events_path(run_id)}?after={progress.sequence}",
+            "status": progress.status,
+            "done": progress.done,
+            "failed": progress.failed,
+            "total": progress.total,
+            "ahead": progress.ahead,
+            "message": _message(progress),
+            "steps": [
+                {"key": case, "step": step.step, "fraction": step.fraction} for case, step in progress.steps.items()
+            ],
+        },
+        on_redraw_change=lambda: None,
+        on_lost_change=_ask_instead,
+    )
+
+
+def _message(progress: Progress) -> str:
+    """What it waits for, or its place in the queue."""
+    waits = progress.status == "queued" or progress.ahead > 0
+    return progress.message or (RunQueued(ahead=progress.ahead).words if waits else "")
+
+
+def job(bench: Bench, name: str, progress: Progress, words: str, *, key: str, box: str) -> None:
+    """A device's own job that goes on: what it does in words, its progress, and a way to end it. `box`: the key of the frame."""
+    with st.container(border=True, key=box):
+        st.caption(plain(words))
+        following(name, progress, key=f"live_{key}")
+        callbacks.button(
+            "Cancel", partial(bench.cancel, name), key=f"cancel_{key}", about=name, icon=":material/stop_circle:"
+        )
+
+
+def button(label: str, begin: Callable[..., str], device: Device, *, job: str, key: str, **look: Any) -> None:
+    """A button that begins a job of a device, which `begun` and `asked_for` then find under `job`. `look`: as of st.button."""
+    jobs, owner = callbacks.kept().jobs, session.owner()
+
+    def act() -> None:
+        jobs[job] = begin(device.id, owner=owner)
+
+    callbacks.button(label, act, key=key, about=device.id, **look)
+
+
+def begun(bench: Bench, key: str) -> tuple[str, Progress] | None:
+    """The job that this session began last, while it goes on: its name and where it stands."""
+    name = callbacks.kept().jobs.get(key)
+    progress = state(bench, name) if name else None
+    return (name, progress) if name and progress is not None and progress.status in LIVING else None
+
+
+def asked_for(bench: Bench, param: str) -> tuple[str, Progress] | None:
+    """The job that this session began last, while it goes on or until it was told of, else the one that the address names; and
+    where it stands. The address is made to name it, so that it can be followed from elsewhere."""
+    last, told = callbacks.kept().jobs.get(param), f"told_{param}"
+    progress = state(bench, last) if last else None
+    if last and progress is not None and (progress.status in LIVING or st.session_state.get(told) != last):
+        if st.query_params.get(param) != last:
+            st.query_params[param] = last
+        st.session_state[told] = last
+        return last, progress
+    named = st.query_params.get(param)
+    progress = state(bench, named) if named else None
+    return (named, progress) if named and progress is not None else None
+
+
+def _ask_instead() -> None:
+    st.session_state["polling"] = True
+
+
+def _asking(run_id: str, key: str) -> None:
+    @st.fragment(run_every="1s", key=f"{key}_asking")
+    def asking() -> None:
+        progress = state(session.bench(), run_id)
+        if progress is None:  # thrown away meanwhile: the page has another run to show by now
+            st.rerun()
+        words = " · ".join(f"{s.step} {plain(c)}" for c, s in progress.steps.items()) or plain(_message(progress))
+        share = progress.done / progress.total if progress.total else 0.0
+        st.progress(min(share, 1.0), text=f"{progress.done} of {progress.total} cases done · {words}")
+        told = (run_id, progress.sequence)
+        if told != st.session_state.get("asked_sequence"):
+            st.session_state["asked_sequence"] = told
+            st.rerun()
+
+    asking()
+
+
+def state(bench: Bench, run_id: str) -> Progress | None:
+    """Where the run or the job stands; None when this server does not have it.
+
+    To be asked before what it measures is read: of what ends in between, nothing would tell the page to draw the rest."""
+    try:
+        return bench.progress(run_id)
+    except UnknownRun:
+        return None
