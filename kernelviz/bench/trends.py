@@ -14,7 +14,7 @@ from kernelviz.core.run import Device, Environment
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.trend import Change, Point, Trend, trend
 from kernelviz.store import Store
-from kernelviz.store.times import TimeRow
+from kernelviz.store.case_times import TimeRow
 
 MOST_RUNS = 200
 """Of a case the newest so many runs are looked at."""

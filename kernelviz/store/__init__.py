@@ -1,7 +1,7 @@
 """The database: runs as a header and one row a result, and the roofs of devices."""
 
 from kernelviz.store.database import StoreError
-from kernelviz.store.presence import Presence
+from kernelviz.store.process_presence import Presence
 from kernelviz.store.store import RunRow, Store, home
 
 __all__ = ["Presence", "RunRow", "Store", "StoreError", "home"]

@@ -33,7 +33,7 @@ def _inspections(connection: Connection) -> None:
 
 
 def _times(connection: Connection) -> None:
-    from kernelviz.store.times import rebuild
+    from kernelviz.store.case_times import rebuild
 
     connection.exec_driver_sql("CREATE INDEX IF NOT EXISTS results_by_stage ON results (run_id, stage)")
     tables.times.create(connection, checkfirst=True)

@@ -25,14 +25,14 @@ from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, SCHEMA, Environment, Roof, Run, Status
 from kernelviz.core.selftest import Selftest
 from kernelviz.core.tuning import Tuning
-from kernelviz.store import beside
-from kernelviz.store.bodies import packed, unpacked
+from kernelviz.store import backup_records
+from kernelviz.store.case_times import TimeRow, environments, put_times, times_of, times_rows
 from kernelviz.store.database import TOGETHER, Database, StoreError
 from kernelviz.store.inspections import inspection, put_inspection
-from kernelviz.store.presence import Presence
-from kernelviz.store.run_times import run_times
+from kernelviz.store.kernel_times import run_times
+from kernelviz.store.process_presence import Presence
+from kernelviz.store.result_encoding import packed, unpacked
 from kernelviz.store.tables import results, roofs, runs, selftests, times
-from kernelviz.store.times import TimeRow, environments, put_times, times_of, times_rows
 from kernelviz.store.tunings import drop_tunings, put_tuning, tunings_of
 
 
@@ -238,11 +238,11 @@ class Store:
 
     def add_roof(self, device_uuid: str, roof: Roof) -> bool:
         """Keep a roof from elsewhere unless the same one is kept; whether it was new."""
-        return beside.add_roof(self._database, device_uuid, roof)
+        return backup_records.add_roof(self._database, device_uuid, roof)
 
     def add_selftest(self, made: Selftest) -> bool:
         """Keep a selftest from elsewhere unless one of its id is kept; whether it was new."""
-        return beside.add_selftest(self._database, made)
+        return backup_records.add_selftest(self._database, made)
 
     def put_inspection(self, made: Inspection) -> None:
         """Keep the inspection of a case instead of an earlier one on the same device."""
@@ -416,15 +416,15 @@ class Store:
 
     def all_roofs(self) -> tuple[tuple[str, Roof], ...]:
         """Every roof of every device, each with its device's uuid."""
-        return tuple(beside.every_roof(self._database))
+        return tuple(backup_records.every_roof(self._database))
 
     def all_selftests(self) -> Iterator[Selftest]:
         """Every selftest of every device, one at a time."""
-        return beside.every_selftest(self._database)
+        return backup_records.every_selftest(self._database)
 
     def all_inspections(self) -> Iterator[Inspection]:
         """Every inspection that is kept, one at a time, the oldest first."""
-        return beside.every_inspection(self._database)
+        return backup_records.every_inspection(self._database)
 
     def inspection(self, device_uuid: str, case_key: str) -> Inspection | None:
         """The newest inspection of the case on that device, while it is kept."""

@@ -16,7 +16,7 @@ from kernelviz.core.result import Result
 from kernelviz.core.run import Run
 from kernelviz.store import Store
 from kernelviz.store import store as module
-from kernelviz.store.bodies import packed
+from kernelviz.store.result_encoding import packed
 
 MANY = 700
 

@@ -7,8 +7,8 @@ from sqlalchemy import select
 
 from kernelviz.core.kernel_times import RunTimes
 from kernelviz.core.problem import Struct
-from kernelviz.store.bodies import plain
 from kernelviz.store.database import Database
+from kernelviz.store.result_encoding import plain
 from kernelviz.store.tables import results, runs
 
 

@@ -14,8 +14,8 @@ from kernelviz.core.configuration import configuration_text
 from kernelviz.core.problem import Method, Plan, Problem, case_key
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Environment
-from kernelviz.store.bodies import unpacked
 from kernelviz.store.database import TOGETHER, Database
+from kernelviz.store.result_encoding import unpacked
 from kernelviz.store.tables import results, runs, times
 
 
