@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from kernelviz.plots.bars import time_by_variant
 from kernelviz.plots.by_size import bandwidth_by_size, latency_by_size, rate_by_size
-from kernelviz.plots.compare import ratio_by_case, shares_by_time
+from kernelviz.plots.comparison import ratio_by_case, shares_by_time
+from kernelviz.plots.foreign_times import other_times_by_size
 from kernelviz.plots.inspection import elements_by_error, elements_by_value, share_by_element
-from kernelviz.plots.other_times import other_times_by_size
 from kernelviz.plots.roofline import rate_by_intensity
-from kernelviz.plots.rooflines import rates_by_intensity
+from kernelviz.plots.roofline_of_runs import rates_by_intensity
 from kernelviz.plots.samples import samples_by_order, share_by_time
-from kernelviz.plots.styles import Style, style_of, variant_words
 from kernelviz.plots.timeline import marks_by_time
 from kernelviz.plots.trend import time_by_run
-from kernelviz.plots.winner import winner_by_size
+from kernelviz.plots.variant_styles import Style, style_of, variant_words
+from kernelviz.plots.winner_map import winner_by_size
 
 __all__ = [
     "Style",

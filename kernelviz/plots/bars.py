@@ -27,7 +27,7 @@ from kernelviz.plots.frame import (
     table_of,
     trace_name,
 )
-from kernelviz.plots.styles import NEUTRAL, style_of
+from kernelviz.plots.variant_styles import NEUTRAL, style_of
 
 _ROW_PX = 27
 _FRAME_PX = 96

@@ -35,8 +35,8 @@ from kernelviz.plots.frame import (
     table_of,
     trace_name,
 )
-from kernelviz.plots.line_ends import End, name_ends
-from kernelviz.plots.styles import BAD, NEUTRAL, style_of
+from kernelviz.plots.line_labels import End, name_ends
+from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of
 
 HEIGHT = 350
 _AROUND_PX = 110

@@ -18,7 +18,7 @@ from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import STAGE_WORDS, Row, rows, time_words, verdict_words
 from kernelviz.metrics.sweep import size_text, size_words
-from kernelviz.plots.styles import NEUTRAL, variant_words
+from kernelviz.plots.variant_styles import NEUTRAL, variant_words
 
 GRID = "rgba(124,135,132,0.22)"
 Runs = Run | Sequence[Run]

@@ -14,7 +14,7 @@ import plotly.graph_objects as go
 from kernelviz.core.inspection import OCTAVES, OutputErrors, TensorFacts
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import framed, nothing
-from kernelviz.plots.styles import BAD, COLOURS, NEUTRAL
+from kernelviz.plots.variant_styles import BAD, COLOURS, NEUTRAL
 from kernelviz.text.inspection import block_words, number, octave_words, power_words
 
 HEIGHT = 400

@@ -13,7 +13,7 @@ from kernelviz.core import units
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.kernel_times import RunTimes
 from kernelviz.plots.frame import GRID, decade_ticks, framed, neutral_line, nothing
-from kernelviz.plots.styles import COLOURS, NEUTRAL, style_of, variant_words
+from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, style_of, variant_words
 
 MOST_POINTS = 300
 """A line of more is drawn from means: 3,600 samples of nine lines would be 600 KB every other second."""

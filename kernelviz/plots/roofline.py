@@ -35,7 +35,7 @@ from kernelviz.plots.frame import (
     trace_name,
 )
 from kernelviz.plots.roofline_lines import under
-from kernelviz.plots.styles import NEUTRAL, style_of
+from kernelviz.plots.variant_styles import NEUTRAL, style_of
 
 HEIGHT = 350
 _UNITS = ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))

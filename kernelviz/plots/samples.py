@@ -15,7 +15,7 @@ from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.summary import time_words
 from kernelviz.plots.frame import GRID, MOST_SVG_POINTS, Draft, decade_ticks, nothing
-from kernelviz.plots.styles import BAD, NEUTRAL, style_of, variant_words
+from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of, variant_words
 
 HEIGHT = 380
 QUANTILES = (0.5, 0.9, 0.99)

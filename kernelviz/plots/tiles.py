@@ -9,7 +9,7 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.plots.frame import share_words
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.core.selftest import Mark, MarkKind, Timeline
 from kernelviz.plots.frame import framed, nothing
-from kernelviz.plots.styles import COLOURS, NEUTRAL
+from kernelviz.plots.variant_styles import COLOURS, NEUTRAL
 
 HEIGHT = 250
 SHOWN = 2

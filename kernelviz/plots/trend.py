@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.metrics.trend import Point, Trend, levels_of
 from kernelviz.plots.frame import Draft, Props, neutral_line, nothing
-from kernelviz.plots.styles import style_of
+from kernelviz.plots.variant_styles import style_of
 
 HEIGHT = 300
 

@@ -14,7 +14,7 @@ from kernelviz.core.result import Figure, Timing
 from kernelviz.formats import shipped
 from kernelviz.metrics.comparison import Comparison, compare
 from kernelviz.plots import ratio_by_case, shares_by_time
-from kernelviz.plots.compare import comparison_words, ratio_ticks
+from kernelviz.plots.comparison import comparison_words, ratio_ticks
 
 MIXED = {"triton_persistent": 1.05, "triton_block_per_row": 0.5}
 

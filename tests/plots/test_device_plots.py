@@ -8,7 +8,7 @@ from sample_device import cpu_sample, gpu_sample
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.kernel_times import RunTimes
 from kernelviz.plots.monitor import MOST_POINTS, panels, reports_by_time, thinned, times_by_run
-from kernelviz.plots.styles import style_of
+from kernelviz.plots.variant_styles import style_of
 
 GPU = tuple(gpu_sample(s, running=100 < s < 160) for s in range(300))
 

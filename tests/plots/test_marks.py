@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from kernelviz.ops import catalogue
-from kernelviz.plots.marks import mark, svg
-from kernelviz.plots.styles import MARKERS, Style, style_of
+from kernelviz.plots.marker_images import mark, svg
+from kernelviz.plots.variant_styles import MARKERS, Style, style_of
 
 
 @pytest.mark.parametrize("marker", MARKERS)

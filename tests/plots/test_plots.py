@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from kernelviz import plots
 from kernelviz.core.run import Run
 from kernelviz.ops import catalogue
-from kernelviz.plots import line_ends
-from kernelviz.plots.styles import COLOURS, MARKERS
+from kernelviz.plots import line_labels
+from kernelviz.plots.variant_styles import COLOURS, MARKERS
 
 CHARTS: dict[str, Callable[..., go.Figure]] = {
     "latency": plots.latency_by_size,
@@ -192,7 +192,7 @@ def test_lines_of_one_variant_are_named_at_their_ends_by_the_size_that_differs()
 
 @given(st.lists(st.floats(0, 300), min_size=1, max_size=12).map(sorted))
 def test_words_behind_lines_stay_apart_and_in_order(heights: list[float]) -> None:
-    moved = [h + s for h, s in zip(heights, line_ends.shifts(heights), strict=True)]
+    moved = [h + s for h, s in zip(heights, line_labels.shifts(heights), strict=True)]
     assert all(b - a >= 13 - 1e-6 for a, b in itertools.pairwise(moved))
     alone = [h for i, h in enumerate(heights) if all(abs(h - o) > 13 * 12 for o in heights[:i] + heights[i + 1 :])]
     assert all(h in moved for h in alone), "who has room stays"

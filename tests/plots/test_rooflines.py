@@ -17,7 +17,7 @@ from kernelviz.formats import shipped
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.metrics.roofline import Headline
 from kernelviz.plots import rates_by_intensity, style_of
-from kernelviz.plots.rooflines import MOST_NAMED, distance_words, hover_words, lines_of
+from kernelviz.plots.roofline_of_runs import MOST_NAMED, distance_words, hover_words, lines_of
 
 
 def cases(*runs: Run, headline: Headline = "cold") -> tuple[Placed, ...]:

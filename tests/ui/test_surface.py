@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as texts
 from markdown_it import MarkdownIt
 
-from kernelviz.plots.styles import COLOURS
+from kernelviz.plots.variant_styles import COLOURS
 from kernelviz.ui.shared.text import plain
 
 ROOT = Path(__file__).parents[2]

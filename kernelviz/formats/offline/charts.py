@@ -26,7 +26,7 @@ from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, time_words
 from kernelviz.metrics.sweep import others, size_text, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.samples import samples_words
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text.charts import bars_words, by_size_words, roofline_words
 from kernelviz.text.winners import winner_words
 

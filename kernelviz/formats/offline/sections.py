@@ -18,9 +18,9 @@ from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.metrics.summary import STAGE_WORDS, rows, summary
 from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.ops import catalogue
-from kernelviz.plots.marks import svg
-from kernelviz.plots.styles import style_of, variant_words
+from kernelviz.plots.marker_images import svg
 from kernelviz.plots.tiles import tiles
+from kernelviz.plots.variant_styles import style_of, variant_words
 from kernelviz.text import method as method_words
 
 

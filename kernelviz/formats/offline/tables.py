@@ -14,7 +14,7 @@ from kernelviz.metrics.quality import LEVELS, Trust, trust
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 
 Cell = tuple[str, float | str | Trust | None]
 """What is shown, and what it is sorted by. What stands behind a time shows its level and opens to the whole line."""

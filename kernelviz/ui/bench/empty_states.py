@@ -11,8 +11,8 @@ from kernelviz.bench.history import KEPT_DAYS
 from kernelviz.core.configuration import base_name
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.space import space_words
-from kernelviz.plots.marks import mark
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.marker_images import mark
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.bench import plan_form
 from kernelviz.ui.bench.form import Form
 from kernelviz.ui.shared import callbacks, site

@@ -20,7 +20,7 @@ from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text import inspection as words
 from kernelviz.ui.shared import callbacks, live_progress, session, view_filters
 from kernelviz.ui.shared.text import plain, when

@@ -14,8 +14,8 @@ from kernelviz.core.errors import KernelvizError, UsageError
 from kernelviz.core.problem import Clock, Plan, Problem
 from kernelviz.core.tuning import tuning_key
 from kernelviz.ops import Op, Variant
-from kernelviz.plots.marks import mark
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.marker_images import mark
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.bench import link, live_mode
 from kernelviz.ui.bench.form import BUDGET_S, CLOCKS, Choice, Form, SizesFrom, choices, data_kinds, form_of, reconciled
 from kernelviz.ui.shared import callbacks

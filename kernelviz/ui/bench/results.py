@@ -21,8 +21,8 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, summary, time_words
 from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.plots.frame import run_words
-from kernelviz.plots.marks import mark
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.marker_images import mark
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text.charts import bars_words, by_size_words, roofline_words
 from kernelviz.ui.bench import second_run, table, tabs, variant_filter, winners
 from kernelviz.ui.shared import callbacks, live_progress, session, share, tiles, view_filters

@@ -16,7 +16,7 @@ from kernelviz.metrics.samples import SHOWN, Spread, clock_words, repeated_words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.samples import samples_words
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.bench import table
 from kernelviz.ui.shared import view_filters
 from kernelviz.ui.shared.text import plain

@@ -20,7 +20,7 @@ from kernelviz.metrics.quality import method_words, notes_on_figures, trust_word
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 
 
 def frame(

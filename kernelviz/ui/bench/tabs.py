@@ -14,7 +14,7 @@ from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import STAGE_WORDS, Row, rows
 from kernelviz.metrics.sweep import size_words, telling_axes
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.bench import empty_states, inspection, samples, second_run, table
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.text import plain

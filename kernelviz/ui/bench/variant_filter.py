@@ -6,8 +6,8 @@ import streamlit as st
 
 from kernelviz.core.run import Run
 from kernelviz.metrics.chart_selection import MANY
-from kernelviz.plots.marks import mark
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.marker_images import mark
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.shared.text import plain
 
 PARAM = "hide"

@@ -10,7 +10,7 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_text
 from kernelviz.metrics.winner import winners
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text.winners import winner_words
 from kernelviz.ui.shared.text import plain
 

@@ -12,7 +12,7 @@ from kernelviz.bench.comparing import EXAMPLE, HEADLINES, counterpart, newest_tw
 from kernelviz.core.errors import KernelvizError
 from kernelviz.formats import MAX_BYTES
 from kernelviz.metrics.roofline import Headline
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.compare import text as words
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.text import plain, when

@@ -16,10 +16,10 @@ from kernelviz.metrics.differences import differences
 from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.summary import figure_of, time_words
 from kernelviz.metrics.sweep import problem_words, telling_axes
-from kernelviz.plots.compare import comparison_words
+from kernelviz.plots.comparison import comparison_words
 from kernelviz.plots.samples import samples_words
-from kernelviz.plots.styles import variant_words
 from kernelviz.plots.tiles import Tile
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text.comparison import (
     case_words,
     change_words,

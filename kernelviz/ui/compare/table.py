@@ -13,7 +13,7 @@ from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import varying_axes
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text.comparison import sign_of
 
 

@@ -10,8 +10,8 @@ from kernelviz.bench import Bench
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.core.problem import Problem
 from kernelviz.metrics.sweep import problem_words
-from kernelviz.plots.marks import mark
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.marker_images import mark
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text.trends import change_words, setup_words, state_words
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.text import plain

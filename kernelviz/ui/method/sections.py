@@ -15,8 +15,8 @@ from kernelviz.formats import shipped
 from kernelviz.metrics.figures import FIGURES, HOST_BOUND
 from kernelviz.metrics.quality import LEVELS, Trust, trust
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.styles import variant_words
 from kernelviz.plots.timeline import counted_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text import method as words
 from kernelviz.ui.shared import device_strip, view_filters
 from kernelviz.ui.shared.text import plain, when

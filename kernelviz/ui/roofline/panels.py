@@ -16,8 +16,8 @@ from kernelviz.metrics.limiter import LimiterWord
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.rooflines import MOST_NAMED, distance_words, lines_of, rates_words
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.roofline_of_runs import MOST_NAMED, distance_words, lines_of, rates_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.roofline import table
 from kernelviz.ui.roofline import text as words
 from kernelviz.ui.shared import site, view_filters

@@ -11,7 +11,7 @@ import streamlit as st
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.bench.table import time_unit
 
 

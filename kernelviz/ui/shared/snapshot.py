@@ -13,7 +13,7 @@ from kernelviz.bench.snapshots import selected
 from kernelviz.core.run import Run
 from kernelviz.formats import Export, digest, exports
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.styles import variant_words
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.shared import download_button
 from kernelviz.ui.shared.text import plain
 

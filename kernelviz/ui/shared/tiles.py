@@ -9,8 +9,8 @@ import streamlit as st
 from kernelviz.core.problem import Plan
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Summary
-from kernelviz.plots.styles import variant_words
 from kernelviz.plots.tiles import Tile, tiles
+from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.shared.text import plain
 
 

@@ -6,7 +6,7 @@ import math
 from base64 import b64encode
 from functools import lru_cache
 
-from kernelviz.plots.styles import Style, style_of
+from kernelviz.plots.variant_styles import Style, style_of
 
 Points = tuple[tuple[float, float], ...]
 

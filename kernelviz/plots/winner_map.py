@@ -14,7 +14,7 @@ from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import size_text, size_words, swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, winners
 from kernelviz.plots.frame import framed, nothing, roofs_of, size_ticks, table_of
-from kernelviz.plots.styles import NEUTRAL, style_of, variant_words
+from kernelviz.plots.variant_styles import NEUTRAL, style_of, variant_words
 from kernelviz.text.winners import Beside, strips
 
 ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220

@@ -16,7 +16,7 @@ from kernelviz.metrics.summary import figure_of, time_words
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing
 from kernelviz.plots.samples import QUANTILES
-from kernelviz.plots.styles import BAD, GOOD, NEUTRAL, style_of, variant_words
+from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, style_of, variant_words
 from kernelviz.text.comparison import SIGNS, case_words, change_words, pair_words, sign_of
 
 ROW_PX, FRAME_PX = 22, 96

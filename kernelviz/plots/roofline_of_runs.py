@@ -21,7 +21,7 @@ from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.frame import decade_ticks, framed, neutral_line, nothing, share_words
 from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
-from kernelviz.plots.styles import style_of, variant_words
+from kernelviz.plots.variant_styles import style_of, variant_words
 
 _PLOT_PX, _AXIS_PX, _TOP_PX = 360, 64, 34
 _LINE_PX = 21

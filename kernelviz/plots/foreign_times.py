@@ -14,7 +14,7 @@ from kernelviz.core.run import Run
 from kernelviz.metrics.foreign_times import names, of_case
 from kernelviz.metrics.sweep import others, size_words, swept_axis, varying_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, decade_ticks, nothing, size_ticks
-from kernelviz.plots.styles import Style, series, style_of
+from kernelviz.plots.variant_styles import Style, series, style_of
 
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 24, 90
