@@ -11,7 +11,7 @@ from kernelviz.bench.bench import Bench
 from kernelviz.bench.words import RunSummary
 from kernelviz.core.errors import UnknownName, UnknownRun
 from kernelviz.core.run import LIVING, Level, Roof, Run
-from kernelviz.hardware.ceilings import ceilings
+from kernelviz.hardware.datasheet_roofs import ceilings
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.roofs import roof_name

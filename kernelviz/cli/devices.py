@@ -17,8 +17,8 @@ from kernelviz.cli.progress import Reporter, roof_words
 from kernelviz.core import units
 from kernelviz.core.run import Device, Roof
 from kernelviz.hardware.datasheet import DataSheet, datasheet
+from kernelviz.hardware.datasheet_shares import held
 from kernelviz.hardware.discovery import gpu_problem
-from kernelviz.hardware.promises import held
 from kernelviz.metrics.calibrations import change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value, size_words
 from kernelviz.store import Store

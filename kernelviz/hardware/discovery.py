@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kernelviz.core.run import Device
-from kernelviz.hardware import nvml, slices
+from kernelviz.hardware import mig, nvml
 from kernelviz.hardware.cpu import cpu
 from kernelviz.hardware.toolchain import (
     TorchBuild,
@@ -61,10 +61,10 @@ def gpus() -> tuple[Device, ...]:
     uuids = {nvml.text(nvml.ask(library.nvmlDeviceGetUUID, h)): h for h in handles}
     driver = nvml.ask(library.nvmlSystemGetDriverVersion)
     version = nvml.ask(library.nvmlSystemGetCudaDriverVersion_v2)
-    divided = {uuid: found for uuid, h in uuids.items() if (found := slices.of(library, h)) is not None}
+    divided = {uuid: found for uuid, h in uuids.items() if (found := mig.of(library, h)) is not None}
     return tuple(
         _gpu(library, number, uuid, uuids.get(uuid) or nvml.handle(uuid), driver, cuda_version(version))
-        for number, uuid in enumerate(slices.enumerated(visible(tuple(uuids), os.environ), divided))
+        for number, uuid in enumerate(mig.enumerated(visible(tuple(uuids), os.environ), divided))
     )
 
 
@@ -156,22 +156,22 @@ def cuda_version(number: int | None) -> str | None:
 
 
 def _gpu(library: Any, number: int, uuid: str, handle: Any, driver: object, driver_cuda: str | None) -> Device:
-    whole = slices.whole(library, handle)
+    whole = mig.whole(library, handle)
     memory = nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
     capability = nvml.ask(library.nvmlDeviceGetCudaComputeCapability, whole)
     cores = nvml.ask(library.nvmlDeviceGetNumGpuCores, handle)
     driver_text = None if driver is None else nvml.text(driver)
     nvrtc = installed_versions(("nvidia-cuda-nvrtc",)).get("nvidia-cuda-nvrtc")
     reason = unusable(driver_text, driver_cuda, capability, torch_build(), nvrtc)
-    if not reason and slices.of(library, handle) == ():
-        reason = slices.NONE_MADE
+    if not reason and mig.of(library, handle) == ():
+        reason = mig.NONE_MADE
     return Device(
         id=f"cuda:{number}",
         kind="cuda",
-        name=slices.name(uuid, nvml.text(nvml.ask(library.nvmlDeviceGetName, handle) or "NVIDIA GPU")),
+        name=mig.name(uuid, nvml.text(nvml.ask(library.nvmlDeviceGetName, handle) or "NVIDIA GPU")),
         uuid=uuid,
         memory_bytes=None if memory is None else int(memory.total),
-        multiprocessors=slices.multiprocessors(library, handle) or multiprocessors(cores, capability),
+        multiprocessors=mig.multiprocessors(library, handle) or multiprocessors(cores, capability),
         compute_capability=None if capability is None else (int(capability[0]), int(capability[1])),
         driver=driver_text,
         driver_cuda=driver_cuda,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kernelviz.core.run import Device
-from kernelviz.hardware import discovery, folders, neighbours, nvml, slices, tracing
-from kernelviz.hardware.neighbours import Neighbour
+from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders, tracing
 from kernelviz.hardware.notice import Notice, of_reason
+from kernelviz.hardware.other_processes import Neighbour
 from kernelviz.hardware.telemetry import own_pids
 
 __all__ = ["Neighbour", "Notice", "notices", "toolchain", "unlisted", "unusable"]
@@ -36,12 +36,12 @@ def notices(
     """
     found: list[Notice | None] = [unusable(device), *toolchain(device)]
     if device.kind == "cuda":
-        seen = neighbours.look(device, worker=worker)
-        found += [slices.mig(device), tracing.tracing(tracer), neighbours.neighbours(seen, own_pids())]
+        seen = other_processes.look(device, worker=worker)
+        found += [mig.mig(device), tracing.tracing(tracer), other_processes.neighbours(seen, own_pids())]
     else:
         found.append(unlisted(nvml.opened().problem, nvml.gpu_files()))
-    written = folders.folders(os.environ, data_folder, device.kind)
-    said = [n for n in (*found, *folders.disks(folders.look(written))) if n is not None]
+    written = storage_folders.folders(os.environ, data_folder, device.kind)
+    said = [n for n in (*found, *storage_folders.disks(storage_folders.look(written))) if n is not None]
     return tuple(sorted(said, key=lambda n: ("error", "warning", "info").index(n.severity)))
 
 

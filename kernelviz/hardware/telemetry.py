@@ -12,7 +12,7 @@ from kernelviz.core import timestamps
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import Device
 from kernelviz.hardware import cpu, nvml
-from kernelviz.hardware.neighbours import same_ids
+from kernelviz.hardware.other_processes import same_ids
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "NvmlClocksEventReasons").
 EVENT_REASONS = {

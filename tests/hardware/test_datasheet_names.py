@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from kernelviz.core.run import Device
-from kernelviz.hardware.ceilings import ceilings
 from kernelviz.hardware.datasheet import datasheet
+from kernelviz.hardware.datasheet_roofs import ceilings
 
 SEEN = {
     "NVIDIA H100 80GB HBM3": 3352,

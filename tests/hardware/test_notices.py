@@ -14,11 +14,11 @@ import pytest
 import sample_runs as samples
 
 from kernelviz.core.run import Device
-from kernelviz.hardware import discovery, folders, neighbours, nvml, slices, tracing
+from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders, tracing
 from kernelviz.hardware import notices as room
-from kernelviz.hardware.folders import Place
-from kernelviz.hardware.neighbours import Neighbour, Seen
 from kernelviz.hardware.notice import Notice
+from kernelviz.hardware.other_processes import Neighbour, Seen
+from kernelviz.hardware.storage_folders import Place
 from kernelviz.hardware.toolchain import TorchBuild
 
 H200, CPU = samples.H200, samples.CPU
@@ -54,11 +54,11 @@ def test_a_gpu_that_the_drivers_library_does_not_name_is_said_and_no_gpu_is_not(
 
 def test_a_slice_is_held_against_its_own_roofs() -> None:
     slice_ = msgspec.structs.replace(H200, uuid="MIG-1234", multiprocessors=16, memory_bytes=16 * 2**30)
-    words = said(slices.mig(slice_))
+    words = said(mig.mig(slice_))
     assert "16 multiprocessors and 16.00 GiB" in words
     assert "data sheet of the whole GPU does not hold" in words
     assert "Calibrate" in words
-    assert slices.mig(H200) is None
+    assert mig.mig(H200) is None
 
 
 # What compiles
@@ -140,41 +140,41 @@ def seen(*listed: Neighbour, same_ids: bool = True, worker: bool = False, used_b
 
 
 def test_programs_of_others_are_named() -> None:
-    words = said(neighbours.neighbours(seen(Neighbour(7, "python"), Neighbour(8, None), US), {1}))
+    words = said(other_processes.neighbours(seen(Neighbour(7, "python"), Neighbour(8, None), US), {1}))
     assert "python (process 7), a program without a name (process 8);" in words
     assert "process 1)" not in words
     five = [Neighbour(n, "python") for n in range(10, 15)]
-    assert "and 2 more" in said(neighbours.neighbours(seen(*five), {1}))
+    assert "and 2 more" in said(other_processes.neighbours(seen(*five), {1}))
 
 
 def test_a_stranger_is_seen_before_a_worker_of_ours_is_on_the_gpu() -> None:
-    assert "process 7" in said(neighbours.neighbours(seen(Neighbour(7, "python")), {1}))
+    assert "process 7" in said(other_processes.neighbours(seen(Neighbour(7, "python")), {1}))
 
 
 def test_in_a_container_what_is_hidden_is_called_hidden_and_what_may_be_us_is_not_guessed() -> None:
-    by_memory = neighbours.neighbours(seen(same_ids=False, used_bytes=12 * 2**30), {1})
+    by_memory = other_processes.neighbours(seen(same_ids=False, used_bytes=12 * 2**30), {1})
     assert "holds 12.00 GiB of its memory, whose process id is hidden from this container" in said(by_memory)
-    by_list = neighbours.neighbours(seen(Neighbour(4242, None), same_ids=False), {1})
+    by_list = other_processes.neighbours(seen(Neighbour(4242, None), same_ids=False), {1})
     assert "1 program of other containers or the host" in said(by_list)
-    assert neighbours.neighbours(seen(same_ids=False, worker=True, used_bytes=12 * 2**30), {1}) is None
-    assert neighbours.neighbours(seen(Neighbour(4242, None), same_ids=False, worker=True), {1}) is None
+    assert other_processes.neighbours(seen(same_ids=False, worker=True, used_bytes=12 * 2**30), {1}) is None
+    assert other_processes.neighbours(seen(Neighbour(4242, None), same_ids=False, worker=True), {1}) is None
 
 
 def test_alone_on_the_gpu_nothing_is_said() -> None:
     waits = Neighbour(9, "python", waits=True)  # another kernelviz's, which never measures while we do
     for alone in (seen(), seen(US), seen(US, waits), seen(same_ids=False, used_bytes=0), seen(same_ids=False)):
-        assert neighbours.neighbours(alone, {1}) is None
+        assert other_processes.neighbours(alone, {1}) is None
 
 
 def test_the_namespace_of_process_ids_is_looked_up(tmp_path: Path) -> None:
     (tmp_path / "self/ns").mkdir(parents=True)
     link = tmp_path / "self/ns/pid"
-    assert not neighbours.same_ids(tmp_path)
+    assert not other_processes.same_ids(tmp_path)
     link.symlink_to("pid:[4026531836]")
-    assert neighbours.same_ids(tmp_path)
+    assert other_processes.same_ids(tmp_path)
     link.unlink()
     link.symlink_to("pid:[4026532266]")
-    assert not neighbours.same_ids(tmp_path)
+    assert not other_processes.same_ids(tmp_path)
 
 
 def test_the_driver_is_asked_and_its_answers_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def test_the_driver_is_asked_and_its_answers_are_used(monkeypatch: pytest.Monkey
             return Usage(0, 5, 0)
 
     monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Driver(), ""))
-    found = neighbours.look(H200, worker=True)
+    found = other_processes.look(H200, worker=True)
     assert [n.pid for n in found.listed] == [os.getpid()]
     assert found.listed[0].name
     assert (found.worker, found.used_bytes) == (True, 5)
@@ -208,45 +208,49 @@ def test_a_disk_that_is_nearly_full_is_named_once_with_its_folders_and_their_var
         Place("TMPDIR", Path("/b"), writable=True, disk=1, free_bytes=5 * 2**20),
         Place("KERNELVIZ_HOME", Path("/c"), writable=True, disk=2, free_bytes=2**40),
     ]
-    (notice,) = folders.disks(places)
+    (notice,) = storage_folders.disks(places)
     assert "the disk of /a and /b has 5.00 MiB left" in said(notice)
     assert "TRITON_CACHE_DIR and TMPDIR" in notice.remedy
 
 
 def test_a_folder_that_cannot_be_written_is_named_with_what_is_lost() -> None:
-    (notice,) = folders.disks([Place("KERNELVIZ_HOME", Path("/c"), writable=False)])
+    (notice,) = storage_folders.disks([Place("KERNELVIZ_HOME", Path("/c"), writable=False)])
     assert "the folder /c cannot be written: runs cannot be stored" in said(notice)
     assert "KERNELVIZ_HOME" in notice.remedy
-    for variable in folders.folders(os.environ, Path("/c")):
-        assert folders.disks([Place(variable, Path("/c"), writable=False)])
+    for variable in storage_folders.folders(os.environ, Path("/c")):
+        assert storage_folders.disks([Place(variable, Path("/c"), writable=False)])
 
 
 def test_folders_are_looked_at_where_they_are_or_would_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(100, 90, 7))
-    (found,) = folders.look({"TRITON_CACHE_DIR": tmp_path / "not" / "made" / "yet"})
+    (found,) = storage_folders.look({"TRITON_CACHE_DIR": tmp_path / "not" / "made" / "yet"})
     assert (found.writable, found.free_bytes, found.disk) == (True, 7, tmp_path.stat().st_dev)
     file = tmp_path / "file"
     file.touch()
-    (found,) = folders.look({"TRITON_CACHE_DIR": file / "cache"})
+    (found,) = storage_folders.look({"TRITON_CACHE_DIR": file / "cache"})
     assert not found.writable
     monkeypatch.setattr(os, "access", lambda *_: False)
-    (found,) = folders.look({"TRITON_CACHE_DIR": tmp_path})
+    (found,) = storage_folders.look({"TRITON_CACHE_DIR": tmp_path})
     assert not found.writable
 
 
 def test_folders_follow_their_variables(tmp_path: Path) -> None:
     given = {"TRITON_CACHE_DIR": "/t", "TORCHINDUCTOR_CACHE_DIR": "/i", "KERNELVIZ_CACHE": "/k"}
-    found = folders.folders(given, tmp_path)
+    found = storage_folders.folders(given, tmp_path)
     assert {v: str(found[v]) for v in given} == given
     assert found["KERNELVIZ_HOME"] == tmp_path
-    assert str(folders.folders({"TRITON_HOME": "/h"})["TRITON_CACHE_DIR"]) == "/h/.triton/cache"
-    assert folders.folders(given, tmp_path, "cpu").keys() == {"TORCHINDUCTOR_CACHE_DIR", "TMPDIR", "KERNELVIZ_HOME"}
+    assert str(storage_folders.folders({"TRITON_HOME": "/h"})["TRITON_CACHE_DIR"]) == "/h/.triton/cache"
+    assert storage_folders.folders(given, tmp_path, "cpu").keys() == {
+        "TORCHINDUCTOR_CACHE_DIR",
+        "TMPDIR",
+        "KERNELVIZ_HOME",
+    }
 
 
 def test_torch_has_its_cache_where_we_look(monkeypatch: pytest.MonkeyPatch) -> None:
     from torch._inductor.runtime.cache_dir_utils import default_cache_dir
 
-    assert str(folders.folders({})["TORCHINDUCTOR_CACHE_DIR"]) == default_cache_dir()
+    assert str(storage_folders.folders({})["TORCHINDUCTOR_CACHE_DIR"]) == default_cache_dir()
 
 
 # All together

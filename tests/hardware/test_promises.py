@@ -7,7 +7,7 @@ import pytest
 from kernelviz.core.run import Roof
 from kernelviz.formats import shipped
 from kernelviz.hardware.datasheet import datasheet
-from kernelviz.hardware.promises import held
+from kernelviz.hardware.datasheet_shares import held
 
 ROOFS = shipped.load("h200-add").environment.roofs
 

@@ -10,7 +10,7 @@ import torch
 from kernelviz.core.cheats import RECOMPILED
 from kernelviz.core.errors import DeviceError, DoesNotFit, UsageError, one_line
 from kernelviz.core.result import Failure
-from kernelviz.hardware import folders
+from kernelviz.hardware import storage_folders
 from kernelviz.measure.session.binding import WrongOutput
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
@@ -62,7 +62,7 @@ def _refused(error: BaseException) -> str | None:
             and e.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
             and isinstance(e.filename, str)
         ):
-            words = folders.refused(os.environ, e.filename)
+            words = storage_folders.refused(os.environ, e.filename)
             if words is not None:
                 return words
     return None
@@ -73,7 +73,7 @@ def failure(error: Exception, *, calling: bool) -> Failure:
     if isinstance(error, DoesNotFit):
         return Failure(stage="out_of_memory", message=str(error))
     if disk_full(error):
-        words = folders.filled(folders.look(folders.folders(os.environ)))
+        words = storage_folders.filled(storage_folders.look(storage_folders.folders(os.environ)))
         return Failure(stage="compile", message=f"{words} ({one_line(error, 300)})")
     refused = _refused(error)
     if refused is not None:

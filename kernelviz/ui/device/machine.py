@@ -9,7 +9,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core import units
 from kernelviz.core.run import Device
-from kernelviz.hardware import slices
+from kernelviz.hardware import mig
 from kernelviz.hardware.discovery import gpu_problem, missing
 from kernelviz.hardware.toolchain import installed_versions, torch_build
 from kernelviz.plots import monitor
@@ -62,7 +62,7 @@ def facts(device: Device) -> list[tuple[str, str]]:
             ("multiprocessors", str(device.multiprocessors or "unknown")),
             ("compute capability", capability),
             ("driver", f"{device.driver or 'unknown'}, for CUDA up to {device.driver_cuda or 'unknown'}"),
-            ("MIG", slices.words(device)),
+            ("MIG", mig.words(device)),
         ]
     else:
         known.append(("threads", str(device.threads or "unknown")))

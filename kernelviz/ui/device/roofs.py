@@ -12,7 +12,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core import units
 from kernelviz.core.run import LIVING, Device, Roof
 from kernelviz.hardware.datasheet import DataSheet, datasheet
-from kernelviz.hardware.promises import Held, held
+from kernelviz.hardware.datasheet_shares import Held, held
 from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.ui.device import text as words
