@@ -45,7 +45,7 @@ def summary(device: Device) -> str:
         return f"{device.name} · {device.threads or 'unknown'} threads · {memory} · {torch}"
     driver = f"driver {device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})"
     count = f"{device.multiprocessors or 'unknown'} multiprocessors"
-    return f"{device.name} · {count} · {memory} · {driver} · MIG {slices.words(device)} · {torch}"
+    return f"{device.name} · {count} · {memory} · {driver} · MIG {mig.words(device)} · {torch}"
 
 
 def facts(device: Device) -> list[tuple[str, str]]:

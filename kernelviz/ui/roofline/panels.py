@@ -146,7 +146,7 @@ def show(bench: Bench, run_ids: Sequence[str]) -> None:
     with right:
         if case is not None:
             _in_words(next(c for c in cases if c.key == case))
-        picked = _table(cases, group, _SMALL_TABLE if case is not None else plots.rooflines.HEIGHT)
+        picked = _table(cases, group, _SMALL_TABLE if case is not None else plots.roofline_of_runs.HEIGHT)
     view_filters.follow({"seen_click": clicked, "seen_pick": picked}, "isolate")
     _limiters(cases if group is None else [c for c in cases if c.group == group])
 
