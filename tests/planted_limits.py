@@ -8,20 +8,20 @@ import sample_runs as samples
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.core.result import Kernel, Result, Timing
 from kernelviz.core.run import Device, Roof, Run
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 
 ADD, MATMUL, RMSNORM, SCALE = (f"h200-{op}" for op in ("add", "matmul", "rmsnorm", "scale"))
 
 
 def machine(run: str = ADD) -> tuple[Device, tuple[Roof, ...]]:
     """The H200 that the shipped runs were measured on, with its roofs."""
-    environment = shipped.load(run).environment
+    environment = shipped_runs.load(run).environment
     return environment.device, environment.roofs
 
 
 def real(run: str, variant: str, **sizes: int) -> Result:
     """A measured case."""
-    return next(r for r in shipped.load(run).results if r.variant == variant and r.problem.sizes == sizes)
+    return next(r for r in shipped_runs.load(run).results if r.variant == variant and r.problem.sizes == sizes)
 
 
 def planted(

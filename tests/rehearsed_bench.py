@@ -34,7 +34,7 @@ from kernelviz.core.problem import Case, Method, Plan, Problem, case_key
 from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
 from kernelviz.core.sizes import expand
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.hardware.notices import Notice, unusable
 from kernelviz.ops import Op, catalogue, op_named
 from kernelviz.store import Store
@@ -250,13 +250,13 @@ class RehearsedBench(Bench):
             )
 
     def load(self, run_id: str) -> Run:
-        return shipped.load(run_id) if run_id in shipped.names() else self._entry(run_id).document
+        return shipped_runs.load(run_id) if run_id in shipped_runs.names() else self._entry(run_id).document
 
     def runs(self, limit: int = 50) -> tuple[RunSummary, ...]:
         documents = [
             e.document for e in self._entries.values() if not e.document.id.startswith(("calibration", "inspection-"))
         ]
-        return tuple(RunSummary(**msgspec.structs.asdict(shipped.line_of(d))) for d in reversed(documents))[:limit]
+        return tuple(RunSummary(**msgspec.structs.asdict(shipped_runs.line_of(d))) for d in reversed(documents))[:limit]
 
     def roofs(self, device_id: str) -> tuple[Roof, ...]:
         return self._roofs

@@ -12,7 +12,7 @@ from rehearsed_bench import RehearsedBench
 from kernelviz.bench.machine import Machine
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.run import Device, Roof
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.hardware.monitor import Monitor
 
 FIRST_S = 1_795_000_000.0
@@ -73,7 +73,7 @@ class DeviceBench(RehearsedBench):
         calibrations: int = 2,
         runs: int = 2,
     ) -> None:
-        loaded = shipped.load("h200-add")
+        loaded = shipped_runs.load("h200-add")
         super().__init__(devices, roofs=loaded.environment.roofs if calibrations else ())
         store = self.history._store
         for number in range(calibrations):

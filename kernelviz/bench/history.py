@@ -17,7 +17,7 @@ from kernelviz.bench.words import Progress, RunSummary
 from kernelviz.core import timestamps
 from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.run import LIVING, Run
-from kernelviz.formats import document, shipped
+from kernelviz.formats import document, shipped_runs
 from kernelviz.store import RunRow, Store, StoreError
 
 TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
@@ -45,20 +45,20 @@ class History:
         """Runs that were deleted and can be brought back, the newest first."""
         return tuple(_summary(row) for row in self._store.rows(limit, deleted=True))
 
-    def shipped(self) -> tuple[RunSummary, ...]:
+    def shipped_runs(self) -> tuple[RunSummary, ...]:
         """The runs that came with the package."""
-        return tuple(map(_shipped_summary, shipped.lines().values()))
+        return tuple(map(_shipped_summary, shipped_runs.lines().values()))
 
     def summary(self, run_id: str) -> RunSummary:
         """The line of one run, deleted or not. Raises UnknownRun."""
-        if run_id in shipped.names():
-            return _shipped_summary(shipped.lines()[run_id])
+        if run_id in shipped_runs.names():
+            return _shipped_summary(shipped_runs.lines()[run_id])
         return _summary(self._store.row(run_id))
 
     def load(self, run_id: str) -> Run:
         """The run with all results so far. Raises UnknownRun, also when it was deleted."""
-        if run_id in shipped.names():
-            return shipped.load(run_id)
+        if run_id in shipped_runs.names():
+            return shipped_runs.load(run_id)
         if self._store.row(run_id).deleted_at is not None:
             raise UnknownRun(run_id)
         return self._store.run(run_id)
@@ -137,7 +137,7 @@ class History:
             ids.append(run_id)
             if is_new:
                 new[run_id] = msgspec.structs.replace(kept, id=run_id)
-            elif run_id not in new and run_id not in shipped.names():
+            elif run_id not in new and run_id not in shipped_runs.names():
                 known.append(run_id)
         self._store.create_all(list(new.values()), owner=owner, deleted_at=deleted_at)
         for run_id in known if deleted_at is None else ():
@@ -183,15 +183,15 @@ class History:
         return selected(self.load(run_id), variants=variants, problems=problems, title=title, note=note)
 
     def _known(self, run_id: str) -> Run | None:
-        if run_id in shipped.names():
-            return shipped.load(run_id)
+        if run_id in shipped_runs.names():
+            return shipped_runs.load(run_id)
         try:
             return self._store.run(run_id)
         except UnknownRun:
             return None
 
     def _changeable(self, run_id: str) -> None:
-        if run_id in shipped.names():
+        if run_id in shipped_runs.names():
             raise BadField(
                 "run", run_id, "it came with the package and cannot be changed; download it and upload the copy"
             )
@@ -216,9 +216,9 @@ def _short_enough(field: str, text: str, most: int) -> str:
 
 def shipped_progress(run_id: str) -> Progress | None:
     """Where a run that came with the package stands; None for any other."""
-    if run_id not in shipped.names():
+    if run_id not in shipped_runs.names():
         return None
-    found = shipped.lines()[run_id]
+    found = shipped_runs.lines()[run_id]
     return Progress(
         status=found.status,
         done=found.done,
@@ -248,5 +248,5 @@ def _summary(row: RunRow) -> RunSummary:
     )
 
 
-def _shipped_summary(line: shipped.Line) -> RunSummary:
+def _shipped_summary(line: shipped_runs.Line) -> RunSummary:
     return RunSummary(**msgspec.structs.asdict(line), shipped=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kernelviz.core.events import CaseStep
 from kernelviz.core.run import Status
-from kernelviz.formats.shipped import Line
+from kernelviz.formats.shipped_runs import Line
 from kernelviz.ops import Variant
 
 

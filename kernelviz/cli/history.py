@@ -19,8 +19,8 @@ from kernelviz.bench.snapshots import at_sizes, selected
 from kernelviz.cli import console, running, tables, tuning
 from kernelviz.cli.progress import Reporter
 from kernelviz.core.errors import BadField, KernelvizError
-from kernelviz.formats.seal import WORDS as SEALS
-from kernelviz.formats.seal import sealed
+from kernelviz.formats.digest import WORDS as SEALS
+from kernelviz.formats.digest import sealed
 from kernelviz.metrics.summary import rows
 
 FORMATS = "json, parquet, csv, md, html, gbench, nvbench"

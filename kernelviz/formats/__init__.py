@@ -13,8 +13,8 @@ from kernelviz.core.errors import BadField, DocumentError, UnknownName
 from kernelviz.core.run import Run
 from kernelviz.formats import reading
 from kernelviz.formats.document import decode, digest, encode
-from kernelviz.formats.export import Export
-from kernelviz.formats.importing import MAX_BYTES, Import
+from kernelviz.formats.export_format import Export
+from kernelviz.formats.import_format import MAX_BYTES, Import
 
 __all__ = [
     "MAX_BYTES",

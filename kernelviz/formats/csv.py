@@ -6,7 +6,7 @@ import csv
 import io
 
 from kernelviz.core.run import Run
-from kernelviz.formats.export import Export
+from kernelviz.formats.export_format import Export
 from kernelviz.metrics.records import Value, records
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -17,9 +17,9 @@ from kernelviz.core.finite import finite_result
 from kernelviz.core.problem import Clock
 from kernelviz.core.result import Result
 from kernelviz.core.run import SCHEMA, Run
-from kernelviz.formats.check import check
-from kernelviz.formats.export import Export
-from kernelviz.formats.importing import MAX_BYTES, Import
+from kernelviz.formats.export_format import Export
+from kernelviz.formats.import_format import MAX_BYTES, Import
+from kernelviz.formats.validation import check
 from kernelviz.metrics.quality import trust
 from kernelviz.metrics.roofline import Headline
 

@@ -13,7 +13,7 @@ from kernelviz.core.problem import Method, Plan, Problem
 from kernelviz.core.result import Result
 from kernelviz.core.run import Device, Environment, Run
 from kernelviz.formats import document
-from kernelviz.formats.check import LEAST_S, MAX_CASES, MOST_S, check
+from kernelviz.formats.validation import LEAST_S, MAX_CASES, MOST_S, check
 
 UNKNOWN, UNKNOWN_MACHINE = "unknown", "an unknown machine"
 THEIR_METHOD = Method(clock=None, budget_s=0.0, half_width=0.0, ratio_half_width=0.0, seeds=0, figures=())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.formats.export import Export
+from kernelviz.formats.export_format import Export
 from kernelviz.formats.offline.page import page
 
 EXPORT = Export(name="html", suffix=".html", media_type="text/html", encode=page)

@@ -13,7 +13,7 @@ from kernelviz.core.command import commands
 from kernelviz.core.result import Figure
 from kernelviz.core.run import Run
 from kernelviz.formats import document
-from kernelviz.formats.export import Export
+from kernelviz.formats.export_format import Export
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.cells import against_words
 from kernelviz.metrics.quality import trust

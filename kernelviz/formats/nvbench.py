@@ -16,7 +16,7 @@ import kernelviz
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure, Figure, Result
 from kernelviz.core.run import Device, Run
-from kernelviz.formats.export import Export
+from kernelviz.formats.export_format import Export
 from kernelviz.formats.nvbench_read import OURS, summaries_of
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.summary import in_plan_order

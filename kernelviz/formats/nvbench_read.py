@@ -19,8 +19,8 @@ from kernelviz.core.problem import Struct
 from kernelviz.core.result import Conditions, Failure, Figure, Outcome, Result, Timer, Timing
 from kernelviz.core.run import Device, Run
 from kernelviz.formats import document, foreign
-from kernelviz.formats.check import MAX_SIZE
-from kernelviz.formats.importing import Import
+from kernelviz.formats.import_format import Import
+from kernelviz.formats.validation import MAX_SIZE
 
 TOOL = "nvbench"
 

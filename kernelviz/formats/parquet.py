@@ -17,9 +17,9 @@ from kernelviz.core.errors import DocumentError
 from kernelviz.core.result import Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import document
-from kernelviz.formats.check import MAX_CASES
-from kernelviz.formats.export import Export
-from kernelviz.formats.importing import MAX_BYTES, Import
+from kernelviz.formats.export_format import Export
+from kernelviz.formats.import_format import MAX_BYTES, Import
+from kernelviz.formats.validation import MAX_CASES
 from kernelviz.metrics.records import Value, free, records, sizes_in
 from kernelviz.metrics.summary import in_plan_order
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Run
 from kernelviz.formats import document
-from kernelviz.formats.importing import MAX_BYTES, MOST_FOREIGN_BYTES, Import, opening, without_constants
+from kernelviz.formats.import_format import MAX_BYTES, MOST_FOREIGN_BYTES, Import, opening, without_constants
 
 BACKUP = b'{"schema":"kernelviz-backup/'
 """How a backup of a whole store begins (bench.backup)."""

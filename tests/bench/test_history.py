@@ -18,7 +18,7 @@ import sample_runs as samples
 from kernelviz.bench.history import KEPT_DAYS, TITLE_CHARACTERS, History
 from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.run import Run
-from kernelviz.formats import decode, encode, shipped
+from kernelviz.formats import decode, encode, shipped_runs
 from kernelviz.store import Store, StoreError
 
 
@@ -141,11 +141,11 @@ def test_a_refused_document_names_the_field_and_keeps_nothing(history: History) 
 def test_shipped_runs_are_opened_and_never_changed(
     history: History, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "r9.json.gz").write_bytes(shipped.packed(run(9)))
+    (tmp_path / "r9.json.gz").write_bytes(shipped_runs.packed(run(9)))
     assert gzip.decompress((tmp_path / "r9.json.gz").read_bytes()) == encode(run(9))
-    monkeypatch.setattr(shipped, "_FOLDER", tmp_path)
-    shipped.names.cache_clear()
-    shipped.lines.cache_clear()
+    monkeypatch.setattr(shipped_runs, "_FOLDER", tmp_path)
+    shipped_runs.names.cache_clear()
+    shipped_runs.lines.cache_clear()
     try:
         assert [(r.id, r.shipped) for r in history.shipped()] == [("r9", True)]
         assert history.load("r9") == run(9)
@@ -155,24 +155,26 @@ def test_shipped_runs_are_opened_and_never_changed(
         assert history.take_in(encode(run(9))) == "r9"
         assert history.count() == 0
     finally:
-        for cache in (shipped.names, shipped.lines, shipped.load):
+        for cache in (shipped_runs.names, shipped_runs.lines, shipped_runs.load):
             cache.cache_clear()
 
 
 def test_what_ships_with_the_package_can_be_read() -> None:
-    for name in shipped.names():
-        found = shipped.load(name)
+    for name in shipped_runs.names():
+        found = shipped_runs.load(name)
         assert found.id == name
-        assert decode(gzip.decompress((shipped._FOLDER / f"{name}.json.gz").read_bytes())) == found
+        assert decode(gzip.decompress((shipped_runs._FOLDER / f"{name}.json.gz").read_bytes())) == found
         assert found.status == "finished"
         assert found.environment.roofs
-        assert shipped.lines()[name] == shipped.line_of(found)
-    assert (shipped._FOLDER / "index.json").read_bytes() == shipped.packed_index(map(shipped.load, shipped.names()))
+        assert shipped_runs.lines()[name] == shipped_runs.line_of(found)
+    assert (shipped_runs._FOLDER / "index.json").read_bytes() == shipped_runs.packed_index(
+        map(shipped_runs.load, shipped_runs.names())
+    )
 
 
 def test_a_thinned_run_holds_what_its_samples_say() -> None:
     whole = figures.run()
-    thin = shipped.thinned(whole)
+    thin = shipped_runs.thinned(whole)
     for before, after in zip(whole.results, thin.results, strict=True):
         assert (before.timing is None) == (after.timing is None)
         if before.timing is None or after.timing is None:

@@ -14,7 +14,7 @@ from kernelviz.bench import Bench
 from kernelviz.bench import roofline as use_case
 from kernelviz.bench.roofline import FIRST_SHOWN, first_shown, offered, place, records, unknown
 from kernelviz.core.errors import UnknownName, UnknownRun
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.roofline import efficiency
 from kernelviz.store import Store
 
@@ -39,7 +39,7 @@ def test_every_correct_timed_case_is_placed_once(bench: Bench) -> None:
 
 
 def test_shares_are_those_of_the_bench_page(bench: Bench) -> None:
-    run = shipped.load(plant.MATMUL)
+    run = shipped_runs.load(plant.MATMUL)
     for level, headline in (("dram", "cold"), ("l2", "warm")):
         shares = {c.key: c.share for c in place(bench, [plant.MATMUL], level=level).cases}
         known = {
@@ -95,10 +95,10 @@ def test_choices_and_what_is_not_among_them(bench: Bench) -> None:
     bench.history.add(samples.run(id="own"))
     bench.history.add(samples.run([], id="nothing-yet"))
     assert first_shown(bench) == ("own",)
-    assert set(offered(bench)) == {"own", *shipped.names()}
+    assert set(offered(bench)) == {"own", *shipped_runs.names()}
     bench.history.delete("own")
     assert unknown(bench, ["own", "never", plant.ADD]) == ("own", "never")
-    assert set(offered(bench, ["own", "never"])) == set(shipped.names())
+    assert set(offered(bench, ["own", "never"])) == set(shipped_runs.names())
 
 
 def test_names_that_nothing_has_are_told_with_the_known_ones(bench: Bench) -> None:

@@ -11,7 +11,7 @@ from acting import choose, downloaded
 from playwright.sync_api import Browser, Page, expect
 from servers import ROOT, served
 
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
 
@@ -120,7 +120,7 @@ def test_an_interrupted_run_is_resumed(elsewhere: str, document: Path, page: Pag
 def test_a_shipped_run_opens_from_the_first_page_with_no_device(elsewhere: str, page: Page) -> None:
     page.goto(elsewhere)
     links = page.locator(".st-key-shipped_runs").get_by_role("link")
-    expect(links).to_have_count(len(shipped.names()))
+    expect(links).to_have_count(len(shipped_runs.names()))
     links.filter(has_text="softmax").click()
     expect(page.locator(".st-key-tiles")).to_be_visible()
     expect(page.locator(".st-key-strip")).to_contain_text("NVIDIA H200")

@@ -15,7 +15,7 @@ import sample_runs as samples
 from acting import at_rest, choose, downloaded
 from playwright.sync_api import Browser, Page, Request, expect
 
-from kernelviz.formats import decode, digest, encode, shipped
+from kernelviz.formats import decode, digest, encode, shipped_runs
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(240), pytest.mark.xdist_group("browser")]
 Serve = Callable[..., str]
@@ -215,7 +215,7 @@ def test_every_chart_of_a_run_with_all_its_figures_is_drawn_offline(browser: Bro
     from kernelviz.formats import exports
 
     target = tmp_path / "matmul.html"
-    target.write_bytes(exports()["html"].encode(shipped.load("h200-matmul")))
+    target.write_bytes(exports()["html"].encode(shipped_runs.load("h200-matmul")))
     context = browser.new_context(viewport={"width": 1440, "height": 900}, offline=True)
     page = context.new_page()
     page.goto(target.as_uri())

@@ -15,7 +15,7 @@ from kernelviz import bench as use_cases
 from kernelviz.cli import main, running
 from kernelviz.core.command import commands, unsaid
 from kernelviz.core.problem import QUICK, Method, Plan, Problem
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 
 Asked = list[tuple[Plan, Method]]
 
@@ -44,9 +44,9 @@ def again(asked: Asked, plan: Plan, method: Method) -> list[Plan]:
     return [found for found, _ in asked]
 
 
-@pytest.mark.parametrize("name", shipped.names())
+@pytest.mark.parametrize("name", shipped_runs.names())
 def test_the_plan_of_every_shipped_run(asked: Asked, name: str) -> None:
-    run = shipped.load(name)
+    run = shipped_runs.load(name)
     if unsaid(run.method):
         pytest.fail(f"{name}: {unsaid(run.method)}")
     found = again(asked, run.plan, run.method)

@@ -74,9 +74,9 @@ def slowed(run: Run, factor: float) -> Run:
 
 
 def test_the_same_code_that_is_slower_is_the_machine() -> None:
-    from kernelviz.formats import shipped
+    from kernelviz.formats import shipped_runs
 
-    run = shipped.load("h200-matmul")
+    run = shipped_runs.load("h200-matmul")
     timed = msgspec.structs.replace(run, results=tuple(r for r in run.results if r.timing is not None))
     same = compare(timed, slowed(timed, 1.0))
     assert machine_slower(same, None) == ()

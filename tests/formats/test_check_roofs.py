@@ -6,7 +6,7 @@ import sample_runs as samples
 
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Roof, Run
-from kernelviz.formats.check import check
+from kernelviz.formats.validation import check
 
 RUN = samples.run()
 

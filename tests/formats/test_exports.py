@@ -29,11 +29,11 @@ from hypothesis import given, settings
 from kernelviz.cli.history import FORMATS
 from kernelviz.core.result import Failure, Figure, Timing
 from kernelviz.core.run import Run
-from kernelviz.formats import exports, read, shipped
+from kernelviz.formats import exports, read, shipped_runs
 from kernelviz.formats.markdown import code
 from kernelviz.metrics.summary import in_plan_order
 
-H200 = shipped.load("h200-rmsnorm")
+H200 = shipped_runs.load("h200-rmsnorm")
 RUNS = {
     "mixed": samples.mixed(),
     "figures": figures.run(),

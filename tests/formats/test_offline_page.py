@@ -18,7 +18,7 @@ import sample_runs as samples
 
 from kernelviz.core.result import Conditions, Kernel, Result, Timing
 from kernelviz.core.run import Run
-from kernelviz.formats import digest, exports, shipped
+from kernelviz.formats import digest, exports, shipped_runs
 from kernelviz.formats.offline.bundle import allowed, plotly
 from kernelviz.metrics.cells import against_words
 from kernelviz.metrics.summary import rows
@@ -157,7 +157,7 @@ def test_nothing_is_loaded_and_only_the_pages_own_scripts_may_run() -> None:
 
 def many(count: int) -> Run:
     """Cases as an H200 gave them, with all their samples, again at other sizes until there are so many."""
-    run = shipped.load("h200-copy")
+    run = shipped_runs.load("h200-copy")
     per_size = len(run.plan.variants)
     results: list[Result] = []
     problems = []
@@ -206,7 +206,7 @@ def test_the_tables_say_what_the_run_says() -> None:
 
 
 def test_every_view_that_the_page_offers_has_its_chart() -> None:
-    for run in (figures.run(), shipped.load("h200-matmul"), samples.mixed()):
+    for run in (figures.run(), shipped_runs.load("h200-matmul"), samples.mixed()):
         data = drawn(Read(page_of(run)))
         for l2 in data["l2"]:
             for axis in data["axes"] or [""]:

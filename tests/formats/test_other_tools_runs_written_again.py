@@ -12,13 +12,13 @@ import sample_runs as samples
 
 from kernelviz.core.result import Result, Timing
 from kernelviz.core.run import Run
-from kernelviz.formats import exports, read, shipped
+from kernelviz.formats import exports, read, shipped_runs
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.summary import STAGE_WORDS
 
 SIMPLE, COPIES = read(peers.nvbench())[0], read(peers.nvbench())[8]
 REPEATED = read(peers.gbench("repetitions"))[0]
-H200 = shipped.load("h200-add")
+H200 = shipped_runs.load("h200-add")
 
 
 def page(run: Run) -> str:

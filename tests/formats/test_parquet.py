@@ -18,7 +18,7 @@ from kernelviz.core.errors import DocumentError
 from kernelviz.core.problem import Cost
 from kernelviz.core.result import Figure, Timing
 from kernelviz.core.run import Run
-from kernelviz.formats import decode, digest, encode, parquet, read, shipped
+from kernelviz.formats import decode, digest, encode, parquet, read, shipped_runs
 
 
 @settings(deadline=None, max_examples=300)
@@ -30,7 +30,7 @@ def test_a_run_comes_back_as_it_was(run: Run) -> None:
     assert encode(again) == encode(run)
 
 
-@pytest.mark.parametrize("run", [samples.mixed(), figures.run(), samples.run([]), shipped.load("h200-rmsnorm")])
+@pytest.mark.parametrize("run", [samples.mixed(), figures.run(), samples.run([]), shipped_runs.load("h200-rmsnorm")])
 def test_native_to_parquet_to_native_is_the_same_bytes(run: Run) -> None:
     assert encode(read(parquet.encode(run))[0]) == encode(run)
 
@@ -43,7 +43,7 @@ def test_whole_numbers_beyond_64_bits_come_back() -> None:
 
 
 def test_it_can_be_queried_without_kernelviz() -> None:
-    run = shipped.load("h200-matmul")
+    run = shipped_runs.load("h200-matmul")
     frame = pd.read_parquet(io.BytesIO(parquet.encode(run)))
     assert len(frame) == len(run.results)
     assert list(frame.columns[:6]) == ["run", "device", "op", "m", "n", "k"]

@@ -15,10 +15,10 @@ import sample_runs as samples
 
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Run
-from kernelviz.formats import decode, document, encode, parquet, read, schema, shipped
+from kernelviz.formats import decode, document, encode, parquet, read, schema, shipped_runs
 
 PUBLISHED = Path(__file__).parents[2] / "docs" / "kernelviz-1.schema.json"
-RUNS = (samples.mixed(), figures.run(), samples.run([]), shipped.load("h200-matmul"), *read(peers.nvbench())[:3])
+RUNS = (samples.mixed(), figures.run(), samples.run([]), shipped_runs.load("h200-matmul"), *read(peers.nvbench())[:3])
 
 
 def test_the_published_schema_is_that_of_the_types() -> None:

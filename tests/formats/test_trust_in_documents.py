@@ -11,7 +11,7 @@ import sample_figures as figures
 import sample_runs as samples
 
 from kernelviz.core.result import Failure
-from kernelviz.formats import decode, digest, encode, shipped
+from kernelviz.formats import decode, digest, encode, shipped_runs
 from kernelviz.metrics.quality import trust_words
 
 
@@ -42,29 +42,29 @@ def test_what_a_document_says_of_trust_is_no_fact() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    monkeypatch.setattr(shipped, "_FOLDER", tmp_path)
-    for cache in (shipped.names, shipped.selftests):
+    monkeypatch.setattr(shipped_runs, "_FOLDER", tmp_path)
+    for cache in (shipped_runs.names, shipped_runs.selftests):
         cache.cache_clear()
     yield tmp_path
-    for cache in (shipped.names, shipped.selftests):
+    for cache in (shipped_runs.names, shipped_runs.selftests):
         cache.cache_clear()
 
 
 def test_a_shipped_selftest_is_found_and_is_no_run(folder: Path) -> None:
-    assert shipped.selftests() == ()
-    shipped.selftests.cache_clear()
-    (folder / "selftest-h200.json.gz").write_bytes(shipped.packed_selftest(figures.selftest()))
-    (folder / "h200-add.json.gz").write_bytes(shipped.packed(samples.run(id="h200-add")))
-    assert shipped.selftests() == (figures.selftest(),)
-    assert shipped.names() == ("h200-add",)
+    assert shipped_runs.selftests() == ()
+    shipped_runs.selftests.cache_clear()
+    (folder / "selftest-h200.json.gz").write_bytes(shipped_runs.packed_selftest(figures.selftest()))
+    (folder / "h200-add.json.gz").write_bytes(shipped_runs.packed(samples.run(id="h200-add")))
+    assert shipped_runs.selftests() == (figures.selftest(),)
+    assert shipped_runs.names() == ("h200-add",)
 
 
 def test_without_the_folder_there_is_none(folder: Path) -> None:
     folder.rmdir()
-    assert (shipped.names(), shipped.selftests()) == ((), ())
+    assert (shipped_runs.names(), shipped_runs.selftests()) == ((), ())
 
 
 def test_those_that_ship_can_be_read_and_none_failed() -> None:
-    for made in shipped.selftests():
+    for made in shipped_runs.selftests():
         assert made.timeline is not None
         assert not made.failed

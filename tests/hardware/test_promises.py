@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kernelviz.core.run import Roof
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.hardware.datasheet_shares import held
 
-ROOFS = shipped.load("h200-add").environment.roofs
+ROOFS = shipped_runs.load("h200-add").environment.roofs
 
 
 def test_an_h200s_roofs_stand_below_its_sheet() -> None:

@@ -16,7 +16,7 @@ from kernelviz.core.events import Event, RoofDone
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.core.run import Device, Roof
-from kernelviz.formats.check import _check_roof
+from kernelviz.formats.validation import _check_roof
 from kernelviz.measure.roofs import calibrate, products, streams, vectors
 from kernelviz.measure.roofs.candidate import Candidate, Contest, Effort, measured
 from kernelviz.measure.session.inputs import as_tuple

@@ -15,7 +15,7 @@ from split_runs import How, halves
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.result import Conditions, Failure, Figure, Timing
 from kernelviz.core.run import Run
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics import summary
 from kernelviz.metrics.comparison import Comparison, Pair, compare, paired
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, judged, ratio_of_medians
@@ -31,8 +31,8 @@ def words_of(found: Comparison) -> Counter[str]:
 def split(how: How, slower: float, headline: Headline) -> list[Pair]:
     """All pairs of the halves of every shipped run, all sources counted as changed: no case tells the noise of the others."""
     pairs: list[Pair] = []
-    for name in shipped.names():
-        pairs += compare(*halves(shipped.load(name), how, slower), headline=headline).pairs
+    for name in shipped_runs.names():
+        pairs += compare(*halves(shipped_runs.load(name), how, slower), headline=headline).pairs
     return [p for p in pairs if p.ratio is not None and p.ratio.low is not None and p.word != "not comparable"]
 
 
@@ -234,7 +234,7 @@ def test_cases_that_one_side_has_are_listed() -> None:
 
 
 def test_two_variants_of_one_run_are_judged_as_on_the_bench_page() -> None:
-    run = shipped.load("h200-softmax")
+    run = shipped_runs.load("h200-softmax")
     found = compare(run, run, variant_a=run.plan.baseline, variant_b="triton_online")
     rows = {r.result.problem.key: r for r in summary.rows(run, ()) if r.result.variant == "triton_online"}
     assert len(found.pairs) == 11

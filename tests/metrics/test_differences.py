@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kernelviz.core.result import Conditions
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import compare
 from kernelviz.metrics.differences import differences
 
@@ -39,7 +39,7 @@ def test_each_is_said_and_nothing_else(change: dict[str, Any], words: str) -> No
 
 def test_equal_runs_differ_in_nothing() -> None:
     assert said({}) == []
-    run = shipped.load("h200-add")
+    run = shipped_runs.load("h200-add")
     inside = compare(run, run, variant_a="torch_eager", variant_b="cuda_vec16")
     assert differences(inside) == ()
 

@@ -13,7 +13,7 @@ import sample_runs as samples
 from kernelviz.core.problem import Cost
 from kernelviz.core.result import Conditions, Result
 from kernelviz.core.run import Run
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.limiter import MEANINGS, NEAR_ROOF, Limiter, limiter
 from kernelviz.metrics.roofline import Headline, efficiency, intense
 
@@ -76,7 +76,7 @@ def test_planted_cases(make: Callable[[], Result], headline: Headline, word: str
 def all_shipped() -> Shipped:
     return [
         (run, result, headline, limiter(result, run.environment.device, run.environment.roofs, headline))
-        for run in map(shipped.load, shipped.names())
+        for run in map(shipped_runs.load, shipped_runs.names())
         for result in run.results
         for headline in ("cold", "warm")
     ]
@@ -85,7 +85,7 @@ def all_shipped() -> Shipped:
 def test_no_shipped_result_is_contradicted(all_shipped: Shipped) -> None:
     """Obvious facts of the H200's runs, each over all cases that it is true of."""
     cold = {(r.problem.op, r.variant, *r.problem.sizes.values()): f.word for _, r, h, f in all_shipped if h == "cold"}
-    variants = shipped.load(plant.ADD).plan.variants
+    variants = shipped_runs.load(plant.ADD).plan.variants
     assert {cold["add", v, 2**12] for v in variants} == {"launch"}
     assert {cold["add", v, 2**28] for v in variants} == {"bandwidth"}
     assert {cold["scale", "torch_eager", 2**n] for n in range(22, 29)} == {"bandwidth"}
@@ -124,7 +124,7 @@ def test_every_answer_has_numbers_or_names_what_is_missing(all_shipped: Shipped)
 def test_a_larger_problem_is_never_launch_limited_again(all_shipped: Shipped) -> None:
     """Along a sweep the words come in order: launching, then latency, then what a roof says."""
     order = ["launch", "latency", "unclear", "bandwidth"]
-    for variant in shipped.load(plant.ADD).plan.variants:
+    for variant in shipped_runs.load(plant.ADD).plan.variants:
         words = [f.word for run, r, h, f in all_shipped if run.id == plant.ADD and r.variant == variant and h == "cold"]
         assert words == sorted(words, key=order.index), variant
 

@@ -11,7 +11,7 @@ import sample_runs as samples
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Level, Roof, RoofName
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.roofline import (
     compute_roof,
     efficiency,
@@ -143,7 +143,7 @@ def test_much_arithmetic_without_its_roof_has_no_speed_of_light() -> None:
 
 def test_roofs_without_level_or_size_stay_what_they_were() -> None:
     """Runs measured before levels: one roof a mix, whatever the bytes; and those without a size."""
-    shipping = [shipped.load(name).environment.roofs for name in shipped.names()]
+    shipping = [shipped_runs.load(name).environment.roofs for name in shipped_runs.names()]
     for old in (samples.H200_ROOFS, *(roofs for roofs in shipping if not any(r.level for r in roofs))):
         assert old
         for moved_bytes in (MB, 200 * MB, 8000 * MB):

@@ -6,7 +6,7 @@ import pytest
 import sample_runs as samples
 
 from kernelviz.core.result import Failure
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.summary import by_rate, rows, summary
 from kernelviz.metrics.sweep import others, swept_axis
 from kernelviz.metrics.winner import winners
@@ -86,8 +86,8 @@ def test_a_lead_that_the_verdict_rule_does_not_see_is_none() -> None:
 
 
 def test_shipped_runs_lead_where_their_winner_map_says_so() -> None:
-    for name in shipped.names():
-        run = shipped.load(name)
+    for name in shipped_runs.names():
+        run = shipped_runs.load(name)
         table = rows(run, run.environment.roofs)
         found = summary(table)
         assert found is not None

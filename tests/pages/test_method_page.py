@@ -16,7 +16,7 @@ import kernelviz
 import kernelviz.bench
 from kernelviz.core.cheats import CHEATS
 from kernelviz.core.selftest import Selftest
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.quality import LEVELS, trust
 from kernelviz.text import method
@@ -35,7 +35,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> Open:
 
 @pytest.fixture
 def none_shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "selftests", lambda: ())
+    monkeypatch.setattr(shipped_runs, "selftests", lambda: ())
 
 
 def bench_with(kept: Selftest | None = None) -> SelftestedBench:
@@ -66,7 +66,7 @@ def test_the_picture_is_that_of_the_last_selftest(page: Open) -> None:
 
 
 def test_a_shipped_picture_says_whose_it_is(page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shipped, "selftests", lambda: (figures.selftest(id="selftest-h200"),))
+    monkeypatch.setattr(shipped_runs, "selftests", lambda: (figures.selftest(id="selftest-h200"),))
     test = page(bench_with(figures.selftest(pictured=False)))
     assert len(test.get("plotly_chart")) == 1
     assert "It came with kernelviz" in words(test)

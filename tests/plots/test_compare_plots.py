@@ -11,7 +11,7 @@ import pytest
 import sample_runs as samples
 
 from kernelviz.core.result import Figure, Timing
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import Comparison, compare
 from kernelviz.plots import ratio_by_case, shares_by_time
 from kernelviz.plots.comparison import comparison_words, ratio_ticks
@@ -121,7 +121,7 @@ def test_no_samples_is_a_sentence() -> None:
 
 
 def test_real_runs_are_drawn() -> None:
-    run = shipped.load("h200-matmul")
+    run = shipped_runs.load("h200-matmul")
     found = compare(run, run, variant_a="torch_eager", variant_b="cuda_naive")
     figure = checked(ratio_by_case(found))
     assert "16× as long" in figure.layout.xaxis.ticktext

@@ -9,7 +9,7 @@ import msgspec
 
 from kernelviz.core.result import Result
 from kernelviz.core.run import Run
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.store import Store
 
 SOURCES = ("h200-add", "h200-scale", "h200-softmax", "h200-rmsnorm", "h200-matmul", "h200-copy")
@@ -18,7 +18,7 @@ SOURCES = ("h200-add", "h200-scale", "h200-softmax", "h200-rmsnorm", "h200-matmu
 def filled(folder: Path, *, runs: int, cases: int) -> Store:
     """`runs` runs of `cases` results each, their samples included, a minute apart."""
     store = Store.open(folder)
-    sources = [shipped.load(name) for name in SOURCES]
+    sources = [shipped_runs.load(name) for name in SOURCES]
     begun = datetime(2026, 1, 1, tzinfo=UTC)
     for number in range(runs):
         source = sources[number % len(sources)]

@@ -11,7 +11,7 @@ from kernelviz.bench import Bench
 from kernelviz.core.cheats import CHEATS
 from kernelviz.core.run import Device, Roof
 from kernelviz.core.selftest import Selftest, Timeline
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import FIGURES, HOST_BOUND
 from kernelviz.metrics.quality import LEVELS, Trust, trust
 from kernelviz.metrics.sweep import size_words
@@ -96,7 +96,7 @@ def device_cold(device: Device, last: Selftest | None) -> None:
 
 def pictured(last: Selftest | None) -> tuple[Selftest, Timeline] | None:
     """The newest picture of a measurement on this device, else one that came with the package."""
-    for made in (*((last,) if last is not None else ()), *shipped.selftests()):
+    for made in (*((last,) if last is not None else ()), *shipped_runs.selftests()):
         if made.timeline is not None:
             return made, made.timeline
     return None

@@ -8,7 +8,7 @@ import streamlit as st
 from kernelviz.bench import Bench, Progress
 from kernelviz.core.run import LIVING, Device
 from kernelviz.core.selftest import Check, CheckUnit, Selftest
-from kernelviz.formats import shipped
+from kernelviz.formats import shipped_runs
 from kernelviz.text.selftest import amount, limit_words
 from kernelviz.ui.shared import live_progress
 from kernelviz.ui.shared.text import plain, when
@@ -60,7 +60,7 @@ def section(bench: Bench, device: Device, last: Selftest | None, asked: tuple[st
 
 def _shipped() -> None:
     """What was found elsewhere, for a machine that has found nothing yet."""
-    for made in shipped.selftests():
+    for made in shipped_runs.selftests():
         title = f"Found elsewhere, on {plain(made.environment.device.name)}: {summary_words(made)}"
         with st.expander(title, key=f"shipped_{made.id}", icon=":material/inventory_2:"):
             results(made, key=f"{made.id}_", nested=True)

@@ -18,7 +18,7 @@ import kernelviz
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Figure, Result
 from kernelviz.core.run import Run
-from kernelviz.formats.export import Export
+from kernelviz.formats.export_format import Export
 from kernelviz.metrics.summary import in_plan_order
 
 _HEADLINE = "device_cold_s"

@@ -22,8 +22,8 @@ from kernelviz.core.problem import Struct
 from kernelviz.core.result import Failure, Figure, Outcome, Result, Timer, Timing
 from kernelviz.core.run import Device, Run
 from kernelviz.formats import document, foreign
-from kernelviz.formats.check import MAX_SIZE
-from kernelviz.formats.importing import Import
+from kernelviz.formats.import_format import Import
+from kernelviz.formats.validation import MAX_SIZE
 
 TOOL = "google-benchmark"
 _UNIT_S = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
