@@ -43,7 +43,7 @@ def _imports_of_pages() -> list[str]:
     ("what", "modules"),
     [
         ("core to bench", _packages("core", "metrics", "hardware", "store", "formats", "bench")),
-        ("the server's side of the worker", ["kernelviz.worker.supervisor", "kernelviz.worker.describe"]),
+        ("the server's side of the worker", ["kernelviz.worker.supervisor", "kernelviz.worker.plugin_description"]),
         ("the worker's side, until a session is opened", ["kernelviz.worker.child"]),
         ("ui, plots, cli and api", [*_packages("ui", "plots", "cli"), "kernelviz.api"]),
         ("pages", _imports_of_pages()),

@@ -20,7 +20,7 @@ from kernelviz.core.run import Device
 from kernelviz.hardware.discovery import missing
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.discovery import ENTRY_POINTS
-from kernelviz.worker.describe import describe
+from kernelviz.worker.plugin_description import describe
 from kernelviz.worker.protocol import VariantFacts
 
 _log = logging.getLogger(__name__)

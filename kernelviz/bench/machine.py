@@ -15,7 +15,7 @@ from kernelviz.core.run import Device
 from kernelviz.hardware.monitor import Monitor
 from kernelviz.metrics.calibrations import Calibration, calibrations
 from kernelviz.store import Store
-from kernelviz.worker.lock import DeviceLock
+from kernelviz.worker.device_lock import DeviceLock
 
 
 class Machine:

@@ -12,7 +12,7 @@ from kernelviz.core.errors import BadField, DeviceError
 from kernelviz.core.problem import Case, Plan
 from kernelviz.core.run import Device
 from kernelviz.core.tuning import Tuned
-from kernelviz.worker.lock import DeviceLock
+from kernelviz.worker.device_lock import DeviceLock
 
 
 def launch(

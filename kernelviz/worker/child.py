@@ -118,7 +118,7 @@ class Worker:
         self._connection.send(Hello(environment=environment, pid=os.getpid()))
 
     def _describe(self, request: Describe) -> None:
-        from kernelviz.worker.describe import variants_of
+        from kernelviz.worker.plugin_description import variants_of
 
         try:
             self._connection.send(Described(task=request.task, variants=variants_of(request.plugins)))

@@ -20,12 +20,12 @@ from kernelviz.ops import catalogue
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.worker.attempt import Attempt, Ending
 from kernelviz.worker.conversation import STOPPED, converse
+from kernelviz.worker.device_lock import DeviceLock
 from kernelviz.worker.item import Item, ItemEnd
-from kernelviz.worker.keeper import Keeper
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.lock import DeviceLock
 from kernelviz.worker.protocol import Calibrate, Inspect, Launch, Measure, Selftest, Task
 from kernelviz.worker.queue import FairQueue
+from kernelviz.worker.worker_slot import Keeper
 
 SESSION = "kernelviz.measure.session.device_session:open_session"
 

@@ -16,7 +16,7 @@ from kernelviz.core.problem import Method, Plan
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run, Status
 from kernelviz.store import StoreError
-from kernelviz.worker.lock import DeviceLock
+from kernelviz.worker.device_lock import DeviceLock
 from tests.bench.bench_of_sessions import BROKEN_GPU, GPU, bench_in
 from tests.worker.sessions import DEVICE
 

@@ -17,7 +17,7 @@ from kernelviz.core.events import RunEnded
 from kernelviz.core.result import Result
 from kernelviz.core.run import LIVING, Run
 from kernelviz.store import RunRow, StoreError
-from kernelviz.worker.lock import DeviceLock
+from kernelviz.worker.device_lock import DeviceLock
 from tests.bench.bench_of_sessions import bench_in
 from tests.bench.test_bench import SHORT, followed, is_measuring, plan, stages, until
 from tests.worker.sessions import DEVICE

@@ -14,7 +14,7 @@ from kernelviz.bench.machine import Machine
 from kernelviz.core.errors import UnknownName
 from kernelviz.core.run import Device
 from kernelviz.store import Store
-from kernelviz.worker.lock import DeviceLock, Holder
+from kernelviz.worker.device_lock import DeviceLock, Holder
 from tests.bench.bench_of_sessions import GPU, bench_in
 from tests.worker.sessions import DEVICE
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernelviz.core.errors import BadField
-from kernelviz.worker.describe import describe
+from kernelviz.worker.plugin_description import describe
 
 
 @pytest.mark.parametrize(

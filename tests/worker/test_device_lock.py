@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kernelviz.core.errors import DeviceError
-from kernelviz.worker.lock import DeviceLock, Holder, runtime_directory
+from kernelviz.worker.device_lock import DeviceLock, Holder, runtime_directory
 
 ROOT = Path(__file__).parents[2]
 
@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 OTHER = """
 import sys
 from pathlib import Path
-from kernelviz.worker.lock import DeviceLock
+from kernelviz.worker.device_lock import DeviceLock
 lock = DeviceLock("GPU-1", Path(sys.argv[1]))
 for line in sys.stdin:
     if line == "take\\n":

@@ -115,7 +115,7 @@ def test_a_closed_supervisor_leaves_nothing(server: Server) -> None:
 
 
 def test_the_lock_outlives_a_killed_server_until_its_worker_is_gone(server: Server, tmp_path: Path) -> None:
-    from kernelviz.worker.lock import DeviceLock
+    from kernelviz.worker.device_lock import DeviceLock
     from tests.worker.sessions import DEVICE
 
     os.kill(server.pids["guard"], signal.SIGSTOP)  # so that it cannot clean up yet

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kernelviz.core.errors import DeviceError
-from kernelviz.worker.lock import DeviceLock
+from kernelviz.worker.device_lock import DeviceLock
 
 
 def acquired(lock: DeviceLock) -> bool:

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kernelviz.core.run import Environment
+from kernelviz.worker.imported_files import Stamp, stamp
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.process import WorkerDied, WorkerProcess
 from kernelviz.worker.protocol import Hello, Open, TaskFailed
-from kernelviz.worker.sources import Stamp, stamp
 
 START_AGAIN_S = 15.0
 """A worker that could not start is not started again for this long: a sweep of 100 problems tells one reason once."""
