@@ -250,8 +250,8 @@ def test_the_installed_command_finds_its_ops_and_its_site(elsewhere: Path, tmp_p
 
 
 def test_in_a_checkout_the_site_is_the_checkout() -> None:
-    from kernelviz.cli import serving
+    from kernelviz.cli import serve
 
-    assert serving.site() == ROOT
-    command = serving.command("127.0.0.1", 8599)
+    assert serve.site() == ROOT
+    command = serve.command("127.0.0.1", 8599)
     assert command[-6:] == ["run", str(ROOT / "app.py"), "--server.address", "127.0.0.1", "--server.port", "8599"]

@@ -14,7 +14,7 @@ import sample_runs as samples
 
 from kernelviz import bench as use_cases
 from kernelviz.cli import main
-from kernelviz.cli.listing import markdown
+from kernelviz.cli.ops import markdown
 from kernelviz.core.result import Timing
 from kernelviz.formats import decode
 from kernelviz.ops import catalogue

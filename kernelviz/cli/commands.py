@@ -13,23 +13,23 @@ import typer
 import kernelviz
 from kernelviz import bench as use_cases
 from kernelviz.cli import (
-    comparing,
+    compare,
     console,
-    devices,
+    device_watch,
     history,
-    inspecting,
-    ladders,
-    launching,
-    listing,
-    regressing,
+    inspect,
+    library_comparison,
+    regress,
     roofline,
-    running,
     selftest,
-    serving,
-    trending,
-    tuning,
-    watching,
+    trends,
+    tune,
 )
+from kernelviz.cli import device as devices
+from kernelviz.cli import launch as launching
+from kernelviz.cli import ops as listing
+from kernelviz.cli import run as running
+from kernelviz.cli import serve as serving
 from kernelviz.core.errors import BadField, KernelvizError, one_line
 from kernelviz.core.problem import Data as DataKind
 from kernelviz.metrics.alerts import Thresholds
@@ -48,12 +48,12 @@ app.add_typer(history.app, name="runs")
 app.command("import")(history.take_in)
 app.command("export")(history.give_out)
 app.command("roofline")(roofline.roofline)
-app.command("trends")(trending.trends)
-app.command("compare")(comparing.compare)
-app.command("regress")(regressing.regress)
-app.command("ladders")(ladders.ladders)
-app.command("tune")(tuning.tune)
-app.add_typer(tuning.app, name="tunings")
+app.command("trends")(trends.trends)
+app.command("compare")(compare.compare)
+app.command("regress")(regress.regress)
+app.command("ladders")(library_comparison.ladders)
+app.command("tune")(tune.tune)
+app.add_typer(tune.app, name="tunings")
 
 OpName = Annotated[str, typer.Argument(metavar="OP", help="what to compute; `kernelviz ops` lists them")]
 Json = Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")]
@@ -225,7 +225,7 @@ def inspect_(
             device=device,
             plugins=tuple(str(p.resolve()) for p in plugins or ()),
         )
-        code = inspecting.inspect(bench, plan, as_json=as_json)
+        code = inspect.inspect(bench, plan, as_json=as_json)
     finally:
         bench.close()
     raise typer.Exit(code)
@@ -256,7 +256,7 @@ def device(
     bench = use_cases.current()
     try:
         if watch:
-            watching.watch(bench, device_id, Thresholds(busy_below / 100, grown_above * 2**30), as_json=as_json)
+            device_watch.watch(bench, device_id, Thresholds(busy_below / 100, grown_above * 2**30), as_json=as_json)
             return
         devices.show(bench, device_id, calibrate=calibrate, as_json=as_json)
     finally:

@@ -16,7 +16,8 @@ from kernelviz import bench as use_cases
 from kernelviz import formats
 from kernelviz.bench import RunSummary, backup
 from kernelviz.bench.snapshots import at_sizes, selected
-from kernelviz.cli import console, running, tables, tuning
+from kernelviz.cli import console, tables, tune
+from kernelviz.cli import run as running
 from kernelviz.cli.progress import Reporter
 from kernelviz.core.errors import BadField, KernelvizError
 from kernelviz.formats.digest import WORDS as SEALS
@@ -97,7 +98,7 @@ def show(
         return
     console.show(tables.report(found, bench.roofs_of(found)))
     if found.plan.search is not None:
-        console.show(tuning.report(bench.tunings.report(run)))
+        console.show(tune.report(bench.tunings.report(run)))
 
 
 @app.command()
@@ -151,7 +152,7 @@ def resume(run: RunId, as_json: Json = False) -> None:
         with Reporter(found.plan) as reporter:
             running.follow(bench, run, reporter)
         if found.plan.search is not None:
-            code = tuning.print_report(bench, run, as_json=as_json)
+            code = tune.print_report(bench, run, as_json=as_json)
         else:
             code = running.print_run(bench, bench.load(run), save=None, as_json=as_json)
     finally:

@@ -11,7 +11,7 @@ from rich.text import Text
 from kernelviz.bench import Bench
 from kernelviz.cli import console
 from kernelviz.cli.progress import Reporter
-from kernelviz.cli.running import follow
+from kernelviz.cli.run import follow
 from kernelviz.core.selftest import Check, Selftest
 from kernelviz.text.selftest import amount, limit_words, outcome_word
 

@@ -12,7 +12,8 @@ import rehearsed_bench as rehearsed
 import sample_runs as samples
 
 from kernelviz import bench as use_cases
-from kernelviz.cli import main, running
+from kernelviz.cli import main
+from kernelviz.cli import run as running
 from kernelviz.core.command import commands, unsaid
 from kernelviz.core.problem import QUICK, Method, Plan, Problem
 from kernelviz.formats import shipped_runs

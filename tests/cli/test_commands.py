@@ -249,7 +249,7 @@ def test_device_shows_roofs_and_where_the_database_is(
 
 
 def test_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernelviz.cli import devices
+    from kernelviz.cli import device as devices
     from kernelviz.store import Store
 
     class Elsewhere:

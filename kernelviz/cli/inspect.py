@@ -13,7 +13,7 @@ from rich.text import Text
 from kernelviz.bench import Bench
 from kernelviz.cli import console
 from kernelviz.cli.progress import Reporter, case_words
-from kernelviz.cli.running import follow
+from kernelviz.cli.run import follow
 from kernelviz.core import units
 from kernelviz.core.errors import BadField
 from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts

@@ -10,8 +10,9 @@ import typer
 from kernelviz import bench as use_cases
 from kernelviz.bench import comparing
 from kernelviz.bench.regressing import again, machine_slower
-from kernelviz.cli import comparing as report
-from kernelviz.cli import console, running
+from kernelviz.cli import compare as report
+from kernelviz.cli import console
+from kernelviz.cli import run as running
 from kernelviz.cli.progress import Reporter
 from kernelviz.core.result import Failure, Result, Stage
 

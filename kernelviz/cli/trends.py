@@ -12,7 +12,7 @@ from kernelviz import bench as use_cases
 from kernelviz.bench.regressing import must_be_op
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.cli import console
-from kernelviz.cli.comparing import SLOWER
+from kernelviz.cli.compare import SLOWER
 from kernelviz.core import units
 from kernelviz.core.errors import UnknownName
 from kernelviz.metrics.sweep import problem_words

@@ -15,7 +15,8 @@ from rich.text import Text
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.bench.tunings import METHOD, KeptTuning, TuningReport
-from kernelviz.cli import console, running
+from kernelviz.cli import console
+from kernelviz.cli import run as running
 from kernelviz.cli.progress import Reporter
 from kernelviz.core import units
 from kernelviz.core.configuration import base_name, configuration_text, parted
