@@ -22,7 +22,7 @@ import msgspec
 
 from kernelviz import bench as use_cases
 from kernelviz import formats
-from kernelviz.bench import RunSummary, comparing, regressing
+from kernelviz.bench import RunSummary, comparison, regression
 from kernelviz.bench import roofline as placing
 from kernelviz.bench.history import History
 from kernelviz.bench.trends import CaseTrend
@@ -228,7 +228,7 @@ def load(source: PathLike) -> Report:
     if path.is_file():
         return Report.of(formats.one_of(formats.read_file(path)))
     if path.suffix or len(path.parts) != 1:
-        raise BadField("file", source, comparing.missing_words(path))
+        raise BadField("file", source, comparison.missing_words(path))
     return Report.of(use_cases.current().load(str(source)))
 
 
@@ -469,13 +469,13 @@ class Compared(Comparison):
     @property
     def record(self) -> dict[str, Any]:
         """As `kernelviz compare --json` prints it: the runs, the summary, what differs between them, a row a case."""
-        return comparing.record(self)
+        return comparison.record(self)
 
     def to_frame(self) -> pd.DataFrame:
         """A row a case, worst first: verdict, reason, ratio (B's time over A's) with its interval, both times."""
         import pandas as pd
 
-        return pd.DataFrame(comparing.records(self))
+        return pd.DataFrame(comparison.records(self))
 
     def __repr__(self) -> str:
         return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {counts_words(self)}; {mean_words(self)}>"
@@ -495,10 +495,10 @@ def compare(
     UnknownName with the known ones, BadField for a run against itself.
     """
     first, second = (
-        source if isinstance(source, Run) else comparing.opened(use_cases.current(), os.fspath(source))
+        source if isinstance(source, Run) else comparison.opened(use_cases.current(), os.fspath(source))
         for source in (a, b)
     )
-    return Compared.of(comparing.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2))
+    return Compared.of(comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2))
 
 
 def regress(run_id: str, *, device: str | None = None, l2: str = "cold") -> Compared:
@@ -507,8 +507,8 @@ def regress(run_id: str, *, device: str | None = None, l2: str = "cold") -> Comp
     Errors: UnknownRun; BadField for a run that still goes on or a device that is not here; UnknownName for a lost variant.
     """
     bench = use_cases.current()
-    new = _waited(bench, regressing.again(bench, run_id, device=device, anywhere=False))
-    return Compared.of(comparing.compare(bench.load(run_id), new, l2=l2))
+    new = _waited(bench, regression.again(bench, run_id, device=device, anywhere=False))
+    return Compared.of(comparison.compare(bench.load(run_id), new, l2=l2))
 
 
 def trends(op: str | None = None, *, device: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
@@ -516,7 +516,7 @@ def trends(op: str | None = None, *, device: str | None = None, l2: str = "cold"
     its best. Errors: UnknownName."""
     bench = use_cases.current()
     if op is not None:
-        regressing.must_be_op(bench, op)
+        regression.must_be_op(bench, op)
     return bench.trends.cases(device or bench.default_device(), op=op, l2=l2)
 
 
@@ -525,7 +525,7 @@ def ladders(*sources: str | Path) -> tuple[Standing, ...]:
 
     Errors: UnknownRun, BadField for a file that cannot be read, DocumentError.
     """
-    from kernelviz.bench.ladders import ladders as found_in
+    from kernelviz.bench.library_comparison import ladders as found_in
 
     return found_in(use_cases.current(), [str(source) for source in sources])
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from kernelviz import bench as use_cases
-from kernelviz.bench.ladders import ladders
+from kernelviz.bench.library_comparison import ladders
 from kernelviz.metrics.library_comparison import HEADINGS, conclusion, markdown, words
 from kernelviz.ops import catalogue
 

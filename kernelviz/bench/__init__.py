@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 
 from kernelviz.bench.bench import Bench
-from kernelviz.bench.words import Offer, Progress, RunSummary
+from kernelviz.bench.summaries import Offer, Progress, RunSummary
 
 __all__ = ["Bench", "Offer", "Progress", "RunSummary", "current"]
 

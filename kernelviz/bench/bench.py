@@ -12,15 +12,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import kernelviz
-from kernelviz.bench import afar, planning
-from kernelviz.bench.catalogue import Choice
+from kernelviz.bench import planning, remote_runs
+from kernelviz.bench.availability import Choice
 from kernelviz.bench.history import History, shipped_progress
-from kernelviz.bench.live import LiveRun
+from kernelviz.bench.live_run import LiveRun
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.runner import Runner
+from kernelviz.bench.summaries import Offer, Progress, RunSummary
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import METHOD, Tunings, tuning_plan
-from kernelviz.bench.words import Offer, Progress, RunSummary
 from kernelviz.core import timestamps
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import Event, RunEnded
@@ -329,14 +329,14 @@ class Bench:
         if shipped_progress(run_id) is not None:
             return iter([(after + 1, RunEnded(status="finished"))])
         self._store.row(run_id)  # raised here, not at the first event
-        return afar.follow(self._store, run_id, after, timeout_s)
+        return remote_runs.follow(self._store, run_id, after, timeout_s)
 
     def progress(self, run_id: str) -> Progress:
         """A snapshot of where the run stands (cheap: called at each redraw). Raises UnknownRun."""
         log = self._runner.log(run_id)
         if log is not None:
             return log.progress()
-        return shipped_progress(run_id) or afar.progress(self._store, run_id)
+        return shipped_progress(run_id) or remote_runs.progress(self._store, run_id)
 
     # What there was
 

@@ -13,7 +13,7 @@ from kernelviz import formats
 from kernelviz.bench import backup
 from kernelviz.bench.backup import Backup
 from kernelviz.bench.snapshots import selected
-from kernelviz.bench.words import Progress, RunSummary
+from kernelviz.bench.summaries import Progress, RunSummary
 from kernelviz.core import timestamps
 from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.run import LIVING, Run

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
-from kernelviz.bench.words import Offer
+from kernelviz.bench.summaries import Offer
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Clock, Direction, FigureName, Method, Plan, Problem
 from kernelviz.core.run import Device

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from kernelviz.bench.bench import Bench
-from kernelviz.bench.words import RunSummary
+from kernelviz.bench.summaries import RunSummary
 from kernelviz.core.errors import UnknownName, UnknownRun
 from kernelviz.core.run import LIVING, Level, Roof, Run
 from kernelviz.hardware.datasheet_roofs import ceilings

@@ -15,12 +15,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from kernelviz.bench.catalogue import Choice
-from kernelviz.bench.eventlog import EventLog
-from kernelviz.bench.jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
-from kernelviz.bench.live import LiveRun
+from kernelviz.bench.availability import Choice
+from kernelviz.bench.device_jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
+from kernelviz.bench.event_log import EventLog
+from kernelviz.bench.live_run import LiveRun
+from kernelviz.bench.run_lock import turn
 from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
-from kernelviz.bench.turns import turn
 from kernelviz.core.chunks import parts
 from kernelviz.core.errors import BadField, UnknownRun, one_line
 from kernelviz.core.inspection import Inspection

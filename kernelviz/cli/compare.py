@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelviz import bench as use_cases
-from kernelviz.bench import comparing
+from kernelviz.bench import comparison
 from kernelviz.cli import console
 from kernelviz.core.errors import BadField
 from kernelviz.core.result import Failure, Stage
@@ -68,8 +68,8 @@ def compare(
     """
     limit = None if fail_slower_than is None else fraction(fail_slower_than)
     bench = use_cases.current()
-    first, second = (comparing.opened(bench, source) for source in (a, b))
-    found = comparing.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)
+    first, second = (comparison.opened(bench, source) for source in (a, b))
+    found = comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)
     raise typer.Exit(told(found, limit, as_json=as_json))
 
 
@@ -78,7 +78,7 @@ def told(found: Comparison, limit: float | None, *, as_json: bool, untried: Coll
     for. `untried`: stages of B at which a case was not tried, so that its missing time says nothing of it."""
     failing = tuple(p for p in found.slower_than(limit or 0.0) if _stage(p) not in untried)
     if as_json:
-        console.print_json(comparing.record(found) | {"failing": [pair.key for pair in failing]})
+        console.print_json(comparison.record(found) | {"failing": [pair.key for pair in failing]})
     else:
         console.show(_report(found))
         if failing:

@@ -9,8 +9,8 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelviz import bench as use_cases
-from kernelviz.bench.ladders import ladders as found_in
-from kernelviz.bench.ladders import records
+from kernelviz.bench.library_comparison import ladders as found_in
+from kernelviz.bench.library_comparison import records
 from kernelviz.cli import console
 from kernelviz.metrics import library_comparison
 

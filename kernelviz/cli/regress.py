@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from kernelviz import bench as use_cases
-from kernelviz.bench import comparing
-from kernelviz.bench.regressing import again, machine_slower
+from kernelviz.bench import comparison
+from kernelviz.bench.regression import again, machine_slower
 from kernelviz.cli import compare as report
 from kernelviz.cli import console
 from kernelviz.cli import run as running
@@ -48,7 +48,7 @@ def regress(
         why = next((r.outcome.message for r in measured.results if isinstance(r.outcome, Failure)), "")
         console.err().print(f"{measured.status}: no case was tried, so nothing is compared{f' ({why})' if why else ''}")
         raise typer.Exit(report.NOTHING if measured.status == "finished" else CUT_SHORT)
-    found = comparing.compare(bench.load(run), measured, l2=l2)
+    found = comparison.compare(bench.load(run), measured, l2=l2)
     code = report.told(found, limit, as_json=as_json, untried=NOT_TRIED)
     unable = sum(not _tried(pair.after) and pair.before.timing is not None for pair in found.pairs)
     if unable:

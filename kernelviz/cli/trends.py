@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelviz import bench as use_cases
-from kernelviz.bench.regressing import must_be_op
+from kernelviz.bench.regression import must_be_op
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.cli import console
 from kernelviz.cli.compare import SLOWER

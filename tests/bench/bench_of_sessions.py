@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from kernelviz.bench import Bench
-from kernelviz.bench.catalogue import Choice
+from kernelviz.bench.availability import Choice
 from kernelviz.core.run import Device
 from kernelviz.ops import Op, Preset, Variant, catalogue
 from kernelviz.store import Store

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 import sample_runs as samples
 
-from kernelviz.bench import Bench, comparing
-from kernelviz.bench.comparing import compare, compare_stored, counterpart, newest_two, offered, opened, record
+from kernelviz.bench import Bench, comparison
+from kernelviz.bench.comparison import compare, compare_stored, counterpart, newest_two, offered, opened, record
 from kernelviz.core.errors import BadField, DocumentError, UnknownName, UnknownRun
 from kernelviz.formats import encode
 from kernelviz.store import Store
@@ -74,7 +74,7 @@ def test_a_run_is_held_against_the_one_of_its_op_before_it(bench: Bench) -> None
     assert counterpart(bench, "add", known) == "h200-add"
     assert newest_two(known) == ("r1", "r2")
     assert newest_two([r for r in known if r.shipped]) is None
-    assert comparing.variants(bench, "r0") == tuple(runs.VARIANTS)
+    assert comparison.variants(bench, "r0") == tuple(runs.VARIANTS)
 
 
 def test_records_are_plain_values_in_base_units_worst_first() -> None:

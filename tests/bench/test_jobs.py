@@ -10,8 +10,8 @@ import sample_figures as figures
 import sample_inspections as inspections
 import sample_runs as samples
 
-from kernelviz.bench.eventlog import EventLog
-from kernelviz.bench.jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
+from kernelviz.bench.device_jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
+from kernelviz.bench.event_log import EventLog
 from kernelviz.core.events import CheckDone, Event, InspectionDone, RoofDone, RunEnded
 from kernelviz.core.run import Roof
 from kernelviz.core.selftest import Selftest

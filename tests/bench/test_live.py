@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 import sample_runs as samples
 
-from kernelviz.bench import afar
-from kernelviz.bench.eventlog import EventLog
-from kernelviz.bench.live import LiveRun
+from kernelviz.bench import remote_runs
+from kernelviz.bench.event_log import EventLog
+from kernelviz.bench.live_run import LiveRun
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Plan, Problem
@@ -109,7 +109,7 @@ def test_cancelled_cases_are_neither_done_nor_failed_here_as_in_the_store(store:
     progress, row = live.log.progress(), store.row("r1")
     assert stages(store)["b"] == "cancelled"
     assert (progress.done, progress.failed) == (row.done, row.failed) == (2, 1)
-    far = afar.progress(store, "r1")
+    far = remote_runs.progress(store, "r1")
     assert (far.done, far.failed) == (2, 1)
 
 
@@ -210,6 +210,6 @@ def test_a_number_of_events_in_memory_is_no_revision(store: CountingStore) -> No
     live.put([result(PROBLEM, "b")])
 
     def told(after: int) -> list[str]:
-        return [e.result.variant for _, e in afar.follow(store, "r1", after, 0.0) if isinstance(e, CaseDone)]
+        return [e.result.variant for _, e in remote_runs.follow(store, "r1", after, 0.0) if isinstance(e, CaseDone)]
 
     assert (told(0), told(1), told(2), told(20)) == (["a", "b"], ["b"], [], ["a", "b"])

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kernelviz.bench import Bench
-from kernelviz.bench.catalogue import Choice
+from kernelviz.bench.availability import Choice
 from kernelviz.core.errors import BadField, DeviceError
 from kernelviz.core.events import RunEnded
 from kernelviz.core.problem import Method

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernelviz.bench import Bench
-from kernelviz.bench.catalogue import Choice
+from kernelviz.bench.availability import Choice
 from kernelviz.core.errors import BadField
 from kernelviz.hardware.discovery import discover
 from kernelviz.ops import catalogue

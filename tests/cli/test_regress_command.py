@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import kernelviz.api
 import kernelviz.bench
-from kernelviz.bench.comparing import compare
-from kernelviz.bench.regressing import again, machine_slower
+from kernelviz.bench.comparison import compare
+from kernelviz.bench.regression import again, machine_slower
 from kernelviz.cli import main
 from kernelviz.cli.commands import app
 from kernelviz.core.errors import BadField, UnknownRun

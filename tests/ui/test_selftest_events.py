@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kernelviz.bench.eventlog import EventLog
+from kernelviz.bench.event_log import EventLog
 from kernelviz.core.events import CheckDone, TimelineTaken
 from kernelviz.core.selftest import Check, Mark, Timeline
 from kernelviz.ui.server.routes import told

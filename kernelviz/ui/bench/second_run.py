@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 import streamlit as st
 
-from kernelviz.bench import Bench, regressing
+from kernelviz.bench import Bench, regression
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.run import LIVING, Run
 from kernelviz.plots.frame import run_words
@@ -94,5 +94,5 @@ def offer(bench: Bench, run: Run) -> None:
 
 
 def _begin(bench: Bench, run: Run, kept: callbacks.Kept, owner: str) -> None:
-    kept.begun = regressing.again(bench, run.id, owner=owner)
+    kept.begun = regression.again(bench, run.id, owner=owner)
     kept.beside = run.id

@@ -8,7 +8,7 @@ from functools import partial
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
-from kernelviz.bench.comparing import EXAMPLE, HEADLINES, counterpart, newest_two, offered, unknown, variants
+from kernelviz.bench.comparison import EXAMPLE, HEADLINES, counterpart, newest_two, offered, unknown, variants
 from kernelviz.core.errors import KernelvizError
 from kernelviz.formats import MAX_BYTES
 from kernelviz.metrics.roofline import Headline

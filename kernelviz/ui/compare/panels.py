@@ -8,7 +8,7 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench
-from kernelviz.bench.comparing import compare_stored
+from kernelviz.bench.comparison import compare_stored
 from kernelviz.core import units
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.comparison import WORDS, Comparison, Pair

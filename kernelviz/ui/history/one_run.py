@@ -6,7 +6,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import KEPT_DAYS, NOTE_CHARACTERS, TITLE_CHARACTERS
-from kernelviz.bench.regressing import again
+from kernelviz.bench.regression import again
 from kernelviz.core.errors import KernelvizError
 from kernelviz.core.run import LIVING
 from kernelviz.ui.shared import session, share, site

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 
-from kernelviz.bench.words import Progress
+from kernelviz.bench.summaries import Progress
 from kernelviz.core.events import (
     CaseDone,
     CaseStep,

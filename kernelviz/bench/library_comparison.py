@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelviz.bench import backup
-from kernelviz.bench.comparing import opened
+from kernelviz.bench.comparison import opened
 from kernelviz.core.run import Run
 from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, Standing, standings, time_s
 

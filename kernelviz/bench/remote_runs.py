@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from kernelviz.bench.words import Progress
+from kernelviz.bench.summaries import Progress
 from kernelviz.core.events import CaseDone, Event, RunEnded
 from kernelviz.core.run import LIVING
 from kernelviz.store import Store

@@ -6,7 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 
-from kernelviz.bench.eventlog import EventLog
+from kernelviz.bench.event_log import EventLog
 from kernelviz.core import timestamps
 from kernelviz.core.events import CheckDone, Event, InspectionDone, RoofDone, RunEnded, TimelineTaken
 from kernelviz.core.inspection import Inspection

@@ -11,7 +11,7 @@ from kernelviz import formats
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.roofline import offered as offered
 from kernelviz.bench.roofline import unknown as unknown
-from kernelviz.bench.words import RunSummary
+from kernelviz.bench.summaries import RunSummary
 from kernelviz.core.errors import BadField, DocumentError, UnknownName, UnknownRun
 from kernelviz.core.result import Result
 from kernelviz.core.run import LIVING, Run

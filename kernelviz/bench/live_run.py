@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from kernelviz.bench.eventlog import EventLog
+from kernelviz.bench.event_log import EventLog
 from kernelviz.core.chunks import parts
 from kernelviz.core.events import CaseDone, Event, RunEnded
 from kernelviz.core.merge import with_later

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from kernelviz.bench.words import Offer
+from kernelviz.bench.summaries import Offer
 from kernelviz.core.errors import BadField, DeviceError
 from kernelviz.core.run import Device
 from kernelviz.hardware.discovery import missing
