@@ -45,7 +45,7 @@ class History:
         """Runs that were deleted and can be brought back, the newest first."""
         return tuple(_summary(row) for row in self._store.rows(limit, deleted=True))
 
-    def shipped_runs(self) -> tuple[RunSummary, ...]:
+    def shipped(self) -> tuple[RunSummary, ...]:
         """The runs that came with the package."""
         return tuple(map(_shipped_summary, shipped_runs.lines().values()))
 

@@ -128,10 +128,10 @@ def test_a_shipped_run_opens_from_the_first_page_with_no_device(elsewhere: str, 
 
 
 def test_share_warns_that_a_loopback_address_opens_here_only(elsewhere: str, page: Page) -> None:
-    page.goto(f"{elsewhere}/?run={shipped.names()[0]}")
+    page.goto(f"{elsewhere}/?run={shipped_runs.names()[0]}")
     page.locator(".st-key-share_popover").get_by_role("button").first.click()
     expect(page.get_by_text("opens on this machine only")).to_be_visible()
-    expect(page.get_by_test_id("stCode")).to_contain_text(f"{elsewhere}/?run={shipped.names()[0]}")
+    expect(page.get_by_test_id("stCode")).to_contain_text(f"{elsewhere}/?run={shipped_runs.names()[0]}")
 
 
 def test_a_phone_has_no_horizontal_scroll(elsewhere: str, document: Path, page: Page) -> None:
