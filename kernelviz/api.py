@@ -41,9 +41,9 @@ from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.records import records
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import rows, summary
+from kernelviz.tables.records import records
 from kernelviz.text.comparison import counts_words, mean_words
 from kernelviz.text.tuning import reason_words
 from kernelviz.text.tuning import record as tuning_record

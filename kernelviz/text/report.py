@@ -8,18 +8,11 @@ from collections.abc import Sequence
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics import foreign_times, roofline
+from kernelviz.metrics import foreign_times
 from kernelviz.metrics.configuration import configuration_words, is_configuration
 from kernelviz.metrics.quality import Trust, trust
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import (
-    STAGE_WORDS,
-    Row,
-    Summary,
-    correctness_words,
-    time_words,
-    verdict_words,
-)
+from kernelviz.metrics.summary import STAGE_WORDS, Row, Summary
 from kernelviz.metrics.sweep import varying_axes
 
 
@@ -37,28 +30,6 @@ def heading(run: Run, headline: Headline = "cold") -> str:
     ]
     caches = "" if foreign_times.alone(run) else f", {headline} L2"
     return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}{caches}"
-
-
-def cells(row: Row) -> tuple[str, str, str, str, str]:
-    """Time, rate, share of the roof, verdict, correctness of one case."""
-    if row.failure is not None and row.wrong_figure is None:
-        return f"✕ {STAGE_WORDS[row.failure.stage]}", "", "", "", ""
-    time = time_words(row.figure or row.wrong_figure)
-    if row.failure is not None:
-        return time, "", "", f"✕ {STAGE_WORDS[row.failure.stage]}", correctness_words(row.result)
-    verdict = "baseline" if row.is_baseline else verdict_words(row.verdict)
-    share = "–" if row.efficiency is None else units.percent(row.efficiency)
-    return time, rate_words(row), share, verdict, correctness_words(row.result)
-
-
-def rate_words(row: Row) -> str:
-    """FLOP/s where the problem does much arithmetic on each byte, else GB/s of the minimal bytes."""
-    cost = row.result.cost
-    if cost is None:
-        return ""
-    if roofline.intense(cost):
-        return units.rate(row.rate_flop_per_s, "FLOP/s")
-    return units.gigabytes_per_s(row.bandwidth_bytes_per_s)
 
 
 def failures(found: Sequence[Row]) -> list[str]:

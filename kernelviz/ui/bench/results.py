@@ -13,6 +13,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.bench.snapshots import narrowed
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import LIVING, Roof, Run
+from kernelviz.metrics.cells import against_words, outcome_words
 from kernelviz.metrics.chart_selection import drawn_words, only_drawn
 from kernelviz.metrics.configuration import configuration_words, is_configuration
 from kernelviz.metrics.figures import host_bound_words
@@ -24,7 +25,7 @@ from kernelviz.plots.frame import run_words
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text.charts import bars_words, by_size_words, roofline_words
-from kernelviz.ui.bench import second_run, table, tabs, variant_filter, winners
+from kernelviz.ui.bench import second_run, tabs, variant_filter, winners
 from kernelviz.ui.shared import callbacks, live_progress, session, share, tiles, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -234,12 +235,12 @@ def _at_one_size(drawn: Sequence[Run], problem: Problem, headline: Headline) -> 
 def _in_words(row: Row, run: Run, headline: Headline) -> str:
     name = f"{mark(run.plan.op, row.result.variant)} **{plain(variant_words(row.result.variant))}**"
     if row.failure is not None:
-        return f"{name} :red[✕] {plain(table.outcome_words(row))[1:].strip()}"
+        return f"{name} :red[✕] {plain(outcome_words(row))[1:].strip()}"
     if row.figure is None:
         return f"{name} no {headline} time"
     trusted = trust_words(row.result, headline, run.method.clock)
     bound = host_bound_words(row.result.timing)
     configured = configuration_words(row.result)
-    said = f"{name} {plain(time_words(row.figure))} · {plain(table.against_words(row))}"
+    said = f"{name} {plain(time_words(row.figure))} · {plain(against_words(row))}"
     said += f" · {plain(configured)}" if configured and not is_configuration(row.result.variant) else ""
     return f"{said}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(trusted)}]]"
