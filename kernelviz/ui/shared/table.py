@@ -38,4 +38,5 @@ def _config(of: Measured[Row], *, pinned: bool | None) -> Any:
     if unit.form:
         form = "localized" if "," in unit.form else f"%{unit.form}"
         return st.column_config.NumberColumn(format=form, help=about, pinned=pinned)
-    return st.column_config.TextColumn(help=about, width=of.column.width, pinned=pinned)
+    side: Any = "right" if unit.number else None
+    return st.column_config.TextColumn(help=about, width=of.column.width, pinned=pinned, alignment=side)
