@@ -12,6 +12,9 @@ from kernelviz.core import units
 from kernelviz.tables.column import Column, Measured, Row, measured
 from kernelviz.ui.shared.text import plain
 
+_LETTER_PIXELS = 8
+"""The width of a letter in a table, at most, on the average of a text."""
+
 
 def show(columns: Sequence[Column[Row]], rows: Sequence[Row], *, key: str, alt: str, **choice: Any) -> list[int]:
     """Show the table, its first column pinned; returns which rows are chosen. Unknown numbers are empty, never zero.
@@ -38,5 +41,9 @@ def _config(of: Measured[Row], *, pinned: bool | None) -> Any:
     if unit.form:
         form = "localized" if "," in unit.form else f"%{unit.form}"
         return st.column_config.NumberColumn(format=form, help=about, pinned=pinned)
+    width: Any = of.column.width
+    if unit.number:
+        # Streamlit measures only the rows in sight, and cuts digits off the left of the others.
+        width = _LETTER_PIXELS * (2 + max(map(len, (of.heading, *map(str, of.values)))))
     side: Any = "right" if unit.number else None
-    return st.column_config.TextColumn(help=about, width=of.column.width, pinned=pinned, alignment=side)
+    return st.column_config.TextColumn(help=about, width=width, pinned=pinned, alignment=side)
