@@ -10,6 +10,7 @@ from rich.text import Text
 
 from kernelviz.cli import console
 from kernelviz.core.run import Roof, Run
+from kernelviz.core.units import typed_size
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.drift import drift_words
 from kernelviz.metrics.figures import FIGURES
@@ -19,11 +20,11 @@ from kernelviz.metrics.summary import Row, rows, summary
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.tables.cases import Case, case_columns, cases
-from kernelviz.tables.column import Column, View, laid_out
+from kernelviz.tables.column import Column, View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, LOCAL_HELP, kernels
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
-from kernelviz.text.report import conclusion, configurations, doubts, failures, heading, trust_lines, typed_size
+from kernelviz.text.report import conclusion, configurations, doubts, failures, heading, trust_lines
 from kernelviz.text.winners import winner_words
 
 
@@ -42,7 +43,7 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
         parts += [Text(""), *(Text(line) for line in trust_lines(found, run, headline)), Text("")]
         if launched := kernels(found):
             parts += [
-                console.table(laid_out(KERNELS, launched, View.TERMINAL, run.plan.problems), launched),
+                console.table(select_with_sizes(KERNELS, launched, View.TERMINAL, run.plan.problems), launched),
                 Text(LOCAL_HELP, style="dim"),
             ]
             parts.append(Text(""))
@@ -115,4 +116,4 @@ def samples(found: Sequence[Row], run: Run) -> RenderableType:
         if row.spread.drift.word in ("up", "down")
         for sizes in ([typed_size(row.result.problem.sizes[a]) for a in varying],)
     ]
-    return Group(console.table(laid_out(SPREADS, table, View.TERMINAL, run.plan.problems), table), *drifting)
+    return Group(console.table(select_with_sizes(SPREADS, table, View.TERMINAL, run.plan.problems), table), *drifting)

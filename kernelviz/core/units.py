@@ -125,6 +125,15 @@ def power_of_two(value: int) -> str:
     return f"{value:,}"
 
 
+def typed_size(size: int) -> str:
+    """A size as one types it: never with a comma, which separates sizes.
+
+    >>> typed_size(2**20), typed_size(1_000_000)
+    ('2^20', '1000000')
+    """
+    return power_of_two(size).replace(",", "")
+
+
 def common_time_unit(times_s: Sequence[float]) -> tuple[float, str]:
     """One unit for many times: the largest in which the smallest of them still shows three digits.
 
@@ -174,5 +183,5 @@ FLOP_PER_BYTE = Unit("FLOP/B", form=".3g", single=lambda value: f"{significant(v
 JOULES = Unit("mJ", 1e-3, ".3g", lambda value: f"{significant(value * 1e3, 3)} mJ")
 BYTES = Unit("B", form=",d", single=lambda value: f"{value} B")
 COUNT = Unit(form=",d", single="{:,}".format)
-SIZE = Unit(form=",d", single=lambda value: power_of_two(value).replace(",", ""))
+SIZE = Unit(form=",d", single=typed_size)
 """The size of an axis; alone it is written as one types it."""

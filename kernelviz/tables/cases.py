@@ -19,7 +19,7 @@ from kernelviz.metrics.figures import FIGURES, host_bound, host_bound_words, loo
 from kernelviz.metrics.quality import LEVELS, Trust, method_words, notes_on_figures, trust
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, correctness_words, time_words, verdict_words
-from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, laid_out
+from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
 from kernelviz.text.variants import variant_words
 
 
@@ -225,4 +225,4 @@ def case_columns(table: Sequence[Case], view: View) -> list[Column[Case]]:
         for c in COLUMNS
         if c.name != hidden
     ]
-    return laid_out(named, table, view, plan.problems)
+    return select_with_sizes(named, table, view, plan.problems)

@@ -17,7 +17,7 @@ from kernelviz.text.variants import variant_words
 
 Value = str | float | int | bool | None
 Row = TypeVar("Row")
-Shown = TypeVar("Shown", contravariant=True)
+RowOfColumn = TypeVar("RowOfColumn", contravariant=True)
 
 
 class OfResult(Protocol):
@@ -27,7 +27,7 @@ class OfResult(Protocol):
     def result(self) -> Result: ...
 
 
-Case = TypeVar("Case", bound=OfResult)
+ResultRow = TypeVar("ResultRow", bound=OfResult)
 
 
 class View(Flag):
@@ -49,7 +49,7 @@ class View(Flag):
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Generic[Shown]):
+class Column(Generic[RowOfColumn]):
     """One column: what it is called, what it means, and its value in a row, in SI base units; None is unknown.
 
     `name` is that of the column in files and data frames; it is empty where no file has it. `subject`: what follows the title
@@ -61,11 +61,11 @@ class Column(Generic[Shown]):
     title: str
     help: str
     unit: Unit
-    value: Callable[[Shown], Value]
+    value: Callable[[RowOfColumn], Value]
     view: View = View.EVERYWHERE
     subject: str = ""
-    short: Callable[[Shown], str | None] | None = None
-    order: Callable[[Shown], float | None] | None = None
+    short: Callable[[RowOfColumn], str | None] | None = None
+    order: Callable[[RowOfColumn], float | None] | None = None
     width: Literal["medium", "large"] | None = None
     optional: bool = False
 
@@ -74,14 +74,14 @@ class Column(Generic[Shown]):
         """The title with its subject, without a unit."""
         return " ".join(filter(None, (self.title, self.subject)))
 
-    def single(self, row: Shown, missing: str = "–") -> str:
+    def single(self, row: RowOfColumn, missing: str = "–") -> str:
         """One value with a unit of its own, for the narrow tables of the terminal and of Markdown."""
         value = (self.short or self.value)(row)
         return missing if value is None else self.unit.single(value)
 
 
 @dataclass(frozen=True, slots=True)
-class Measured(Generic[Row]):
+class ColumnValues(Generic[Row]):
     """A column over all rows: its heading with the unit, and its values in this unit."""
 
     column: Column[Row]
@@ -89,12 +89,12 @@ class Measured(Generic[Row]):
     values: list[Value]
 
 
-def shown(columns: Iterable[Column[Row]], rows: Sequence[Row], view: View) -> list[Column[Row]]:
+def select(columns: Iterable[Column[Row]], rows: Sequence[Row], view: View) -> list[Column[Row]]:
     """The columns that a view shows of these rows."""
     return [c for c in columns if view & c.view and not (c.optional and all(c.value(row) is None for row in rows))]
 
 
-def measured(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[Measured[Row]]:
+def evaluate(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[ColumnValues[Row]]:
     """The columns with their values: numbers of a column share a unit, and all times of the table share one.
 
     Headings differ from each other: an axis may be called as another column is.
@@ -102,12 +102,12 @@ def measured(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[Measur
     values = [(column, [column.value(row) for row in rows]) for column in columns]
     times = [float(v) for column, of in values if column.unit.scale is None for v in of if v is not None]
     scale_s, time_name = units.common_time_unit(times)
-    found: dict[str, Measured[Row]] = {}
+    found: dict[str, ColumnValues[Row]] = {}
     for column, of in values:
         unit = column.unit if column.unit.scale is not None else replace(column.unit, name=time_name, scale=scale_s)
         parts = (", ".join(filter(None, (f"{column.heading}{f' {i}' if i > 1 else ''}", unit.name))) for i in count(1))
         heading = next(h for h in parts if h not in found)
-        found[heading] = Measured(column, heading, [_scaled(value, unit) for value in of])
+        found[heading] = ColumnValues(column, heading, [_scaled(value, unit) for value in of])
     return list(found.values())
 
 
@@ -142,12 +142,12 @@ def axes_of(problems: Sequence[Problem]) -> tuple[str, ...]:
     return varying_axes(problems) or (tuple(problems[0].sizes) if problems else ())
 
 
-def laid_out(
-    columns: Sequence[Column[Case]], rows: Sequence[Case], view: View, problems: Sequence[Problem] = ()
-) -> list[Column[Case]]:
+def select_with_sizes(
+    columns: Sequence[Column[ResultRow]], rows: Sequence[ResultRow], view: View, problems: Sequence[Problem] = ()
+) -> list[Column[ResultRow]]:
     """The columns that a view shows, with sizes: behind the variant in wide tables, before it in narrow ones, which have a
     section for each problem. A narrow table stands below the sizes that all `problems` of the plan share."""
-    made = shown(columns, rows, view)
+    made = select(columns, rows, view)
     if view & View.NARROW:
         return [*size_columns(varying_axes(problems)), *made]
     return [*made[:1], *size_columns(axes_of([row.result.problem for row in rows])), *made[1:]]

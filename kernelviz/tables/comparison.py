@@ -8,7 +8,7 @@ from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import telling_axes
-from kernelviz.tables.column import Column, View, axes_of, shown, size_columns
+from kernelviz.tables.column import Column, View, axes_of, select, size_columns
 from kernelviz.text.comparison import case_words, pair_words, sign_of
 from kernelviz.text.variants import variant_words
 
@@ -63,4 +63,4 @@ def pair_columns(found: Comparison, view: View) -> list[Column[Pair]]:
         Column("", "Trust of B", quality_help, units.TEXT,
                lambda p: trust_words(p.after, found.headline, found.b.method.clock), View.WIDE, width="large"),
     ]  # fmt: skip
-    return shown(columns, found.pairs, view)
+    return select(columns, found.pairs, view)

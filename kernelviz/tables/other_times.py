@@ -8,7 +8,7 @@ from dataclasses import replace
 from kernelviz.core import units
 from kernelviz.metrics import foreign_times
 from kernelviz.tables.cases import Case
-from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, laid_out
+from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
 
 _TIME = replace(units.SECONDS, form=".4g")
 
@@ -50,4 +50,4 @@ def other_times_columns(table: Sequence[Case], view: View) -> list[Column[Case]]
         Column("", "Result", "Why there is no time.", units.TEXT, _result, View.WIDE),
         Column("", "How the times were taken", "In the words of the file.", units.TEXT, _how, View.WIDE),
     ]
-    return laid_out(columns, table, view, run.plan.problems)
+    return select_with_sizes(columns, table, view, run.plan.problems)

@@ -9,7 +9,7 @@ from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import problem_words, size_words
-from kernelviz.tables.column import Column, View, shown
+from kernelviz.tables.column import Column, View, select
 from kernelviz.text.variants import variant_words
 
 
@@ -46,4 +46,4 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
         Column("", "Trust", "How far the time can be relied on, and why: see the page Method.", units.TEXT, lambda c: c.trust,
                View.WIDE, width="large"),
     ]  # fmt: skip
-    return shown(columns, cases, view)
+    return select(columns, cases, view)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
+from kernelviz.core.units import typed_size
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.configuration import configuration_words, is_configuration
 from kernelviz.metrics.quality import Trust, trust
@@ -116,15 +117,6 @@ def typed_sizes(problem: Problem, axes: Sequence[str] | None = None) -> str:
     'm=2^12 n=1000'
     """
     return " ".join(f"{a}={typed_size(problem.sizes[a])}" for a in (problem.sizes if axes is None else axes))
-
-
-def typed_size(size: int) -> str:
-    """A size as one types it: never with a comma, which separates sizes.
-
-    >>> typed_size(2**20), typed_size(1_000_000)
-    ('2^20', '1000000')
-    """
-    return units.power_of_two(size).replace(",", "")
 
 
 def trust_lines(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:

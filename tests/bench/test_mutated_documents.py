@@ -23,7 +23,7 @@ from kernelviz.metrics import cells
 from kernelviz.metrics.summary import rows, summary
 from kernelviz.store import Store
 from kernelviz.tables.cases import case_columns, cases
-from kernelviz.tables.column import View, laid_out
+from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, kernels
 from kernelviz.ui.shared import table
 
@@ -84,7 +84,7 @@ def shown(run: Run) -> None:
     of, launched = cases(run, found), kernels(found)
     for view in (View.WIDE, View.TIMES_WIDE):
         table.frame(case_columns(of, view), of)
-    table.frame(laid_out(KERNELS, launched, View.WIDE), launched)
+    table.frame(select_with_sizes(KERNELS, launched, View.WIDE), launched)
     cells.failures(found)
     for draw in (plots.bandwidth_by_size, plots.rate_by_size, plots.latency_by_size):
         draw(run).to_dict()

@@ -11,7 +11,7 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import rows
 from kernelviz.tables.cases import case_columns
 from kernelviz.tables.cases import cases as cases_of
-from kernelviz.tables.column import Column, Row, Value, View, laid_out, measured
+from kernelviz.tables.column import Column, Row, Value, View, evaluate, select_with_sizes
 from kernelviz.tables.kernels import KERNELS
 from kernelviz.tables.kernels import kernels as kernels_of
 from kernelviz.tables.other_times import other_times_columns
@@ -49,13 +49,13 @@ def kernels(run: Run) -> str:
     found = kernels_of(rows(run, ()))
     if not found:
         return ""
-    shown = _table(laid_out(KERNELS, found, View.WIDE), found, "Kernels of each case", "kernels")
+    shown = _table(select_with_sizes(KERNELS, found, View.WIDE), found, "Kernels of each case", "kernels")
     return f"<section><h2>Kernels of a call</h2>{shown}</section>"
 
 
 def _table(columns: Sequence[Column[Row]], of: Sequence[Row], name: str, key: str) -> str:
     """A table whose headings the script turns into buttons that sort it. A cell that is sorted by a number carries it."""
-    shown = measured(columns, of)
+    shown = evaluate(columns, of)
     head = "".join(
         f"<th scope=col{f' title={chr(34)}{escape(m.column.help)}{chr(34)}' if m.column.help else ''}>{escape(m.heading)}"
         for m in shown

@@ -14,7 +14,7 @@ from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.variant_styles import variant_words
-from kernelviz.tables.column import View, laid_out
+from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
 from kernelviz.ui.shared import table, view_filters
 from kernelviz.ui.shared.text import plain
@@ -48,7 +48,10 @@ def show(run: Run, found: Sequence[Row], problem: Problem) -> None:
         by_variant = {row.result.variant: row.result for row in rows}
         of = [SpreadOfCase(by_variant[variant], _NAMES[field], s) for variant, s in spreads.items()]
         table.show(
-            laid_out(SPREADS, of, View.WIDE), of, key="samples_table", alt="What the samples of each variant say"
+            select_with_sizes(SPREADS, of, View.WIDE),
+            of,
+            key="samples_table",
+            alt="What the samples of each variant say",
         )
     _one(run, rows, field, spreads)
 

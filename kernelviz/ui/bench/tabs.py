@@ -16,7 +16,7 @@ from kernelviz.metrics.summary import STAGE_WORDS, Row, rows
 from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.tables.cases import case_columns, cases
-from kernelviz.tables.column import View, laid_out
+from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, kernels
 from kernelviz.ui.bench import empty_states, inspection, samples, second_run
 from kernelviz.ui.shared import site, table, view_filters
@@ -98,4 +98,6 @@ def _kernels(found: Sequence[Row]) -> None:
     if not of:
         st.caption("No kernels were recorded: a CPU run launches none, and a failed case has none.")
         return
-    table.show(laid_out(KERNELS, of, View.WIDE), of, key="kernels", alt="Kernels that a call of each case launches")
+    table.show(
+        select_with_sizes(KERNELS, of, View.WIDE), of, key="kernels", alt="Kernels that a call of each case launches"
+    )

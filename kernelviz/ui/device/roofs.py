@@ -104,7 +104,7 @@ _MOVES: tuple[Column[Move], ...] = (
     Column("", "Clock then", "The SM clock in the earlier calibration.", units.OWN_NUMBER, lambda move: _clock(move.then)),
     Column("", "Now", "In the newest calibration.", units.OWN_NUMBER, lambda move: roof_value(move.now)),
     Column("", "Clock now", "The SM clock in the newest calibration.", units.OWN_NUMBER, lambda move: _clock(move.now)),
-    Column("", "Change", "Of the value; marked where the two intervals do not touch.", units.OWN_NUMBER, change_words),
+    Column("", "Change", "Of the value. ≈: the two intervals touch, so that it may be chance.", units.OWN_NUMBER, change_words),
 )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from kernelviz.core import units
-from kernelviz.tables.column import Column, Measured, Row, measured
+from kernelviz.tables.column import Column, ColumnValues, Row, evaluate
 from kernelviz.ui.shared.text import plain
 
 _LETTER_PIXELS = 8
@@ -28,13 +28,13 @@ def show(columns: Sequence[Column[Row]], rows: Sequence[Row], *, key: str, alt: 
 
 def frame(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The table and how its columns are shown."""
-    found = measured(columns, rows)
+    found = evaluate(columns, rows)
     return pd.DataFrame({m.heading: m.values for m in found}), {
         m.heading: _config(m, pinned=number == 0 or None) for number, m in enumerate(found)
     }
 
 
-def _config(of: Measured[Row], *, pinned: bool | None) -> Any:
+def _config(of: ColumnValues[Row], *, pinned: bool | None) -> Any:
     unit, about = of.column.unit, plain(of.column.help) or None
     if unit is units.SHARE:
         return st.column_config.ProgressColumn(format=f"%{unit.form}", min_value=0, max_value=100, help=about)
