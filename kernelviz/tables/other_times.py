@@ -18,7 +18,7 @@ def _time(name: str, how: str) -> Column[Case]:
         figure = foreign_times.of_case(case.result).get(name)
         return figure.estimate if figure else None
 
-    return Column("", "", how, _TIME, time_s, subject=name)
+    return Column("", "", how, _TIME, time_s, subject=name, order=time_s)
 
 
 def _result(case: Case) -> str:
