@@ -39,11 +39,13 @@ def test_a_changed_size_is_stored_at_once_through_the_real_server(tmp_path: Path
 
         def changed(n: int) -> tuple[float, float]:
             """Seconds from the change to six stored results, and to the page's last message."""
-            before = {row.id for row in store.rows(5)}
+            before = {row.id for row in store.runs.rows(5)}
             begun = time.perf_counter()
             with ThreadPoolExecutor(1) as pool:
                 rerun = pool.submit(page.set, "size_add_n", str(n))
-                while (row := next((r for r in store.rows(5) if r.id not in before), None)) is None or row.done < 6:
+                while (
+                    row := next((r for r in store.runs.rows(5) if r.id not in before), None)
+                ) is None or row.done < 6:
                     assert time.perf_counter() - begun < 60, row
                     time.sleep(0.003)
                 stored_s = time.perf_counter() - begun
