@@ -1,0 +1,134 @@
+"""Charts as facts: coordinates, error bars, markers and colours of each trace, lines and marks of the layout. No text of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from characterisation import adapter
+from characterisation.facts import numbers_of, plain, series
+
+_STYLE = ("color", "symbol", "size", "dash", "width", "shape", "colorscale", "opacity", "outliercolor", "pattern")
+
+
+def _coordinates(value: Any, names: Sequence[str]) -> Any:
+    """Numbers; a text becomes the number of its first occurrence, or the variant that it names."""
+    values = numbers_of(value)
+    if values is None:
+        return plain(value) if isinstance(value, int | float) else None
+    if values and isinstance(values[0], list):
+        flat = [v for row in values for v in row]
+        return {"rows": len(values), "values": _coordinates(flat, names)}
+    order: dict[str, int] = {}
+    told = [
+        v if not isinstance(v, str) else _variant(v, names) or f"#{order.setdefault(v, len(order))}" for v in values
+    ]
+    return told if any(isinstance(v, str) for v in told) else series(told)
+
+
+def _variant(text: str, names: Sequence[str]) -> str | None:
+    """The variant that a trace's name begins with: what follows names a run, in text."""
+    return max((n for n in names if text == n or text.startswith((f"{n} ", f"{n}<"))), key=len, default=None)
+
+
+def _style(value: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key in _STYLE:
+        if key not in value:
+            continue
+        inner = value[key]
+        if isinstance(inner, Mapping) and "bdata" not in inner:
+            found[key] = _style(inner, names)
+        else:
+            listed = numbers_of(inner)
+            found[key] = plain(inner) if listed is None else _coordinates(listed, names)
+    if "line" in value and isinstance(value["line"], Mapping):
+        found["line"] = _style(value["line"], names)
+    return found
+
+
+def _trace(trace: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    found: dict[str, Any] = {"type": trace.get("type", "scatter")}
+    if isinstance(trace.get("name"), str):
+        found["variant"] = _variant(trace["name"], names)
+    for key in ("mode", "orientation", "visible", "showlegend", "xaxis", "yaxis", "fill"):
+        if key in trace:
+            found[key] = plain(trace[key])
+    for key in ("x", "y", "z", "x0", "y0", "dx", "dy", "base", "width", "offset"):
+        if key in trace:
+            found[key] = _coordinates(trace[key], names)
+    for key in ("error_x", "error_y"):
+        if key in trace:
+            sides = ("array", "arrayminus")
+            found[key] = {side: _coordinates(trace[key][side], names) for side in sides if side in trace[key]}
+    for key in ("marker", "line"):
+        if isinstance(trace.get(key), Mapping):
+            found[key] = _style(trace[key], names)
+    return found
+
+
+def _layout(layout: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {"height": layout.get("height"), "barmode": layout.get("barmode")}
+    for name, axis in layout.items():
+        if name.startswith(("xaxis", "yaxis")):
+            keys = ("type", "range", "tickvals", "domain", "autorange", "visible")
+            found[name] = {k: _coordinates(axis[k], ()) or plain(axis[k]) for k in keys if k in axis}
+    for group, keys in (
+        ("shapes", ("type", "x0", "x1", "y0", "y1", "xref", "yref", "fillcolor", "line")),
+        ("annotations", ("x", "y", "xref", "yref", "xshift", "yshift", "showarrow", "ax", "ay")),
+    ):
+        found[group] = [
+            {k: _style(one[k], ()) if isinstance(one[k], Mapping) else plain(one[k]) for k in keys if k in one}
+            for one in layout.get(group, ())
+        ]
+    return found
+
+
+def chart(figure: Any, names: Sequence[str]) -> dict[str, Any]:
+    """The facts of a figure; `names` are the variants that its traces may be called by."""
+    made = figure.to_dict()
+    return {"traces": [_trace(t, names) for t in made["data"]], "layout": _layout(made["layout"])}
+
+
+def _some(items: Sequence[Any]) -> list[Any]:
+    """First, middle and last."""
+    return [items[i] for i in sorted({0, len(items) // 2, len(items) - 1})] if items else []
+
+
+def of_run(run: Any, *, every_size: bool) -> Iterator[tuple[str, Any]]:
+    """Every chart of one run, by name. `every_size`: charts of one size at each of them, else at three."""
+    import kernelviz as kv
+
+    variants = run.plan.variants
+    names = (*variants, *(v.replace("_", " ") for v in variants))  # a trace's name may be either
+    for l2 in ("cold", "warm"):
+        for name in ("latency_by_size", "bandwidth_by_size", "rate_by_size", "winner_by_size"):
+            yield f"{name}/{l2}", chart(getattr(kv.plots, name)(run, headline=l2), names)
+        problems = run.plan.problems if every_size else _some(run.plan.problems)
+        for problem in problems:
+            for name in ("time_by_variant", "rate_by_intensity"):
+                yield f"{name}/{l2}/{problem.key}", chart(getattr(kv.plots, name)(run, problem, headline=l2), names)
+    yield "other_times_by_size", chart(kv.plots.other_times_by_size(run), names)
+    for problem in _some(run.plan.problems):
+        timed = {r.variant: r.timing for r in run.results if r.problem == problem and r.timing}
+        cold = {v: t.device_cold_s for v, t in timed.items() if t.device_cold_s}
+        yield f"share_by_time/{problem.key}", chart(kv.plots.share_by_time(cold, problem.op), names)
+        for variant, timing in list(timed.items())[:2]:
+            for field in ("device_cold_s", "call_eager_s", adapter.BACK_TO_BACK):
+                figure = getattr(timing, field)
+                if figure is not None:
+                    drawn = kv.plots.samples_by_order(figure, field, op=problem.op, variant=variant)
+                    yield f"samples_by_order/{problem.key}/{variant}/{field}", chart(drawn, names)
+
+
+def styles(ops: Mapping[str, Any]) -> dict[str, Any]:
+    """Colour and marker of every variant of every op."""
+    import kernelviz as kv
+
+    found = {}
+    for op in ops.values():
+        for variant in op.variants:
+            style = kv.plots.style_of(op.name, variant.name)
+            fields = getattr(style, "__dataclass_fields__", None) or style.__struct_fields__
+            found[f"{op.name}/{variant.name}"] = [plain(getattr(style, name)) for name in fields]
+    return found
