@@ -35,7 +35,9 @@ def attribute(of: Any, *names: str) -> Any:
     for name in names:
         if hasattr(of, name):
             return getattr(of, name)
-    raise AttributeError(f"{type(of).__name__} has none of {', '.join(names)}: tests/characterisation/adapter.py names it")
+    raise AttributeError(
+        f"{type(of).__name__} has none of {', '.join(names)}: tests/characterisation/adapter.py names it"
+    )
 
 
 # Entry points
@@ -220,6 +222,9 @@ def error_facts(error: BaseException) -> dict[str, Any]:
     """An error as a type with data, without its sentence."""
     names = ("what", "name", "nearest", "field", "path", "run_id", "needed_bytes")
     found = {name: getattr(error, name) for name in names if hasattr(error, name)}
+    for name in ("what", "field"):  # names of fields, as "size n", not sentences
+        if name in found:
+            found[name] = found[name].replace(" ", "_")
     known = getattr(error, "known", None)
     return {"error": type(error).__name__} | found | ({"known": len(known)} if known is not None else {})
 

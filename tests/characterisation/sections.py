@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
 import itertools
 import json
@@ -12,12 +13,13 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from characterisation import adapter, charts
-from characterisation.facts import columns, fixtures, plain, series, shape
+from characterisation.facts import LONGEST, columns, fixtures, flat, plain, series, shape
 
 SHIPPED = ("h200-add", "h200-copy", "h200-matmul", "h200-rmsnorm", "h200-scale", "h200-softmax")
 RUNS = (
@@ -174,10 +176,28 @@ def _json_numbers(node: Any) -> Any:
     if isinstance(node, Mapping):
         return {key: _json_numbers(value) for key, value in node.items()}
     if isinstance(node, list):
+        if len(node) > LONGEST and all(isinstance(v, Mapping) for v in node):
+            return {key: long_column(values) for key, values in columns(list(map(_one_level, node))).items()}
         if node and all(isinstance(v, int | float) for v in node):
             return series(node)
         return [_json_numbers(v) for v in node]
     return plain(node)
+
+
+def _one_level(node: Mapping[str, Any]) -> dict[str, Any]:
+    """Nested fields side by side: ``{"a": {"b": 1}}`` as ``{"a/b": 1}``; a list is one long column of its own."""
+    return dict(flat(node))
+
+
+def long_column(values: Sequence[Any]) -> Any:
+    """A column of many rows: numbers as a digest, names as how often each occurs where there are few, else as their hash."""
+    if all(v is None or isinstance(v, int | float) for v in values):
+        return series([v for v in values if v is not None])
+    told = [str(v) for v in values]
+    counts = Counter(told)
+    if len(counts) <= LONGEST:
+        return dict(sorted(counts.items()))
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
 
 
 def _parquet(path: Path) -> dict[str, Any]:
@@ -328,9 +348,9 @@ def comparisons() -> dict[str, Any]:
         ):
             pair = ("--variant-a", one, "--variant-b", other)
             found[f"{run} {one} {other}"] = told("compare", run, run, *pair)
-            found[f"{run} {other} {one} exit"] = command(
-                "compare", run, run, "--variant-a", other, "--variant-b", one
-            )[0]
+            found[f"{run} {other} {one} exit"] = command("compare", run, run, "--variant-a", other, "--variant-b", one)[
+                0
+            ]
         for a, b in itertools.permutations(SHIPPED[:3], 2):
             found[f"{a} {b}"] = told("compare", a, b)
     return found
@@ -399,7 +419,7 @@ def library_comparison() -> dict[str, Any]:
 def catalogue() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, op in adapter.catalogue().items():
-        sizes = [{axis: n for axis in op.axis_names} for n in (32, 257, 4096)]
+        sizes = [dict.fromkeys(op.axis_names, n) for n in (32, 257, 4096)]
         one: dict[str, Any] = {
             "axes": [[a.name, a.default, a.cpu_default] for a in op.axes],
             "dtypes": op.dtypes,
@@ -466,109 +486,111 @@ def commands() -> dict[str, Any]:
 
 # Refusals
 
-BAD_COMMANDS = """
-run addd
-run add --variants triton_blokc
-run add --variants torch_eager[block=1]
-run add --baseline torch_eagre
-run add --size x=3
-run add --size n
-run add --size n=
-run add --size n=2^x
-run add --size n=-5
-run add --size n=0
-run add --size n=2^44 --device cpu
-run add --size n=64 --size n=65
-run add --sweep n=1..0
-run add --sweep n=2^10..2^80
-run add --dtype bf61
-run add --compute tf32
-run matmul --dtype fp32 --compute tf23
-run add --direction sideways
-run add --direction backward
-run add --data zeroes
-run add --data sorted
-run add --device cuda:7
-run add --l2 luke
-run add --clock sustain
-run add --figures cold,hot
-run add --figures warm --l2 cold
-run add --budget-s 0
-run add --budget-s much
-run add --quick --budget-s 1
-run add --quick --figures warm
-run add --preset llama-3-8
-run matmul --preset llama-3-8
-run add --with no_such.py
-run add --nonsense
-run
-run add --variants triton_block --size n=64 --device cpu
-launch add
-launch add --variants torch_eagre
-launch add --variants torch_eager,composite_eager
-inspect add
-inspect add --variant torch_eagre
-inspect add --variant torch_eager --size n=64,128
-device --watch --calibrate
-device --busy-below 3
-device --device-id cuda:9
-device cuda:9
-selftest --only nonsense --device cpu
-selftest --device cuda:9
-roofline no-such-run
-roofline h200-add --level l3
-roofline h200-add --roofs mine
-roofline h200-add --precision fp7
-roofline h200-add --variant torch_eagre
-trends addd
-trends --l2 luke
-trends --device cuda:9
-trends add --variant nobody
-compare h200-add
-compare h200-add h200-add
-compare h200-add no-such-run
-compare h200-add no-such.json
-compare h200-add h200-copy --l2 luke
-compare h200-add h200-add --variant-a torch_eagre
-compare h200-add h200-copy --fail-slower-than 2
-compare h200-add h200-copy --fail-slower-than -1%
-regress no-such-run
-regress h200-add --device cuda:9
-ladders
-ladders no-such-run
-ladders no-such.json
-tune add
-tune add torch_eager --size n=64
-tune add triton_tuned --size n=64,128
-tune addd x
-tune add triton_tuned --configurations 1
-tune --resume no-such-run
-tune add triton_tuned --resume h200-add
-tune --resume h200-add
-tunings keep no-such-run
-tunings keep h200-add
-tunings forget add triton_tuned
-tunings forget add triton_tuned --size x=1
-tunings --op addd
-runs show no-such-run
-runs show h200-add --samples --json
-runs --shipped --deleted
-runs rename no-such-run x
-runs rename h200-add x
-runs note h200-add x
-runs delete --yes no-such-run
-runs restore no-such-run
-runs resume no-such-run
-runs resume h200-add
-import no-such.json
-import .
-export no-such-run -o x.json
-export h200-add -o x.unknown
-export h200-add --to odt -o x.odt
-export h200-add --all -o x.jsonl
-serve --port 99999999
-nonsense
-""".split("\n")[1:-1]
+BAD_COMMANDS = [
+    "",
+    "run addd",
+    "run add --variants triton_blokc",
+    "run add --variants torch_eager[block=1]",
+    "run add --baseline torch_eagre",
+    "run add --size x=3",
+    "run add --size n",
+    "run add --size n=",
+    "run add --size n=2^x",
+    "run add --size n=-5",
+    "run add --size n=0",
+    "run add --size n=2^44 --device cpu",
+    "run add --size n=64 --size n=65",
+    "run add --sweep n=1..0",
+    "run add --sweep n=2^10..2^80",
+    "run add --dtype bf61",
+    "run add --compute tf32",
+    "run matmul --dtype fp32 --compute tf23",
+    "run add --direction sideways",
+    "run add --direction backward",
+    "run add --data zeroes",
+    "run add --data sorted",
+    "run add --device cuda:7",
+    "run add --l2 luke",
+    "run add --clock sustain",
+    "run add --figures cold,hot",
+    "run add --figures warm --l2 cold",
+    "run add --budget-s 0",
+    "run add --budget-s much",
+    "run add --quick --budget-s 1",
+    "run add --quick --figures warm",
+    "run add --preset llama-3-8",
+    "run matmul --preset llama-3-8",
+    "run add --with no_such.py",
+    "run add --nonsense",
+    "run",
+    "run add --variants triton_block --size n=64 --device cpu",
+    "launch add",
+    "launch add --variants torch_eagre",
+    "launch add --variants torch_eager,composite_eager",
+    "inspect add",
+    "inspect add --variant torch_eagre",
+    "inspect add --variant torch_eager --size n=64,128",
+    "device --watch --calibrate",
+    "device --busy-below 3",
+    "device --device-id cuda:9",
+    "device cuda:9",
+    "selftest --only nonsense --device cpu",
+    "selftest --device cuda:9",
+    "roofline no-such-run",
+    "roofline h200-add --level l3",
+    "roofline h200-add --roofs mine",
+    "roofline h200-add --precision fp7",
+    "roofline h200-add --variant torch_eagre",
+    "trends addd",
+    "trends --l2 luke",
+    "trends --device cuda:9",
+    "trends add --variant nobody",
+    "compare h200-add",
+    "compare h200-add h200-add",
+    "compare h200-add no-such-run",
+    "compare h200-add no-such.json",
+    "compare h200-add h200-copy --l2 luke",
+    "compare h200-add h200-add --variant-a torch_eagre",
+    "compare h200-add h200-copy --fail-slower-than 2",
+    "compare h200-add h200-copy --fail-slower-than -1%",
+    "regress no-such-run",
+    "regress h200-add --device cuda:9",
+    "ladders",
+    "ladders no-such-run",
+    "ladders no-such.json",
+    "tune add",
+    "tune add torch_eager --size n=64",
+    "tune add triton_tuned --size n=64,128",
+    "tune addd x",
+    "tune add triton_tuned --configurations 1",
+    "tune --resume no-such-run",
+    "tune add triton_tuned --resume h200-add",
+    "tune --resume h200-add",
+    "tunings keep no-such-run",
+    "tunings keep h200-add",
+    "tunings forget add triton_tuned",
+    "tunings forget add triton_tuned --size x=1",
+    "tunings --op addd",
+    "runs show no-such-run",
+    "runs show h200-add --samples --json",
+    "runs --shipped --deleted",
+    "runs rename no-such-run x",
+    "runs rename h200-add x",
+    "runs note h200-add x",
+    "runs delete --yes no-such-run",
+    "runs restore no-such-run",
+    "runs resume no-such-run",
+    "runs resume h200-add",
+    "import no-such.json",
+    "import .",
+    "export no-such-run -o x.json",
+    "export h200-add -o x.unknown",
+    "export h200-add --to odt -o x.odt",
+    "export h200-add --all -o x.jsonl",
+    "serve --port 99999999",
+    "nonsense",
+    "",
+][1:-1]
 
 
 def refusals() -> dict[str, Any]:
@@ -728,7 +750,7 @@ def mutated_documents() -> dict[str, Any]:
                 said = outcome(lambda: "opened" if kv.load_all(file) else "empty")
                 if isinstance(said, dict):
                     where = said.get("path", "")
-                    said = f"{said['error']} {'=' if where == own else where}"
+                    said = f"{said['error']}:{'=' if where == own else where}"
                 answers.append(said)
                 if how == "left out" and isinstance(parent, list):
                     parent.insert(path[-1], kept)
@@ -811,7 +833,11 @@ def outcomes(document: Any) -> dict[str, Any]:
             "configuration": result.get("configuration"),
             "message": "<text>" if result["outcome"].get("message") else None,
         }
-    return {"cases": found, "status": document.get("status"), "excluded": (adapter.summary(run, "cold") or {}).get("excluded")}
+    return {
+        "cases": found,
+        "status": document.get("status"),
+        "excluded": (adapter.summary(run, "cold") or {}).get("excluded"),
+    }
 
 
 PLANTED = (
@@ -848,7 +874,11 @@ def planted() -> dict[str, Any]:
         "tune", "add", "in_blocks", "--with", str(TESTS / "planted_tuning.py"), "--size", "n=512", "--device", "cpu",
     )  # fmt: skip
     counts = ("tried", "failed", "refused", "cancelled", "planned", "space")
-    found["tune"] = {"exit": code, "shape": sorted(shape(made)), **{k: made.get(k) for k in counts if k in (made or {})}}
+    found["tune"] = {
+        "exit": code,
+        "shape": sorted(shape(made)),
+        **{k: made.get(k) for k in counts if k in (made or {})},
+    }
     code, made = measured(
         "tune", "add", "never_right", "--with", str(TESTS / "planted_tuning.py"), "--size", "n=512", "--device", "cpu",
     )  # fmt: skip
@@ -857,7 +887,9 @@ def planted() -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder) / f"{name}.py"
             file.write_text(text)
-            code, document = measured("run", "add", "--with", str(file), "--size", "n=64", "--device", "cpu", "--budget-s", "0.02")
+            code, document = measured(
+                "run", "add", "--with", str(file), "--size", "n=64", "--device", "cpu", "--budget-s", "0.02"
+            )
             found[f"plug-in {name}"] = {"exit": code, "document": document is not None}
     return plain(found)
 
@@ -894,6 +926,7 @@ FAST: dict[str, Callable[[], Any]] = {
     "commands": commands,
     "comparisons": comparisons,
     "files": files,
+    "library_comparison": library_comparison,
     "refusals": refusals,
     "runs": runs_of_tests,
     "stores": stores,
@@ -903,6 +936,5 @@ FULL: dict[str, Callable[[], Any]] = {
     "shipped": shipped,
     "shipped_charts": charts_at_every_size,
     "shipped_files": files_of_shipped,
-    "library_comparison": library_comparison,
     "planted": planted,
 }
