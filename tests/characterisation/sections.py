@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gzip
 import hashlib
 import io
 import itertools
@@ -15,11 +16,12 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from characterisation import adapter, charts
-from characterisation.facts import LONGEST, columns, fixtures, flat, plain, series, shape
+from characterisation.facts import HERE, LONGEST, columns, fixtures, flat, plain, series, shape
 
 SHIPPED = ("h200-add", "h200-copy", "h200-matmul", "h200-rmsnorm", "h200-scale", "h200-softmax")
 RUNS = (
@@ -93,7 +95,7 @@ def source(name: str) -> Any:
 
 def of_run(run: Any) -> dict[str, Any]:
     """Everything that is derived from one run, without charts and files."""
-    results = [r for r in run.results]
+    results = list(run.results)
     found: dict[str, Any] = {
         "fastest": run.fastest,
         "frame": columns(run.to_frame().to_dict("records"), TEXT_COLUMNS),
@@ -109,7 +111,9 @@ def of_run(run: Any) -> dict[str, Any]:
             "rows": columns(adapter.rows(run, l2)),
             "summary": plain(adapter.summary(run, l2)),
             "winners": columns(run.winners(l2).to_dict("records"), TEXT_COLUMNS),
-            "quality": columns([{"case": r.case.key, **(q or {"level": None})} for r, q in zip(results, qualities)]),
+            "quality": columns(
+                [{"case": r.case.key, **(q or {"level": None})} for r, q in zip(results, qualities, strict=True)]
+            ),
             "limiters": columns([{"case": r.case.key, **adapter.limiter(r, run, l2)} for r in results]),
         }
     return found
@@ -423,7 +427,7 @@ def catalogue() -> dict[str, Any]:
         one: dict[str, Any] = {
             "axes": [[a.name, a.default, a.cpu_default] for a in op.axes],
             "dtypes": op.dtypes,
-            "computes": {k: v for k, v in op.computes.items()},
+            "computes": dict(op.computes),
             "directions": op.directions,
             "baseline": op.baseline,
             "slab": op.slab,
@@ -436,10 +440,7 @@ def catalogue() -> dict[str, Any]:
         costs: dict[str, Any] = {}
         for dtype, direction in itertools.product(op.dtypes, op.directions):
             for compute in op.computes.get(dtype) or (None,):
-                problems = [
-                    outcome(lambda s=s, d=dtype, c=compute, w=direction: op.problem(s, d, compute=c, direction=w))
-                    for s in sizes
-                ]
+                problems = [outcome(partial(op.problem, s, dtype, compute=compute, direction=direction)) for s in sizes]
                 key = " ".join(filter(None, (dtype, compute, direction)))
                 if isinstance(problems[0], dict):
                     refused[key] = str(problems[0])
@@ -447,7 +448,7 @@ def catalogue() -> dict[str, Any]:
                 variants = op.of(problems[1]).variants
                 refused[key] = "".join("x" if v.refuses(problems[1]) else "." for v in variants)
                 for problem in problems:
-                    made = outcome(lambda p=problem: op.cost_of(p))
+                    made = outcome(partial(op.cost_of, problem))
                     if isinstance(made, dict):
                         costs[problem.key] = made
                         continue
@@ -486,111 +487,7 @@ def commands() -> dict[str, Any]:
 
 # Refusals
 
-BAD_COMMANDS = [
-    "",
-    "run addd",
-    "run add --variants triton_blokc",
-    "run add --variants torch_eager[block=1]",
-    "run add --baseline torch_eagre",
-    "run add --size x=3",
-    "run add --size n",
-    "run add --size n=",
-    "run add --size n=2^x",
-    "run add --size n=-5",
-    "run add --size n=0",
-    "run add --size n=2^44 --device cpu",
-    "run add --size n=64 --size n=65",
-    "run add --sweep n=1..0",
-    "run add --sweep n=2^10..2^80",
-    "run add --dtype bf61",
-    "run add --compute tf32",
-    "run matmul --dtype fp32 --compute tf23",
-    "run add --direction sideways",
-    "run add --direction backward",
-    "run add --data zeroes",
-    "run add --data sorted",
-    "run add --device cuda:7",
-    "run add --l2 luke",
-    "run add --clock sustain",
-    "run add --figures cold,hot",
-    "run add --figures warm --l2 cold",
-    "run add --budget-s 0",
-    "run add --budget-s much",
-    "run add --quick --budget-s 1",
-    "run add --quick --figures warm",
-    "run add --preset llama-3-8",
-    "run matmul --preset llama-3-8",
-    "run add --with no_such.py",
-    "run add --nonsense",
-    "run",
-    "run add --variants triton_block --size n=64 --device cpu",
-    "launch add",
-    "launch add --variants torch_eagre",
-    "launch add --variants torch_eager,composite_eager",
-    "inspect add",
-    "inspect add --variant torch_eagre",
-    "inspect add --variant torch_eager --size n=64,128",
-    "device --watch --calibrate",
-    "device --busy-below 3",
-    "device --device-id cuda:9",
-    "device cuda:9",
-    "selftest --only nonsense --device cpu",
-    "selftest --device cuda:9",
-    "roofline no-such-run",
-    "roofline h200-add --level l3",
-    "roofline h200-add --roofs mine",
-    "roofline h200-add --precision fp7",
-    "roofline h200-add --variant torch_eagre",
-    "trends addd",
-    "trends --l2 luke",
-    "trends --device cuda:9",
-    "trends add --variant nobody",
-    "compare h200-add",
-    "compare h200-add h200-add",
-    "compare h200-add no-such-run",
-    "compare h200-add no-such.json",
-    "compare h200-add h200-copy --l2 luke",
-    "compare h200-add h200-add --variant-a torch_eagre",
-    "compare h200-add h200-copy --fail-slower-than 2",
-    "compare h200-add h200-copy --fail-slower-than -1%",
-    "regress no-such-run",
-    "regress h200-add --device cuda:9",
-    "ladders",
-    "ladders no-such-run",
-    "ladders no-such.json",
-    "tune add",
-    "tune add torch_eager --size n=64",
-    "tune add triton_tuned --size n=64,128",
-    "tune addd x",
-    "tune add triton_tuned --configurations 1",
-    "tune --resume no-such-run",
-    "tune add triton_tuned --resume h200-add",
-    "tune --resume h200-add",
-    "tunings keep no-such-run",
-    "tunings keep h200-add",
-    "tunings forget add triton_tuned",
-    "tunings forget add triton_tuned --size x=1",
-    "tunings --op addd",
-    "runs show no-such-run",
-    "runs show h200-add --samples --json",
-    "runs --shipped --deleted",
-    "runs rename no-such-run x",
-    "runs rename h200-add x",
-    "runs note h200-add x",
-    "runs delete --yes no-such-run",
-    "runs restore no-such-run",
-    "runs resume no-such-run",
-    "runs resume h200-add",
-    "import no-such.json",
-    "import .",
-    "export no-such-run -o x.json",
-    "export h200-add -o x.unknown",
-    "export h200-add --to odt -o x.odt",
-    "export h200-add --all -o x.jsonl",
-    "serve --port 99999999",
-    "nonsense",
-    "",
-][1:-1]
+BAD_COMMANDS = (HERE / "bad_commands.txt").read_text().splitlines()
 
 
 def refusals() -> dict[str, Any]:
@@ -684,7 +581,7 @@ def _refused_files(folder: Path) -> dict[str, Any]:
         "twice": text.encode() * 2,
         "bom": b"\xef\xbb\xbf" + text.encode(),
         "utf-16": text.encode("utf-16"),
-        "packed": __import__("gzip").compress(text.encode()),
+        "packed": gzip.compress(text.encode()),
         "edited": text.replace('"estimate":', '"estimate":1', 1).encode(),
         "no digest": json.dumps({k: v for k, v in json.loads(text).items() if k != "digest"}).encode(),
         "nvbench cut": other.encode()[: len(other) // 2],
@@ -762,7 +659,8 @@ def mutated_documents() -> dict[str, Any]:
 
 SIZES = (
     "4096", "2^12", "2^10..2^14", "64,128", "128..1024:128", "2^27/n", "m*2", "2^-1", "1..0", "0", "-1", "", " 7 ", "1e3", "2**5",
-    "2^10..", "..5", "a", "n", "m", "2^63", "2^64", "9"*30, "1,2,1", "5:2", "1..10:0", "2^4..2^2", "(3)", "3+4", "__import__('os')",
+    "2^10..", "..5", "a", "n", "m", "2^63", "2^64", "9" * 30, "1,2,1", "5:2", "1..10:0", "2^4..2^2", "(3)", "3+4",
+    "__import__('os')",
 )  # fmt: skip
 
 
@@ -904,7 +802,7 @@ PLUGINS = {
     "half": "from kernelviz.ops import variant\nhalf(",
     "empty": "",
     "raises": "raise RuntimeError('no')",
-    "no_op": "from kernelviz.ops import variant\n@variant(backend='torch')\ndef mine(x, y):\n    'Mine.'\n    return lambda: x + y\n",
+    "no_op": "from kernelviz.ops import variant\n@variant(backend='torch')\ndef mine(x, y):\n    'Mine.'\n",
     "unknown_op": "from kernelviz.ops import variant\n@variant(op='addd', backend='torch')\ndef mine(x, y):\n    'Mine.'\n",
     "taken": "from kernelviz.ops import variant\n@variant(op='add', backend='torch')\ndef torch_eager(x, y):\n    'Mine.'\n",
     "no_docstring": "from kernelviz.ops import variant\n@variant(op='add', backend='torch')\ndef mine(x, y):\n    pass\n",
