@@ -87,10 +87,15 @@ def shipped_timelines() -> list[Any]:
 
 
 @contextmanager
-def bench_with(folder: Path, devices: Sequence[Any]) -> Iterator[Any]:
-    """A bench whose store is `folder` and whose devices are those; the API and the command line use it meanwhile."""
+def bench_with(folder: Path, devices: Sequence[Any], *, impatient: bool = False) -> Iterator[Any]:
+    """A bench whose store is `folder` and whose devices are those; the API and the command line use it meanwhile.
+
+    `impatient`: what hangs is given up after 3 s.
+    """
     use_cases = importlib.import_module("kernelviz.bench")
-    made = first_of("kernelviz.bench:Bench")(first_of("kernelviz.store:Store").open(folder), tuple(devices))
+    store = first_of("kernelviz.store:Store").open(folder)
+    limits = first_of("kernelviz.worker.limits:Limits")(step_s=3.0, bind_s=20.0) if impatient else None
+    made = first_of("kernelviz.bench:Bench")(store, tuple(devices), limits=limits)
     before, use_cases.current = use_cases.current, lambda: made  # type: ignore[attr-defined]
     try:
         yield made
@@ -187,10 +192,6 @@ def placed(bench: Any, run_ids: Sequence[str], l2: str) -> Any:
     return first_of("kernelviz.bench.roofline:place")(bench, run_ids, level=level).cases
 
 
-def memory_samples(bench: Any) -> Any:
-    return bench.machine.samples("cpu")
-
-
 def decoded_inspection(text: str) -> Any:
     """An inspection that is stored as JSON."""
     import msgspec
@@ -241,3 +242,41 @@ def variant_facts(variant: Any) -> dict[str, Any]:
         "admits": variant.admits is not None,
         "backward": variant.backward is not None,
     }
+
+
+# The instrument
+
+
+def here() -> tuple[Any, ...]:
+    """The devices of this machine."""
+    found: tuple[Any, ...] = first_of("kernelviz.hardware.discovery:discover")()
+    return found
+
+
+def stage_of_error(error: Exception, *, calling: bool) -> str:
+    """The stage of the failure that an exception of a variant means."""
+    found: str = first_of("kernelviz.measure.faults:failure")(error, calling=calling).stage
+    return found
+
+
+def stage_of_time(
+    op: str, sizes: Mapping[str, int], dtype: str, time_s: float, device: Any, clock_hz: float | None
+) -> str | None:
+    """The stage of a right case with that cold time: ``impossible`` where the data sheet does not allow it, else None."""
+    from types import SimpleNamespace
+
+    problem_of, method, figure, timing, accuracy = (
+        first_of("kernelviz.core.problem:Problem"),
+        first_of("kernelviz.core.problem:Method"),
+        first_of("kernelviz.core.result:Figure"),
+        first_of("kernelviz.core.result:Timing"),
+        first_of("kernelviz.core.result:Accuracy"),
+    )
+    problem = problem_of(op=op, sizes=dict(sizes), dtype=dtype)
+    state = SimpleNamespace(device=device, timer=None, watch=lambda: SimpleNamespace(look=lambda: False))
+    task = first_of("kernelviz.measure.task:Task")(
+        state, catalogue()[op], problem, "torch_eager", method(), lambda _: None, lambda: False
+    )
+    right = accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.0)
+    judged = attribute(task, "judge", "_judged")(timing(device_cold_s=figure(estimate=time_s)), right, clock_hz)
+    return getattr(judged, "stage", None)

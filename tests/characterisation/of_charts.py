@@ -6,7 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from characterisation import adapter
-from characterisation.facts import numbers_of, plain, series
+from characterisation.common import (
+    NIGHTS,
+    RUNS,
+    SHIPPED,
+    opened,
+    source,
+    stored_runs,
+)
+from characterisation.facts import fixtures, numbers_of, plain, series
 
 _STYLE = ("color", "symbol", "size", "dash", "width", "shape", "colorscale", "opacity", "outliercolor", "pattern")
 
@@ -132,3 +140,48 @@ def styles(ops: Mapping[str, Any]) -> dict[str, Any]:
             fields = getattr(style, "__dataclass_fields__", None) or style.__struct_fields__
             found[f"{op.name}/{variant.name}"] = [plain(getattr(style, name)) for name in fields]
     return found
+
+
+def charts_of_shipped() -> dict[str, Any]:
+    return {name: dict(of_run(source(name), every_size=False)) for name in SHIPPED}
+
+
+def charts_of_tests() -> dict[str, Any]:
+    """Charts of planted runs, several runs in one, comparisons, trends, inspections, timelines, styles."""
+    import kernelviz as kv
+
+    found: dict[str, Any] = {name: dict(of_run(opened(name), every_size=False)) for name in RUNS[:7]}
+    before, after = opened("before"), opened("after")
+    names = tuple(n.replace("_", " ") for n in before.plan.variants)
+    found["two_runs"] = {
+        name: chart(getattr(kv.plots, name)([before, after]), names)
+        for name in ("latency_by_size", "bandwidth_by_size", "rate_by_size", "time_by_variant", "rate_by_intensity")
+    }
+    for name in ("after", "after_wrong", "after_other_device"):
+        compared = kv.compare(before, opened(name))
+        found[f"compare/{name}"] = {
+            "ratio_by_case": chart(kv.plots.ratio_by_case(compared), names),
+            "shares_by_time": [chart(kv.plots.shares_by_time(compared, p), names) for p in compared.pairs[:3]],
+        }
+    for name in ("right", "wrong_tile"):
+        made = adapter.decoded_inspection(fixtures()[name]["text"])
+        found[f"inspection/{name}"] = [
+            *(chart(kv.plots.share_by_element(e), ()) for e in made.errors),
+            *(chart(kv.plots.elements_by_error(e), ()) for e in made.errors),
+            *(chart(kv.plots.elements_by_value(t), ()) for t in made.tensors),
+        ]
+    found["timelines"] = [chart(kv.plots.marks_by_time(t), ()) for t in adapter.shipped_timelines()]
+    found["styles"] = styles(adapter.catalogue())
+    with stored_runs(NIGHTS) as bench:
+        trends = kv.trends()
+        found["trends"] = {
+            case.variant: chart(kv.plots.time_by_run(case.trend, case.problem.op, case.variant), ()) for case in trends
+        }
+        for l2 in ("cold", "warm"):
+            placed = adapter.placed(bench, ["h200-matmul", "h200-rmsnorm"], l2)
+            found[f"rates_by_intensity/{l2}"] = chart(kv.plots.rates_by_intensity(placed), ())
+    return found
+
+
+def charts_at_every_size() -> dict[str, Any]:
+    return {name: dict(of_run(source(name), every_size=True)) for name in SHIPPED}
