@@ -90,11 +90,11 @@ def shipped_timelines() -> list[Any]:
 def bench_with(folder: Path, devices: Sequence[Any], *, impatient: bool = False) -> Iterator[Any]:
     """A bench whose store is `folder` and whose devices are those; the API and the command line use it meanwhile.
 
-    `impatient`: what hangs is given up after 3 s.
+    `impatient`: what hangs is given up after 10 s.
     """
     use_cases = importlib.import_module("kernelviz.bench")
     store = first_of("kernelviz.store:Store").open(folder)
-    limits = first_of("kernelviz.worker.limits:Limits")(step_s=3.0, bind_s=20.0) if impatient else None
+    limits = first_of("kernelviz.worker.limits:Limits")(step_s=10.0, bind_s=60.0) if impatient else None
     made = first_of("kernelviz.bench:Bench")(store, tuple(devices), limits=limits)
     before, use_cases.current = use_cases.current, lambda: made  # type: ignore[attr-defined]
     try:
@@ -197,6 +197,30 @@ def decoded_inspection(text: str) -> Any:
     import msgspec
 
     return msgspec.json.decode(text, type=first_of("kernelviz.core.inspection:Inspection"))
+
+
+def _samples(records: Sequence[Mapping[str, Any]]) -> Any:
+    import msgspec
+
+    return tuple(msgspec.convert(one, type=first_of("kernelviz.core.sample:Sample")) for one in records)
+
+
+def reports_by_time(records: Sequence[Mapping[str, Any]], *, gpu: bool) -> Any:
+    """The chart of what a device reported."""
+    return first_of("kernelviz.plots.monitor:reports_by_time")(_samples(records), gpu=gpu)
+
+
+def times_by_run(bench: Any, device: str) -> Any:
+    """The chart of the times of a device's newest runs."""
+    return first_of("kernelviz.plots.monitor:times_by_run")(bench.machine.run_times(device))
+
+
+def alerts(records: Sequence[Mapping[str, Any]], busy_fraction: float, growth_bytes: float) -> list[Any]:
+    """What reports say against two thresholds: utilisation, growth, and whether each is an alert."""
+    thresholds = first_of("kernelviz.metrics.alerts:Thresholds")(busy_fraction, growth_bytes)
+    judge = first_of("kernelviz.metrics.alerts:alert_state", "kernelviz.metrics.alerts:standing")
+    found = judge(_samples(records), thresholds)
+    return [found.busy_fraction, found.growth_bytes, found.too_idle, found.growing]
 
 
 def tuning_report(bench: Any, run_id: str) -> Any:

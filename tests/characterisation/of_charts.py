@@ -94,7 +94,11 @@ def _layout(layout: Mapping[str, Any]) -> dict[str, Any]:
 
 def chart(figure: Any, names: Sequence[str]) -> dict[str, Any]:
     """The facts of a figure; `names` are the variants that its traces may be called by."""
-    made = figure.to_dict()
+    return chart_of(figure.to_dict(), names)
+
+
+def chart_of(made: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The facts of a figure that is written as JSON."""
     return {"traces": [_trace(t, names) for t in made["data"]], "layout": _layout(made["layout"])}
 
 
@@ -103,12 +107,16 @@ def _some(items: Sequence[Any]) -> list[Any]:
     return [items[i] for i in sorted({0, len(items) // 2, len(items) - 1})] if items else []
 
 
+def names_in(run: Any) -> tuple[str, ...]:
+    """What a trace may be called by: the variants, with underscores or with spaces."""
+    return (*run.plan.variants, *(v.replace("_", " ") for v in run.plan.variants))
+
+
 def of_run(run: Any, *, every_size: bool) -> Iterator[tuple[str, Any]]:
     """Every chart of one run, by name. `every_size`: charts of one size at each of them, else at three."""
     import kernelviz as kv
 
-    variants = run.plan.variants
-    names = (*variants, *(v.replace("_", " ") for v in variants))  # a trace's name may be either
+    names = names_in(run)
     for l2 in ("cold", "warm"):
         for name in ("latency_by_size", "bandwidth_by_size", "rate_by_size", "winner_by_size"):
             yield f"{name}/{l2}", chart(getattr(kv.plots, name)(run, headline=l2), names)
@@ -170,6 +178,7 @@ def charts_of_tests() -> dict[str, Any]:
             *(chart(kv.plots.elements_by_error(e), ()) for e in made.errors),
             *(chart(kv.plots.elements_by_value(t), ()) for t in made.tensors),
         ]
+    found["device"] = device()
     found["timelines"] = [chart(kv.plots.marks_by_time(t), ()) for t in adapter.shipped_timelines()]
     found["styles"] = styles(adapter.catalogue())
     with stored_runs(NIGHTS) as bench:
@@ -181,6 +190,42 @@ def charts_of_tests() -> dict[str, Any]:
             placed = adapter.placed(bench, ["h200-matmul", "h200-rmsnorm"], l2)
             found[f"rates_by_intensity/{l2}"] = chart(kv.plots.rates_by_intensity(placed), ())
     return found
+
+
+def device() -> dict[str, Any]:
+    """The page Device: what a GPU and a processor reported over eleven minutes, times of stored runs, alerts."""
+    found: dict[str, Any] = {}
+    for kind, seconds in (("cuda", (0, 1, 60, 660)), ("cpu", (0, 60))):
+        for count in seconds:
+            samples = [_reported(kind, second) for second in range(count)]
+            found[f"reports/{kind}/{count}"] = chart(adapter.reports_by_time(samples, gpu=kind == "cuda"), ())
+            for busy, growth in ((0.6, 2.0**30), (0.2, 1e9), (1.0, 1.0)):
+                found[f"alerts/{kind}/{count}/{busy}/{growth}"] = adapter.alerts(samples, busy, growth)
+    with stored_runs(("before", "after", "mixed", "night-00")) as bench:
+        found["times_by_run"] = chart(adapter.times_by_run(bench, "cuda:0"), ())
+    return found
+
+
+def _reported(kind: str, second: int) -> dict[str, Any]:
+    """A load that comes and goes, memory that grows; something is measured in every other minute."""
+    load = (second % 40) / 40
+    sample = {
+        "at_s": 1_795_000_000.0 + second,
+        "running": second // 60 % 2 == 1,
+        "used_bytes": 4 * 10**9 + second * 10**7,
+    }
+    if kind == "cpu":
+        return sample | {
+            "busy_fraction": load,
+            "total_bytes": 2**35,
+            "sm_clock_hz": 2.6e9,
+            "cores_fraction": [load, load / 2],
+        }
+    return sample | {
+        "busy_fraction": load, "memory_busy_fraction": load / 2, "total_bytes": 15 * 10**10, "power_w": 120 + 480 * load,
+        "sm_clock_hz": 1.98e9 - 2e8 * load, "memory_clock_hz": 3.2e9, "temperature_c": 34 + 20 * load,
+        "to_device_bytes_per_s": 2.5e9 * load, "event_reasons": ["power cap"] if load > 0.9 else [],
+    }  # fmt: skip
 
 
 def charts_at_every_size() -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import gzip
 import hashlib
 import json
 import re
@@ -19,7 +21,7 @@ from characterisation.common import (
     source,
 )
 from characterisation.facts import LONGEST, columns, fixtures, flat, plain, series, shape
-from characterisation.of_charts import chart
+from characterisation.of_charts import chart, chart_of, names_in
 
 
 def _json_numbers(node: Any) -> Any:
@@ -83,8 +85,19 @@ def _markdown(path: Path) -> list[Any]:
     return [_cells(line) for line in rows[2:]]
 
 
-def exported(run: Any) -> dict[str, Any]:
-    """What each format writes of a run, and whether what is read again is the same."""
+def _page(path: Path, run: Any, *, drawn: bool) -> dict[str, Any]:
+    """The offline page: what its boxes offer, how large its tables are, and its charts where they are asked for."""
+    text = path.read_text()
+    packed = re.search(r'id="data"[^>]*>([^<]+)<', text)
+    assert packed, "the page holds its charts as data"
+    held = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+    found = {name: held[name] for name in ("l2", "show", "usual", "axes", "keys")}
+    charts = {key: chart_of(one, names_in(run)) if drawn else len(one["data"]) for key, one in held["charts"].items()}
+    return plain(found) | {"charts": charts, "rows": text.count("<tr"), "cells": text.count("<td")}
+
+
+def exported(run: Any, *, drawn: bool = False) -> dict[str, Any]:
+    """What each format writes of a run, and whether what is read again is the same. `drawn`: with the offline page's charts."""
     import kernelviz as kv
 
     readers: dict[str, Callable[[Path], Any]] = {
@@ -97,7 +110,7 @@ def exported(run: Any) -> dict[str, Any]:
             "shape": sorted(shape(json.loads(path.read_text()))),
             "seal": adapter.seal(path.read_bytes()),
         },
-        "html": lambda path: {"scripts": len(re.findall("<script", path.read_text()))},
+        "html": lambda path: _page(path, run, drawn=drawn),
     }
     found = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -114,7 +127,9 @@ def files() -> dict[str, Any]:
     """Files written of planted runs and of one shipped run; files of other tools read."""
     import kernelviz as kv
 
-    found: dict[str, Any] = {name: exported(source(name)) for name in ("mixed", "whole", "limits", "tuning-1")}
+    found: dict[str, Any] = {
+        name: exported(source(name), drawn=name == "mixed") for name in ("mixed", "whole", "limits", "tuning-1")
+    }
     found["h200-matmul"] = exported(source("h200-matmul"))
     with tempfile.TemporaryDirectory() as folder:
         for name in ("nvbench", "gbench_1", "gbench_repetitions"):
