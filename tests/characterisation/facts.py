@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
 import math
 import re
@@ -47,7 +48,8 @@ def plain(value: Any) -> Any:
 
 def series(values: Sequence[Any]) -> Any:
     """Numbers as they are, or of a long series its digest: count, sums of the values and of each times a weight of its own
-    (so that an exchange shows), least and largest. Sums bear another rounding in the last digit; a hash would not.
+    (so that an exchange shows), least and largest. Sums bear another rounding in the last digit; a hash, which is taken of
+    anything else than numbers, does not.
 
     >>> series([1.0, 2.0])
     [1.0, 2.0]
@@ -56,6 +58,8 @@ def series(values: Sequence[Any]) -> Any:
     """
     if len(values) <= LONGEST:
         return [plain(v) for v in values]
+    if any(isinstance(v, str | list) for v in values):
+        return {"count": len(values), "sha256": hashlib.sha256(json.dumps(plain(values)).encode()).hexdigest()[:16]}
     numbers = [float(v) for v in values if isinstance(v, int | float) and math.isfinite(v)]
     weighted = (n * (0.5 + (i * 0.6180339887498949) % 1) for i, n in enumerate(numbers))
     return {

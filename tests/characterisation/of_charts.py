@@ -39,19 +39,19 @@ def _variant(text: str, names: Sequence[str]) -> str | None:
     return max((n for n in names if text == n or text.startswith((f"{n} ", f"{n}<"))), key=len, default=None)
 
 
-def _style(value: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+def _style(value: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key in _STYLE:
         if key not in value:
             continue
         inner = value[key]
         if isinstance(inner, Mapping) and "bdata" not in inner:
-            found[key] = _style(inner, names)
+            found[key] = _style(inner)
         else:
             listed = numbers_of(inner)
-            found[key] = plain(inner) if listed is None else _coordinates(listed, names)
+            found[key] = plain(inner) if listed is None else series(listed)
     if "line" in value and isinstance(value["line"], Mapping):
-        found["line"] = _style(value["line"], names)
+        found["line"] = _style(value["line"])
     return found
 
 
@@ -71,7 +71,7 @@ def _trace(trace: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
             found[key] = {side: _coordinates(trace[key][side], names) for side in sides if side in trace[key]}
     for key in ("marker", "line"):
         if isinstance(trace.get(key), Mapping):
-            found[key] = _style(trace[key], names)
+            found[key] = _style(trace[key])
     return found
 
 
@@ -86,7 +86,7 @@ def _layout(layout: Mapping[str, Any]) -> dict[str, Any]:
         ("annotations", ("x", "y", "xref", "yref", "xshift", "yshift", "showarrow", "ax", "ay")),
     ):
         found[group] = [
-            {k: _style(one[k], ()) if isinstance(one[k], Mapping) else plain(one[k]) for k in keys if k in one}
+            {k: _style(one[k]) if isinstance(one[k], Mapping) else plain(one[k]) for k in keys if k in one}
             for one in layout.get(group, ())
         ]
     return found
@@ -193,9 +193,9 @@ def charts_of_tests() -> dict[str, Any]:
 
 
 def device() -> dict[str, Any]:
-    """The page Device: what a GPU and a processor reported over eleven minutes, times of stored runs, alerts."""
+    """The page Device: what a GPU and a processor reported over twelve minutes, times of stored runs, alerts."""
     found: dict[str, Any] = {}
-    for kind, seconds in (("cuda", (0, 1, 60, 660)), ("cpu", (0, 60))):
+    for kind, seconds in (("cuda", (0, 1, 100, 720)), ("cpu", (0, 100))):
         for count in seconds:
             samples = [_reported(kind, second) for second in range(count)]
             found[f"reports/{kind}/{count}"] = chart(adapter.reports_by_time(samples, gpu=kind == "cuda"), ())
