@@ -158,7 +158,7 @@ def charts_of_tests() -> dict[str, Any]:
     """Charts of planted runs, several runs in one, comparisons, trends, inspections, timelines, styles."""
     import kernelviz as kv
 
-    found: dict[str, Any] = {name: dict(of_run(opened(name), every_size=False)) for name in RUNS[:7]}
+    found: dict[str, Any] = {name: dict(of_run(opened(name), every_size=False)) for name in RUNS[:4]}
     before, after = opened("before"), opened("after")
     names = tuple(n.replace("_", " ") for n in before.plan.variants)
     found["two_runs"] = {
