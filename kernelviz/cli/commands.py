@@ -99,7 +99,7 @@ def run(
     op: OpName,
     variants: Annotated[
         str | None,
-        typer.Option(metavar="A,B", help="default: those available here, without those that run only when named"),
+        typer.Option(metavar="A,B", help="default: those available here that need not be named"),
     ] = None,
     size: SizeTexts = None,
     sweep: Annotated[

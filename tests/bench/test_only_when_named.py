@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from rehearsed_bench import RehearsedBench
 import sample_runs as samples
 from cases import WRONG
+from rehearsed_bench import RehearsedBench
 
 from kernelviz.bench.planning import chosen_variants
 from kernelviz.bench.words import Offer
