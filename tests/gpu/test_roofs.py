@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import pytest
 from figures import record
+from parts import part
 
 from kernelviz.core.events import Event, RoofDone
 from kernelviz.core.run import Device, Roof
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.metrics.roofs import roof_name, roof_value
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(300)]
+pytestmark = [part("timing"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(300)]
 
 AGREE, LAUNCHES_AGREE = 0.01, 0.10
 TICK_S = 32e-9
@@ -65,6 +66,8 @@ def test_a_calibration_takes_at_most_thirty_seconds(calibrated: Calibrated) -> N
 
 
 def test_every_kind_of_roof_is_there(calibrated: Calibrated) -> None:
+    from kernelviz.measure.roofs.streams import CACHED_SHARES
+
     roofs = list(calibrated.rounds[0].values())
     l2_bytes = calibrated.device.last_level_cache_bytes or 0
     for name in STREAMS:
@@ -73,7 +76,7 @@ def test_every_kind_of_roof_is_there(calibrated: Calibrated) -> None:
         }
         assert len(sizes["dram"]) >= 3
         assert min(sizes["dram"]) >= 1.99 * l2_bytes
-        assert len(sizes["l2"]) == 3
+        assert len(sizes["l2"]) == len(CACHED_SHARES)
         assert max(sizes["l2"]) <= l2_bytes / 2
     assert {r.precision for r in roofs if r.name == "matmul"} >= {"fp32", "tf32", "fp16", "bf16", "fp64"}
     assert {r.precision for r in roofs if r.name == "fma"} == {"fp32", "fp64", "fp16", "bf16"}
