@@ -27,6 +27,15 @@ class Calibrated:
     seconds: tuple[float, ...]
 
 
+def _calibration(session) -> tuple[dict[str, Roof], dict[str, float]]:
+    """The roofs, and how many seconds after the beginning each was known."""
+    events: list[tuple[float, Event]] = []
+    begun = time.monotonic()
+    session.calibrate(lambda event: events.append((time.monotonic() - begun, event)), lambda: False)
+    found = {e.roof.key: (at, e.roof) for at, e in events if isinstance(e, RoofDone)}
+    return {k: roof for k, (_, roof) in found.items()}, {k: at for k, (at, _) in found.items()}
+
+
 @pytest.fixture(scope="module")
 def calibrated() -> Calibrated:
     """Two calibrations, one after the other, in one process."""
@@ -35,18 +44,20 @@ def calibrated() -> Calibrated:
     session = open_session("cuda:0")
     rounds: list[dict[str, Roof]] = []
     seconds: list[float] = []
+    known_s: list[dict[str, float]] = []
     for _ in range(2):
-        events: list[Event] = []
         begun = time.monotonic()
-        session.calibrate(events.append, lambda: False)
+        roofs, at_s = _calibration(session)
         seconds.append(time.monotonic() - begun)
-        rounds.append({e.roof.key: e.roof for e in events if isinstance(e, RoofDone)})
+        rounds.append(roofs)
+        known_s.append(at_s)
     made = Calibrated(session.device, tuple(rounds), tuple(seconds))
     record(
         "roofs_twice",
         {
             "device": made.device.name,
             "seconds": made.seconds,
+            "known_s": known_s,
             "roofs": {k: [_figure(r[k]) for r in rounds if k in r] for k in rounds[0]},
             "words": {k: f"{roof_name(r)}: {roof_value(r)}, {r.how}" for k, r in rounds[0].items()},
             "clocks_hz": {k: [r[k].clock_hz for r in rounds if k in r] for k in rounds[0]},
