@@ -14,7 +14,7 @@ from typing import Any, cast
 import gpu_report
 import join_reports
 import pytest
-from part_report import JoinError, PartReport, Told, join, report_file, write
+from part_report import JoinError, PartReport, Told, join, report_file, told_with, write
 from parts import PARTS, TOTAL_LIMIT_S, part, part_of
 
 ROOT = Path(__file__).parents[1]
@@ -125,6 +125,28 @@ def test_a_part_writes_its_report_also_when_its_tests_fail(tmp_path: Path) -> No
     assert any("ncu is not on the PATH" in told.message for told in made.tests.values())
     with pytest.raises(JoinError, match="it ran without a GPU"):
         join({"ncu.json": made})
+
+
+def phase(when: str, outcome: str) -> SimpleNamespace:
+    return SimpleNamespace(when=when, duration=1.0, passed=outcome == "passed", failed=outcome == "failed")
+
+
+@pytest.mark.parametrize(
+    ("phases", "expected"),
+    [
+        ([("setup", "passed")], Told("unfinished", 1.0)),
+        ([("setup", "passed"), ("call", "passed"), ("teardown", "passed")], Told("passed", 3.0)),
+        ([("setup", "skipped"), ("teardown", "passed")], Told("skipped", 2.0, "setup")),
+        ([("setup", "failed"), ("teardown", "passed")], Told("failed", 2.0, "setup")),
+        ([("setup", "passed"), ("call", "failed"), ("teardown", "failed")], Told("failed", 3.0, "call")),
+        ([("setup", "passed"), ("call", "passed"), ("teardown", "failed")], Told("failed", 3.0, "teardown")),
+    ],
+)
+def test_a_test_has_passed_when_its_call_has_and_no_phase_failed(phases: list[tuple[str, str]], expected: Told) -> None:
+    told: Told | None = None
+    for when, outcome in phases:
+        told = told_with(told, phase(when, outcome), "" if outcome == "passed" else when)
+    assert told == expected
 
 
 def test_reports_of_one_part_lie_beside_each_other(tmp_path: Path) -> None:

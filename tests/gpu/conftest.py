@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from part_report import PartReport, Told, environment
+from part_report import PartReport, Told, environment, told_with
 from parts import PARTS, part_of
 
 from kernelviz.bench import Bench, current
@@ -65,6 +66,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _words(report: pytest.TestReport) -> str:
     """Why it failed or was skipped, without the path of this checkout."""
+    if report.passed:
+        return ""
     words = str(report.longrepr[2]) if isinstance(report.longrepr, tuple) else report.longreprtext
     return words.replace(f"{HERE.parents[1]}/", "")[-2000:]
 
@@ -86,14 +89,7 @@ class PartRun:
         self._session = session
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        before = self._tests.get(report.nodeid)
-        words = "" if report.passed else _words(report)
-        outcome = "failed" if report.failed else "skipped" if report.skipped else "passed"
-        if before is None:
-            self._tests[report.nodeid] = Told(outcome, report.duration, words)
-        else:  # setup, call and teardown: the worst of them, and the time of all
-            worst = before if report.passed or before.outcome == "failed" else Told(outcome, 0.0, words)
-            self._tests[report.nodeid] = Told(worst.outcome, before.seconds + report.duration, worst.message)
+        self._tests[report.nodeid] = told_with(self._tests.get(report.nodeid), report, _words(report))
         limit_s = PARTS[self._name].limit_s
         if not self._over and time.time() - self._began_s > limit_s:
             self._over = True
@@ -111,6 +107,9 @@ class PartRun:
             work=work,
         )
         file = made.write(self._folder)
+        documents = work / "figures" / "documents"
+        if documents.is_dir():
+            shutil.copytree(documents, file.with_name(f"{file.stem}-documents"))
         self._work.cleanup()
         print(f"\n{made.summary()}\nreport: {file}")  # noqa: T201
 

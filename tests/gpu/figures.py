@@ -37,7 +37,9 @@ def record_some(name: str, figures: Mapping[str, object]) -> None:
 
 
 def save(run: Run, name: str) -> None:
-    """Keep a document where the figures go, to be looked at on a machine without a GPU."""
+    """Keep a document in the folder ``documents`` beside the figures, to be looked at on a machine without a GPU."""
     folder = os.environ.get("KERNELVIZ_GPU_FIGURES")
     if folder:
-        (Path(folder) / name).write_bytes(document.encode(run))
+        documents = Path(folder) / "documents"
+        documents.mkdir(parents=True, exist_ok=True)
+        (documents / name).write_bytes(document.encode(run))

@@ -45,7 +45,7 @@ def main(arguments: list[str] | None = None) -> int:
         counts = Counter(test["outcome"] for test in part["tests"].values())
         early = "" if part["ended"] else ", ended early"
         print(f"{name}: {dict(counts)}, {part['seconds']:.0f} s{early}")  # noqa: T201
-        bad = bad or bool(counts["failed"]) or not part["ended"]
+        bad = bad or bool(counts["failed"] + counts["unfinished"]) or not part["ended"]
     total_s = sum(part["seconds"] for part in joined.parts.values())
     limit = f"all parts: at most {TOTAL_LIMIT_S} s"
     print(f"{len(joined.parts)} of {len(PARTS)} parts, {total_s:.0f} s ({limit}); written to {file}")  # noqa: T201

@@ -8,17 +8,18 @@ Imports no torch at its top.
 from __future__ import annotations
 
 import json
+import os
 import platform
 import re
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "ops"))
@@ -29,6 +30,7 @@ SCHEMA = "kernelviz-gpu-part/1"
 PACKAGES = ("torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
 CARD = ("device", "compute_capability", "driver", "python", "versions", "cuda")
 """Facts that must be the same in reports that are joined."""
+OUTCOMES = ("passed", "failed", "skipped", "unfinished")
 
 
 class JoinError(Exception):
@@ -37,11 +39,34 @@ class JoinError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What one test said: ``passed``, ``failed`` or ``skipped``; the message of a failure or the reason of a skip."""
+    """What one test said: ``passed``, ``failed``, ``skipped`` or, where the part ended within it, ``unfinished``.
+
+    `message`: of a failure, or the reason of a skip.
+    """
 
     outcome: str
     seconds: float
     message: str = ""
+
+
+class Phase(Protocol):
+    """What pytest tells of the setup, the call and the teardown of a test."""
+
+    when: str | None
+    duration: float
+    passed: bool
+    failed: bool
+
+
+def told_with(before: Told | None, phase: Phase, message: str) -> Told:
+    """What a test said up to and with this phase: a failure of any phase counts, and it has passed when its call has."""
+    seconds = phase.duration + (before.seconds if before else 0.0)
+    known = before or Told("unfinished", 0.0)
+    if known.outcome == "failed" or (phase.passed and phase.when != "call"):
+        return replace(known, seconds=seconds)
+    if phase.passed:
+        return Told("passed", seconds)
+    return Told("failed" if phase.failed else "skipped", seconds, message)
 
 
 def environment() -> dict[str, Any]:
@@ -75,11 +100,12 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
+    """From git, or, where the tree was copied without its history, what KERNELVIZ_COMMIT says."""
     try:
         done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     except OSError:
-        return None
-    return done.stdout.strip() or None
+        return os.environ.get("KERNELVIZ_COMMIT")
+    return done.stdout.strip() or os.environ.get("KERNELVIZ_COMMIT")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +151,7 @@ class PartReport:
 
     def summary(self) -> str:
         counts = self.counts
-        told = ", ".join(f"{counts[name]} {name}" for name in ("passed", "failed", "skipped") if counts[name])
+        told = ", ".join(f"{counts[name]} {name}" for name in OUTCOMES if counts[name])
         end = "" if self.ended else ", ended early"
         return f"part {self.part}: {told or 'no tests'}, {self.seconds:.0f} s{end}"
 
