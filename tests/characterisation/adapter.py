@@ -70,7 +70,7 @@ def schema() -> dict[str, Any]:
 
 def seal(document: bytes) -> str | None:
     """``unchanged``, ``changed`` or ``unsealed``; None for what is no document."""
-    found: str | None = first_of("kernelviz.formats.seal:sealed")(document)
+    found: str | None = first_of("kernelviz.formats.integrity:sealed", "kernelviz.formats.seal:sealed")(document)
     return found
 
 
@@ -83,7 +83,10 @@ def shipped_run(name: str) -> Any:
 
 def shipped_timelines() -> list[Any]:
     """The timelines of selftests that came with the package."""
-    return [made.timeline for made in first_of("kernelviz.formats.shipped:selftests")()]
+    return [
+        made.timeline
+        for made in first_of("kernelviz.formats.shipped_runs:selftests", "kernelviz.formats.shipped:selftests")()
+    ]
 
 
 @contextmanager
@@ -144,7 +147,9 @@ def summary(run: Any, l2: str) -> dict[str, Any] | None:
 
 def quality(result: Any, l2: str, clock: str | None) -> dict[str, Any] | None:
     """Measurement quality: its level, and the level of each part by its kind; None without a time."""
-    found = first_of("kernelviz.metrics.quality:quality", "kernelviz.metrics.trust:trust")(result, l2, clock)
+    found = first_of(
+        "kernelviz.metrics.quality:quality", "kernelviz.metrics.quality:trust", "kernelviz.metrics.trust:trust"
+    )(result, l2, clock)
     if found is None:
         return None
     parts: dict[str, list[str]] = {}
@@ -202,7 +207,10 @@ def decoded_inspection(text: str) -> Any:
 def _samples(records: Sequence[Mapping[str, Any]]) -> Any:
     import msgspec
 
-    return tuple(msgspec.convert(one, type=first_of("kernelviz.core.sample:Sample")) for one in records)
+    return tuple(
+        msgspec.convert(one, type=first_of("kernelviz.core.device_sample:Sample", "kernelviz.core.sample:Sample"))
+        for one in records
+    )
 
 
 def reports_by_time(records: Sequence[Mapping[str, Any]], *, gpu: bool) -> Any:
@@ -233,9 +241,10 @@ def tuning_report(bench: Any, run_id: str) -> Any:
 
 def link_read(params: Mapping[str, str], bench: Any) -> dict[str, Any]:
     """What a page's address asks for, written back in full, and which of its fields could not be used."""
-    link = importlib.import_module("kernelviz.ui.link")
-    found = link.read(params, bench)
-    return {"written": link.write(found.form, found.run_id), "complaints": [c.field for c in found.complaints]}
+    read = first_of("kernelviz.ui.bench.link:read", "kernelviz.ui.link:read")
+    write = first_of("kernelviz.ui.bench.link:write", "kernelviz.ui.link:write")
+    found = read(params, bench)
+    return {"written": write(found.form, found.run_id), "complaints": [c.field for c in found.complaints]}
 
 
 def sizes(axes: Sequence[str], texts: Mapping[str, str]) -> list[dict[str, int]]:
@@ -279,7 +288,9 @@ def here() -> tuple[Any, ...]:
 
 def stage_of_error(error: Exception, *, calling: bool) -> str:
     """The stage of the failure that an exception of a variant means."""
-    found: str = first_of("kernelviz.measure.faults:failure")(error, calling=calling).stage
+    found: str = first_of("kernelviz.measure.session.failures:failure", "kernelviz.measure.faults:failure")(
+        error, calling=calling
+    ).stage
     return found
 
 
@@ -298,7 +309,7 @@ def stage_of_time(
     )
     problem = problem_of(op=op, sizes=dict(sizes), dtype=dtype)
     state = SimpleNamespace(device=device, timer=None, watch=lambda: SimpleNamespace(look=lambda: False))
-    task = first_of("kernelviz.measure.task:Task")(
+    task = first_of("kernelviz.measure.session.problem_measurement:Task", "kernelviz.measure.task:Task")(
         state, catalogue()[op], problem, "torch_eager", method(), lambda _: None, lambda: False
     )
     right = accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.0)
