@@ -1,6 +1,6 @@
 """Compare a checkout with the stored facts of commit 8fa93f3: the characterisation of "behaviour and figures stay".
 
-One command, from the folder of the repository (three minutes; ``--fast`` takes only the sections that CI compares, 20 s)::
+One command, from the folder of the repository (100 s of processor time, three minutes; ``--fast`` takes only the sections that CI compares, 20 s)::
 
     python tests/characterisation/compare.py
 
