@@ -11,7 +11,8 @@ listed one does not occur.
 
 What is compared: everything typed that the product derives from shipped and planted runs (figures, verdicts, winners, measurement
 quality, limiters, charts, exported files), names on the wire, the catalogue, commands, exit codes, refusals, planted faults.
-What is not: text for people (stored as ``<text>``, so only its loss is seen), digests of sources as they are now (those in saved documents are compared), times measured here.
+What is not: text for people (stored as ``<text>``, so only its loss is seen), times measured here, and digests of
+sources as they are now (those in saved documents are compared).
 
 To list an intended change, add to ``intended.toml``::
 
