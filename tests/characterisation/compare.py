@@ -1,15 +1,18 @@
 """Compare a checkout with the stored facts of commit 8fa93f3: the characterisation of "behaviour and figures stay".
 
-One command, from the folder of the repository (three minutes; ``--fast`` takes only the sections that CI compares, 20 s)::
+One command, from the folder of the repository::
 
     python tests/characterisation/compare.py
+
+It takes 100 s of processor time, about three minutes on two idle cores; with ``--fast`` (the sections that CI compares) 20 s.
 
 It prints each difference as ``section/path: stored -> now`` and ends with 1 if one is not listed in ``intended.toml``, or if a
 listed one does not occur.
 
 What is compared: everything typed that the product derives from shipped and planted runs (figures, verdicts, winners, measurement
 quality, limiters, charts, exported files), names on the wire, the catalogue, commands, exit codes, refusals, planted faults.
-What is not: text for people (stored as ``<text>``, so only its loss is seen), digests of sources, times measured here.
+What is not: text for people (stored as ``<text>``, so only its loss is seen), times measured here, and digests of
+sources as they are now (those in saved documents are compared).
 
 To list an intended change, add to ``intended.toml``::
 

@@ -59,7 +59,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.clear()
         return
     wanted = config.getoption("--part", default=None)
-    if wanted is not None:
+    if wanted is None:
+        # The whole suite in one command: what judges no times must not run beside what does.
+        for item in mine:
+            item.add_marker(pytest.mark.xdist_group("gpu"))
+    else:
         config.hook.pytest_deselected(items=[i for i in items if mine.get(i) != wanted])
         items[:] = [i for i in items if mine.get(i) == wanted]
 
@@ -115,13 +119,12 @@ class PartRun:
 
 
 @pytest.fixture(scope="module")
-def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+def bench(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Bench]:
     """The product's own bench, with a store of the module's own."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("KERNELVIZ_HOME", str(tmp_path_factory.mktemp("home")))
-        if (
-            "PYTEST_XDIST_WORKER" in os.environ
-        ):  # locks of its own: processes that judge no times do not wait for each other
+        if "PYTEST_XDIST_WORKER" in os.environ and request.config.getoption("--part", default=None):
+            # A lock of its own: the processes of a part that judges no times do not wait for each other.
             patched.setenv("KERNELVIZ_RUNTIME_DIR", str(tmp_path_factory.mktemp("locks")))
         made = current()
         yield made
