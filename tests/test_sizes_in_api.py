@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 import rehearsed_bench as rehearsed
@@ -63,7 +64,11 @@ def test_one_name_alone_is_one_name(
         kv.run("add", sizes={"n": 64}, variants="torch_eagr")
     asked: list[tuple[str, ...]] = []
     plan = bench.plan
-    monkeypatch.setattr(bench, "plan", lambda op, *, plugins, **rest: asked.append(plugins) or plan(op, **rest))
+    monkeypatch.setattr(
+        bench,
+        "plan",
+        lambda request: asked.append(request.plugins) or plan(msgspec.structs.replace(request, plugins=())),
+    )
     for plugins in ("a.py", Path("a.py"), ["a.py"]):
         kv.run("add", sizes={"n": 64}, variants=["torch_eager"], plugins=plugins)  # type: ignore[arg-type]
     assert asked == [(str(Path("a.py").resolve()),)] * 3

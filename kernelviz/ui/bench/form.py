@@ -10,6 +10,7 @@ from kernelviz.bench import Bench
 from kernelviz.core.configuration import base_name
 from kernelviz.core.errors import UsageError
 from kernelviz.core.problem import USUAL_FIGURES, Clock, Data, Direction, FigureName, Method, Plan, Problem
+from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Run
 from kernelviz.core.sizes import expand, written
 from kernelviz.ops import Op, Variant
@@ -45,15 +46,17 @@ class Form:
     def plan(self, bench: Bench) -> Plan:
         """The checked plan. Errors: UsageError, with the field and what instead."""
         return bench.plan(
-            self.op,
-            sizes=dict(self.sizes),
-            variants=self.variants,
-            dtype=self.dtype,
-            compute=self.compute,
-            direction=self.direction or "forward",
-            data=self.data,
-            baseline=self.baseline,
-            device=self.device,
+            RunRequest(
+                op=self.op,
+                sizes=dict(self.sizes),
+                variants=self.variants,
+                dtype=self.dtype,
+                compute=self.compute,
+                direction=self.direction or "forward",
+                data=self.data,
+                baseline=self.baseline,
+                device=self.device,
+            )
         )
 
     @property
