@@ -15,6 +15,8 @@ import kernelviz as kv
 from kernelviz import bench as use_cases
 from kernelviz.api import size_text
 from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.problem import Plan
+from kernelviz.core.request import RunRequest
 
 
 @pytest.fixture
@@ -64,11 +66,12 @@ def test_one_name_alone_is_one_name(
         kv.run("add", sizes={"n": 64}, variants="torch_eagr")
     asked: list[tuple[str, ...]] = []
     plan = bench.plan
-    monkeypatch.setattr(
-        bench,
-        "plan",
-        lambda request: asked.append(request.plugins) or plan(msgspec.structs.replace(request, plugins=())),
-    )
+
+    def without_plugins(request: RunRequest) -> Plan:
+        asked.append(request.plugins)
+        return plan(msgspec.structs.replace(request, plugins=()))
+
+    monkeypatch.setattr(bench, "plan", without_plugins)
     for plugins in ("a.py", Path("a.py"), ["a.py"]):
         kv.run("add", sizes={"n": 64}, variants=["torch_eager"], plugins=plugins)  # type: ignore[arg-type]
     assert asked == [(str(Path("a.py").resolve()),)] * 3
