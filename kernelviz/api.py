@@ -42,10 +42,12 @@ from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.records import records
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import rows, summary
+from kernelviz.text import winners as winners_text
 from kernelviz.text.comparison import counts_words, mean_words
+from kernelviz.text.failures import describe_failure
+from kernelviz.text.records import records
 from kernelviz.text.tuning import reason_words
 from kernelviz.text.tuning import record as tuning_record
 from kernelviz.text.tuning import records as tuning_records
@@ -78,7 +80,7 @@ class Report(Run, frozen=True, kw_only=True):
     def failures(self) -> dict[str, str]:
         """Why cases have no usable time, by case."""
         return {
-            r.case.key: f"{r.outcome.stage}: {r.outcome.message}"
+            r.case.key: f"{r.outcome.stage}: {describe_failure(r.outcome)}"
             for r in self.results
             if isinstance(r.outcome, Failure)
         }
@@ -104,7 +106,7 @@ class Report(Run, frozen=True, kw_only=True):
             raise UnknownName("l2", l2, get_args(Headline))
         headline = cast(Headline, l2)
         table = rows(self, self.environment.roofs, headline)
-        return pd.DataFrame([winner.record(one) for one in winner.winners(table, headline)])
+        return pd.DataFrame([winners_text.record(one) for one in winner.winners(table, headline)])
 
     def samples(self, figure: str = "device_cold_s") -> pd.DataFrame:
         """A row a sample of one figure (a field of `Timing` as in the document, e.g. ``loop_s``) of every correct case, with its

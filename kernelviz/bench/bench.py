@@ -37,6 +37,7 @@ from kernelviz.hardware.telemetry import conditions
 from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
+from kernelviz.text.failures import describe_reason
 from kernelviz.worker.item import SelftestAsked
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION
@@ -132,9 +133,9 @@ class Bench:
         (variant,) = request.variants or (plan.baseline,)
         where, found = self._checked(plan)
         for offer in self._choice.offers(found, where):
-            reason = (offer.reason if not offer.available else "") or offer.variant.refuses(plan.problems[0])
-            if offer.variant.name == variant and reason:
-                raise BadField("variant", variant, reason)
+            refusal = offer.lack or offer.variant.refuses(plan.problems[0])
+            if offer.variant.name == variant and refusal is not None:
+                raise BadField("variant", variant, str(describe_reason(refusal)))
         return tuning_plan(plan, found, configurations, seed)
 
     def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:

@@ -22,9 +22,12 @@ from kernelviz.core import units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.request import RunRequest
-from kernelviz.metrics.summary import Row, correctness_words, time_words, verdict_words
+from kernelviz.metrics.summary import Row
+from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
+from kernelviz.text.times import format_time
 from kernelviz.text.tuning import cost_words, gain_words, kept_words, reason_words, record, tried_words
+from kernelviz.text.verdicts import format_verdict
 
 app = typer.Typer(help="List, keep and forget what tunings found. A variant that was tuned uses it from then on.")
 
@@ -163,12 +166,12 @@ def _table(found: TuningReport) -> Table:
         shown.append(tried.default)
     for row in shown:
         values = parted(row.result.variant)[1] or {}
-        verdict = "1" if row.is_baseline else verdict_words(row.verdict)
+        verdict = "1" if row.is_baseline else str(format_verdict(row.verdict)) if row.verdict else ""
         table.add_row(
             *(str(values.get(key, "")) for key in keys),
-            time_words(row.figure),
+            format_time(row.figure),
             verdict,
-            correctness_words(row.result),
+            str(describe_correctness(row.result)),
             _marks(row, found),
         )
     return table
