@@ -181,7 +181,8 @@ def run(
 ) -> Report:
     """Measure variants of an op and wait for the results; what is not given takes the op's default.
 
-    sizes: by axis a number, a text ("2^10..2^14", "2^27/n") or several numbers. budget_s: most device time for a case.
+    sizes: by axis a number, a text ("2^10..2^14", "2^27/n") or several numbers. variants: by default those that can run here,
+    without those that run only when they are named. budget_s: most device time for a case.
     clock: in short bursts, or under steady load. figures: what is measured; "energy" is asked for.
     plugins: files with variants of one's own. An interrupt ends the run after its current block; its results stay in
     the store, and the interrupt is raised on. Errors: UnknownName and BadField, which name the field and the nearest

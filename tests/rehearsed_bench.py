@@ -13,12 +13,12 @@ import msgspec
 import sample_inspections as inspections
 import sample_runs as samples
 
-from kernelviz.bench import Bench, Offer, Progress, RunSummary
+from kernelviz.bench import Bench, Offer, Progress, RunSummary, planning
 from kernelviz.bench.history import History
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import Tunings
-from kernelviz.core.errors import BadField, UnknownName, UnknownRun
+from kernelviz.core.errors import UnknownName, UnknownRun
 from kernelviz.core.events import (
     CaseDone,
     CaseStep,
@@ -33,7 +33,6 @@ from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Case, Method, Plan, Problem, case_key
 from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
-from kernelviz.core.sizes import expand
 from kernelviz.formats import shipped_runs
 from kernelviz.hardware.notices import Notice, unusable
 from kernelviz.ops import Op, catalogue, op_named
@@ -135,25 +134,17 @@ class RehearsedBench(Bench):
     ) -> Plan:
         found = op_named(op, self.ops())
         chosen = self.device(device or self.default_device())
-        if preset is not None:
-            sizes = next(p.sizes for p in found.presets if p.name == preset)
-        texts = sizes or {a.name: a.default if chosen.kind == "cuda" else a.cpu_default for a in found.axes}
-        names = variants if variants is not None else tuple(o.variant.name for o in self.offers(op, chosen.id))
-        if not names:
-            raise BadField("variants", "", "choose at least one")
-        for name in names:
-            found.variant_named(name)
-        made = tuple(
-            found.problem(
-                s,
-                dtype or found.dtypes[0],
-                compute=compute,
-                direction="backward" if direction == "backward" else "forward",
-                data=data,
-            )
-            for s in expand(found.axis_names, texts)
+        made = planning.problems(
+            found,
+            chosen,
+            sizes=sizes,
+            preset=preset,
+            dtype=dtype,
+            compute=compute,
+            direction=direction,
+            data=data,
         )
-        base = baseline or (found.baseline if found.baseline in names else names[0])
+        names, base = planning.chosen_variants(found, self.offers(op, chosen.id), made[0], variants, baseline)
         return Plan(problems=made, variants=names, baseline=base, device=chosen.id)
 
     def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:

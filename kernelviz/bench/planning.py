@@ -61,9 +61,11 @@ def chosen_variants(
 ) -> tuple[tuple[str, ...], str]:
     """The variants and the baseline among them. Raises UnknownName, BadField.
 
-    None takes every variant that can run here and solves such a problem; a baseline that was asked for is measured too.
+    None takes every variant that can run here and solves such a problem, but those that run only when they are named. A
+    baseline that was asked for is measured too.
     """
     if names is None:
+        offers = tuple(o for o in offers if not o.variant.only_when_named)
         able = [o.variant.name for o in offers if o.available and o.variant.refuses(problem) is None]
         names = tuple(able) or tuple(o.variant.name for o in offers)
     if not names:

@@ -97,7 +97,10 @@ def ops(
 def run(
     context: typer.Context,
     op: OpName,
-    variants: Annotated[str | None, typer.Option(metavar="A,B", help="default: those available here")] = None,
+    variants: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="default: those available here that need not be named"),
+    ] = None,
     size: SizeTexts = None,
     sweep: Annotated[
         list[str] | None,

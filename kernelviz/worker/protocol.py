@@ -105,6 +105,7 @@ class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
     directions: tuple[Direction, ...] = ("forward",)
     mutates: tuple[str, ...] = ()
     late: bool = False
+    only_when_named: bool = False
     space: dict[str, tuple[int, ...]] = {}
     backward_digest: str | None = None
 

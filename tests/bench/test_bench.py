@@ -338,7 +338,7 @@ def test_a_disk_that_fills_up_ends_the_run_with_its_reason(bench: Bench, monkeyp
         raise StoreError("the disk is full")
 
     run_id = bench.run(plan(bench, "a", n="1,2"), SHORT)
-    monkeypatch.setattr(bench._store, "put_results", full)
+    monkeypatch.setattr(bench._store.results, "put", full)
     end = followed(bench, run_id)[-1]
     assert isinstance(end, RunEnded)
     monkeypatch.undo()

@@ -20,7 +20,7 @@ from kernelviz.store import Store
 PLUGIN = '''
 from kernelviz.ops import variant
 
-@variant(op="add", backend="triton", needs=("cuda",), dtypes=("fp16",), late=True)
+@variant(op="add", backend="triton", needs=("cuda",), dtypes=("fp16",), late=True, only_when_named=True)
 def mine(x_N, y_N):
     """My own addition."""
     raise AssertionError
@@ -42,6 +42,7 @@ def test_its_variants_join_the_ladder(plugin: Path) -> None:
     mine = ops["add"].variant_named("mine")
     assert ops["add"].variants[-1] == mine
     assert (mine.backend, mine.needs, mine.dtypes, mine.late) == ("triton", ("cuda",), ("fp16",), True)
+    assert mine.only_when_named
     assert mine.summary == "My own addition."
     assert set(ops) == set(catalogue())
     assert not any(getattr(m, "IMPORTED", False) for n, m in list(sys.modules.items()) if "plugin" in n)

@@ -130,13 +130,13 @@ def test_a_run_keeps_to_the_configuration_that_it_began_with(bench: Bench, finis
             bench.tunings.forget(kept)
             break
     follow(bench, run_id)
-    bench._store.drop_results(run_id, ())
+    bench._store.results.drop(run_id, ())
     result = bench.load(run_id).results[0]
     assert result.tuned_by == finished
     assert result.timing is not None
     assert result.timing.device_warm_s is not None
     for one in kept:
-        bench._store.put_tuning(one.tuning)
+        bench._store.tunings.put(one.tuning)
 
 
 def test_a_plan_may_name_configurations_in_any_order_and_in_part(bench: Bench) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from parts import part
 
 from kernelviz.bench import Bench
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Method
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(600)]
+pytestmark = [part("product"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(600)]
 
 PLANTED = str(Path(__file__).parents[1] / "planted_wrong.py")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from figures import record, save
+from parts import part
 from servers import ROOT, served
 from stream_client import StreamClient
 
@@ -24,10 +25,11 @@ from kernelviz.metrics.limiter import limiter
 from kernelviz.metrics.roofline import Headline
 from kernelviz.store import Store
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
+pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
 PLANTED = str(Path(__file__).parents[1] / "planted_limits_cuda.py")
 SIX = "torch_eager,torch_compile,triton_block,triton_adaptive,cuda_scalar,cuda_vec16"
+ASKED = len(SIX.split(","))
 
 
 def test_a_changed_size_is_stored_at_once_through_the_real_server(tmp_path: Path) -> None:
@@ -39,11 +41,13 @@ def test_a_changed_size_is_stored_at_once_through_the_real_server(tmp_path: Path
 
         def changed(n: int) -> tuple[float, float]:
             """Seconds from the change to six stored results, and to the page's last message."""
-            before = {row.id for row in store.rows(5)}
+            before = {row.id for row in store.runs.rows(5)}
             begun = time.perf_counter()
             with ThreadPoolExecutor(1) as pool:
                 rerun = pool.submit(page.set, "size_add_n", str(n))
-                while (row := next((r for r in store.rows(5) if r.id not in before), None)) is None or row.done < 6:
+                while (
+                    row := next((r for r in store.runs.rows(5) if r.id not in before), None)
+                ) is None or row.done < ASKED:
                     assert time.perf_counter() - begun < 60, row
                     time.sleep(0.003)
                 stored_s = time.perf_counter() - begun

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 from figures import record
+from parts import part
 
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.problem import USUAL_FIGURES, Case, Method, Problem
 from kernelviz.core.result import Result, Timing
 from kernelviz.metrics.figures import host_bound
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
+pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from figures import record
+from parts import part
 
 from kernelviz.bench import Bench
 from kernelviz.bench.tunings import TuningReport
@@ -17,7 +18,7 @@ from kernelviz.hardware.discovery import discover
 from kernelviz.store import Store
 from kernelviz.text.tuning import record as as_record
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
+pytestmark = [part("product"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
 PLUGIN = str(Path(__file__).parents[1] / "planted_tuning_cuda.py")
 SIZES = {"n": "2^26"}

@@ -13,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 SCHEMA = "kernelviz-gpu-report/1"
-REMEDY = "run `python -m pytest -m gpu tests/gpu/test_kernels.py` on a machine with an NVIDIA GPU and commit docs/gpu-report.json"
+REMEDY = (
+    "run `python -m pytest tests/gpu --part kernels` on a machine with an NVIDIA GPU, then "
+    "`python tests/gpu/join_reports.py gpu-reports/kernels.json`, and commit docs/gpu-report.json"
+)
 
 
 def path() -> Path:

@@ -124,6 +124,7 @@ class Variant:
     `bind(*inputs)` or, where it names a parameter ``compute``, `bind(*inputs, compute="tf32")`. Allocation and
     compiling belong into the bind or the first call; the launch itself must be the op and nothing else.
     `late`: preparing it takes seconds, so it joins after the others have been measured.
+    `only_when_named`: a plan includes it only if it names it, because it is known to be wrong or slow (a published variant, say).
     `mutates`: names of inputs that the call changes; they are restored before each call.
     `targets`: GPU architectures that its own kernels compile for; empty where it has no kernels of its own.
     `backward(*inputs, *grads of the outputs)`: the bind of the backward pass, whose launch is a `Staged` one where it reads
@@ -143,6 +144,7 @@ class Variant:
     directions: tuple[Direction, ...] = ("forward",)
     mutates: tuple[str, ...] = ()
     late: bool = False
+    only_when_named: bool = False
     targets: tuple[str, ...] = ()
     backward: Callable[..., Launch] | None = None
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -214,6 +216,7 @@ def variant(
     directions: tuple[Direction, ...] = ("forward",),
     mutates: tuple[str, ...] = (),
     late: bool = False,
+    only_when_named: bool = False,
     targets: tuple[str, ...] | None = None,
     backward: Callable[..., Launch] | None = None,
     space: Mapping[str, tuple[int, ...]] | None = None,
@@ -248,6 +251,7 @@ def variant(
             directions=directions,
             mutates=mutates,
             late=late,
+            only_when_named=only_when_named,
             targets=targets or (),
             backward=backward,
             space={key: tuple(values) for key, values in (space or {}).items()},

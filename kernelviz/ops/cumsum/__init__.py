@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
@@ -121,7 +122,7 @@ OPS = (
         ),
         variants=(
             torch_eager,
-            torch_as_stored,
+            replace(torch_as_stored, only_when_named=True),
             torch_compile,
             triton_three_kernels,
             cuda_three_kernels,

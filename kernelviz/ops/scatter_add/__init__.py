@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
@@ -166,14 +167,14 @@ OPS = (
         first=("torch_eager", "torch_compile", "triton_segments", "cuda_atomics_vec16", "cuda_segments"),
         variants=(
             torch_eager,
-            torch_index_add_16bit,
+            replace(torch_index_add_16bit, only_when_named=True),
             torch_index_put,
             torch_compile,
             triton_atomics,
             triton_segments,
             cuda_atomics,
             cuda_atomics_vec16,
-            cuda_atomics_16bit,
+            replace(cuda_atomics_16bit, only_when_named=True),
             cuda_segments,
         ),
         presets=(

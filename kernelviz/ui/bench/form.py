@@ -131,8 +131,8 @@ def default_direction(op: Op) -> Direction | None:
 
 
 def default_variants(offered: Sequence[Choice], op: Op) -> tuple[str, ...]:
-    """The op's first choice where usable; else the first usable ones."""
-    usable = [c.variant.name for c in offered if c.usable]
+    """The op's first choice where usable; else the first usable ones. None that runs only when it is named."""
+    usable = [c.variant.name for c in offered if c.usable and not c.variant.only_when_named]
     return tuple(n for n in op.first if n in usable) or tuple(usable[:MOST_VISIBLE])
 
 
