@@ -50,13 +50,6 @@ def source_digest(bind: Callable[..., object], name: str, read: Read = read_sour
         return _hash([name])[:16]
 
 
-def source_files(bind: Callable[..., object], read: Read = read_source) -> tuple[Path, ...]:
-    """The files that the digest is taken of, the one that defines the function first. Errors: OSError, TypeError, SyntaxError."""
-    closure = Closure(read)
-    closure.digest(bind)
-    return tuple(closure.files)
-
-
 class Closure:
     """What a bind function runs. `root`: the folder of the package `kernelviz.ops` (that of another version can be given)."""
 
