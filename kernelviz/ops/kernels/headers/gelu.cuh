@@ -5,13 +5,17 @@
 #pragma once
 #include "vec16.cuh"
 
-template <int DEGREE> __device__ __forceinline__ float gelu_polynomial(float x) {
-    static_assert(DEGREE == 4 || DEGREE == 5 || DEGREE == 6 || DEGREE == 8, "there are coefficients for these degrees only");
-    float a, positive, q;
-    // a stays below 12 (up to there the errors were checked), since infinities would give inf * 0.
+// a = |x|, kept below 12 (up to there the errors were checked), since infinities would give inf * 0.
+__device__ __forceinline__ float gelu_magnitude(float x) {
+    float a;
     asm("{.reg .f32 t; abs.f32 t, %1; min.f32 %0, t, 0f41400000;}" : "=f"(a) : "f"(x));
-    // NaN is handed on, unlike by fmaxf.
-    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(positive) : "f"(x));
+    return a;
+}
+
+// Q(a)
+template <int DEGREE> __device__ __forceinline__ float gelu_exponent(float a) {
+    static_assert(DEGREE == 4 || DEGREE == 5 || DEGREE == 6 || DEGREE == 8, "there are coefficients for these degrees only");
+    float q;
     if constexpr (DEGREE == 8) {
         q = -2.7709616e-06f;
         q = fmaf(q, a, 3.8608167e-05f);
@@ -44,5 +48,13 @@ template <int DEGREE> __device__ __forceinline__ float gelu_polynomial(float x) 
         q = fmaf(q, a, -1.1465805f);
         q = fmaf(q, a, -1.0003574f);
     }
-    return fmaf(-a, exp2_fast(q), positive);
+    return q;
+}
+
+template <int DEGREE> __device__ __forceinline__ float gelu_polynomial(float x) {
+    const float a = gelu_magnitude(x);
+    float positive;
+    // NaN is handed on, unlike by fmaxf.
+    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(positive) : "f"(x));
+    return fmaf(-a, exp2_fast(gelu_exponent<DEGREE>(a)), positive);
 }
