@@ -120,12 +120,6 @@ repeated blocks unknown · not checked · timer unknown · other processes unkno
     return "not timed" if found is None else found.line
 
 
-def trust_level(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> TrustLevel | None:
-    """The level of the result's time; None where there is none."""
-    found = trust(result, headline, clock)
-    return None if found is None else found.level
-
-
 def _samples(seen: _Seen) -> Part:
     figure = seen.figure
     if figure.samples is None:

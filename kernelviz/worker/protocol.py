@@ -1,6 +1,6 @@
 """What server and worker say to each other: one JSON object a line, over a private pair of sockets.
 
-Server to worker: Open first, then Measure, Calibrate, Selftest, Launch, Inspect, Describe, Cancel, Shutdown. Worker to
+Server to worker: Open first, then Measure, Calibrate, Selftest, Inspect, Describe, Cancel, Shutdown. Worker to
 server: Hello answers Open, Told carries an event of core.events, and TaskDone, TaskFailed or Described ends a task.
 """
 
@@ -58,16 +58,6 @@ class Selftest(_Message, frozen=True, kw_only=True, tag="selftest"):
     quick: bool = False
 
 
-class Launch(_Message, frozen=True, kw_only=True, tag="launch"):
-    """Bind, then flush and call that many times with no tracer attached."""
-
-    task: int
-    problem: Problem
-    variant: str
-    calls: int
-    tuned: dict[str, Tuned] = {}
-
-
 class Inspect(_Message, frozen=True, kw_only=True, tag="inspect"):
     """Make one call and describe what it got and gave, and where it differs from the reference."""
 
@@ -94,7 +84,7 @@ class Shutdown(_Message, frozen=True, kw_only=True, tag="shutdown"):
     """Leave."""
 
 
-Task = Measure | Calibrate | Selftest | Launch | Inspect
+Task = Measure | Calibrate | Selftest | Inspect
 Request = Open | Task | Describe | Cancel | Shutdown
 
 

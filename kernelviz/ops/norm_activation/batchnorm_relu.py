@@ -80,7 +80,7 @@ def torch_compile(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor,
     return compiled(_composite, x_MN, mean_N, variance_N, w_N, b_N)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """Triton, a program a few rows of the same channels: factor and summand are made once for all of them."""
     from kernelviz.ops.norm_activation import triton as kernels
@@ -88,7 +88,7 @@ def triton_fused(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, 
     return kernels.bind_batchnorm_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_columns(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """CUDA C++, a thread keeps the factors of 16 bytes of channels in registers and walks down rows, four loads in flight."""
     from kernelviz.ops.norm_activation import cuda as kernels

@@ -95,7 +95,7 @@ def torch_compile(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     return compiled(_fused_norm, x_MN, w_N, b_N)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_erf(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """Triton, one program a row, gelu with libdevice's erf: the arithmetic competes with the memory."""
     from kernelviz.ops.norm_activation import triton as kernels
@@ -103,7 +103,7 @@ def triton_erf(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     return kernels.bind_layernorm_gelu(x_MN, w_N, b_N, eps=EPS, exact=True)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """Triton, the same with gelu as x⁺ − |x| 2^Q(|x|), Q a polynomial: a third of the instructions."""
     from kernelviz.ops.norm_activation import triton as kernels
@@ -111,7 +111,7 @@ def triton_fused(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     return kernels.bind_layernorm_gelu(x_MN, w_N, b_N, eps=EPS, exact=False)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_fused(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """CUDA C++, a block a row in registers as 16-byte words, gelu by the polynomial; rows beyond 64 KiB are read twice."""
     from kernelviz.ops.norm_activation import cuda as kernels
@@ -119,7 +119,7 @@ def cuda_fused(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, w_N, b_N, eps=EPS)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_cluster(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """CUDA C++, the same with rows of more than 64 KiB in the registers of a cluster of blocks."""
     from kernelviz.ops.norm_activation import cuda as kernels
@@ -130,7 +130,6 @@ def cuda_cluster(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda", "sm_90"),
-    sources=("cuda_columns.cu", "cuda_columns.py", "cuda.cu", "cuda.py"),
 )
 def cuda_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """CUDA C++, clusters that stay on their columns: weight and bias stay in registers, tensor cores add up mean and variance."""

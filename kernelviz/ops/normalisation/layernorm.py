@@ -142,7 +142,7 @@ def _liger_backward(x_MN: Tensor, w_N: Tensor, b_N: Tensor, dy_MN: Tensor) -> St
     return liger.bind_layernorm_backward(x_MN, w_N, b_N, dy_MN, eps=EPS)
 
 
-@variant(backend="library", needs=("liger", "triton", "cuda"), sources=("liger.py",), backward=_liger_backward)
+@variant(backend="library", needs=("liger", "triton", "cuda"), backward=_liger_backward)
 def liger(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """Liger Kernel's LayerNorm: Triton, one program a row of at most 65536 elements."""
     from kernelviz.ops.normalisation import liger
@@ -150,7 +150,7 @@ def liger(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     return liger.bind_layernorm(x_MN, w_N, b_N, eps=EPS)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_two_passes(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """Triton, one program a row, read twice: the second time a row of 16 KiB comes from L1, and needs no registers till then."""
     from kernelviz.ops.normalisation import triton as kernels
@@ -158,7 +158,7 @@ def triton_two_passes(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     return kernels.bind_two_passes(kernels.Tensors(x_MN, w_N, b_N=b_N), eps=EPS)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_block_per_row(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """Triton, one program a row; a row of up to 64 KiB is read once and kept in registers."""
     from kernelviz.ops.normalisation import triton as kernels
@@ -175,7 +175,6 @@ def _triton_backward(x_MN: Tensor, w_N: Tensor, b_N: Tensor, dy_MN: Tensor) -> S
 @variant(
     backend="triton",
     needs=("triton", "cuda"),
-    sources=("triton.py", "triton_backward.py"),
     backward=_triton_backward,
 )
 def triton_persistent(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
@@ -185,7 +184,7 @@ def triton_persistent(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     return kernels.bind_persistent(kernels.Tensors(x_MN, w_N, b_N=b_N), eps=EPS)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_registers(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """CUDA C++, a block a row of up to 64 KiB in registers, 16 bytes a load wherever it starts; longer ones are read twice."""
     from kernelviz.ops.normalisation import cuda as kernels
@@ -203,7 +202,6 @@ def _cuda_backward(x_MN: Tensor, w_N: Tensor, b_N: Tensor, dy_MN: Tensor) -> Sta
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda", "sm_90"),
-    sources=("cuda.cu", "cuda.py", "cuda_backward.cu", "cuda_backward.py"),
     backward=_cuda_backward,
 )
 def cuda_cluster(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
@@ -213,7 +211,7 @@ def cuda_cluster(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     return kernels.bind_cluster(kernels.Given(x_MN, w_N, EPS, b_N=b_N))
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda_async.cu", "cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_async(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """CUDA C++, blocks that stay: each thread asks for its next words by cp.async as soon as it has written the last out."""
     from kernelviz.ops.normalisation import cuda as kernels
@@ -224,7 +222,6 @@ def cuda_async(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda", "sm_90"),
-    sources=("cuda_columns.cu", "cuda_columns.py", "cuda_few_rows.cu", "cuda_async.cu", "cuda.cu", "cuda.py"),
 )
 def cuda_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
     """CUDA C++, clusters that stay on their columns: weight and bias stay in registers, rows stream by, one exchange behind."""

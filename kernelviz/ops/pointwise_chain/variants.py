@@ -23,7 +23,7 @@ def torch_eager(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return lambda: chain(x, s_K, b_K)
 
 
-@variant(backend="torch", sources=("graph.py",))
+@variant(backend="torch")
 def torch_graph(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """The eager kernels replayed as one CUDA graph: it saves launches, not bytes; device time cold stays that of eager."""
     from kernelviz.ops.pointwise_chain.graph import bind_graph
@@ -39,7 +39,7 @@ def torch_compile(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return compiled(chain, x, s_K, b_K)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_stepwise(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, one kernel a step: three operations on one read and one write, and k times the bytes of a fused chain."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -47,7 +47,7 @@ def cuda_stepwise(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, s_KN, b_KN, stepwise=True)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """Triton, all steps on one read and one write; s and b of a step are loaded when it comes."""
     from kernelviz.ops.pointwise_chain import triton as kernels
@@ -55,7 +55,7 @@ def triton_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, s_KN, b_KN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, a 16-byte word of 2 to 8 rows a thread, which share the s and b they read; fp32 between the steps."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -63,7 +63,7 @@ def cuda_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, s_KN, b_KN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"))
 def cuda_fused_packed(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, fused in 16-bit arithmetic: product, sum and relu of two elements are one instruction, a step one rounding."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -71,7 +71,7 @@ def cuda_fused_packed(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, s_KN, b_KN, packed=True)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_stepwise(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """CUDA C++, one kernel a step: three operations on one read and one write, and k times the bytes of a fused chain."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -79,7 +79,7 @@ def cuda_scalars_stepwise(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return kernels.bind_scalars(x_N, s_K, b_K, stepwise=True)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """Triton, all steps on one read and one write; a program reads the two numbers of a step when it comes."""
     from kernelviz.ops.pointwise_chain import triton as kernels
@@ -87,7 +87,7 @@ def triton_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return kernels.bind_scalars(x_N, s_K, b_K)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """CUDA C++, all steps on 1 to 4 words of 16 bytes a thread, fp32 between the steps."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -95,7 +95,7 @@ def cuda_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return kernels.bind_scalars(x_N, s_K, b_K)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"))
 def cuda_scalars_packed(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """CUDA C++, fused in 16-bit arithmetic: product, sum and relu of two elements are one instruction, a step one rounding."""
     from kernelviz.ops.pointwise_chain import cuda as kernels

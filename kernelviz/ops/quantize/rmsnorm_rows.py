@@ -72,7 +72,7 @@ def torch_compile(x_MN: Tensor, w_N: Tensor) -> Launch:
     return compiled(_composite, x_MN, w_N)
 
 
-@variant(backend="triton", needs=("triton", "cuda", "sm_90"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda", "sm_90"))
 def triton_fused(x_MN: Tensor, w_N: Tensor) -> Launch:
     """Triton, one program a row (or several short ones): mean square and maximum of the same registers, written as fp8."""
     from kernelviz.ops.quantize import triton as kernels
@@ -80,7 +80,7 @@ def triton_fused(x_MN: Tensor, w_N: Tensor) -> Launch:
     return kernels.bind_rmsnorm_quantize(x_MN, w_N, eps=EPS)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_fused(x_MN: Tensor, w_N: Tensor) -> Launch:
     """CUDA C++, mean square and maximum in one reduction: max|x w| is known before the scale of the norm is."""
     from kernelviz.ops.quantize import cuda as kernels
@@ -88,7 +88,7 @@ def cuda_fused(x_MN: Tensor, w_N: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, w_N, TARGET, eps=EPS)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_cluster(x_MN: Tensor, w_N: Tensor) -> Launch:
     """CUDA C++, the same with rows of more than 64 KiB in the registers of a cluster of blocks."""
     from kernelviz.ops.quantize import cuda as kernels
@@ -99,7 +99,6 @@ def cuda_cluster(x_MN: Tensor, w_N: Tensor) -> Launch:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda", "sm_90"),
-    sources=("cuda_columns.cu", "cuda_columns.py", "cuda.cu", "cuda.py"),
 )
 def cuda_columns(x_MN: Tensor, w_N: Tensor) -> Launch:
     """CUDA C++, clusters that stay on their columns: the weight stays in registers, rows stream through shared memory."""

@@ -58,21 +58,21 @@ def _variants(target: str) -> tuple[Variant, ...]:
 
         return compiled(function, x_MN)
 
-    @variant(backend="triton", needs=triton_needs, sources=("triton.py",))
+    @variant(backend="triton", needs=triton_needs)
     def triton_row(x_MN: Tensor) -> Launch:
         """Triton, one program a row (or several short ones), kept in registers up to 64 KiB; longer ones are read twice."""
         from kernelviz.ops.quantize import triton as kernels
 
         return kernels.bind_quantize(x_MN, target)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_registers(x_MN: Tensor) -> Launch:
         """CUDA C++, a block a row of up to 64 KiB in registers, 8 or 16 bytes a store; longer ones are read twice."""
         from kernelviz.ops.quantize import cuda as kernels
 
         return kernels.bind_rows(x_MN, None, target)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
     def cuda_cluster(x_MN: Tensor) -> Launch:
         """CUDA C++, a row of more than 64 KiB in the registers of a cluster of blocks: read once, whatever its length."""
         from kernelviz.ops.quantize import cuda as kernels
@@ -82,7 +82,6 @@ def _variants(target: str) -> tuple[Variant, ...]:
     @variant(
         backend="cuda",
         needs=("nvrtc", "cuda", "sm_90"),
-        sources=("cuda_columns.cu", "cuda_columns.py", "cuda.cu", "cuda.py"),
     )
     def cuda_columns(x_MN: Tensor) -> Launch:
         """CUDA C++, blocks and clusters that stay while rows stream through shared memory: some load while one is written."""

@@ -27,7 +27,7 @@ def torch_compile(x_N: Tensor) -> Launch:
     return compiled(total, x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_atomic_per_element(x_N: Tensor) -> Launch:
     """CUDA C++, one atomic an element, all to one number in fp32: they queue. Refuses more than 2^24 elements."""
     from kernelviz.ops.reduction import cuda as kernels
@@ -35,7 +35,7 @@ def cuda_atomic_per_element(x_N: Tensor) -> Launch:
     return kernels.bind_atomic_per_element(x_N, x_N.numel())
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_atomic_per_warp(x_N: Tensor) -> Launch:
     """CUDA C++, five shuffles add the numbers of a warp: a 32nd of the atomics."""
     from kernelviz.ops.reduction import cuda as kernels
@@ -43,7 +43,7 @@ def cuda_atomic_per_warp(x_N: Tensor) -> Launch:
     return kernels.bind_atomic_per_warp(x_N, x_N.numel())
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_atomic_per_block(x_N: Tensor) -> Launch:
     """CUDA C++, warps meet in shared memory: one atomic a block of 1024 threads."""
     from kernelviz.ops.reduction import cuda as kernels
@@ -51,7 +51,7 @@ def cuda_atomic_per_block(x_N: Tensor) -> Launch:
     return kernels.bind_atomic_per_block(x_N, x_N.numel())
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_two_pass(x_N: Tensor) -> Launch:
     """CUDA C++, a fixed grid strides through the vector and a second kernel adds the sums of blocks: no atomics."""
     from kernelviz.ops.reduction import cuda as kernels
@@ -59,7 +59,7 @@ def cuda_two_pass(x_N: Tensor) -> Launch:
     return kernels.bind_two_pass(x_N, x_N.numel())
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_two_pass(x_N: Tensor) -> Launch:
     """Triton, as many programs as the GPU holds at once, then one program that adds their sums."""
     from kernelviz.ops.reduction import triton as kernels
@@ -67,7 +67,7 @@ def triton_two_pass(x_N: Tensor) -> Launch:
     return kernels.bind_two_pass(x_N, x_N.numel())
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_persistent(x_N: Tensor) -> Launch:
     """CUDA C++, one launch of a fixed grid, four 16-byte loads a thread in flight; the block done last adds the sums."""
     from kernelviz.ops.reduction import cuda as kernels

@@ -76,7 +76,7 @@ def torch_compile(x_MN: Tensor) -> Launch:
     return compiled(contiguous_relu, x_MN)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor) -> Launch:
     """Triton, tiles of 128 × 128 (32 × 32 of few): read along x, transposed in shared memory by the compiler, written along y."""
     from kernelviz.ops.reshape_elementwise import triton as kernels
@@ -84,7 +84,7 @@ def triton_fused(x_MN: Tensor) -> Launch:
     return kernels.bind_reshape(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_tile(x_MN: Tensor) -> Launch:
     """CUDA C++, tiles of 64 × 64 in shared memory with padded rows: both sides whole lines, one element an access."""
     from kernelviz.ops.reshape_elementwise import cuda as kernels
@@ -92,7 +92,7 @@ def cuda_tile(x_MN: Tensor) -> Launch:
     return kernels.bind_tile(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_registers(x_MN: Tensor) -> Launch:
     """CUDA C++, no shared memory: a thread reads a square of 16-byte words, transposes it in registers, writes words."""
     from kernelviz.ops.reshape_elementwise import cuda as kernels
@@ -100,7 +100,7 @@ def cuda_registers(x_MN: Tensor) -> Launch:
     return kernels.bind_registers(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_squares(x_MN: Tensor) -> Launch:
     """CUDA C++, the same squares exchanged through shared memory, swizzled: both sides in segments of 256 bytes."""
     from kernelviz.ops.reshape_elementwise import cuda as kernels

@@ -18,7 +18,7 @@ def _composite_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tens
     return backward_of(eager.rope_as_llama, (q, k, cos, sin), (dq, dk), (0, 1))
 
 
-@variant(backend="torch", sources=("eager.py",), backward=_composite_backward)
+@variant(backend="torch", backward=_composite_backward)
 def composite_eager(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """Llama's rotate_half as written: negate, concatenate, two products and a sum, each a pass over all heads."""
     return lambda: eager.rope_as_llama(q_TH2P, k_TH2P, cos_TP, sin_TP)
@@ -28,7 +28,7 @@ def _eager_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
     return eager.bind_by_halves(dq, dk, cos, sin, -1)
 
 
-@variant(backend="torch", sources=("eager.py",), backward=_eager_backward)
+@variant(backend="torch", backward=_eager_backward)
 def torch_eager(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """Eager by halves, into tensors that are there: mul and addcmul_, so nothing is concatenated and less is passed over."""
     return eager.bind_by_halves(q_TH2P, k_TH2P, cos_TP, sin_TP, 1)
@@ -40,7 +40,7 @@ def _compiled_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tenso
     return compiled_backward(eager.rope_in_fp32, (q, k, cos, sin), (dq, dk), (0, 1))
 
 
-@variant(backend="inductor", needs=("inductor",), late=True, sources=("eager.py",), backward=_compiled_backward)
+@variant(backend="inductor", needs=("inductor",), late=True, backward=_compiled_backward)
 def torch_compile(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """torch.compile of the turn in float32, rounded at the end: inductor fuses its steps."""
     from kernelviz.ops.kernels.inductor import compiled
@@ -59,7 +59,6 @@ def _liger_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
 @variant(
     backend="library",
     needs=("liger", "triton", "cuda"),
-    sources=("eager.py",),
     mutates=IN_PLACE_BOTH_WAYS,
     backward=_liger_backward,
 )
@@ -74,7 +73,7 @@ def _token_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
     return kernels.bind_token(dq, dk, cos, sin, back=True, names=("dq_TH2P", "dk_TH2P"))
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",), backward=_token_backward)
+@variant(backend="triton", needs=("triton", "cuda"), backward=_token_backward)
 def triton_token(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """Triton, one program a token: its row of cosines and sines is read once for all heads; computed in fp32."""
     from kernelviz.ops.rope import triton as kernels
@@ -91,7 +90,6 @@ def _in_place_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tenso
 @variant(
     backend="triton",
     needs=("triton", "cuda"),
-    sources=("triton.py",),
     mutates=IN_PLACE_BOTH_WAYS,
     backward=_in_place_backward,
 )
@@ -108,7 +106,7 @@ def _vec16_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
     return kernels.bind_vec16(dq, dk, cos, sin, back=True, names=("dq_TH2P", "dk_TH2P"))
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"), backward=_vec16_backward)
+@variant(backend="cuda", needs=("nvrtc", "cuda"), backward=_vec16_backward)
 def cuda_vec16(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """CUDA C++, 16-byte words of both halves; a thread keeps its cosines and sines in registers for several heads."""
     from kernelviz.ops.rope import cuda as kernels
@@ -125,7 +123,6 @@ def _vec16_in_place_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda"),
-    sources=("cuda.cu", "cuda.py"),
     mutates=IN_PLACE_BOTH_WAYS,
     backward=_vec16_in_place_backward,
 )

@@ -27,7 +27,7 @@ def torch_compile(x_MN: Tensor) -> Launch:
     return compiled(reduced, x_MN)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_block_per_row(x_MN: Tensor) -> Launch:
     """Triton, a program a row, in blocks of up to 16 KiB; floats are compared as whole numbers in their order."""
     from kernelviz.ops.row_reduction import triton as kernels
@@ -35,7 +35,7 @@ def triton_block_per_row(x_MN: Tensor) -> Launch:
     return kernels.bind_argmax(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row_per_thread(x_MN: Tensor) -> Launch:
     """CUDA C++, a thread a row: neighbouring threads read a row apart, so every element costs a sector."""
     from kernelviz.ops.row_reduction import cuda as kernels
@@ -43,7 +43,7 @@ def cuda_row_per_thread(x_MN: Tensor) -> Launch:
     return kernels.bind_row_per_thread(x_MN, argmax=True)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row_per_warp(x_MN: Tensor) -> Launch:
     """CUDA C++, a warp a row, four 16-byte loads a thread in flight; five shuffles and no shared memory."""
     from kernelviz.ops.row_reduction import cuda as kernels
@@ -51,7 +51,7 @@ def cuda_row_per_warp(x_MN: Tensor) -> Launch:
     return kernels.bind_row_per_warp(x_MN, argmax=True)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row_per_block(x_MN: Tensor) -> Launch:
     """CUDA C++, a block a row: long rows are spread over enough threads to keep the memory busy."""
     from kernelviz.ops.row_reduction import cuda as kernels
@@ -59,7 +59,7 @@ def cuda_row_per_block(x_MN: Tensor) -> Launch:
     return kernels.bind_row_per_block(x_MN, argmax=True)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_split_row(x_MN: Tensor) -> Launch:
     """CUDA C++, several blocks a row where there are few; the one of a row that is done last merges their results."""
     from kernelviz.ops.row_reduction import cuda as kernels
@@ -67,7 +67,7 @@ def cuda_split_row(x_MN: Tensor) -> Launch:
     return kernels.bind_split_row(x_MN, argmax=True)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_adaptive(x_MN: Tensor) -> Launch:
     """CUDA C++, a warp, a block or several blocks a row, by the rows' number and length."""
     from kernelviz.ops.row_reduction import cuda as kernels
@@ -78,7 +78,6 @@ def cuda_adaptive(x_MN: Tensor) -> Launch:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda"),
-    sources=("cuda_argmax_words.cu", "cuda_argmax_words.py", "streamed_shapes.py"),
 )
 def cuda_words(x_MN: Tensor) -> Launch:
     """CUDA C++, packed maxima of each 16-byte word; only their largest is compared, and its place looked up at the end."""

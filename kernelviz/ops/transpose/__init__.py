@@ -62,7 +62,7 @@ def torch_compile(x_MN: Tensor) -> Launch:
     return launch
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_tile(x_MN: Tensor) -> Launch:
     """Triton, one tile a program; the compiler takes the exchange through shared memory."""
     from kernelviz.ops.transpose import triton as kernels
@@ -70,7 +70,7 @@ def triton_tile(x_MN: Tensor) -> Launch:
     return kernels.bind_tile(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_naive(x_MN: Tensor) -> Launch:
     """CUDA C++, one element a thread: loads along a row are one line, stores down a column are 32 sectors."""
     from kernelviz.ops.transpose import cuda as kernels
@@ -78,7 +78,7 @@ def cuda_naive(x_MN: Tensor) -> Launch:
     return kernels.bind_elements("transpose_naive", x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_shared_tile(x_MN: Tensor) -> Launch:
     """CUDA C++, tiles of 32 × 32 through shared memory: whole lines both ways, but a column of the tile is one bank."""
     from kernelviz.ops.transpose import cuda as kernels
@@ -86,7 +86,7 @@ def cuda_shared_tile(x_MN: Tensor) -> Launch:
     return kernels.bind_elements("transpose_tile", x_MN, padding=0)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_padded_tile(x_MN: Tensor) -> Launch:
     """CUDA C++, the same with rows of 33 elements: a column of the tile lies in 32 banks."""
     from kernelviz.ops.transpose import cuda as kernels
@@ -94,7 +94,7 @@ def cuda_padded_tile(x_MN: Tensor) -> Launch:
     return kernels.bind_elements("transpose_tile", x_MN, padding=1)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16(x_MN: Tensor) -> Launch:
     """CUDA C++, 16-byte words both ways: blocks of words turned in registers, put in place through swizzled shared memory."""
     from kernelviz.ops.transpose import cuda as kernels
@@ -102,9 +102,7 @@ def cuda_vec16(x_MN: Tensor) -> Launch:
     return kernels.bind_words(x_MN)
 
 
-@variant(
-    backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda_sm90.cu", "cuda_sm90.py", "cuda.cu", "cuda.py")
-)
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_tma(x_MN: Tensor) -> Launch:
     """CUDA C++, TMA fetches and stores the tiles: one thread asks, no address arithmetic; rows must be whole 16-byte words."""
     from kernelviz.ops.transpose import cuda_sm90 as kernels
