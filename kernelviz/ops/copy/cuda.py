@@ -15,7 +15,7 @@ from kernelviz.ops.kernels.vec16 import UNROLLED, VEC16_BYTES, Layout, adaptive,
 if TYPE_CHECKING:
     from torch import Tensor
 
-SOURCE, BULK, STRIDED = (Path(__file__).parent / name for name in ("cuda.cu", "bulk.cu", "strided.cu"))
+SOURCE, BULK, STRIDED = (Path(__file__).parent / name for name in ("cuda.cu", "cuda_bulk.cu", "cuda_strided.cu"))
 THREADS = 256
 WITHIN, BEYOND = Layout(vectors=1, threads=256, streaming=True), Layout(vectors=1, threads=128, streaming=False)
 """Of outputs that the L2 can hold, and cannot.
