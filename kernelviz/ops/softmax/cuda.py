@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.op import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
+from kernelviz.ops.kernels.persistent_columns import persistent_kernel
 from kernelviz.ops.kernels.row_tiles import CHUNKS, RowTile, cluster_tile, require_vec16, row_tile
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
+COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
 
 
 def bind_row(x_MN: Tensor) -> Launch:
@@ -40,6 +42,34 @@ def bind_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
 def bind_cluster_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
     """The backward pass of `bind_cluster`, behind its forward pass."""
     return _backward(x_MN, dy_MN, clusters=True)
+
+
+def bind_columns(x_MN: Tensor) -> Launch:
+    """Rows of a contiguous matrix (M, N) by clusters that stay, or as `bind_cluster` where rows are few, short or too long.
+
+    Raises BadField for a matrix that is not contiguous.
+    """
+    import torch
+
+    require_vec16(x_MN=x_MN)
+    m, n = x_MN.shape
+    persistent = persistent_kernel(COLUMNS_SOURCE, "softmax_columns", x_MN)
+    if persistent is None:
+        return bind_cluster(x_MN)
+    out_MN = torch.empty_like(x_MN)
+    kernel, tile = persistent.kernel, persistent.tile
+    threads, cluster, shared_bytes = tile.lanes, tile.cluster, tile.shared_bytes
+    blocks = min(persistent.resident, cluster * m)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
+    pointers = (x_MN.data_ptr(), out_MN.data_ptr())
+    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), tile_counter.data_ptr())
+
+    def launch() -> Tensor:
+        assert tile_counter.numel() == 2  # kept alive
+        nvrtc.launch(kernel, blocks, threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
+        return out_MN
+
+    return launch
 
 
 def _forward(x_MN: Tensor, out_MN: Tensor, *, clusters: bool) -> Launch:
