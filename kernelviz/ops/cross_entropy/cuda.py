@@ -11,6 +11,7 @@ from kernelviz.ops.catalog.op import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
+from kernelviz.ops.kernels.persistent_columns import persistent_kernel
 from kernelviz.ops.kernels.row_tiles import (
     CHUNKS,
     CLUSTER,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
+COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
 LOSS = RowTile(lanes=128, vectors=4)
 """Of the losses alone: eight blocks an SM, each thread with four vectors under way while it sums four others. Blocks of 1024
 threads read 128256 logits in bf16 at 3517 GB/s, of 512 at 4033, of 256 at 4353, of 128 at 4387 (H200): the fewer wait for each
@@ -94,6 +96,37 @@ def loss_tile(logits_MV: Tensor) -> RowTile:
     """Fewer threads where a row has fewer than four vectors for each."""
     vectors = vectors_of_row(logits_MV.shape[1], logits_MV.element_size())
     return replace(LOSS, lanes=min(LOSS.lanes, -(-vectors // (32 * LOSS.vectors)) * 32))
+
+
+def bind_columns_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
+    """Losses and gradient of contiguous logits (M, V) by clusters that stay; as `bind_cluster_with_grad` where rows are few,
+    short or too long.
+
+    Raises BadField for what is not contiguous.
+    """
+    import torch
+
+    require_vec16(logits_MV=logits_MV)
+    require_contiguous(labels_M=labels_M)
+    m, n = logits_MV.shape
+    persistent = persistent_kernel(COLUMNS_SOURCE, "cross_entropy_with_grad_columns", logits_MV)
+    if persistent is None:
+        return bind_cluster_with_grad(logits_MV, labels_M)
+    loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
+    dx_MV = torch.empty_like(logits_MV)
+    kernel, tile = persistent.kernel, persistent.tile
+    threads, cluster, shared_bytes = tile.lanes, tile.cluster, tile.shared_bytes
+    blocks = min(persistent.resident, cluster * m)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=logits_MV.device)
+    pointers = tuple(t.data_ptr() for t in (logits_MV, labels_M, loss_M, dx_MV))
+    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), tile_counter.data_ptr())
+
+    def launch() -> tuple[Tensor, Tensor]:
+        assert tile_counter.numel() == 2  # kept alive
+        nvrtc.launch(kernel, blocks, threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
+        return loss_M, dx_MV
+
+    return launch
 
 
 def _loss(logits_MV: Tensor, labels_M: Tensor, sums_M: Tensor | None, tile: RowTile) -> Launch:
