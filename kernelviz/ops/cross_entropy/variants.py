@@ -49,14 +49,14 @@ def compile_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> La
 
 def triton_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
     """A program a piece of a row, from the ln Σ exp that the forward pass leaves."""
-    from kernelviz.ops.cross_entropy import triton_backward as kernels
+    from kernelviz.ops.cross_entropy import triton as kernels
 
     return kernels.bind_backward(logits_MV, labels_M, dloss_M)
 
 
 def cuda_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
     """A block a piece of a row, from the ln Σ exp that the forward pass leaves."""
-    from kernelviz.ops.cross_entropy import cuda_backward as kernels
+    from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_backward(logits_MV, labels_M, dloss_M)
 

@@ -46,7 +46,7 @@ def compile_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
 
 def liger_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
     """Liger's kernel."""
-    from kernelviz.ops.softmax import liger_backward as kernels
+    from kernelviz.ops.softmax import liger as kernels
 
     return kernels.bind_liger_backward(x_MN, dy_MN)
 
