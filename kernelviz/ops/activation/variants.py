@@ -49,7 +49,7 @@ def ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too: 
     def cuda_vec16(x_N: Tensor) -> Launch:
         from kernelviz.ops.activation import cuda as kernels
 
-        return kernels.bind_words(x_N, name)
+        return kernels.bind_vec16(x_N, name)
 
     cuda_vec16.__doc__ = "CUDA C++, 16 bytes a thread" + (
         "; accurate functions, as torch writes them." if fast else "."
@@ -58,17 +58,17 @@ def ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too: 
     def cuda_fast_math(x_N: Tensor) -> Launch:
         from kernelviz.ops.activation import cuda as kernels
 
-        return kernels.bind_words(x_N, f"{name}_fast")
+        return kernels.bind_vec16(x_N, f"{name}_fast")
 
     cuda_fast_math.__doc__ = f"CUDA C++, 16 bytes a thread and fast math: {fast}."
-    triton_made = variant(backend="triton", needs=("triton", "cuda"))
-    cuda_made = variant(backend="cuda", needs=("nvrtc", "cuda"))
+    triton_variant = variant(backend="triton", needs=("triton", "cuda"))
+    cuda_variant = variant(backend="cuda", needs=("nvrtc", "cuda"))
     return (
         variant(backend="torch")(torch_eager),
         variant(backend="inductor", needs=("inductor",), late=True)(torch_compile),
-        *((triton_made(triton_erf),) if triton_too else ()),
-        triton_made(triton_block),
-        cuda_made(cuda_scalar),
-        cuda_made(cuda_vec16),
-        *((cuda_made(cuda_fast_math),) if fast else ()),
+        *((triton_variant(triton_erf),) if triton_too else ()),
+        triton_variant(triton_block),
+        cuda_variant(cuda_scalar),
+        cuda_variant(cuda_vec16),
+        *((cuda_variant(cuda_fast_math),) if fast else ()),
     )

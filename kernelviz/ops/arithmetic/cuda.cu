@@ -26,12 +26,12 @@ extern "C" __global__ void __launch_bounds__(256) arithmetic_scalar(
     }
 }
 
-using Words = Vec16<ELEMENT>;
+using Vector = Vec16<ELEMENT>;
 
-__device__ __forceinline__ Words combined(const Words& a, const Words& b) {
-    Words result;
+__device__ __forceinline__ Vector combined(const Vector& a, const Vector& b) {
+    Vector result;
 #pragma unroll
-    for (int k = 0; k < Words::WIDTH; ++k) {
+    for (int k = 0; k < Vector::WIDTH; ++k) {
         result.e[k] = combined(a.e[k], b.e[k]);
     }
     return result;
@@ -39,7 +39,7 @@ __device__ __forceinline__ Words combined(const Words& a, const Words& b) {
 
 // The elements behind the last whole 16-byte vector, by the first threads of the grid.
 __device__ __forceinline__ void combine_tail(const ELEMENT* x, const ELEMENT* y, ELEMENT* out, long long n) {
-    const long long i = n / Words::WIDTH * Words::WIDTH + (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    const long long i = n / Vector::WIDTH * Vector::WIDTH + (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         out[i] = combined(x[i], y[i]);
     }
@@ -50,10 +50,10 @@ __device__ __forceinline__ void combine_tail(const ELEMENT* x, const ELEMENT* y,
 extern "C" __global__ void __launch_bounds__(256) arithmetic_vec16(
     const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ y, ELEMENT* __restrict__ out, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n / Words::WIDTH) {
-        const Words a = load_vec16(reinterpret_cast<const Words*>(x) + i);
-        const Words b = load_vec16(reinterpret_cast<const Words*>(y) + i);
-        store_vec16(reinterpret_cast<Words*>(out) + i, combined(a, b));
+    if (i < n / Vector::WIDTH) {
+        const Vector a = load_vec16(reinterpret_cast<const Vector*>(x) + i);
+        const Vector b = load_vec16(reinterpret_cast<const Vector*>(y) + i);
+        store_vec16(reinterpret_cast<Vector*>(out) + i, combined(a, b));
     }
     combine_tail(x, y, out, n);
 }
@@ -68,11 +68,11 @@ extern "C" __global__ void __launch_bounds__(256) arithmetic_vec16(
 #endif
 extern "C" __global__ void __launch_bounds__(THREADS) arithmetic_words(
     const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ y, ELEMENT* __restrict__ out, long long n) {
-    const long long vectors = n / Words::WIDTH;
+    const long long vectors = n / Vector::WIDTH;
     const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
-    const Words* from_x = reinterpret_cast<const Words*>(x);
-    const Words* from_y = reinterpret_cast<const Words*>(y);
-    Words a[VECTORS], b[VECTORS];
+    const Vector* from_x = reinterpret_cast<const Vector*>(x);
+    const Vector* from_y = reinterpret_cast<const Vector*>(y);
+    Vector a[VECTORS], b[VECTORS];
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) arithmetic_words(
     for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
         if (i < vectors) {
-            store_vec16(reinterpret_cast<Words*>(out) + i, combined(a[k], b[k]));
+            store_vec16(reinterpret_cast<Vector*>(out) + i, combined(a[k], b[k]));
         }
     }
     combine_tail(x, y, out, n);

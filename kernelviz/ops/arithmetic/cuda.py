@@ -40,18 +40,18 @@ def bind_vec16(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
 
 def bind_unrolled(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
     """Four words of 16 bytes a thread."""
-    return _bind_words(x_N, y_N, operation, UNROLLED)
+    return _bind_vectors(x_N, y_N, operation, UNROLLED)
 
 
 def bind_adaptive(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
     """As many words a thread as the size asks for."""
     written_bytes = x_N.numel() * x_N.element_size()
-    return _bind_words(
+    return _bind_vectors(
         x_N, y_N, operation, adaptive(whole_vectors(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND)
     )
 
 
-def _bind_words(x_N: Tensor, y_N: Tensor, operation: str, layout: Layout) -> Launch:
+def _bind_vectors(x_N: Tensor, y_N: Tensor, operation: str, layout: Layout) -> Launch:
     if not aligned(x_N, y_N):
         return bind_scalar(x_N, y_N, operation)
     blocks = layout.blocks(whole_vectors(x_N))

@@ -10,21 +10,21 @@ struct Fp8 {
 // Two numbers at once: one conversion instruction makes both. Rounded to nearest, ties to even.
 template <typename T> struct Pair;
 template <> struct Pair<__half> {
-    __device__ __forceinline__ static void put(__half* to, float a, float b) {
+    __device__ __forceinline__ static void store(__half* to, float a, float b) {
         const __half2 both = __floats2half2_rn(a, b);
         to[0] = both.x;
         to[1] = both.y;
     }
 };
 template <> struct Pair<__nv_bfloat16> {
-    __device__ __forceinline__ static void put(__nv_bfloat16* to, float a, float b) {
+    __device__ __forceinline__ static void store(__nv_bfloat16* to, float a, float b) {
         const __nv_bfloat162 both = __floats2bfloat162_rn(a, b);
         to[0] = both.x;
         to[1] = both.y;
     }
 };
 template <> struct Pair<Fp8> {
-    __device__ __forceinline__ static void put(Fp8* to, float a, float b) {
+    __device__ __forceinline__ static void store(Fp8* to, float a, float b) {
         // Saturating, which is what the instruction does: what lies beyond 448 becomes 448, infinity too.
         const __nv_fp8x2_storage_t both = __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
         to[0].bits = (__nv_fp8_storage_t)(both & 0xFF);
@@ -34,7 +34,7 @@ template <> struct Pair<Fp8> {
 
 __device__ __forceinline__ TO converted(FROM v) {
     TO both[2];
-    Pair<TO>::put(both, to_float(v), 0.0f);
+    Pair<TO>::store(both, to_float(v), 0.0f);
     return both[0];
 }
 
@@ -58,7 +58,7 @@ __device__ __forceinline__ Narrow converted(const Vec16<FROM>& vector) {
     Narrow result;
 #pragma unroll
     for (int k = 0; k < WIDTH; k += 2) {
-        Pair<TO>::put(result.e + k, to_float(vector.e[k]), to_float(vector.e[k + 1]));
+        Pair<TO>::store(result.e + k, to_float(vector.e[k]), to_float(vector.e[k + 1]));
     }
     return result;
 }
@@ -90,17 +90,17 @@ extern "C" __global__ void __launch_bounds__(256) cast_wide_store(
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n / (WIDTH * RATIO)) {
         const Vec16<FROM>* from = reinterpret_cast<const Vec16<FROM>*>(x) + i * RATIO;
-        Vec16<FROM> taken[RATIO];
+        Vec16<FROM> loaded[RATIO];
 #pragma unroll
         for (int k = 0; k < RATIO; ++k) {
-            taken[k] = load_vec16(from + k);
+            loaded[k] = load_vec16(from + k);
         }
         struct alignas(16) Wide {
             Narrow part[RATIO];
         } wide;
 #pragma unroll
         for (int k = 0; k < RATIO; ++k) {
-            wide.part[k] = converted(taken[k]);
+            wide.part[k] = converted(loaded[k]);
         }
         reinterpret_cast<uint4*>(out)[i] = *reinterpret_cast<const uint4*>(&wide);
     }
@@ -123,19 +123,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) cast_words(
     const long long vectors = n / WIDTH;
     const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const Vec16<FROM>* from = reinterpret_cast<const Vec16<FROM>*>(x);
-    Vec16<FROM> taken[VECTORS];
+    Vec16<FROM> loaded[VECTORS];
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
         if (i < vectors) {
-            taken[k] = STREAMING ? load_streaming(from + i) : load_vec16(from + i);
+            loaded[k] = STREAMING ? load_streaming(from + i) : load_vec16(from + i);
         }
     }
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
         if (i < vectors) {
-            reinterpret_cast<Narrow*>(out)[i] = converted(taken[k]);
+            reinterpret_cast<Narrow*>(out)[i] = converted(loaded[k]);
         }
     }
     cast_tail(x, out, n);

@@ -47,16 +47,16 @@ def bind_wide_store(x_N: Tensor, to: torch.dtype) -> Launch:
 
 def bind_unrolled(x_N: Tensor, to: torch.dtype) -> Launch:
     """Four words of 16 bytes a thread."""
-    return _bind_words(x_N, to, UNROLLED)
+    return _bind_vectors(x_N, to, UNROLLED)
 
 
 def bind_adaptive(x_N: Tensor, to: torch.dtype) -> Launch:
     """As many words a thread as the size asks for."""
     written_bytes = x_N.numel() * to.itemsize
-    return _bind_words(x_N, to, adaptive(whole_vectors(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND))
+    return _bind_vectors(x_N, to, adaptive(whole_vectors(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND))
 
 
-def _bind_words(x_N: Tensor, to: torch.dtype, layout: Layout) -> Launch:
+def _bind_vectors(x_N: Tensor, to: torch.dtype, layout: Layout) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N, to)
     blocks = layout.blocks(whole_vectors(x_N))

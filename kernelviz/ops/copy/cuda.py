@@ -40,12 +40,12 @@ def bind_vec16(x_N: Tensor) -> Launch:
 
 def bind_unrolled(x_N: Tensor) -> Launch:
     """Four words of 16 bytes a thread."""
-    return _bind_words(x_N, UNROLLED)
+    return _bind_vectors(x_N, UNROLLED)
 
 
 def bind_adaptive(x_N: Tensor) -> Launch:
     """As many words a thread as the size asks for."""
-    return _bind_words(
+    return _bind_vectors(
         x_N, adaptive(whole_vectors(x_N), x_N.numel() * x_N.element_size(), x_N.device, within=WITHIN, beyond=BEYOND)
     )
 
@@ -71,7 +71,7 @@ def bind_bulk(x_N: Tensor) -> Launch:
     return launch
 
 
-def _bind_words(x_N: Tensor, layout: Layout) -> Launch:
+def _bind_vectors(x_N: Tensor, layout: Layout) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N)
     blocks = layout.blocks(whole_vectors(x_N))

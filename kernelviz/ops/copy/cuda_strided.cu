@@ -18,19 +18,19 @@ extern "C" __global__ void __launch_bounds__(256) strided_scalar(
 extern "C" __global__ void __launch_bounds__(256) strided_unrolled(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, long long stride) {
     const long long first = (long long)blockIdx.x * (256 * EACH) + threadIdx.x;
-    ELEMENT taken[EACH];
+    ELEMENT selection[EACH];
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
         const long long i = first + k * 256;
         if (i < n) {
-            taken[k] = x[i * stride];
+            selection[k] = x[i * stride];
         }
     }
 #pragma unroll
     for (int k = 0; k < EACH; ++k) {
         const long long i = first + k * 256;
         if (i < n) {
-            out[i] = taken[k];
+            out[i] = selection[k];
         }
     }
 }
@@ -45,12 +45,12 @@ struct alignas(16) Vec16 {
 };
 
 __device__ __forceinline__ ELEMENT selected(const Vec16& vector, int which) {
-    ELEMENT found = vector.e[0];
+    ELEMENT element = vector.e[0];
 #pragma unroll
     for (int k = 1; k < WIDTH; ++k) {
-        found = which == k ? vector.e[k] : found;
+        element = which == k ? vector.e[k] : element;
     }
-    return found;
+    return element;
 }
 
 extern "C" __global__ void __launch_bounds__(256) strided_vec16(
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(256) strided_vec16(
     const long long first = thread * WIDTH;
     if (first + WIDTH <= n) {
         const Vec16* from = reinterpret_cast<const Vec16*>(x);
-        Vec16 taken;
+        Vec16 selection;
         Vec16 vectors[WIDTH];
 #pragma unroll
         for (int k = 0; k < WIDTH; ++k) {
@@ -75,9 +75,9 @@ extern "C" __global__ void __launch_bounds__(256) strided_vec16(
         for (int k = 0; k < WIDTH; ++k) {
             const long long i = (first + k) * stride;
             const bool whole = (i / WIDTH + 1) * WIDTH <= n * stride;
-            taken.e[k] = selected(vectors[k], whole ? (int)(i % WIDTH) : 0);
+            selection.e[k] = selected(vectors[k], whole ? (int)(i % WIDTH) : 0);
         }
-        reinterpret_cast<Vec16*>(out)[thread] = taken;
+        reinterpret_cast<Vec16*>(out)[thread] = selection;
     } else {
         for (long long i = first; i < n; ++i) {
             out[i] = x[i * stride];

@@ -160,17 +160,17 @@ def with_grad(logits_MV: Tensor, labels_M: Tensor, tile: RowTile | None) -> Laun
     m = logits_MV.shape[0]
     loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
     dx_MV = torch.empty_like(logits_MV)
-    taken = tile or CHUNKS
+    chosen = tile or CHUNKS
     name = f"cross_entropy_with_grad_{'held' if taken.in_shared else 'rows' if tile else 'chunks'}"
-    shared_bytes, cluster = taken.shared_bytes, taken.cluster
-    defines = taken.defines(logits_MV)
-    kernel = nvrtc.kernel(SOURCE, name, defines, shared_bytes=taken.opt_in_bytes, cluster=cluster)
-    blocks = cluster * -(-m // taken.rows)
+    shared_bytes, cluster = chosen.shared_bytes, chosen.cluster
+    defines = chosen.defines(logits_MV)
+    kernel = nvrtc.kernel(SOURCE, name, defines, shared_bytes=chosen.opt_in_bytes, cluster=cluster)
+    blocks = cluster * -(-m // chosen.rows)
     tensors = (logits_MV, labels_M, loss_M, dx_MV)
     arguments = (*(t.data_ptr() for t in tensors), *_sizes(logits_MV))
 
     def launch() -> tuple[Tensor, Tensor]:
-        nvrtc.launch(kernel, blocks, taken.threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
+        nvrtc.launch(kernel, blocks, chosen.threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
         return loss_M, dx_MV
 
     return launch

@@ -34,7 +34,7 @@ struct Tile {
     float before[VECTORS];  // the sum of all elements of the warp before each vector
     float total;          // of the warp
 
-    __device__ __forceinline__ static long long place(long long tile, int k) {
+    __device__ __forceinline__ static long long vector_index(long long tile, int k) {
         return (tile * THREADS + threadIdx.x / 32 * 32) * VECTORS + k * 32 + threadIdx.x % 32;
     }
     // Words beyond the end hold zeros; one that is not whole, or a view that starts inside a vector, goes element by element.
@@ -42,7 +42,7 @@ struct Tile {
         if (aligned && (tile + 1) * TILE <= n) {
 #pragma unroll
             for (int k = 0; k < VECTORS; ++k) {
-                vector[k] = load_streaming(reinterpret_cast<const Vec16<ELEMENT>*>(x) + place(tile, k));
+                vector[k] = load_streaming(reinterpret_cast<const Vec16<ELEMENT>*>(x) + vector_index(tile, k));
             }
             return;
         }
@@ -50,7 +50,7 @@ struct Tile {
         for (int k = 0; k < VECTORS; ++k) {
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
-                const long long i = place(tile, k) * WIDTH + e;
+                const long long i = vector_index(tile, k) * WIDTH + e;
                 vector[k].e[e] = i < n ? x[i] : from_float<ELEMENT>(0.0f);
             }
         }
@@ -83,11 +83,11 @@ struct Tile {
                 sums.e[e] = from_float<ELEMENT>(sum);
             }
             if (whole) {
-                store_streaming(reinterpret_cast<Vec16<ELEMENT>*>(out) + place(tile, k), sums);
+                store_streaming(reinterpret_cast<Vec16<ELEMENT>*>(out) + vector_index(tile, k), sums);
             } else {
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
-                    const long long i = place(tile, k) * WIDTH + e;
+                    const long long i = vector_index(tile, k) * WIDTH + e;
                     if (i < n) {
                         out[i] = sums.e[e];
                     }
@@ -207,15 +207,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) cumsum_look_back(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, unsigned long long* states, unsigned* control, long long n,
     bool aligned) {
     __shared__ float of_warp[32];
-    __shared__ unsigned taken[2];
+    __shared__ unsigned ticket[2];
     __shared__ float before;
     if (threadIdx.x == 0) {
         // In the order in which blocks really start, so that a tile never waits for one that has no block yet.
-        taken[1] = *reinterpret_cast<volatile unsigned*>(control + 2);
-        taken[0] = atomicAdd(control, 1);
+        ticket[1] = *reinterpret_cast<volatile unsigned*>(control + 2);
+        ticket[0] = atomicAdd(control, 1);
     }
     __syncthreads();
-    const unsigned number = taken[0], call = taken[1];
+    const unsigned number = ticket[0], call = ticket[1];
     Tile tile;
     tile.load(x, number, n, aligned);
     tile.scan();

@@ -100,7 +100,7 @@ def cuda_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
     """CUDA C++, one block a row, one element a thread at a time."""
     from kernelviz.ops.embedding import cuda as kernels
 
-    return kernels.bind_row(x_VD, ids_T, words=False)
+    return kernels.bind_row(x_VD, ids_T, vectors=False)
 
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))

@@ -80,16 +80,16 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
 
         return kernels.bind_scalar(a_MN, b_MN, gate)
 
-    def cuda_words_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor) -> Launch:
+    def cuda_vec16_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor) -> Launch:
         from kernelviz.ops.gated import cuda as kernels
 
-        return kernels.bind_words_backward(a_MN, b_MN, dy_MN, gate)
+        return kernels.bind_vec16_backward(a_MN, b_MN, dy_MN, gate)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_words_backward)
+    @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_vec16_backward)
     def cuda_vec16(a_MN: Tensor, b_MN: Tensor) -> Launch:
         """CUDA C++, 16 bytes of each input a thread; one power and one reciprocal an element."""
         from kernelviz.ops.gated import cuda as kernels
 
-        return kernels.bind_words(a_MN, b_MN, gate)
+        return kernels.bind_vec16(a_MN, b_MN, gate)
 
     return torch_eager, torch_compile, liger, liger_in_place, triton_block, cuda_scalar, cuda_vec16

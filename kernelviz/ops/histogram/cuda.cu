@@ -136,8 +136,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) histogram_per_lane(
     char* base = reinterpret_cast<char*>(table);
     const unsigned lane = threadIdx.x % 32 * 4;
     // 128 bytes a value: a shift and a mask make the address of each.
-    const auto count = [base, lane](unsigned place) {
-        atomicAdd(reinterpret_cast<unsigned*>(base + ((place & 0x7f80u) | lane)), 1u);
+    const auto count = [base, lane](unsigned slot) {
+        atomicAdd(reinterpret_cast<unsigned*>(base + ((slot & 0x7f80u) | lane)), 1u);
     };
     over_bytes(x, n, [count](unsigned byte) { count(byte << 7); }, [count](unsigned four) {
         count(four << 7);

@@ -91,16 +91,16 @@ def _backward(x_MN: Tensor, dy_MN: Tensor, *, clusters: bool) -> Staged:
 
 def _launch(name: str, tile: RowTile | None, given: tuple[Tensor, ...], out_MN: Tensor) -> Launch:
     m, n = out_MN.shape
-    taken = tile or CHUNKS
-    kind = "held" if taken.in_shared else "rows" if tile else "chunks"
-    shared_bytes, cluster = taken.shared_bytes * len(given), taken.cluster
-    opt_in_bytes = max(shared_bytes, taken.opt_in_bytes)
-    kernel = nvrtc.kernel(SOURCE, f"{name}_{kind}", taken.defines(out_MN), shared_bytes=opt_in_bytes, cluster=cluster)
-    blocks = cluster * -(-m // taken.rows)
+    chosen = tile or CHUNKS
+    kind = "held" if chosen.in_shared else "rows" if tile else "chunks"
+    shared_bytes, cluster = chosen.shared_bytes * len(given), chosen.cluster
+    opt_in_bytes = max(shared_bytes, chosen.opt_in_bytes)
+    kernel = nvrtc.kernel(SOURCE, f"{name}_{kind}", chosen.defines(out_MN), shared_bytes=opt_in_bytes, cluster=cluster)
+    blocks = cluster * -(-m // chosen.rows)
     arguments = (*(t.data_ptr() for t in (*given, out_MN)), ctypes.c_longlong(m), ctypes.c_int(n))
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, taken.threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
+        nvrtc.launch(kernel, blocks, chosen.threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
         return out_MN
 
     return launch
