@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
-WORD_BYTES = 16
+VEC16_BYTES = 16
 LONGEST_BLOCK_WORDS = 4096
 """The longest row that the registers of one block hold, with a second block on the SM: 512 threads with eight words, 64 KiB."""
 MOST_CLUSTER = 8
@@ -72,7 +72,7 @@ def bind_cluster(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launc
 def _check(**given: Tensor) -> None:
     require_contiguous(**given)
     for name, tensor in given.items():
-        if tensor.data_ptr() % WORD_BYTES:
+        if tensor.data_ptr() % VEC16_BYTES:
             raise BadField(f"input {name}", hex(tensor.data_ptr()), "this kernel needs one that starts on 16 bytes")
 
 
@@ -80,11 +80,11 @@ def _defines(x_MN: Tensor, shape: Shape) -> dict[str, str]:
     return {
         "ELEMENT": nvrtc.element_type(x_MN.dtype),
         "ROW_LANES": str(shape.lanes),
-        "ROW_WORDS": str(shape.words),
+        "ROW_VECTORS": str(shape.words),
         "ROW_CLUSTER": str(shape.cluster),
         "ROW_ROWS": str(shape.rows),
         "ROW_BLOCKS": str(shape.blocks),
-        "ROW_ALIGNED": "true" if x_MN.shape[1] % (WORD_BYTES // x_MN.element_size()) == 0 else "false",
+        "ROW_ALIGNED": "true" if x_MN.shape[1] % (VEC16_BYTES // x_MN.element_size()) == 0 else "false",
     }
 
 
@@ -93,7 +93,7 @@ def _bind_rows(x_MN: Tensor, w_N: Tensor, b_N: Tensor, eps: float, *, clusters: 
 
     _check(x_MN=x_MN, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
-    width = WORD_BYTES // x_MN.element_size()
+    width = VEC16_BYTES // x_MN.element_size()
     # Where rows start anywhere in a word they touch one more.
     shape = row_shape(n // width if n % width == 0 else (n + 2 * width - 2) // width, clusters=clusters)
     name = "layernorm_gelu_rows" if shape is not None else "layernorm_gelu_long_rows"
@@ -133,7 +133,7 @@ def bind_columns(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, 
 
     _check(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
-    width = WORD_BYTES // x_MN.element_size()
+    width = VEC16_BYTES // x_MN.element_size()
     words = n // width if n % width == 0 else 0
     across, down, deep = columns_shape(m, words or n, multiprocessors(x_MN.device))
     defines = _defines(x_MN, Shape(words=deep))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
-WORD_BYTES = 16
+VEC16_BYTES = 16
 CLUSTER_WORDS = 2048
 """Of a row, that one block of a cluster takes: 32 KiB, eight words of each of 256 threads, so that an SM has four blocks, of
 which one loads while another stores."""
@@ -36,7 +36,7 @@ class Shape:
     def defines(self, *, aligned: bool) -> dict[str, str]:
         return {
             "ROW_LANES": str(self.lanes),
-            "ROW_WORDS": str(self.words),
+            "ROW_VECTORS": str(self.words),
             "ROW_CLUSTER": str(self.cluster),
             "ROW_ROWS": str(self.rows),
             "ROW_BLOCKS": str(self.blocks),
@@ -106,12 +106,12 @@ class Given:
         present = {name: tensor for name, tensor in given.items() if tensor is not None}
         require_contiguous(**present)
         for name, tensor in present.items():
-            if tensor.data_ptr() % WORD_BYTES:
+            if tensor.data_ptr() % VEC16_BYTES:
                 raise BadField(f"input {name}", hex(tensor.data_ptr()), "this kernel needs one that starts on 16 bytes")
 
     @property
     def width(self) -> int:
-        return WORD_BYTES // self.x_MN.element_size()
+        return VEC16_BYTES // self.x_MN.element_size()
 
     @property
     def aligned(self) -> bool:
@@ -208,12 +208,14 @@ def bind_async(given: Given) -> Launch:
         return bind_cluster(given)
     shape = found.shape
     defines = given.defines() | shape.defines(aligned=given.aligned) | {"ASYNC_HELD": str(found.held)}
-    shared = (shape.words - found.held) * shape.lanes * WORD_BYTES * tensors
+    shared = (shape.words - found.held) * shape.lanes * VEC16_BYTES * tensors
     kernel = nvrtc.kernel(ASYNC_SOURCE, "normalise_async", defines, cluster=shape.cluster, shared_bytes=shared)
     fit = nvrtc.resident(kernel, shape.lanes, cluster=shape.cluster, shared_bytes=shared)
     blocks = min(fit, shape.cluster * given.x_MN.shape[0])
-    claims = torch.zeros(2, dtype=torch.int32, device=given.x_MN.device)
-    return _launching(given, kernel, blocks, shape.lanes, cluster=shape.cluster, shared_bytes=shared, claims=claims)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=given.x_MN.device)
+    return _launching(
+        given, kernel, blocks, shape.lanes, cluster=shape.cluster, shared_bytes=shared, tile_counter=tile_counter
+    )
 
 
 def _launching(
@@ -224,7 +226,7 @@ def _launching(
     *,
     cluster: int = 1,
     shared_bytes: int = 0,
-    claims: Tensor | None = None,
+    tile_counter: Tensor | None = None,
 ) -> Launch:
     import torch
 
@@ -234,12 +236,12 @@ def _launching(
     tensors = (given.x_MN, given.r_MN, given.w_N, given.b_N, s_MN, y_MN)
     pointers = tuple(0 if t is None else t.data_ptr() for t in tensors)
     arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(given.eps))
-    if claims is not None:
-        arguments = (*arguments, claims.data_ptr())
+    if tile_counter is not None:
+        arguments = (*arguments, tile_counter.data_ptr())
     outputs = y_MN if s_MN is None else (s_MN, y_MN)
 
     def launch() -> Tensor | tuple[Tensor, ...]:
-        assert claims is None or claims.numel() == 2  # kept alive
+        assert tile_counter is None or tile_counter.numel() == 2  # kept alive
         nvrtc.launch(kernel, blocks, threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
         return outputs
 

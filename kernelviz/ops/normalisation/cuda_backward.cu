@@ -1,20 +1,20 @@
 // Backward passes of `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS): clusters of blocks that stay on their columns.
-// Each thread has the same words of every row that its cluster takes: the weight is read once, dw and db of these columns are
+// Each thread has the same vectors of every row that its cluster takes: the weight is read once, dw and db of these columns are
 // summed in fp32 registers over all those rows, and x and dy are read once. They stream through places of the thread's own in
 // shared memory by cp.async, asked for STAGES rows ahead. The one reduction of a row is exchanged while its thread writes the row
 // before and sums the row after, so that nobody waits for it.
 // Which rows a cluster takes is fixed, not claimed as in cuda_async.cu: dw would differ from run to run. Where rows do not start on
-// 16 bytes, the number of clusters is such that all rows of one start at the same place between two words (`period` in
+// 16 bytes, the number of clusters is such that all rows of one start at the same place between two vectors (`period` in
 // cuda_backward.py): else the columns of a thread would move.
-#include "lanes.cuh"
+#include "conversions.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
-using R = Row<T, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
+using W = Vec16<T>;
+using R = Row<T, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
 constexpr int WIDTH = W::WIDTH;
 constexpr int THREADS = ROW_LANES * ROW_ROWS;
-constexpr int STAGE = ROW_WORDS * THREADS;  // words of a tensor that a block has of a row (of ROW_ROWS rows)
+constexpr int STAGE = ROW_VECTORS * THREADS;  // vectors of a tensor that a block has of a row (of ROW_ROWS rows)
 constexpr int STAGES = ROW_STAGES;
 constexpr int SUM_STAGES = STAGES - 1;  // of ds: it is read a phase later than x and dy, and asked for in the same group
 
@@ -39,17 +39,8 @@ __device__ __forceinline__ Statistics statistics_of(const float* mean, const flo
     return {CENTRED ? mean[row] : 0.0f, scale[row]};
 }
 
-// Words as if the compiler did not know them: else it keeps the weight as fp32 numbers, in twice the registers.
-__device__ __forceinline__ void forget(W (&v)[ROW_WORDS]) {
-#pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
-        uint4& bits = *reinterpret_cast<uint4*>(&v[k]);
-        asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
-    }
-}
-
 __device__ __forceinline__ void ask(W* place, const T* from, int bytes) {
-    // Of the matrix' last word only what is there; the rest of the place becomes 0.
+    // Of the matrix' last vector only what is there; the rest of the place becomes 0.
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((unsigned)__cvta_generic_to_shared(place)), "l"(from), "r"(bytes)
                  : "memory");
 }
@@ -85,7 +76,7 @@ struct Exchange {
         if (ROW_CLUSTER == 1) {
             __syncthreads();
         } else {
-            row.begun();
+            row.wait_for_cluster();
             asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
         }
     }
@@ -144,13 +135,13 @@ struct Exchange {
     }
 };
 
-// A thread's sums of its k-th word as one row of the partial sums, which `sum_parts` adds up.
+// A thread's sums of its k-th vector as one row of the partial sums, which `sum_parts` adds up.
 __device__ __forceinline__ void leave(const R& row, float* part, int k, const float (&sum)[WIDTH]) {
     if (ROW_ALIGNED) {
-        if (row.word(k) < row.words) {
+        if (row.vector(k) < row.vectors) {
 #pragma unroll
             for (int e = 0; e < WIDTH; e += 4) {
-                *reinterpret_cast<float4*>(part + row.word(k) * WIDTH + e) = make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]);
+                *reinterpret_cast<float4*>(part + row.vector(k) * WIDTH + e) = make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]);
             }
         }
     } else {
@@ -164,11 +155,11 @@ __device__ __forceinline__ void leave(const R& row, float* part, int k, const fl
 }
 
 // Of rows that share a block: their threads' sums of the same columns, in the order of the rows.
-__device__ __forceinline__ void leave_together(const R& row, float* part, const float (&sum)[ROW_WORDS][WIDTH], float* memory) {
+__device__ __forceinline__ void leave_together(const R& row, float* part, const float (&sum)[ROW_VECTORS][WIDTH], float* memory) {
     __syncthreads();
     const int first = threadIdx.x / ROW_LANES * row.n;
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             if (row.holds(k, e)) {
@@ -208,18 +199,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     const int own = ROW_ROWS == 1 ? turns : (int)((max(m - row.row, 0ll) + step - 1) / step);
     const long long stride = step * n;
 
-    W weight[ROW_WORDS];
-    float dw[ROW_WORDS][WIDTH], db[ROW_WORDS][WIDTH];
+    W weight[ROW_VECTORS];
+    float dw[ROW_VECTORS][WIDTH], db[ROW_VECTORS][WIDTH];
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
-        weight[k] = row.beside(w, k);
+    for (int k = 0; k < ROW_VECTORS; ++k) {
+        weight[k] = row.load_beside(w, k);
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             dw[k][e] = 0.0f;
             db[k][e] = 0.0f;
         }
         // Beyond the row: 0 once and for all, and never asked for.
-        if (row.word(k) >= row.words) {
+        if (row.vector(k) >= row.vectors) {
 #pragma unroll 1
             for (int s = 0; s < STAGES; ++s) {
                 *reinterpret_cast<uint4*>(xs + s * STAGE + k * THREADS) = make_uint4(0, 0, 0, 0);
@@ -228,15 +219,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
         }
     }
 
-    // The k-th word of the row that starts `away` elements behind the current one.
+    // The k-th vector of the row that starts `away` elements behind the current one.
     auto fetch = [&](const T* from, W* place, int k, long long away) {
-        const int j = row.word(k);
-        if (j < row.words) {
+        const int j = row.vector(k);
+        if (j < row.vectors) {
             const long long at = row.start - row.head + away + (long long)j * WIDTH, left = row.total - at;
             ask(place + k * THREADS, from + at, ROW_ALIGNED || left >= WIDTH ? 16 : (int)left * (int)sizeof(T));
         }
     };
-    // What a row's first and last word hold of its neighbours must not enter its sums: it may be infinite.
+    // What a row's first and last vector hold of its neighbours must not enter its sums: it may be infinite.
     auto mask = [&](W* place, int k) {
 #pragma unroll 1
         for (int e = 0; e < WIDTH; ++e) {
@@ -247,11 +238,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     };
     auto sums_of = [&](int stage, Statistics about) {
         Sums sums[2] = {};  // two chains of sums
-        forget(weight);
+        make_opaque(weight);
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
-            const int j = row.word(k);
-            if (!ROW_ALIGNED && (j == 0 || j == row.words - 1)) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
+            const int j = row.vector(k);
+            if (!ROW_ALIGNED && (j == 0 || j == row.vectors - 1)) {
                 mask(xs + stage * STAGE, k);
                 mask(dys + stage * STAGE, k);
             }
@@ -278,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     for (int s = 0; s < STAGES; ++s) {
         if (s < own) {
 #pragma unroll
-            for (int k = 0; k < ROW_WORDS; ++k) {
+            for (int k = 0; k < ROW_VECTORS; ++k) {
                 fetch(x, xs + s * STAGE, k, s * stride);
                 fetch(dy, dys + s * STAGE, k, s * stride);
                 if (ADDS && s < SUM_STAGES) {
@@ -315,11 +306,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
             exchange.give(row, mine, turn + 1);
         }
         const float c = found.of[0] * about.scale * each, level = CENTRED ? found.of[CENTRED] * each : 0.0f;
-        forget(weight);
+        make_opaque(weight);
         if (turn < own) {
             const bool ahead = turn + STAGES < own, sum_ahead = turn + SUM_STAGES < own;
 #pragma unroll
-            for (int k = 0; k < ROW_WORDS; ++k) {
+            for (int k = 0; k < ROW_VECTORS; ++k) {
                 W* x_place = xs + stage * STAGE;
                 W* dy_place = dys + stage * STAGE;
                 W* ds_place = dss + sum_stage * STAGE;
@@ -367,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
         }
     } else {
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
             leave(row, part, k, dw[k]);
             if (CENTRED) {
                 leave(row, part + all, k, db[k]);

@@ -1,25 +1,25 @@
 // `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) of long rows by clusters that stay on their columns. A thread has the same
-// words of every row that its cluster takes, so weight and bias are read once and kept in registers. Rows come by cp.async, each word
+// vectors of every row that its cluster takes, so weight and bias are read once and kept in registers. Rows come by cp.async, each vector
 // to the thread that asked for it, into COLUMNS_STAGES places: one row is written out, the next one is added up, the others are on
 // their way. Between adding up and writing out lies one exchange through distributed shared memory: while the sums of row i are under
 // way the block writes row i - 1 out and adds up row i + 1. The sums are sent by st.async, which counts them in at the receiver's
 // mbarrier. A cluster barrier would do, but its release is a MEMBAR.GPU: it waits until memory has taken every store of y so far.
-// For starts on 16 bytes only: else the columns beside a word move from row to row.
-#include "lanes.cuh"
+// For starts on 16 bytes only: else the columns beside a vector move from row to row.
+#include "conversions.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
+using W = Vec16<T>;
 constexpr int WIDTH = W::WIDTH;
-constexpr int LANES = ROW_LANES, WORDS = ROW_WORDS, CLUSTER = ROW_CLUSTER;
+constexpr int LANES = ROW_LANES, VECTORS = ROW_VECTORS, CLUSTER = ROW_CLUSTER;
 constexpr int STAGES = COLUMNS_STAGES;
 constexpr int OTHERS = STAGES - 1;  // places of r: free as soon as it is added to x
 constexpr int WARPS = LANES / 32, PARTS = WARPS * CLUSTER, EACH = (PARTS + 31) / 32;
-constexpr bool FULL = COLUMNS_FULL;  // every word of every thread is the row's
-// Weight and bias as fp32 numbers, where registers suffice: a quarter of the instructions of a bf16 word is making them of halves.
-constexpr bool WIDE = WORDS * WIDTH * (CENTRED ? 2 : 1) * ROW_BLOCKS <= 64;
-// All words of a row are read from shared memory ahead of the first store, where registers suffice.
-constexpr bool EARLY = FULL && WORDS * ROW_BLOCKS <= 4;
+constexpr bool FULL = COLUMNS_FULL;  // every vector of every thread is the row's
+// Weight and bias as fp32 numbers, where registers suffice: a quarter of the instructions of a bf16 vector is making them of halves.
+constexpr bool WIDE = VECTORS * WIDTH * (CENTRED ? 2 : 1) * ROW_BLOCKS <= 64;
+// All vectors of a row are read from shared memory ahead of the first store, where registers suffice.
+constexpr bool EARLY = FULL && VECTORS * ROW_BLOCKS <= 4;
 constexpr int IDS = 16;
 static_assert(STAGES >= 2 && STAGES <= 14, "numbers of rows are kept for 16 turns");
 
@@ -54,11 +54,11 @@ __device__ __forceinline__ void await(unsigned long long* barrier, int parity) {
         : "memory");
 }
 
-// A weight's word, kept through all rows.
+// A weight's vector, kept through all rows.
 template <bool AS_FLOATS> struct Kept {
     float wide[WIDTH];
     __device__ __forceinline__ void load(const W* from) {
-        widen(load_word(from), wide);
+        widen(load_vec16(from), wide);
         if (FULL && sizeof(T) < 4) {
             // Through a shuffle that changes nothing: else the compiler keeps the halves, and converts them anew for every row.
 #pragma unroll
@@ -80,15 +80,15 @@ template <> struct Kept<false> {
     __device__ __forceinline__ void get(float (&out)[WIDTH]) {
         // As if not known: else the compiler converts it ahead of the loop, into twice the registers.
         asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
-        W word;
-        *reinterpret_cast<uint4*>(&word) = bits;
-        widen(word, out);
+        W vector;
+        *reinterpret_cast<uint4*>(&vector) = bits;
+        widen(vector, out);
     }
 };
 
 extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_columns(
     const T* __restrict__ x, const T* __restrict__ r, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ s,
-    T* __restrict__ y, long long m, int n, float eps, int* claims) {
+    T* __restrict__ y, long long m, int n, float eps, int* tile_counter) {
     extern __shared__ __align__(16) unsigned char memory[];
     // Two by turns: a block that is ahead by one row writes into the one that everybody has read.
     __shared__ Sums mail[2][PARTS];
@@ -101,17 +101,17 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     const int lane = threadIdx.x, warp = lane / 32, in_warp = lane % 32;
     const int rank = CLUSTER > 1 ? blockIdx.x % CLUSTER : 0;
     const int teams = gridDim.x / CLUSTER, team = blockIdx.x / CLUSTER;
-    const int rows = (int)m, words = n / WIDTH;
-    const int first = rank * WORDS * LANES + lane;
+    const int rows = (int)m, vectors = n / WIDTH;
+    const int first = rank * VECTORS * LANES + lane;
     W* places = reinterpret_cast<W*>(memory) + lane;
-    W* others = places + STAGES * WORDS * LANES;
+    W* others = places + STAGES * VECTORS * LANES;
 
-    auto has = [&](int k) { return FULL || first + k * LANES < words; };
-    auto at = [&](const T* matrix, int row) { return reinterpret_cast<const W*>(matrix) + (long long)row * words + first; };
+    auto has = [&](int k) { return FULL || first + k * LANES < vectors; };
+    auto at = [&](const T* matrix, int row) { return reinterpret_cast<const W*>(matrix) + (long long)row * vectors + first; };
     auto fetch = [&](const T* matrix, int row, W* place) {
         if (row < rows) {
 #pragma unroll
-            for (int k = 0; k < WORDS; ++k) {
+            for (int k = 0; k < VECTORS; ++k) {
                 if (has(k)) {
                     ask(place + k * LANES, at(matrix, row) + k * LANES);
                 }
@@ -122,8 +122,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     auto count_of = [&](int part) {
         int found = 0;
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            found += min(32, max(0, words - ((part / WARPS * WORDS + k) * LANES + part % WARPS * 32)));
+        for (int k = 0; k < VECTORS; ++k) {
+            found += min(32, max(0, vectors - ((part / WARPS * VECTORS + k) * LANES + part % WARPS * 32)));
         }
         return (float)(found * WIDTH);
     };
@@ -157,24 +157,24 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     auto claim = [&] {
         if (rank == 0 && lane == 0) {
             // Of an addition the compiler would make one for the whole warp, and wait for it at once.
-            asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], 0x7fffffff;" : "=r"(claimed) : "l"(claims) : "memory");
+            asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], 0x7fffffff;" : "=r"(claimed) : "l"(tile_counter) : "memory");
         }
     };
     claim();
 #pragma unroll
     for (int p = 0; p < STAGES - 1; ++p) {
-        fetch(x, team + p * teams, places + p * WORDS * LANES);
+        fetch(x, team + p * teams, places + p * VECTORS * LANES);
         if (ADDS) {
-            fetch(r, team + p * teams, others + p * WORDS * LANES);
+            fetch(r, team + p * teams, others + p * VECTORS * LANES);
         }
         close_group();
     }
-    fetch(x, team + (STAGES - 1) * teams, places + (STAGES - 1) * WORDS * LANES);
+    fetch(x, team + (STAGES - 1) * teams, places + (STAGES - 1) * VECTORS * LANES);
 
-    Kept<WIDE> g[WORDS], c[CENTRED ? WORDS : 1];
+    Kept<WIDE> g[VECTORS], c[CENTRED ? VECTORS : 1];
     float mine_count = 0.0f;
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         if (has(k)) {
             mine_count += WIDTH;
             g[k].load(reinterpret_cast<const W*>(w) + first + k * LANES);
@@ -194,9 +194,9 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     // A row that has arrived, added up over the warp. ADDS: s is stored and takes the place of x, the place of r asks for row `later`.
     auto sums_of = [&](int row, W* place, W* other, int later) {
         float part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-        W v[WORDS];
+        W v[VECTORS];
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             if (has(k)) {
                 v[k] = place[k * LANES];
                 float a[WIDTH];
@@ -211,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
                     // The sum as it is stored: whoever reads s gets the row that was normalised.
                     v[k] = narrow<T>(a);
                     widen(v[k], a);
-                    store_word(const_cast<W*>(at(s, row)) + k * LANES, v[k]);
+                    store_vec16(const_cast<W*>(at(s, row)) + k * LANES, v[k]);
                     place[k * LANES] = v[k];
                     if (later < rows) {
                         ask(other + k * LANES, at(r, later) + k * LANES);
@@ -233,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
             part[e] = 0.0f;
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             if (has(k)) {
                 float a[WIDTH];
                 widen(v[k], a);
@@ -295,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
         wait_groups<STAGES - 2>();
         Sums mine = {0.0f, 0.0f};
         if (next < rows) {
-            mine = sums_of(next, places + ahead * (WORDS * LANES), others + other * (WORDS * LANES), later);
+            mine = sums_of(next, places + ahead * (VECTORS * LANES), others + other * (VECTORS * LANES), later);
         }
         arrived(turn);
         Sums got[EACH];
@@ -304,7 +304,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
         for (int i = 0; i < EACH; ++i) {
             const int part = i * 32 + in_warp;
             got[i] = part < PARTS ? mail[turn & 1][part] : Sums{0.0f, 0.0f};
-            count[i] = part >= PARTS ? 0.0f : FULL ? WORDS * 32.0f * WIDTH : counts[FULL ? 0 : part];
+            count[i] = part >= PARTS ? 0.0f : FULL ? VECTORS * 32.0f * WIDTH : counts[FULL ? 0 : part];
         }
         // Who has all sums of a row knows by them that every warp has read the mail of the row before: all of its lanes.
         __syncwarp();
@@ -328,19 +328,19 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
             squares += CENTRED ? fmaf(away * count[i], away, got[i].squares) : got[i].squares;
         }
         const float scale = rsqrtf(fmaf(warp_reduce<32>(squares, Add{}), of_n, eps)), shift = -mean * scale;
-        W* place = places + stage * (WORDS * LANES);
+        W* place = places + stage * (VECTORS * LANES);
         W* to = const_cast<W*>(at(y, now));
-        W v[EARLY ? WORDS : 1];
+        W v[EARLY ? VECTORS : 1];
         if (EARLY) {
 #pragma unroll
-            for (int k = 0; k < WORDS; ++k) {
+            for (int k = 0; k < VECTORS; ++k) {
                 if (has(k)) {
                     v[EARLY ? k : 0] = place[k * LANES];
                 }
             }
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             if (has(k)) {
                 float a[WIDTH], weight[WIDTH], bias[WIDTH];
                 widen(EARLY ? v[EARLY ? k : 0] : place[k * LANES], a);
@@ -352,7 +352,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
                 for (int e = 0; e < WIDTH; ++e) {
                     a[e] = CENTRED ? fmaf(fmaf(a[e], scale, shift), weight[e], bias[e]) : a[e] * scale * weight[e];
                 }
-                store_word(to + k * LANES, narrow<T>(a));
+                store_vec16(to + k * LANES, narrow<T>(a));
                 if (later < rows) {
                     ask(place + k * LANES, at(x, later) + k * LANES);
                 }
@@ -368,9 +368,9 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     // The last one out leaves the counters as they were found.
     if (rank == 0 && lane == 0) {
         __threadfence();
-        if (atomicAdd(claims + 1, 1) == teams - 1) {
-            claims[0] = 0;
-            claims[1] = 0;
+        if (atomicAdd(tile_counter + 1, 1) == teams - 1) {
+            tile_counter[0] = 0;
+            tile_counter[1] = 0;
         }
     }
 }

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.normalisation.cuda import WORD_BYTES, Given, Shape, _launching, bind_async, power_of_2
+from kernelviz.ops.normalisation.cuda import VEC16_BYTES, Given, Shape, _launching, bind_async, power_of_2
 
 SOURCE = Path(__file__).parent / "cuda_columns.cu"
 FEW_SOURCE = Path(__file__).parent / "cuda_few_rows.cu"
@@ -42,7 +42,7 @@ class Columns:
 
     def shared_bytes(self, tensors: int) -> int:
         """A second tensor has a place less: it is free as soon as the row is added up."""
-        return (tensors * self.stages - tensors + 1) * self.shape.lanes * self.shape.words * WORD_BYTES
+        return (tensors * self.stages - tensors + 1) * self.shape.lanes * self.shape.words * VEC16_BYTES
 
 
 def columns_shape(words: int, tensors: int, *, most_words: int = MOST_WORDS) -> Columns | None:
@@ -65,7 +65,7 @@ def columns_shape(words: int, tensors: int, *, most_words: int = MOST_WORDS) -> 
     if each > (most_words if tensors == 1 else 4):
         return None
     lanes = 32 * -(-words // (32 * each * cluster))
-    places = PLACES_BYTES // (lanes * each * WORD_BYTES)
+    places = PLACES_BYTES // (lanes * each * VEC16_BYTES)
     stages = min(MOST_STAGES + tensors - 1, (places + tensors - 1) // tensors)
     return Columns(Shape(lanes, each, cluster), stages, words == lanes * each * cluster)
 
@@ -91,8 +91,10 @@ def bind_columns(given: Given) -> Launch:
     kernel = nvrtc.kernel(SOURCE, "normalise_columns", defines, cluster=shape.cluster, shared_bytes=shared)
     fit = nvrtc.resident(kernel, shape.lanes, cluster=shape.cluster, shared_bytes=shared)
     blocks = min(fit, shape.cluster * m)
-    claims = torch.zeros(2, dtype=torch.int32, device=given.x_MN.device)
-    return _launching(given, kernel, blocks, shape.lanes, cluster=shape.cluster, shared_bytes=shared, claims=claims)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=given.x_MN.device)
+    return _launching(
+        given, kernel, blocks, shape.lanes, cluster=shape.cluster, shared_bytes=shared, tile_counter=tile_counter
+    )
 
 
 def _bind_few(given: Given) -> Launch:

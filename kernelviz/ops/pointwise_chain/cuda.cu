@@ -1,6 +1,6 @@
 // CUDA C++ kernels of the chain relu(x s + b), k steps. ELEMENT is float, __half or __nv_bfloat16. Of each step, s and b are a
 // row of n elements (SCALARS 0) or a number (SCALARS 1).
-#include "lanes.cuh"
+#include "conversions.cuh"
 
 // max(v, 0) that hands on NaN, which fmaxf does not.
 __device__ __forceinline__ float positive(float v) {
@@ -9,7 +9,7 @@ __device__ __forceinline__ float positive(float v) {
     return out;
 }
 
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
 
 // One element of a row of n, with the s and b of its column in each step; of scalars, n is 1.
 __device__ __forceinline__ ELEMENT chained(
@@ -22,7 +22,7 @@ __device__ __forceinline__ ELEMENT chained(
     return from_float<ELEMENT>(v);
 }
 
-// One element a thread: rows that are no whole number of 16-byte words, and views that do not start on one.
+// One element a thread: rows that are no whole number of 16-byte vectors, and views that do not start on one.
 extern "C" __global__ void __launch_bounds__(256) chain_single(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long count,
     long long n, int k) {
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(256) chain_single(
 
 #if SCALARS
 
-// The elements behind the last whole word, by the first threads of the grid.
+// The elements behind the last whole vector, by the first threads of the grid.
 __device__ __forceinline__ void tail(
     const ELEMENT* x, const ELEMENT* s, const ELEMENT* b, ELEMENT* out, long long n, int k) {
     const long long i = n / WIDTH * WIDTH + (long long)blockIdx.x * 128 + threadIdx.x;
@@ -42,34 +42,34 @@ __device__ __forceinline__ void tail(
         out[i] = chained(x, s, b, i, 1, k);
     }
 }
-__device__ __forceinline__ void load_words(const ELEMENT* x, long long n, Word<ELEMENT> (&held)[WORDS]) {
-    const long long first = (long long)blockIdx.x * (128 * WORDS) + threadIdx.x;
+__device__ __forceinline__ void load_words(const ELEMENT* x, long long n, Vec16<ELEMENT> (&held)[VECTORS]) {
+    const long long first = (long long)blockIdx.x * (128 * VECTORS) + threadIdx.x;
 #pragma unroll
-    for (int w = 0; w < WORDS; ++w) {
+    for (int w = 0; w < VECTORS; ++w) {
         if (first + w * 128 < n / WIDTH) {
-            held[w] = load_word(reinterpret_cast<const Word<ELEMENT>*>(x) + first + w * 128);
+            held[w] = load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(x) + first + w * 128);
         }
     }
 }
-__device__ __forceinline__ void put_word(ELEMENT* out, long long n, int w, const Word<ELEMENT>& word) {
-    const long long i = (long long)blockIdx.x * (128 * WORDS) + threadIdx.x + w * 128;
+__device__ __forceinline__ void put_word(ELEMENT* out, long long n, int w, const Vec16<ELEMENT>& vector) {
+    const long long i = (long long)blockIdx.x * (128 * VECTORS) + threadIdx.x + w * 128;
     if (i < n / WIDTH) {
-        store_word(reinterpret_cast<Word<ELEMENT>*>(out) + i, word);
+        store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, vector);
     }
 }
 
-// WORDS words of 16 bytes a thread, all loaded before the first is used; the numbers of the next step are on their way while one is
+// VECTORS vectors of 16 bytes a thread, all loaded before the first is used; the numbers of the next step are on their way while one is
 // computed. No __restrict__ on x and out: they may be the same.
 #if !PACKED
 
 extern "C" __global__ void __launch_bounds__(128) chain_scalars(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long n, int k) {
-    Word<ELEMENT> held[WORDS];
+    Vec16<ELEMENT> held[VECTORS];
     load_words(x, n, held);
     ELEMENT scales = s[0], shifts = b[0];
-    float v[WORDS][WIDTH];
+    float v[VECTORS][WIDTH];
 #pragma unroll
-    for (int w = 0; w < WORDS; ++w) {
+    for (int w = 0; w < VECTORS; ++w) {
         widen(held[w], v[w]);
     }
     for (int step = 0; step < k; ++step) {
@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars(
         scales = s[next];
         shifts = b[next];
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
+        for (int w = 0; w < VECTORS; ++w) {
 #pragma unroll
             for (int j = 0; j < WIDTH; ++j) {
                 v[w][j] = positive(fmaf(v[w][j], scale, shift));
@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars(
         }
     }
 #pragma unroll
-    for (int w = 0; w < WORDS; ++w) {
+    for (int w = 0; w < VECTORS; ++w) {
         put_word(out, n, w, narrow<ELEMENT>(v[w]));
     }
     tail(x, s, b, out, n, k);
@@ -97,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars(
 // Two elements an instruction: product, sum and relu are one HFMA2.RELU, rounded to 16 bits at the end of each step.
 extern "C" __global__ void __launch_bounds__(128) chain_scalars_packed(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long n, int k) {
-    using Pair = Two<ELEMENT>::type;
-    Word<ELEMENT> held[WORDS];
+    using Pair = PackedPair<ELEMENT>::type;
+    Vec16<ELEMENT> held[VECTORS];
     load_words(x, n, held);
     ELEMENT scales = s[0], shifts = b[0];
     for (int step = 0; step < k; ++step) {
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars_packed(
         scales = s[next];
         shifts = b[next];
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
+        for (int w = 0; w < VECTORS; ++w) {
             Pair* v = reinterpret_cast<Pair*>(&held[w]);
 #pragma unroll
             for (int j = 0; j < WIDTH / 2; ++j) {
@@ -116,7 +116,7 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars_packed(
         }
     }
 #pragma unroll
-    for (int w = 0; w < WORDS; ++w) {
+    for (int w = 0; w < VECTORS; ++w) {
         put_word(out, n, w, held[w]);
     }
     tail(x, s, b, out, n, k);
@@ -126,35 +126,35 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars_packed(
 
 #else
 
-// A thread takes one 16-byte word of each of ROWS rows, so that s and b are read once for all of them. A block is blockDim.x
-// words wide and ROWS * blockDim.y rows tall, `across` blocks a row; threads beyond the last word do nothing.
+// A thread takes one 16-byte vector of each of ROWS rows, so that s and b are read once for all of them. A block is blockDim.x
+// vectors wide and ROWS * blockDim.y rows tall, `across` blocks a row; threads beyond the last vector do nothing.
 // No __restrict__ on x and out: they may be the same.
 struct Place {
     long long row;  // the thread's first one; the next follows blockDim.y rows below
-    int word, words;
+    int vector, vectors;
     __device__ __forceinline__ Place(int n, int across) {
         const unsigned down = blockIdx.x / across;
         row = (long long)down * (ROWS * blockDim.y) + threadIdx.y;
-        word = (int)((blockIdx.x - down * across) * blockDim.x + threadIdx.x);
-        words = n / WIDTH;
+        vector = (int)((blockIdx.x - down * across) * blockDim.x + threadIdx.x);
+        vectors = n / WIDTH;
     }
 };
-__device__ __forceinline__ Word<ELEMENT> step_word(const ELEMENT* vectors, int step, const Place& here) {
-    return load_word(reinterpret_cast<const Word<ELEMENT>*>(vectors) + (long long)step * here.words + here.word);
+__device__ __forceinline__ Vec16<ELEMENT> step_word(const ELEMENT* vectors, int step, const Place& here) {
+    return load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(vectors) + (long long)step * here.vectors + here.vector);
 }
-__device__ __forceinline__ void load_rows(const ELEMENT* x, long long m, const Place& here, Word<ELEMENT> (&held)[ROWS]) {
-    const Word<ELEMENT>* from = reinterpret_cast<const Word<ELEMENT>*>(x) + here.row * here.words + here.word;
+__device__ __forceinline__ void load_rows(const ELEMENT* x, long long m, const Place& here, Vec16<ELEMENT> (&held)[ROWS]) {
+    const Vec16<ELEMENT>* from = reinterpret_cast<const Vec16<ELEMENT>*>(x) + here.row * here.vectors + here.vector;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         if (here.row + r * blockDim.y < m) {
-            held[r] = load_word(from + (long long)(r * blockDim.y) * here.words);
+            held[r] = load_vec16(from + (long long)(r * blockDim.y) * here.vectors);
         }
     }
 }
-__device__ __forceinline__ void store_row(ELEMENT* out, long long m, const Place& here, int r, const Word<ELEMENT>& word) {
+__device__ __forceinline__ void store_row(ELEMENT* out, long long m, const Place& here, int r, const Vec16<ELEMENT>& vector) {
     const long long row = here.row + r * blockDim.y;
     if (row < m) {
-        store_word(reinterpret_cast<Word<ELEMENT>*>(out) + row * here.words + here.word, word);
+        store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + row * here.vectors + here.vector, vector);
     }
 }
 
@@ -164,12 +164,12 @@ extern "C" __global__ void __launch_bounds__(256) chain_rows(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long m, int n,
     int k, int across) {
     const Place here(n, across);
-    if (here.word >= here.words) {
+    if (here.vector >= here.vectors) {
         return;
     }
-    Word<ELEMENT> held[ROWS];
+    Vec16<ELEMENT> held[ROWS];
     load_rows(x, m, here, held);
-    Word<ELEMENT> scales = step_word(s, 0, here), shifts = step_word(b, 0, here);
+    Vec16<ELEMENT> scales = step_word(s, 0, here), shifts = step_word(b, 0, here);
     float v[ROWS][WIDTH];
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
@@ -203,16 +203,16 @@ extern "C" __global__ void __launch_bounds__(256) chain_rows(
 extern "C" __global__ void __launch_bounds__(256) chain_rows_packed(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long m, int n,
     int k, int across) {
-    using Pair = Two<ELEMENT>::type;
+    using Pair = PackedPair<ELEMENT>::type;
     const Place here(n, across);
-    if (here.word >= here.words) {
+    if (here.vector >= here.vectors) {
         return;
     }
-    Word<ELEMENT> held[ROWS];
+    Vec16<ELEMENT> held[ROWS];
     load_rows(x, m, here, held);
-    Word<ELEMENT> scales = step_word(s, 0, here), shifts = step_word(b, 0, here);
+    Vec16<ELEMENT> scales = step_word(s, 0, here), shifts = step_word(b, 0, here);
     for (int step = 0; step < k; ++step) {
-        const Word<ELEMENT> scale = scales, shift = shifts;
+        const Vec16<ELEMENT> scale = scales, shift = shifts;
         const int next = step + 1 < k ? step + 1 : step;
         scales = step_word(s, next, here);
         shifts = step_word(b, next, here);

@@ -120,7 +120,7 @@ def _scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, packed: bool, words: int) ->
         return _single(x_N, s, b, 1)
     if n * size < SMALL_BYTES:
         words = 1
-    kernel = _kernel("chain_scalars_packed" if packed else "chain_scalars", x_N, packed, WORDS=words)
+    kernel = _kernel("chain_scalars_packed" if packed else "chain_scalars", x_N, packed, VECTORS=words)
     grid = max(1, -(-n * size // (SCALAR_THREADS * words * 16)))
     count = ctypes.c_longlong(n)
 
@@ -133,7 +133,7 @@ def _scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, packed: bool, words: int) ->
 
 def _single(x: Tensor, s: int, b: int, n: int) -> Enqueue:
     """One element a thread; s and b are the addresses of rows of n elements."""
-    kernel = _kernel("chain_single", x, False, WORDS=1)
+    kernel = _kernel("chain_single", x, False, VECTORS=1)
     grid = -(-x.numel() // THREADS)
     sizes = (ctypes.c_longlong(x.numel()), ctypes.c_longlong(n))
     row_bytes = n * x.element_size()
@@ -146,10 +146,10 @@ def _single(x: Tensor, s: int, b: int, n: int) -> Enqueue:
 
 
 def _kernel(name: str, x: Tensor, packed: bool, **shape: int) -> Any:
-    """The kernel for words of scalars (WORDS) or for rows (ROWS)."""
+    """The kernel for words of scalars (VECTORS) or for rows (ROWS)."""
     defines = {
         "ELEMENT": nvrtc.element_type(x.dtype),
         "PACKED": str(int(packed)),
-        "SCALARS": str(int("WORDS" in shape)),
+        "SCALARS": str(int("VECTORS" in shape)),
     }
     return nvrtc.kernel(SOURCE, name, defines | {key: str(value) for key, value in shape.items()})

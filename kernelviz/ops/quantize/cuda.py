@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
-WORD_BYTES = 16
+VEC16_BYTES = 16
 LONGEST_BLOCK_WORDS = 4096
 """The longest row that the registers of one block hold, with a second block on the SM: 512 threads with eight words, 64 KiB."""
 MOST_CLUSTER = 8
@@ -74,9 +74,9 @@ def _words(x_MN: Tensor, w_N: Tensor | None) -> int:
     given = {"x_MN": x_MN} if w_N is None else {"x_MN": x_MN, "w_N": w_N}
     require_contiguous(**given)
     for name, tensor in given.items():
-        if tensor.data_ptr() % WORD_BYTES:
+        if tensor.data_ptr() % VEC16_BYTES:
             raise BadField(f"input {name}", hex(tensor.data_ptr()), "this kernel needs one that starts on 16 bytes")
-    width, n = WORD_BYTES // x_MN.element_size(), x_MN.shape[1]
+    width, n = VEC16_BYTES // x_MN.element_size(), x_MN.shape[1]
     return n // width if n % width == 0 else (n + 2 * width - 2) // width
 
 
@@ -91,11 +91,11 @@ def _bind(x_MN: Tensor, w_N: Tensor | None, target: str, eps: float, shape: Shap
         "INT8": str(int(target == "int8")),
         "NORM": str(int(w_N is not None)),
         "ROW_LANES": str(shape.lanes),
-        "ROW_WORDS": str(shape.words),
+        "ROW_VECTORS": str(shape.words),
         "ROW_CLUSTER": str(shape.cluster),
         "ROW_ROWS": str(shape.rows),
         "ROW_BLOCKS": str(shape.blocks),
-        "ROW_ALIGNED": "true" if n % (WORD_BYTES // x_MN.element_size()) == 0 else "false",
+        "ROW_ALIGNED": "true" if n % (VEC16_BYTES // x_MN.element_size()) == 0 else "false",
     }
     kernel = nvrtc.kernel(SOURCE, name, defines, cluster=shape.cluster)
     blocks, threads, cluster = shape.cluster * -(-m // shape.rows), shape.lanes * shape.rows, shape.cluster

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.persistent_columns import columns_shape
+from kernelviz.ops.kernels.persistent_columns import columns_tile
 from kernelviz.ops.quantize import cuda
 from kernelviz.ops.quantize.formats import SMALLEST, largest
 
@@ -23,8 +23,8 @@ def bind_columns(x_MN: Tensor, w_N: Tensor | None, target: str, *, eps: float = 
     import torch
 
     m, n = x_MN.shape
-    words, aligned = cuda._words(x_MN, w_N), n % (cuda.WORD_BYTES // x_MN.element_size()) == 0
-    shape = columns_shape(words, weighted=w_N is not None) if aligned else None
+    words, aligned = cuda._words(x_MN, w_N), n % (cuda.VEC16_BYTES // x_MN.element_size()) == 0
+    shape = columns_tile(words, weighted=w_N is not None) if aligned else None
     if shape is None:
         return cuda.bind_cluster(x_MN, w_N, target, eps=eps)
     defines = {
@@ -37,14 +37,14 @@ def bind_columns(x_MN: Tensor, w_N: Tensor | None, target: str, *, eps: float = 
     blocks = min(nvrtc.resident(kernel, lanes, cluster=cluster, shared_bytes=shared), cluster * m)
     q_MN = torch.empty_like(x_MN, dtype=torch.int8 if target == "int8" else torch.float8_e4m3fn)
     scale_M = torch.empty(m, dtype=torch.float32, device=x_MN.device)
-    claims = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
     weight = 0 if w_N is None else w_N.data_ptr()
     numbers = (ctypes.c_float(eps), ctypes.c_float(SMALLEST), ctypes.c_float(largest(target)))
     pointers = (x_MN.data_ptr(), weight, q_MN.data_ptr(), scale_M.data_ptr())
-    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), *numbers, claims.data_ptr())
+    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), *numbers, tile_counter.data_ptr())
 
     def launch() -> tuple[Tensor, ...]:
-        assert claims.numel() == 2  # kept alive
+        assert tile_counter.numel() == 2  # kept alive
         nvrtc.launch(kernel, blocks, lanes, *arguments, cluster=cluster, shared_bytes=shared)
         return q_MN, scale_M
 

@@ -1,11 +1,11 @@
 // CUDA C++ kernels of `row_sum` and, with -DARGMAX, of `argmax`. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 #ifndef THREADS
 #define THREADS 256
 #endif
-constexpr int WORDS = 4;  // 16-byte words of a thread in flight at once
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+constexpr int VECTORS = 4;  // 16-byte vectors of a thread in flight at once
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
 constexpr int NOWHERE = 0x7fffffff;
 
 #ifdef ARGMAX
@@ -54,14 +54,14 @@ struct Found {
 };
 #endif
 
-__device__ __forceinline__ void take_word(Found& found, const Word<ELEMENT>& word, int first) {
+__device__ __forceinline__ void take_word(Found& found, const Vec16<ELEMENT>& vector, int first) {
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) {
-        found.take(to_float(word.e[k]), first + k);
+        found.take(to_float(vector.e[k]), first + k);
     }
 }
 
-// What `lane` of LANES threads finds in x[first .. last). Rows start anywhere in a 16-byte word, so the elements before the
+// What `lane` of LANES threads finds in x[first .. last). Rows start anywhere in a 16-byte vector, so the elements before the
 // first whole one and behind the last are taken by themselves.
 template <int LANES> __device__ __forceinline__ Found walk(const ELEMENT* x, int first, int last, int lane) {
     Found found;
@@ -70,32 +70,32 @@ template <int LANES> __device__ __forceinline__ Found walk(const ELEMENT* x, int
     const int head = before < n ? before : n;
     const int count = (n - head) / WIDTH;
     const int begin = first + head;
-    const Word<ELEMENT>* words = reinterpret_cast<const Word<ELEMENT>*>(x + begin);
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(x + begin);
     if (lane < head) {
         found.take(to_float(x[first + lane]), first + lane);
     }
     int i = lane;
-    Word<ELEMENT> word[WORDS];
-    for (; i + (WORDS - 1) * LANES < count; i += WORDS * LANES) {
+    Vec16<ELEMENT> vector[VECTORS];
+    for (; i + (VECTORS - 1) * LANES < count; i += VECTORS * LANES) {
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            word[k] = load_streaming(words + i + k * LANES);
+        for (int k = 0; k < VECTORS; ++k) {
+            vector[k] = load_streaming(vectors + i + k * LANES);
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            take_word(found, word[k], begin + (i + k * LANES) * WIDTH);
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < WORDS - 1; ++k) {
-        if (i + k * LANES < count) {
-            word[k] = load_streaming(words + i + k * LANES);
+        for (int k = 0; k < VECTORS; ++k) {
+            take_word(found, vector[k], begin + (i + k * LANES) * WIDTH);
         }
     }
 #pragma unroll
-    for (int k = 0; k < WORDS - 1; ++k) {
+    for (int k = 0; k < VECTORS - 1; ++k) {
         if (i + k * LANES < count) {
-            take_word(found, word[k], begin + (i + k * LANES) * WIDTH);
+            vector[k] = load_streaming(vectors + i + k * LANES);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < VECTORS - 1; ++k) {
+        if (i + k * LANES < count) {
+            take_word(found, vector[k], begin + (i + k * LANES) * WIDTH);
         }
     }
     const int tail = begin + count * WIDTH + lane;

@@ -1,14 +1,14 @@
-// `argmax` by words: of each 16 bytes only the largest element is compared with the best so far, and the word that it lies in is
-// kept. 14 instructions a word of bf16 and 8 for its load (sm_90); element by element about 50, half of what an H200 issues in the time
+// `argmax` by vectors: of each 16 bytes only the largest element is compared with the best so far, and the vector that it lies in is
+// kept. 14 instructions a vector of bf16 and 8 for its load (sm_90); element by element about 50, half of what an H200 issues in the time
 // that it reads one (counted, not profiled).
-// Which element of the word it was is asked once a row, by the thread that holds the word.
+// Which element of the vector it was is asked once a row, by the thread that holds the vector.
 //
-// -DROW_LANES threads share a row or a part of one, each with up to 2 * -DROW_GROUP words on their way; -DROW_ROWS rows lie in a block (more than
-// one only with 32 lanes), -DROW_RESIDENT blocks on an SM. -DROW_ALIGNED=true: rows are whole words. ELEMENT is float, __half or __nv_bfloat16.
-#include "lanes.cuh"
-#include "streamed.cuh"
+// -DROW_LANES threads share a row or a part of one, each with up to 2 * -DROW_GROUP vectors on their way; -DROW_ROWS rows lie in a block (more than
+// one only with 32 lanes), -DROW_RESIDENT blocks on an SM. -DROW_ALIGNED=true: rows are whole vectors. ELEMENT is float, __half or __nv_bfloat16.
+#include "conversions.cuh"
+#include "streamed_rows.cuh"
 
-using P = Pieces<ELEMENT>;
+using P = RowPiece<ELEMENT>;
 constexpr int WIDTH = P::WIDTH, NOWHERE = 0x7fffffff;
 constexpr unsigned EVERY_LANE = 0xffffffffu;
 
@@ -32,24 +32,24 @@ template <typename T> __device__ __forceinline__ float largest(const uint4& bits
         return larger(
             larger(__uint_as_float(bits.x), __uint_as_float(bits.y)), larger(__uint_as_float(bits.z), __uint_as_float(bits.w)));
     } else {
-        const typename Two<T>::type* twos = reinterpret_cast<const typename Two<T>::type*>(&bits);
+        const typename PackedPair<T>::type* twos = reinterpret_cast<const typename PackedPair<T>::type*>(&bits);
         const float2 both = widened(__hmax2_nan(__hmax2_nan(twos[0], twos[1]), __hmax2_nan(twos[2], twos[3])));
         return larger(both.x, both.y);
     }
 }
 
-// The largest element that a thread has met, and the first word that holds it.
+// The largest element that a thread has met, and the first vector that holds it.
 struct Best {
     float value = -INFINITE;
     int at = NOWHERE;
-    uint4 word = nothing();
+    uint4 vector = nothing();
 
     // Words come in ascending order, so what is not larger does not replace.
     __device__ __forceinline__ void take(const uint4& bits, float v, int i) {
         if (!(v <= value) && value == value) {
             value = v;
             at = i;
-            word = bits;
+            vector = bits;
         }
     }
     template <int APART, int COUNT> __device__ __forceinline__ void group(const uint4 (&w)[COUNT], int first) {
@@ -58,9 +58,9 @@ struct Best {
             take(w[k], largest<ELEMENT>(w[k]), first + k * APART);
         }
     }
-    // The element of the word that it is; of equal ones the first.
+    // The element of the vector that it is; of equal ones the first.
     __device__ __forceinline__ int element() const {
-        const ELEMENT* e = reinterpret_cast<const ELEMENT*>(&word);
+        const ELEMENT* e = reinterpret_cast<const ELEMENT*>(&vector);
         int found = 0;
 #pragma unroll
         for (int k = WIDTH - 1; k >= 0; --k) {
@@ -73,14 +73,14 @@ struct Best {
     }
 };
 
-// A single element as a word that has it in front.
+// A single element as a vector that has it in front.
 __device__ __forceinline__ uint4 alone(ELEMENT v) {
     uint4 bits = nothing();
     reinterpret_cast<ELEMENT*>(&bits)[0] = v;
     return bits;
 }
 
-// What `lane` of ROW_LANES threads finds in x[0 .. n); `at` is the place of its word's first element.
+// What `lane` of ROW_LANES threads finds in x[0 .. n); `at` is the place of its vector's first element.
 __device__ __forceinline__ Best walk(const ELEMENT* x, int n, int lane) {
     const P piece = P::of<ROW_ALIGNED>(x, n);
     const int tail = piece.behind() + lane;
@@ -90,7 +90,7 @@ __device__ __forceinline__ Best walk(const ELEMENT* x, int n, int lane) {
         first = x[lane < piece.before ? lane : 0];
         last = x[tail < n ? tail : 0];
     }
-    stream<ROW_LANES, ROW_GROUP>(piece.words(), piece.count, lane, nothing(), best);
+    stream<ROW_LANES, ROW_GROUP>(piece.vectors(), piece.count, lane, nothing(), best);
     if (best.at != NOWHERE) {
         best.at = piece.before + best.at * WIDTH;
     }
@@ -164,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_RESIDENT) argmax_wor
     const int first = (int)(blockIdx.x % parts) * part;
     const Best best = walk(x + row * n + first, n - first < part ? n - first : part, threadIdx.x);
     Place found = over_row({ordered(best.value), best.at});
-    // The warp of the thread that holds the word goes on.
+    // The warp of the thread that holds the vector goes on.
     const bool holds = found.at == NOWHERE ? threadIdx.x == 0 : found.at == best.at;
     const unsigned holders = __ballot_sync(EVERY_LANE, holds);
     if (holders == 0) {

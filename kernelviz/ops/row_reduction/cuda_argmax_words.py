@@ -11,7 +11,7 @@ from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.row_reduction.streamed_shapes import WORD_BYTES, Shape, parts_for, shape_of, with_residents
+from kernelviz.ops.row_reduction.streamed_shapes import VEC16_BYTES, Shape, parts_for, shape_of, with_residents
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -35,12 +35,12 @@ def bind_words(x_MN: Tensor, *, shape: Shape | None = None, parts: int = 0) -> L
     if m >= 2**31 or n > LONGEST_ROW:
         raise BadField("size", max(m, n), "this kernel counts rows and places in a row in 32 bits")
     size, count = x_MN.element_size(), multiprocessors(x_MN.device)
-    width = WORD_BYTES // size
+    width = VEC16_BYTES // size
     parts = parts or parts_for(m, n * size, count, SHORTEST_PART_BYTES)
     # Whole words, so that all parts of an aligned row are aligned.
     part = -(-n // (width * parts)) * width
     parts = -(-n // part)
-    aligned = n % width == 0 and x_MN.data_ptr() % WORD_BYTES == 0
+    aligned = n % width == 0 and x_MN.data_ptr() % VEC16_BYTES == 0
     out_M = torch.empty(m, dtype=torch.int64, device=x_MN.device)
     if parts == 1:
         shape = shape or shape_of(m, -(-n // width), count)

@@ -12,7 +12,7 @@ from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.row_reduction import cuda
-from kernelviz.ops.row_reduction.streamed_shapes import WORD_BYTES, Shape, parts_for, power_of_2
+from kernelviz.ops.row_reduction.streamed_shapes import VEC16_BYTES, Shape, parts_for, power_of_2
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -58,9 +58,9 @@ def bind_streamed(x_MN: Tensor, *, shape: Shape | None = None) -> Launch:
         return cuda.bind_row_per_warp(x_MN, argmax=False)
     if shape is None and parts_for(m, n * size, count, cuda.SHORTEST_PART_BYTES) > 1:
         return cuda.bind_split_row(x_MN, argmax=False)
-    width = WORD_BYTES // size
+    width = VEC16_BYTES // size
     shape = shape or shape_of(m, -(-n // width), count)
-    aligned = n % width == 0 and x_MN.data_ptr() % WORD_BYTES == 0
+    aligned = n % width == 0 and x_MN.data_ptr() % VEC16_BYTES == 0
     kernel = nvrtc.kernel(SOURCE, "row_sum_streamed", shape.defines(nvrtc.element_type(x_MN.dtype), aligned=aligned))
     out_M = torch.empty(m, dtype=x_MN.dtype, device=x_MN.device)
     lanes, length = shape.lanes, ctypes.c_int(n)

@@ -1,10 +1,10 @@
-"""How kernels of `headers/streamed.cuh` lay threads over rows: threads a row, words of a thread on their way, rows a block."""
+"""How kernels of `headers/streamed_rows.cuh` lay threads over rows: threads a row, vectors a thread, rows a block."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-WORD_BYTES = 16
+VEC16_BYTES = 16
 LONGEST_ROW_OF_A_WARP_WORDS = 256
 """4 KiB, eight words a thread; row_sum reads longer ones faster by blocks (4510 against 4356 GB/s at 16 KiB)."""
 SHORTEST_SPLIT_BYTES = 64 * 1024

@@ -1,6 +1,6 @@
-// CUDA C++ kernels of `scatter_add`. ELEMENT is float, __half or __nv_bfloat16; VEC elements a word, so that rows are whole
-// words; sums are made in fp32. INDEX: unsigned where it is enough for all elements, else unsigned long long.
-#include "vectors.cuh"
+// CUDA C++ kernels of `scatter_add`. ELEMENT is float, __half or __nv_bfloat16; VEC elements a vector, so that rows are whole
+// vectors; sums are made in fp32. INDEX: unsigned where it is enough for all elements, else unsigned long long.
+#include "vec16.cuh"
 
 struct alignas(sizeof(ELEMENT) * VEC) Vec {
     ELEMENT e[VEC];
@@ -58,25 +58,25 @@ extern "C" __global__ void __launch_bounds__(256) segments_place(
 
 constexpr int AT_ONCE = 4;
 
-// blockDim.x threads take that many words of a row; blockDim.y sums a block, or (TOGETHER) the rows of one sum by turns.
+// blockDim.x threads take that many vectors of a row; blockDim.y sums a block, or (TOGETHER) the rows of one sum by turns.
 // Sums 0 to `sums`; where there are fewer rows than sums (BY_ROWS) the sums that the first row of each names.
 extern "C" __global__ void __launch_bounds__(256) segments_sum(
     ELEMENT* x, const ELEMENT* __restrict__ src, const int* __restrict__ counts, const int* __restrict__ starts,
     const int* __restrict__ order, const long long* __restrict__ ids, const int* __restrict__ ranks, long long sums,
-    int words, int pieces) {
-    const int word = (int)(blockIdx.x % pieces) * blockDim.x + threadIdx.x;
+    int vectors, int pieces) {
+    const int vector = (int)(blockIdx.x % pieces) * blockDim.x + threadIdx.x;
     const long long i = TOGETHER ? blockIdx.x / pieces : blockIdx.x / pieces * blockDim.y + threadIdx.y;
     const bool named = i < sums && (!BY_ROWS || ranks[i] == 0);
     const long long row = BY_ROWS && named ? ids[i] : i;
     const int count = named ? counts[row] : 0;
     const int first = TOGETHER ? threadIdx.y : 0, step = TOGETHER ? blockDim.y : 1;
-    const bool inside = word < words && count > 0;
+    const bool inside = vector < vectors && count > 0;
     float total[VEC];
 #pragma unroll
     for (int e = 0; e < VEC; ++e) {
         total[e] = 0.0f;
     }
-    Vec* const at = reinterpret_cast<Vec*>(x) + row * words + word;
+    Vec* const at = reinterpret_cast<Vec*>(x) + row * vectors + vector;
     if (inside) {
         const int* list = order + starts[row];
         Vec own;
@@ -88,7 +88,7 @@ extern "C" __global__ void __launch_bounds__(256) segments_sum(
 #pragma unroll
             for (int j = 0; j < AT_ONCE; ++j) {
                 if (k + j * step < count) {
-                    found[j] = reinterpret_cast<const Vec*>(src)[(long long)list[k + j * step] * words + word];
+                    found[j] = reinterpret_cast<const Vec*>(src)[(long long)list[k + j * step] * vectors + vector];
                 }
             }
 #pragma unroll

@@ -1,7 +1,7 @@
-// `transpose` through the tensor memory accelerator (compute capability 9.0 on): y[n][m] = x[m][n], rows of both whole 16-byte words.
-#include "vectors.cuh"
+// `transpose` through the tensor memory accelerator (compute capability 9.0 on): y[n][m] = x[m][n], rows of both whole 16-byte vectors.
+#include "vec16.cuh"
 
-using W = Word<ELEMENT>;
+using W = Vec16<ELEMENT>;
 constexpr int WIDTH = W::WIDTH;
 constexpr int SIDE = 8 * WIDTH;           // a box: SIDE rows of 128 bytes
 constexpr int BOX_WORDS = SIDE * 8;
@@ -27,7 +27,7 @@ __device__ __forceinline__ void turn(const uint4 (&in)[WIDTH], uint4 (&out)[WIDT
 }
 
 // 5. BOXES_M x BOXES_N boxes of 128 bytes a row. One thread asks for all of them; 64 threads turn each, 8 x 8 blocks of
-// WIDTH x WIDTH elements along diagonals, so that both the words that 8 neighbours read (one column each) and those that
+// WIDTH x WIDTH elements along diagonals, so that both the vectors that 8 neighbours read (one column each) and those that
 // they write (one row each) lie in different banks without padding; the result goes out from the same memory.
 extern "C" __global__ void __launch_bounds__(THREADS) transpose_tma(const char* maps, int tiles_n) {
     extern __shared__ __align__(128) uint4 boxes[][BOX_WORDS];
@@ -62,18 +62,18 @@ extern "C" __global__ void __launch_bounds__(THREADS) transpose_tma(const char* 
         "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], 0;\n@!done bra again;\n}" ::"r"(barrier)
         : "memory");
     uint4* box = boxes[threadIdx.x / 64];
-    const int word = threadIdx.x % 8;
-    const int down = word ^ (threadIdx.x / 8 % 8);
+    const int vector = threadIdx.x % 8;
+    const int down = vector ^ (threadIdx.x / 8 % 8);
     uint4 in[WIDTH], out[WIDTH];
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
-        in[i] = box[(down * WIDTH + i) * 8 + word];
+        in[i] = box[(down * WIDTH + i) * 8 + vector];
     }
     turn(in, out);
     __syncthreads();
 #pragma unroll
     for (int j = 0; j < WIDTH; ++j) {
-        box[(word * WIDTH + j) * 8 + down] = out[j];
+        box[(vector * WIDTH + j) * 8 + down] = out[j];
     }
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     __syncthreads();
