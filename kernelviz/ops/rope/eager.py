@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.op import Launch, Tensors
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.rope.definition import turned
+from kernelviz.ops.rope.reference import turned
 
 if TYPE_CHECKING:
     from torch import Tensor
