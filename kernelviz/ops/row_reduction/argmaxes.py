@@ -78,11 +78,11 @@ def cuda_adaptive(x_MN: Tensor) -> Launch:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda"),
-    sources=("cuda_argmax_words.cu", "cuda_argmax_words.py", "streamed_shapes.py"),
+    sources=("cuda_argmax_vec16.cu", "cuda_argmax_words.py", "streamed_shapes.py"),
 )
 def cuda_words(x_MN: Tensor) -> Launch:
     """CUDA C++, packed maxima of each 16-byte word; only their largest is compared, and its place looked up at the end."""
-    from kernelviz.ops.row_reduction import cuda_argmax_words as kernels
+    from kernelviz.ops.row_reduction import cuda_argmax_vec16 as kernels
 
     return kernels.bind_words(x_MN)
 

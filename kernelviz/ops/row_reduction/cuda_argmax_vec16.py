@@ -16,7 +16,7 @@ from kernelviz.ops.row_reduction.streamed_shapes import WORD_BYTES, Shape, parts
 if TYPE_CHECKING:
     from torch import Tensor
 
-SOURCE = Path(__file__).parent / "cuda_argmax_words.cu"
+SOURCE = Path(__file__).parent / "cuda_argmax_vec16.cu"
 SHORTEST_PART_BYTES = 8 * 1024
 """Of a row that several blocks share."""
 LONGEST_ROW = 2**31 - 1 - 16 * 1024
