@@ -11,7 +11,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.quantize.formats import SMALLEST, largest
+from kernelviz.ops.quantize.reference import SMALLEST, largest
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -10,7 +10,7 @@ from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.persistent_columns import columns_shape
 from kernelviz.ops.quantize import cuda
-from kernelviz.ops.quantize.formats import SMALLEST, largest
+from kernelviz.ops.quantize.reference import SMALLEST, largest
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,8 +8,8 @@ from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.catalog.model_sizes import AXES, presets
 from kernelviz.ops.catalog.op import Launch, Op, Sizes, Tensors, TensorSpec, variant
 from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
-from kernelviz.ops.quantize.formats import quantised, quantised_bound, scale_of
-from kernelviz.ops.quantize.rows import shown
+from kernelviz.ops.quantize.reference import quantised, quantised_bound, scale_of
+from kernelviz.ops.quantize.op import shown
 
 if TYPE_CHECKING:
     from torch import Tensor

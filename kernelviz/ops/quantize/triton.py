@@ -8,7 +8,7 @@ import triton.language as tl
 
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.quantize.formats import SMALLEST, largest
+from kernelviz.ops.quantize.reference import SMALLEST, largest
 
 BYTES_PER_THREAD = 32
 """Of a row: two 16-byte loads a thread are under way at once."""

@@ -8,7 +8,7 @@ from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.catalog.model_sizes import AXES, presets
 from kernelviz.ops.catalog.op import Bound, Launch, Need, Op, Sizes, Tensors, TensorSpec, Variant, variant
 from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF
-from kernelviz.ops.quantize.formats import dequantised, quantised, quantised_bound, scale_of
+from kernelviz.ops.quantize.reference import dequantised, quantised, quantised_bound, scale_of
 
 if TYPE_CHECKING:
     from torch import Tensor
