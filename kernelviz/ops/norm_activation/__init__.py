@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelviz.ops.norm_activation import batchnorm_relu, layernorm_gelu
+from kernelviz.ops.norm_activation import batchnorm_relu, op
 
-OPS = (layernorm_gelu.OP, batchnorm_relu.OP)
+OPS = (op.OP, batchnorm_relu.OP)
