@@ -9,7 +9,7 @@ from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.catalog.model_sizes import AXES, presets
 from kernelviz.ops.catalog.op import Backward, Launch, Op, Sizes, Staged, Tensors, TensorSpec, variant
 from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, nearest_zero, stored
-from kernelviz.ops.normalisation.rounding_errors import Normalised, of_dw, of_dx, root_mean_square
+from kernelviz.ops.normalisation.reference import Normalised, of_dw, of_dx, root_mean_square
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,7 +77,7 @@ def backward_reference(x_MN: Tensor, r_MN: Tensor, w_N: Tensor, ds_MN: Tensor, d
 
 
 def backward_bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """See `rounding_errors.of_dx` and `of_dw`; the gradient that comes through y may be stored before ds is added, and be two
+    """See `reference.of_dx` and `of_dw`; the gradient that comes through y may be stored before ds is added, and be two
     terms, which are added to ds one after the other: 2^-24 (|ds| + |dx|).
     """
     x_MN, r_MN, w_N, ds_MN, dy_MN = inputs

@@ -8,7 +8,7 @@ from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.catalog.model_sizes import AXES, presets
 from kernelviz.ops.catalog.op import Backward, Launch, Op, Sizes, Staged, Tensors, TensorSpec, variant
 from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
-from kernelviz.ops.normalisation.rounding_errors import of_db, of_dw, of_dx, standard_score
+from kernelviz.ops.normalisation.reference import of_db, of_dw, of_dx, standard_score
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -34,7 +34,7 @@ def reference(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Tensors:
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """|w| times what x̂ errs by (`rounding_errors.standard_score`), the last product and sum in fp32, one rounding.
+    """|w| times what x̂ errs by (`reference.standard_score`), the last product and sum in fp32, one rounding.
 
     The second sum of the rule, 2 (|x̂ w| + |b|) 2^-24, pays for x̂ w + b where it is written as x (r w) + (b - μ r w).
     """
@@ -69,7 +69,7 @@ def backward_reference(x_MN: Tensor, w_N: Tensor, b_N: Tensor, dy_MN: Tensor) ->
 
 
 def backward_bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """See `rounding_errors.of_dx`, `of_dw` and `of_db`."""
+    """See `reference.of_dx`, `of_dw` and `of_db`."""
     x_MN, w_N, _, dy_MN = inputs
     rows = standard_score(x_MN, EPS)
     return (

@@ -8,7 +8,7 @@ from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.catalog.model_sizes import AXES, presets
 from kernelviz.ops.catalog.op import Backward, Launch, Op, Sizes, Staged, Tensors, TensorSpec, variant
 from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, nearest_zero, stored
-from kernelviz.ops.normalisation.rounding_errors import of_dw, of_dx, root_mean_square
+from kernelviz.ops.normalisation.reference import of_dw, of_dx, root_mean_square
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -66,7 +66,7 @@ def backward_reference(x_MN: Tensor, w_N: Tensor, dy_MN: Tensor) -> Tensors:
 
 
 def backward_bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """See `rounding_errors.of_dx` and `of_dw`."""
+    """See `reference.of_dx` and `of_dw`."""
     x_MN, w_N, dy_MN = inputs
     rows = root_mean_square(x_MN, EPS)
     return (
