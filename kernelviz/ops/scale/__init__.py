@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelviz.ops.scale.op import OPS
+from kernelviz.ops.scale.op import SCALE
 
-__all__ = ["OPS"]
+OPS = (SCALE,)
