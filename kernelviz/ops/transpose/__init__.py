@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelviz.ops.transpose.op import OPS
+from kernelviz.ops.transpose.op import TRANSPOSE
 
-__all__ = ["OPS"]
+OPS = (TRANSPOSE,)
