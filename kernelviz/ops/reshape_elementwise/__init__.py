@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelviz.ops.reshape_elementwise.op import OPS
+from kernelviz.ops.reshape_elementwise.op import RESHAPE_ELEMENTWISE
 
-__all__ = ["OPS"]
+OPS = (RESHAPE_ELEMENTWISE,)
