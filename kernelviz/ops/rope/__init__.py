@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelviz.ops.rope.variants import OPS
+from kernelviz.ops.rope.op import ROPE
 
-__all__ = ["OPS"]
+OPS = (ROPE,)
