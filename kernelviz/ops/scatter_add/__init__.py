@@ -1,7 +1,7 @@
-"""Addition of rows to the rows that ids name."""
+"""Addition of rows to the rows that ids give."""
 
 from __future__ import annotations
 
-from kernelviz.ops.scatter_add.op import OPS
+from kernelviz.ops.scatter_add.op import SCATTER_ADD
 
-__all__ = ["OPS"]
+OPS = (SCATTER_ADD,)
