@@ -88,7 +88,7 @@ def _in_fp32(
 
 
 def bind_atomics_16bit(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """Eight 16-bit additions an instruction, one where rows are not whole 16-byte vectors; raises BadField for strided tensors."""
+    """Eight 16-bit additions an instruction, one if rows are not whole 16-byte vectors; raises BadField for strided tensors."""
     require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
     t, d = src_TD.shape
     whole = vector_bytes(x_VD, src_TD) == 16

@@ -95,7 +95,7 @@ def cuda_atomics_16bit(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"), mutates=IN_PLACE)
 def cuda_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, a counting sort of the ids; each sum adds up its rows in registers, so it is read and written once, without atomics."""
+    """CUDA C++, a counting sort of the ids, then each sum adds up its rows in registers: one read and one write, no atomics."""
     from kernelviz.ops.scatter_add import cuda as kernels
 
     return kernels.bind_segments(x_VD, src_TD, ids_T)
