@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelviz.ops.reduction.op import OPS
+from kernelviz.ops.reduction.op import MEAN, SUM
 
-__all__ = ["OPS"]
+OPS = (SUM, MEAN)
