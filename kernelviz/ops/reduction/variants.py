@@ -92,7 +92,7 @@ def _kernels(*, mean: bool) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
     def cuda_persistent(x_N: Tensor) -> Launch:
-        """CUDA C++, one launch of a fixed grid, four 16-byte loads a thread in flight; the block that ends last adds up the sums."""
+        """CUDA C++, one launch of a fixed grid, four 16-byte loads a thread in flight; the last block adds up the sums."""
         from kernelviz.ops.reduction import cuda as kernels
 
         return kernels.bind_persistent(x_N, x_N.numel() if mean else 1)

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelviz.ops.row_reduction.op import OPS
+from kernelviz.ops.row_reduction.op import ARGMAX, ROW_SUM
 
-__all__ = ["OPS"]
+OPS = (ROW_SUM, ARGMAX)
