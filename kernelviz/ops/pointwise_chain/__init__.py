@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kernelviz.ops.pointwise_chain.op import OPS
+from kernelviz.ops.pointwise_chain.op import POINTWISE_CHAIN, POINTWISE_CHAIN_SCALAR
 
-__all__ = ["OPS"]
+OPS = (POINTWISE_CHAIN, POINTWISE_CHAIN_SCALAR)

@@ -1,29 +1,11 @@
-"""Chains of element-wise steps, relu(x · s + b) taken k times: what fusing saves is bytes, and bytes predict the speed-up."""
+"""Chains of element-wise steps, relu(x · s + b) applied k times: fusing saves bytes, and the bytes predict the speed-up."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, Tensors, TensorSpec
-from kernelviz.ops.catalog.rounding import stored
-from kernelviz.ops.pointwise_chain.variants import (
-    chain,
-    cuda_fused,
-    cuda_fused_packed,
-    cuda_scalars_fused,
-    cuda_scalars_packed,
-    cuda_scalars_stepwise,
-    cuda_stepwise,
-    torch_compile,
-    torch_eager,
-    torch_graph,
-    triton_fused,
-    triton_scalars_fused,
-)
-
-if TYPE_CHECKING:
-    from torch import Tensor
+from kernelviz.core.problem import Cost
+from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.pointwise_chain.reference import bound, reference
+from kernelviz.ops.pointwise_chain.variants import SCALAR_VARIANTS, VARIANTS
 
 
 def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
@@ -50,151 +32,93 @@ def cost_of_scalars(sizes: Sizes, itemsize_bytes: int) -> Cost:
     return Cost(work_flop=3 * k * n, read_bytes=(n + 2 * k) * itemsize_bytes, written_bytes=n * itemsize_bytes)
 
 
-def unfused_bytes(sizes: Sizes, itemsize_bytes: int, kernels_a_step: int = 3) -> int:
-    """What a chain of rows moves that is not fused: each kernel reads the matrix and writes it.
-
-    Eager runs three kernels a step (product, sum, relu), `cuda_stepwise` one. Divided by the fused bytes this is the speed-up
-    that fusing gives a chain far larger than the L2, of kernels that the memory limits: torch's product and sum with a row do not
-    reach that (2^28 in bf16 on an H200: 1537 us for one step, where three times the fused 249 us are predicted).
-
-    >>> sizes = {"m": 32768, "n": 4096, "k": 4}
-    >>> fused = cost(sizes, 2).moved_bytes
-    >>> fused, unfused_bytes(sizes, 2), round(unfused_bytes(sizes, 2) / fused, 2)
-    (536936448, 6442516480, 12.0)
-    >>> round(unfused_bytes(sizes, 2, kernels_a_step=1) / fused, 2)
-    4.0
-    """
-    m, n, k = sizes["m"], sizes["n"], sizes["k"]
-    return k * (2 * kernels_a_step * m * n + 2 * n) * itemsize_bytes
-
-
-def reference(x: Tensor, s_K: Tensor, b_K: Tensor) -> Tensors:
-    """The chain in the dtype of its inputs (float64 in the gate)."""
-    return (chain(x, s_K, b_K),)
-
-
-def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """Two roundings to the output's format a step, of the product and of the sum, carried through the steps behind it.
-
-    An error e before a step is |s| e behind its product; relu makes none larger. What is rounded is the erring value, so the
-    roundings are taken of |value| + e. A chain in fp32, rounded once at its end, errs far less in 16-bit formats.
-    """
-    x, s_K, b_K = inputs
-    error = x.new_zeros(()).expand_as(x)
-    for s, b in zip(s_K, b_K, strict=True):
-        product, error = x * s, s.abs() * error
-        error = error + stored(product.abs() + error, problem.dtype)
-        total = product + b
-        error = error + stored(total.abs() + error, problem.dtype)
-        x = total.relu()
-    return (error,)
-
-
 _DEPTH = Axis(name="k", caption="steps", default="1,2,4,8", cpu_default="1,2,4,8")
 _RULE = "two roundings to the output's format a step (u |x · s| and u |x · s + b|), carried through the steps behind it by |s|"
 _TOKENS = "1,16,64,512,4096,8192"
 
-OPS = (
-    Op(
-        name="pointwise_chain",
-        family="elementwise",
-        summary="A chain of k element-wise steps, each with a row of scales and a row of shifts",
-        formula="x ← max(x · sⱼ + bⱼ, 0), j = 1…k",
-        axes=(
-            Axis(name="m", caption="rows", default="2^27/n", cpu_default="2^20/n"),
-            Axis(name="n", caption="row length", default="4096", cpu_default="1024"),
-            _DEPTH,
-        ),
-        dtypes=("fp32", "fp16", "bf16"),
-        # Scales between -1 and 1: of others a long chain grows beyond every format.
-        inputs=(
-            TensorSpec(name="x_MN", axes=("m", "n")),
-            TensorSpec(name="s_KN", axes=("k", "n"), data="uniform"),
-            TensorSpec(name="b_KN", axes=("k", "n")),
-        ),
-        outputs=(TensorSpec(name="y_MN", axes=("m", "n")),),
-        cost=cost,
-        reference=reference,
-        bound=bound,
-        rule=_RULE,
-        baseline="torch_eager",
-        first=("torch_eager", "torch_graph", "torch_compile", "cuda_stepwise", "triton_fused", "cuda_fused"),
-        variants=(
-            torch_eager,
-            torch_graph,
-            torch_compile,
-            cuda_stepwise,
-            triton_fused,
-            cuda_fused,
-            cuda_fused_packed,
-        ),
-        presets=(
-            Preset(
-                name="bert-base",
-                caption="BERT base, 1 to 8192 tokens of width 768",
-                sizes={"m": _TOKENS, "n": "768", "k": "1,4"},
-            ),
-            Preset(
-                name="llama-3-8b",
-                caption="Llama 3 8B, 1 to 8192 tokens of width 4096",
-                sizes={"m": _TOKENS, "n": "4096", "k": "1,4"},
-            ),
-            Preset(
-                name="rows",
-                caption="2^27 elements in rows of 2048 to 131072: 512 MiB of fused traffic in 16 bits",
-                sizes={"m": "2^27/n", "n": "2048,4096,8192,32768,131072", "k": "1"},
-            ),
-            Preset(
-                name="large",
-                caption="2^28 elements, 1 to 16 steps: 1 GiB of fused traffic in 16 bits",
-                sizes={"m": "65536", "n": "4096", "k": "1,2,4,8,16"},
-            ),
-        ),
-        slab="m",
+POINTWISE_CHAIN = Op(
+    name="pointwise_chain",
+    family="elementwise",
+    summary="A chain of k element-wise steps, each with a row of scales and a row of shifts",
+    formula="x ← max(x · sⱼ + bⱼ, 0), j = 1…k",
+    axes=(
+        Axis(name="m", caption="rows", default="2^27/n", cpu_default="2^20/n"),
+        Axis(name="n", caption="row length", default="4096", cpu_default="1024"),
+        _DEPTH,
     ),
-    Op(
-        name="pointwise_chain_scalar",
-        family="elementwise",
-        summary="A chain of k element-wise steps, each with one scale and one shift for all elements",
-        formula="x ← max(x · sⱼ + bⱼ, 0), j = 1…k",
-        axes=(Axis(name="n", caption="elements", default="2^27", cpu_default="2^20"), _DEPTH),
-        dtypes=("fp32", "fp16", "bf16"),
-        inputs=(
-            TensorSpec(name="x_N", axes=("n",)),
-            TensorSpec(name="s_K", axes=("k",), data="uniform"),
-            # Not drawn: one shift below what all elements are would make a long chain a constant.
-            TensorSpec(name="b_K", axes=("k",), data="one_value"),
-        ),
-        outputs=(TensorSpec(name="y_N", axes=("n",)),),
-        cost=cost_of_scalars,
-        reference=reference,
-        bound=bound,
-        rule=_RULE,
-        baseline="torch_eager",
-        first=(
-            "torch_eager",
-            "torch_graph",
-            "torch_compile",
-            "cuda_scalars_stepwise",
-            "triton_scalars_fused",
-            "cuda_scalars_fused",
-        ),
-        variants=(
-            torch_eager,
-            torch_graph,
-            torch_compile,
-            cuda_scalars_stepwise,
-            triton_scalars_fused,
-            cuda_scalars_fused,
-            cuda_scalars_packed,
-        ),
-        presets=(
-            Preset(
-                name="large",
-                caption="2^28 elements, 1 to 16 steps: 1 GiB of fused traffic in 16 bits",
-                sizes={"n": "2^28", "k": "1,2,4,8,16"},
-            ),
-        ),
-        slab="n",
+    dtypes=("fp32", "fp16", "bf16"),
+    # Scales between -1 and 1: with larger ones a long chain overflows every format.
+    inputs=(
+        TensorSpec(name="x_MN", axes=("m", "n")),
+        TensorSpec(name="s_KN", axes=("k", "n"), data="uniform"),
+        TensorSpec(name="b_KN", axes=("k", "n")),
     ),
+    outputs=(TensorSpec(name="y_MN", axes=("m", "n")),),
+    cost=cost,
+    reference=reference,
+    bound=bound,
+    rule=_RULE,
+    baseline="torch_eager",
+    first=("torch_eager", "torch_graph", "torch_compile", "cuda_stepwise", "triton_fused", "cuda_fused"),
+    variants=VARIANTS,
+    presets=(
+        Preset(
+            name="bert-base",
+            caption="BERT base, 1 to 8192 tokens of width 768",
+            sizes={"m": _TOKENS, "n": "768", "k": "1,4"},
+        ),
+        Preset(
+            name="llama-3-8b",
+            caption="Llama 3 8B, 1 to 8192 tokens of width 4096",
+            sizes={"m": _TOKENS, "n": "4096", "k": "1,4"},
+        ),
+        Preset(
+            name="rows",
+            caption="2^27 elements in rows of 2048 to 131072: 512 MiB of fused traffic in 16 bits",
+            sizes={"m": "2^27/n", "n": "2048,4096,8192,32768,131072", "k": "1"},
+        ),
+        Preset(
+            name="large",
+            caption="2^28 elements, 1 to 16 steps: 1 GiB of fused traffic in 16 bits",
+            sizes={"m": "65536", "n": "4096", "k": "1,2,4,8,16"},
+        ),
+    ),
+    slab="m",
+)
+POINTWISE_CHAIN_SCALAR = Op(
+    name="pointwise_chain_scalar",
+    family="elementwise",
+    summary="A chain of k element-wise steps, each with one scale and one shift for all elements",
+    formula="x ← max(x · sⱼ + bⱼ, 0), j = 1…k",
+    axes=(Axis(name="n", caption="elements", default="2^27", cpu_default="2^20"), _DEPTH),
+    dtypes=("fp32", "fp16", "bf16"),
+    inputs=(
+        TensorSpec(name="x_N", axes=("n",)),
+        TensorSpec(name="s_K", axes=("k",), data="uniform"),
+        # Not random: one shift below all elements would make a long chain constant.
+        TensorSpec(name="b_K", axes=("k",), data="one_value"),
+    ),
+    outputs=(TensorSpec(name="y_N", axes=("n",)),),
+    cost=cost_of_scalars,
+    reference=reference,
+    bound=bound,
+    rule=_RULE,
+    baseline="torch_eager",
+    first=(
+        "torch_eager",
+        "torch_graph",
+        "torch_compile",
+        "cuda_scalars_stepwise",
+        "triton_scalars_fused",
+        "cuda_scalars_fused",
+    ),
+    variants=SCALAR_VARIANTS,
+    presets=(
+        Preset(
+            name="large",
+            caption="2^28 elements, 1 to 16 steps: 1 GiB of fused traffic in 16 bits",
+            sizes={"n": "2^28", "k": "1,2,4,8,16"},
+        ),
+    ),
+    slab="n",
 )
