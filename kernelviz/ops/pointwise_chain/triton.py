@@ -15,7 +15,7 @@ ROW_BYTES, ROW_WARPS, COLUMNS, FEWEST_COLUMNS = 64, 8, 2048, 256
 
 
 def scalar_bytes(steps: int) -> int:
-    """Bytes of a thread. On an H200 2^28 elements in bf16 take 248 us with 16 bytes for one step, 334 for eight steps (287 with 64).
+    """Bytes of a thread. On an H200 2^28 elements in bf16 take 248 us with 16 bytes for one step, 334 for eight (287 with 64).
 
     >>> scalar_bytes(1), scalar_bytes(8)
     (16, 64)
