@@ -178,7 +178,7 @@ def bind_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launc
     arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(eps), claims.data_ptr())
 
     def launch() -> Tensor:
-        assert claims.numel() == 2  # kept alive
+        assert claims.numel() == 2  # the launch keeps the tensor alive
         nvrtc.launch(kernel, blocks, lanes, *arguments, cluster=cluster, shared_bytes=shared)
         return y_MN
 

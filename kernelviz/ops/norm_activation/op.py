@@ -1,7 +1,7 @@
 """`norm_activation`, gelu of a layer normalisation, and `batchnorm_relu`: an activation fused into the pass of the normalisation.
 
 `batchnorm_relu` is batch normalisation at inference: the running statistics give one factor and one summand a channel, so one
-pass over the matrix is enough (2 N e). At training the statistics are those of the batch, which cost another pass: that is another op.
+pass over the matrix is enough (2 N e). At training the statistics of the batch cost another pass, so that is another op.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
     def triton_erf(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """Triton, one program a row, gelu with libdevice's erf: its arithmetic becomes a limit beside memory."""
+        """Triton, one program a row, gelu with libdevice's erf: its arithmetic takes about as long as the memory."""
         from kernelviz.ops.norm_activation import triton as kernels
 
         return kernels.bind_layernorm_gelu(x_MN, w_N, b_N, eps=EPS, exact=True)

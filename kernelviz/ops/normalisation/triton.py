@@ -152,18 +152,18 @@ def persistent_kernel(
     rows = first + tl.arange(0, ROWS)[:, None]
     start = first.to(tl.int64) * n
     ahead = tl.load(x_ptr + start + here, mask=inside & (rows < m), other=0.0)
-    beside = ahead
+    r_ahead = ahead
     if r_ptr is not None:
-        beside = tl.load(r_ptr + start + here, mask=inside & (rows < m), other=0.0)
+        r_ahead = tl.load(r_ptr + start + here, mask=inside & (rows < m), other=0.0)
     for _ in range(first, m, step):
         x = ahead.to(tl.float32)
-        r = beside
+        r = r_ahead
         # The next rows are prefetched while these are reduced.
         following = start + step.to(tl.int64) * n
         mask = inside & (rows + step < m)
         ahead = tl.load(x_ptr + following + here, mask=mask, other=0.0)
         if r_ptr is not None:
-            beside = tl.load(r_ptr + following + here, mask=mask, other=0.0)
+            r_ahead = tl.load(r_ptr + following + here, mask=mask, other=0.0)
             s = (x + r.to(tl.float32)).to(s_ptr.dtype.element_ty)
             tl.store(s_ptr + start + here, s, mask=inside & (rows < m))
             x = s.to(tl.float32)

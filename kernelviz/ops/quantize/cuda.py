@@ -151,7 +151,7 @@ def bind_columns(x_MN: Tensor, w_N: Tensor | None, target: str, *, eps: float = 
     arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), *numbers, claims.data_ptr())
 
     def launch() -> tuple[Tensor, ...]:
-        assert claims.numel() == 2  # kept alive
+        assert claims.numel() == 2  # the launch keeps the tensor alive
         nvrtc.launch(kernel, blocks, lanes, *arguments, cluster=cluster, shared_bytes=shared)
         return q_MN, scale_M
 

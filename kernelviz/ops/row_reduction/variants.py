@@ -80,7 +80,7 @@ def argmax_variants() -> tuple[Variant, ...]:
         sources=("cuda_argmax_vec16.cu", "cuda.py"),
     )
     def cuda_words(x_MN: Tensor) -> Launch:
-        """CUDA C++, the packed maximum of each 16-byte vector; only that is compared, and its index is found at the end."""
+        """CUDA C++, the packed maximum of each 16-byte vector; only that is compared, and its index is computed at the end."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_argmax_vec16(x_MN)
