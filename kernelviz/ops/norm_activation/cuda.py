@@ -144,9 +144,9 @@ def bind_batchnorm(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor
     kernel = nvrtc.kernel(SOURCE, "batchnorm_relu_vec16" if vectors else "batchnorm_relu_elements", defines)
     blocks = (-(-m // (deep * down)), -(-(vectors or n) // across))
     y_MN = torch.empty_like(x_MN)
-    vectors = (mean_N.data_ptr(), variance_N.data_ptr(), w_N.data_ptr(), b_N.data_ptr())
+    channels = (mean_N.data_ptr(), variance_N.data_ptr(), w_N.data_ptr(), b_N.data_ptr())
     numbers = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(eps))
-    arguments = (x_MN.data_ptr(), *vectors, y_MN.data_ptr(), *numbers)
+    arguments = (x_MN.data_ptr(), *channels, y_MN.data_ptr(), *numbers)
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, (across, down), *arguments)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.op import Launch, Staged, Variant, variant
@@ -70,7 +70,7 @@ def _add_rmsnorm_fused(x_MN: Tensor, r_MN: Tensor, w_N: Tensor) -> tuple[Tensor,
     return s_MN, functional.rms_norm(s_MN, tuple(w_N.shape), w_N, EPS)
 
 
-COMPOSITES = {
+COMPOSITES: Mapping[str, Callable[..., Tensor | tuple[Tensor, ...]]] = {
     "rmsnorm": _rmsnorm_composite,
     "layernorm": _layernorm_composite,
     "add_rmsnorm": _add_rmsnorm_composite,
