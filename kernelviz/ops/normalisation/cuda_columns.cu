@@ -1,6 +1,6 @@
 // `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) of long rows by persistent clusters with fixed columns. A thread has the same
 // vectors of every row of its cluster, so weight and bias are read once and stay in registers. Rows arrive by cp.async, each vector for
-// the thread that issued the copy, in COLUMNS_STAGES buffers: one row is stored, the next one is summed, the r_buffers are in flight.
+// the thread that issued the copy, in COLUMNS_STAGES buffers: one row is stored, the next one is summed, the others are in flight.
 // Between summing and storing is one exchange through distributed shared memory: while the sums of row i are in flight, the block stores
 // row i - 1 and sums row i + 1. The sums are sent by st.async, which counts their bytes at the receiver's mbarrier. A cluster barrier
 // would also work, but its release is a MEMBAR.GPU, which waits until memory has received every store of y so far.
@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     int counted = 0;
     auto count_tile = [&] {
         if (rank == 0 && lane == 0) {
-            // The compiler would step an addition into one for the whole warp and wait for it immediately.
+            // The compiler would turn an addition into one for the whole warp and wait for it immediately.
             asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], 0x7fffffff;" : "=r"(counted) : "l"(claims) : "memory");
         }
     };
