@@ -113,8 +113,8 @@ def _ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too:
         return kernels.bind_words(x_N, f"{name}_fast")
 
     cuda_fast_math.__doc__ = f"CUDA C++, 16 bytes a thread and fast math: {fast}."
-    triton_made = variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
-    cuda_made = variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    triton_made = variant(backend="triton", needs=("triton", "cuda"))
+    cuda_made = variant(backend="cuda", needs=("nvrtc", "cuda"))
     return (
         variant(backend="torch")(torch_eager),
         variant(backend="inductor", needs=("inductor",), late=True)(torch_compile),

@@ -63,21 +63,21 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
         return compiled(FUNCTIONS[operation], x_N, y_N)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_block(x_N: Tensor, y_N: Tensor) -> Launch:
         """Triton, 1024 elements a program whatever the size."""
         from kernelviz.ops.arithmetic import triton as kernels
 
         return kernels.bind_arithmetic(x_N, y_N, operation, block=1024)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_adaptive(x_N: Tensor, y_N: Tensor) -> Launch:
         """Triton, 256, 512 or 1024 elements a program by size, as published, so that small problems still fill the GPU."""
         from kernelviz.ops.arithmetic import triton as kernels
 
         return kernels.bind_arithmetic(x_N, y_N, operation, block=kernels.adaptive_block(x_N.numel()))
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",), space=SPACE, admits=admits)
+    @variant(backend="triton", needs=("triton", "cuda"), space=SPACE, admits=admits)
     def triton_tuned(
         x_N: Tensor, y_N: Tensor, *, block: int = 1024, warps: int = 4, parts: int = 1, evict: int = 0
     ) -> Launch:
@@ -86,28 +86,28 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
         return kernels.bind_tunable(x_N, y_N, operation, block=block, warps=warps, parts=parts, evict=evict)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_scalar(x_N: Tensor, y_N: Tensor) -> Launch:
         """CUDA C++, one element a thread: every load and store moves 4 bytes (2 in half precision)."""
         from kernelviz.ops.arithmetic import cuda as kernels
 
         return kernels.bind_scalar(x_N, y_N, operation)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_vec16(x_N: Tensor, y_N: Tensor) -> Launch:
         """CUDA C++, 16 bytes a load and store: a quarter of the instructions for the same traffic."""
         from kernelviz.ops.arithmetic import cuda as kernels
 
         return kernels.bind_vec16(x_N, y_N, operation)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_vec16_unrolled(x_N: Tensor, y_N: Tensor) -> Launch:
         """CUDA C++, four 16-byte loads of a thread in flight before its stores, streaming: ahead at 2^20, behind at 2^28."""
         from kernelviz.ops.arithmetic import cuda as kernels
 
         return kernels.bind_unrolled(x_N, y_N, operation)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_adaptive(x_N: Tensor, y_N: Tensor) -> Launch:
         """CUDA C++, one to four words a thread by size, streaming loads only as long as the L2 can keep what is written."""
         from kernelviz.ops.arithmetic import cuda as kernels

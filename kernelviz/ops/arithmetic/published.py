@@ -5,6 +5,7 @@ Source: "elementwise optimisation" (10000 x 10000 fp32: plain 12.5 ms, aligned 1
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import isqrt
 from typing import TYPE_CHECKING
 
@@ -78,4 +79,7 @@ def torch_combined(x_N: Tensor, y_N: Tensor) -> Launch:
     return lambda: _aligned(x_RC).half().add_(_aligned(y_RC).half()).float().view(-1)
 
 
-PUBLISHED = (torch_aligned, torch_fp16_compute, torch_fp16_storage, torch_combined)
+PUBLISHED = tuple(
+    replace(published, only_when_named=True)
+    for published in (torch_aligned, torch_fp16_compute, torch_fp16_storage, torch_combined)
+)

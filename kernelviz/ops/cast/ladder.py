@@ -32,7 +32,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
         return compiled(FUNCTIONS[name], x_N)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",), targets=triton_targets)
+    @variant(backend="triton", needs=("triton", "cuda"), targets=triton_targets)
     def triton_block(x_N: Tensor) -> Launch:
         """Triton, 2048 elements a program whatever the size."""
         import torch
@@ -41,7 +41,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
         return kernels.bind_cast(x_N, getattr(torch, name), block=2048)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_scalar(x_N: Tensor) -> Launch:
         """CUDA C++, one element a thread: a warp's store fills 64 bytes of a line, in fp8 32."""
         import torch
@@ -50,7 +50,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
         return kernels.bind_scalar(x_N, getattr(torch, name))
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_vec16(x_N: Tensor) -> Launch:
         """CUDA C++, 16 bytes a load, two conversions an instruction, a store as much narrower as the format."""
         import torch
@@ -59,7 +59,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
         return kernels.bind_vec16(x_N, getattr(torch, name))
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_wide_store(x_N: Tensor) -> Launch:
         """CUDA C++, 16 bytes a store: its loads are neighbours, so a warp's load leaves gaps that the next one fills."""
         import torch
@@ -68,7 +68,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
         return kernels.bind_wide_store(x_N, getattr(torch, name))
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
         """CUDA C++, four 16-byte loads of a thread in flight before its stores, streaming: behind at 2^28."""
         import torch
@@ -77,7 +77,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
         return kernels.bind_unrolled(x_N, getattr(torch, name))
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_adaptive(x_N: Tensor) -> Launch:
         """CUDA C++, one to four words a thread by size, streaming loads only as long as the L2 can keep what is written."""
         import torch

@@ -66,7 +66,7 @@ def torch_compile(x_N: Tensor) -> Launch:
     return launch
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_block(x_N: Tensor) -> Launch:
     """Triton, 1024 elements a program whatever the size."""
     from kernelviz.ops.copy import triton as kernels
@@ -74,7 +74,7 @@ def triton_block(x_N: Tensor) -> Launch:
     return kernels.bind_block(x_N)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_persistent(x_N: Tensor) -> Launch:
     """Triton, as many programs as the GPU holds at once, each striding through the vector in blocks of 16 KiB."""
     from kernelviz.ops.copy import triton as kernels
@@ -82,7 +82,7 @@ def triton_persistent(x_N: Tensor) -> Launch:
     return kernels.bind_persistent(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalar(x_N: Tensor) -> Launch:
     """CUDA C++, one element a thread: every load and store moves 4 bytes (2 in half precision)."""
     from kernelviz.ops.copy import cuda as kernels
@@ -90,7 +90,7 @@ def cuda_scalar(x_N: Tensor) -> Launch:
     return kernels.bind_scalar(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16(x_N: Tensor) -> Launch:
     """CUDA C++, 16 bytes a thread: a quarter of the instructions for the same traffic."""
     from kernelviz.ops.copy import cuda as kernels
@@ -98,7 +98,7 @@ def cuda_vec16(x_N: Tensor) -> Launch:
     return kernels.bind_vec16(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
     """CUDA C++, four 16-byte loads of a thread in flight before its stores, streaming: ahead at 2^20, behind at 2^28."""
     from kernelviz.ops.copy import cuda as kernels
@@ -106,7 +106,7 @@ def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
     return kernels.bind_unrolled(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_adaptive(x_N: Tensor) -> Launch:
     """CUDA C++, one to four words a thread by size, streaming loads only as long as the L2 can keep what is written."""
     from kernelviz.ops.copy import cuda as kernels
@@ -114,7 +114,7 @@ def cuda_adaptive(x_N: Tensor) -> Launch:
     return kernels.bind_adaptive(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("bulk.cu", "cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_bulk(x_N: Tensor) -> Launch:
     """CUDA C++ for Hopper, bulk copies by the SM's copy engine (TMA): one thread moves 2 KiB, no register sees a number."""
     from kernelviz.ops.copy import cuda as kernels

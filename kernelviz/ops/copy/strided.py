@@ -68,7 +68,7 @@ def torch_compile(x_NS: Tensor) -> Launch:
     return launch
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_block(x_NS: Tensor) -> Launch:
     """Triton, 1024 elements a program whatever the stride."""
     from kernelviz.ops.copy import triton as kernels
@@ -76,7 +76,7 @@ def triton_block(x_NS: Tensor) -> Launch:
     return kernels.bind_strided(x_NS)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("strided.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalar(x_NS: Tensor) -> Launch:
     """CUDA C++, one element a thread: from 32 bytes of stride on, a warp's load takes 32 sectors of memory instead of 4."""
     from kernelviz.ops.copy import cuda as kernels
@@ -84,7 +84,7 @@ def cuda_scalar(x_NS: Tensor) -> Launch:
     return kernels.bind_strided_scalar(x_NS)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("strided.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16(x_NS: Tensor) -> Launch:
     """CUDA C++, the whole 16-byte word round each element, one of which is selected: the same sectors, in a worse order."""
     from kernelviz.ops.copy import cuda as kernels
@@ -92,7 +92,7 @@ def cuda_vec16(x_NS: Tensor) -> Launch:
     return kernels.bind_strided_vec16(x_NS)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("strided.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_unrolled(x_NS: Tensor) -> Launch:
     """CUDA C++, four elements a thread, all loaded before the first is stored: it pays while several share a sector."""
     from kernelviz.ops.copy import cuda as kernels
@@ -100,7 +100,7 @@ def cuda_unrolled(x_NS: Tensor) -> Launch:
     return kernels.bind_strided_unrolled(x_NS)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("strided.cu", "cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_adaptive(x_NS: Tensor) -> Launch:
     """CUDA C++ by stride: a plain copy at 1, whole words or four elements a thread up to 16 bytes, then two, from 64 on one."""
     from kernelviz.ops.copy import cuda as kernels

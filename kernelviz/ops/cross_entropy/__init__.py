@@ -57,7 +57,7 @@ def liger(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return library.bind_loss(logits_MV, labels_M)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """Triton, a program a row in one piece: nothing else is under way while it is reduced. Rows beyond 64 KiB in chunks."""
     from kernelviz.ops.cross_entropy import triton as kernels
@@ -65,7 +65,7 @@ def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return kernels.bind_block_per_row(logits_MV, labels_M)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",), backward=formulas.triton)
+@variant(backend="triton", needs=("triton", "cuda"), backward=formulas.triton)
 def triton_online(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """Triton, maximum and sum in one pass over chunks of the row, several of them under way: one read, nothing kept."""
     from kernelviz.ops.cross_entropy import triton as kernels
@@ -73,7 +73,7 @@ def triton_online(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return kernels.bind_online(logits_MV, labels_M)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"), backward=formulas.cuda)
+@variant(backend="cuda", needs=("nvrtc", "cuda"), backward=formulas.cuda)
 def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """CUDA C++, a block a row: four 16-byte words a thread on their way while four others are summed, maxima two at a time."""
     from kernelviz.ops.cross_entropy import cuda as kernels
@@ -81,7 +81,7 @@ def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return kernels.bind_loss(logits_MV, labels_M)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """CUDA C++, as cuda_row, but up to eight SMs share a row where there are fewer rows than places for blocks."""
     from kernelviz.ops.cross_entropy import cuda as kernels

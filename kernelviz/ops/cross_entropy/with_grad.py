@@ -93,7 +93,7 @@ def liger(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return library.bind_with_grad(logits_MV, labels_M)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_online(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """Triton, maximum and sum in one pass over chunks of the row; a second pass, served by L2, writes the gradient."""
     from kernelviz.ops.cross_entropy import triton as kernels
@@ -101,7 +101,7 @@ def triton_online(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return kernels.bind_online_with_grad(logits_MV, labels_M)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """Triton, a row of up to 64 KiB is read once, kept in registers until the sum is known, and written as the gradient."""
     from kernelviz.ops.cross_entropy import triton as kernels
@@ -109,7 +109,7 @@ def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return kernels.bind_block_per_row_with_grad(logits_MV, labels_M)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """CUDA C++, a block a row: up to 64 KiB in registers as 16-byte words, longer rows twice, in chunks."""
     from kernelviz.ops.cross_entropy import cuda as kernels
@@ -117,7 +117,7 @@ def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return kernels.bind_row_with_grad(logits_MV, labels_M)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """CUDA C++, long rows in registers and shared memory of one SM or a cluster: each is read once, whatever its length."""
     from kernelviz.ops.cross_entropy import cuda as kernels
@@ -128,7 +128,6 @@ def cuda_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda", "sm_90"),
-    sources=("cuda_columns.cu", "columns.py", "cuda.cu", "cuda.py"),
 )
 def cuda_columns(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """CUDA C++, clusters that stay: while a row's gradient is written the next row is summed and the one after asked for."""

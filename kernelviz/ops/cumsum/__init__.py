@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
@@ -71,7 +72,7 @@ def torch_compile(x_N: Tensor) -> Launch:
     return compiled(cumsum, x_N)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_three_kernels(x_N: Tensor) -> Launch:
     """Triton, sums of tiles, then what lies before each, then scans of tiles: the vector is read twice."""
     from kernelviz.ops.cumsum import triton as kernels
@@ -79,7 +80,7 @@ def triton_three_kernels(x_N: Tensor) -> Launch:
     return kernels.bind_three_kernels(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_three_kernels(x_N: Tensor) -> Launch:
     """CUDA C++, the same three kernels with 16-byte loads: 3 N e bytes instead of 2 N e, so two thirds of a copy at best."""
     from kernelviz.ops.cumsum import cuda as kernels
@@ -87,7 +88,7 @@ def cuda_three_kernels(x_N: Tensor) -> Launch:
     return kernels.bind_three_kernels(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_look_back(x_N: Tensor) -> Launch:
     """CUDA C++, one pass: a tile says its sum at once and adds up what the tiles before it have said."""
     from kernelviz.ops.cumsum import cuda as kernels
@@ -121,7 +122,7 @@ OPS = (
         ),
         variants=(
             torch_eager,
-            torch_as_stored,
+            replace(torch_as_stored, only_when_named=True),
             torch_compile,
             triton_three_kernels,
             cuda_three_kernels,

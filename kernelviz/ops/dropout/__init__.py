@@ -114,7 +114,7 @@ def torch_compile(x_N: Tensor) -> Launch:
     return compiled(dropout, x_N)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_rand(x_N: Tensor) -> Launch:
     """Triton, tl.rand of a seed and the index: no mask stored, but three of four numbers of each Philox call are thrown away."""
     from kernelviz.ops.dropout import triton as kernels
@@ -122,7 +122,7 @@ def triton_rand(x_N: Tensor) -> Launch:
     return kernels.bind_rand(x_N, P)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_philox(x_N: Tensor) -> Launch:
     """Triton, tl.randint4x: one Philox call for four elements, in half precision for eight; compared as integers."""
     from kernelviz.ops.dropout import triton as kernels
@@ -130,7 +130,7 @@ def triton_philox(x_N: Tensor) -> Launch:
     return kernels.bind_philox(x_N, P)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_philox(x_N: Tensor) -> Launch:
     """CUDA C++, one Philox call a 16-byte word, which has as many random bits: 16 an element in half precision."""
     from kernelviz.ops.dropout import cuda as kernels

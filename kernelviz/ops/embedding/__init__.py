@@ -104,7 +104,7 @@ def _gather() -> tuple[Variant, ...]:
     return torch_eager, torch_compile
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
     """Triton, one program a row: its id is read once."""
     from kernelviz.ops.embedding import triton as kernels
@@ -112,7 +112,7 @@ def triton_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_row(x_VD, ids_T)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_tile(x_VD: Tensor, ids_T: Tensor) -> Launch:
     """Triton, tiles of 16 KiB, small outputs 1 KiB: several short rows or a piece of a long one a program."""
     from kernelviz.ops.embedding import triton as kernels
@@ -120,7 +120,7 @@ def triton_tile(x_VD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_tile(x_VD, ids_T)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
     """CUDA C++, one block a row, one element a thread at a time."""
     from kernelviz.ops.embedding import cuda as kernels
@@ -128,7 +128,7 @@ def cuda_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_row(x_VD, ids_T, words=False)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
     """CUDA C++, one block a row in 16-byte words: short rows leave most of a block's threads idle."""
     from kernelviz.ops.embedding import cuda as kernels
@@ -136,7 +136,7 @@ def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_row(x_VD, ids_T)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16_unrolled(x_VD: Tensor, ids_T: Tensor) -> Launch:
     """CUDA C++, 16 KiB a block whatever the row length: four words of a thread under way, from as many rows as that takes."""
     from kernelviz.ops.embedding import cuda as kernels

@@ -46,7 +46,7 @@ def torch_eager(x_K: Tensor) -> Launch:
     return launch
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_launches(x_K: Tensor) -> Launch:
     """Triton, one program of one warp, k times: its launcher looks the kernel up by its arguments each time."""
     from kernelviz.ops.empty_launch import triton as kernels
@@ -54,7 +54,7 @@ def triton_launches(x_K: Tensor) -> Launch:
     return kernels.bind_launches(x_K)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_launches(x_K: Tensor) -> Launch:
     """CUDA C++, one thread, k times, through cuda.core."""
     from kernelviz.ops.empty_launch import cuda as kernels
@@ -62,7 +62,7 @@ def cuda_launches(x_K: Tensor) -> Launch:
     return kernels.bind_launches(x_K)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_graph(x_K: Tensor) -> Launch:
     """The same k launches as one graph. On the device a graph takes as long; what it saves is the host's time for each call."""
     from kernelviz.ops.empty_launch import cuda as kernels

@@ -59,7 +59,7 @@ def _ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate
 
         return compiled(function, a_MN, b_MN)
 
-    @variant(backend="library", needs=("liger", "triton", "cuda"), sources=("liger.py",))
+    @variant(backend="library", needs=("liger", "triton", "cuda"))
     def liger(a_MN: Tensor, b_MN: Tensor) -> Launch:
         """Liger-Kernel's forward kernel: one Triton program a row, which holds the whole row of both matrices."""
         from kernelviz.ops.gated import liger as kernels
@@ -69,7 +69,6 @@ def _ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate
     @variant(
         backend="library",
         needs=("liger", "triton", "cuda"),
-        sources=("liger.py",),
         directions=("backward",),
         mutates=("a_MN", "b_MN"),
     )
@@ -84,7 +83,7 @@ def _ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate
 
         return kernels.bind_gated_backward(a_MN, b_MN, dy_MN, tanh=tanh)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",), backward=triton_backward)
+    @variant(backend="triton", needs=("triton", "cuda"), backward=triton_backward)
     def triton_block(a_MN: Tensor, b_MN: Tensor) -> Launch:
         """Triton, 16 bytes of each input a thread, whatever the rows; the gate by a logistic function in fp32."""
         from kernelviz.ops.gated import triton as kernels
@@ -96,7 +95,7 @@ def _ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate
 
         return kernels.bind_scalar_backward(a_MN, b_MN, dy_MN, gate)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"), backward=cuda_scalar_backward)
+    @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_scalar_backward)
     def cuda_scalar(a_MN: Tensor, b_MN: Tensor) -> Launch:
         """CUDA C++, one element a thread: every load and store moves 4 bytes (2 in half precision)."""
         from kernelviz.ops.gated import cuda as kernels
@@ -108,7 +107,7 @@ def _ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate
 
         return kernels.bind_words_backward(a_MN, b_MN, dy_MN, gate)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"), backward=cuda_words_backward)
+    @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_words_backward)
     def cuda_vec16(a_MN: Tensor, b_MN: Tensor) -> Launch:
         """CUDA C++, 16 bytes of each input a thread; one power and one reciprocal an element."""
         from kernelviz.ops.gated import cuda as kernels

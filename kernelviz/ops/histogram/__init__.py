@@ -67,7 +67,7 @@ def torch_compile(x_N: Tensor) -> Launch:
     return compiled(histogram, x_N)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_persistent(x_N: Tensor) -> Launch:
     """Triton, tl.histogram of 8 KiB at a time; as many programs as the GPU holds at once add their counts at the end."""
     from kernelviz.ops.histogram import triton as kernels
@@ -75,7 +75,7 @@ def triton_persistent(x_N: Tensor) -> Launch:
     return kernels.bind_histogram(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_global(x_N: Tensor) -> Launch:
     """CUDA C++, one atomic in L2 a byte: those to one counter queue. Refuses more than 2^26 bytes."""
     from kernelviz.ops.histogram import cuda as kernels
@@ -83,7 +83,7 @@ def cuda_global(x_N: Tensor) -> Launch:
     return kernels.bind_global(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_shared(x_N: Tensor) -> Launch:
     """CUDA C++, counters of a block in shared memory; bytes are loaded one by one."""
     from kernelviz.ops.histogram import cuda as kernels
@@ -91,7 +91,7 @@ def cuda_shared(x_N: Tensor) -> Launch:
     return kernels.bind_shared(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_per_warp(x_N: Tensor) -> Launch:
     """CUDA C++, 16-byte loads and counters for each warp: lanes still collide where their bytes are equal."""
     from kernelviz.ops.histogram import cuda as kernels
@@ -99,7 +99,7 @@ def cuda_per_warp(x_N: Tensor) -> Launch:
     return kernels.bind_per_warp(x_N)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_per_lane(x_N: Tensor) -> Launch:
     """CUDA C++, counters for each lane in its own bank: a warp's atomics never collide, whatever the bytes are."""
     from kernelviz.ops.histogram import cuda as kernels

@@ -6,8 +6,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kernelviz.core.cheats import RECOMPILED, refusal
-from kernelviz.core.errors import KernelvizError
+from kernelviz.core.reasons import Recompiled, Refused
 from kernelviz.ops.catalog.op import Launch, Staged
 from kernelviz.ops.kernels.autograd import backward_of
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class NotCompiled(KernelvizError):
+class NotCompiled(Refused):
     """torch.compile ran the function without compiling it for these shapes."""
 
 
@@ -92,13 +91,13 @@ def _compiled(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Calla
         nonlocal graphs
         graphs += 1
         if graphs > 1:
-            raise NotCompiled(refusal(RECOMPILED, "torch.compile wants to compile a bound call again"))
+            raise NotCompiled(Recompiled(again=True))
         return compile_fx(graph, examples, config_patches={"triton.cudagraphs": False})
 
     run: Callable[..., Any] = torch.compile(_copy(function), backend=counting, fullgraph=True, dynamic=False)
     run(*inputs)
     if graphs != 1:
-        raise NotCompiled(refusal(RECOMPILED, f"torch.compile made {graphs} graphs of this problem instead of 1"))
+        raise NotCompiled(Recompiled(graphs=graphs))
     return run
 
 

@@ -48,7 +48,7 @@ def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
     return (allowed,)
 
 
-@variant(backend="torch", sources=("vendor.py",))
+@variant(backend="torch")
 def torch_eager(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
     """torch.mm into a buffer that is there already: cuBLAS on a GPU, oneDNN or MKL on a CPU."""
     from kernelviz.ops.matmul.vendor import bind_mm
@@ -56,7 +56,7 @@ def torch_eager(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> La
     return bind_mm(a_MK, b_KN, compute)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_grouped(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
     """Triton, one tile of the product a program; tiles in groups of eight rows, so that L2 serves both factors."""
     from kernelviz.ops.matmul import triton as kernels
@@ -64,7 +64,7 @@ def triton_grouped(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) ->
     return kernels.bind_grouped(a_MK, b_KN, compute=compute)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), computes=("ieee",), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), computes=("ieee",))
 def cuda_naive(a_MK: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, one thread an element of the product; neighbouring threads read neighbouring elements."""
     from kernelviz.ops.matmul import cuda as kernels
@@ -72,7 +72,7 @@ def cuda_naive(a_MK: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_naive(a_MK, b_KN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), computes=("ieee",), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), computes=("ieee",))
 def cuda_tiled(a_MK: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, tiles of 32×32 in shared memory: each element is read from memory 32 times less often."""
     from kernelviz.ops.matmul import cuda as kernels

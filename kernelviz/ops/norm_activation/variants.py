@@ -43,28 +43,28 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
         return compiled(_layernorm_gelu, x_MN, w_N, b_N)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_erf(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """Triton, one program a row, gelu with libdevice's erf: its arithmetic takes about as long as the memory."""
         from kernelviz.ops.norm_activation import triton as kernels
 
         return kernels.bind_layernorm_gelu(x_MN, w_N, b_N, eps=EPS, exact=True)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_fused(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """Triton, the same with gelu as x⁺ − |x| 2^Q(|x|), Q a polynomial: a third of the instructions."""
         from kernelviz.ops.norm_activation import triton as kernels
 
         return kernels.bind_layernorm_gelu(x_MN, w_N, b_N, eps=EPS, exact=False)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_fused(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """CUDA C++, a block a row in registers as 16-byte vectors, gelu by the polynomial; rows beyond 64 KiB are read twice."""
         from kernelviz.ops.norm_activation import cuda as kernels
 
         return kernels.bind_rows(x_MN, w_N, b_N, eps=EPS)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
     def cuda_cluster(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """CUDA C++, the same with rows of more than 64 KiB in the registers of a cluster of blocks."""
         from kernelviz.ops.norm_activation import cuda as kernels
@@ -74,7 +74,6 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
     @variant(
         backend="cuda",
         needs=("nvrtc", "cuda", "sm_90"),
-        sources=("cuda_columns.cu", "cuda.cu", "cuda.py"),
     )
     def cuda_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """CUDA C++, persistent clusters with fixed columns: weight and bias stay in registers, tensor cores sum the moments."""
@@ -116,14 +115,14 @@ def batchnorm_relu_variants() -> tuple[Variant, ...]:
 
         return compiled(_batchnorm_relu_composite, x_MN, mean_N, variance_N, w_N, b_N)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_fused(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """Triton, a program a few rows of the same channels: factor and summand are computed once for all of them."""
         from kernelviz.ops.norm_activation import triton as kernels
 
         return kernels.bind_batchnorm_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_columns(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """CUDA C++, a thread keeps the factors of 16 bytes of channels in registers and loops over rows, four loads in flight."""
         from kernelviz.ops.norm_activation import cuda as kernels

@@ -105,7 +105,7 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_rmsnorm_backward(x_MN, w_N, dy_MN, eps=EPS)
 
-    @variant(backend="library", needs=("liger", "triton", "cuda"), sources=("liger.py",), backward=liger_backward)
+    @variant(backend="library", needs=("liger", "triton", "cuda"), backward=liger_backward)
     def liger(x_MN: Tensor, w_N: Tensor) -> Launch:
         """Liger Kernel's RMSNorm in Llama's casting: Triton, one program a row of at most 65536 elements."""
         from kernelviz.ops.normalisation import liger as kernels
@@ -135,7 +135,7 @@ def layernorm_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_layernorm_backward(x_MN, w_N, b_N, dy_MN, eps=EPS)
 
-    @variant(backend="library", needs=("liger", "triton", "cuda"), sources=("liger.py",), backward=liger_backward)
+    @variant(backend="library", needs=("liger", "triton", "cuda"), backward=liger_backward)
     def liger(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """Liger Kernel's LayerNorm: Triton, one program a row of at most 65536 elements."""
         from kernelviz.ops.normalisation import liger as kernels
@@ -163,7 +163,7 @@ def add_rmsnorm_variants() -> tuple[Variant, ...]:
 
         return kernels.bind_add_rmsnorm_backward(x_MN, r_MN, w_N, ds_MN, dy_MN, eps=EPS)
 
-    @variant(backend="library", needs=("liger", "triton", "cuda"), sources=("liger.py",), backward=liger_backward)
+    @variant(backend="library", needs=("liger", "triton", "cuda"), backward=liger_backward)
     def liger(x_MN: Tensor, r_MN: Tensor, w_N: Tensor) -> Launch:
         """Liger Kernel's fused_add_rms_norm in Llama's casting: Triton, one program a row of at most 65536 elements."""
         from kernelviz.ops.normalisation import liger as kernels
@@ -200,14 +200,14 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
         return compiled(COMPOSITES[op], *tensors)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_two_passes(*tensors: Tensor) -> Launch:
         """Triton, one program a row, read twice: no registers hold the row, and L1 serves the second read of up to 16 KiB."""
         from kernelviz.ops.normalisation import triton as kernels
 
         return kernels.bind_two_passes(kernels.NormInputs(**named_inputs(op, tensors)), eps=EPS)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_block_per_row(*tensors: Tensor) -> Launch:
         """Triton, one program a row; a row of up to 64 KiB is read once and kept in registers."""
         from kernelviz.ops.normalisation import triton as kernels
@@ -223,7 +223,6 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
     @variant(
         backend="triton",
         needs=("triton", "cuda"),
-        sources=("triton.py", "triton_backward.py"),
         backward=triton_backward,
     )
     def triton_persistent(*tensors: Tensor) -> Launch:
@@ -232,7 +231,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
         return kernels.bind_persistent(kernels.NormInputs(**named_inputs(op, tensors)), eps=EPS)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_registers(*tensors: Tensor) -> Launch:
         """CUDA C++, a block a row of up to 64 KiB in registers, 16-byte loads wherever it starts; longer ones are read twice."""
         from kernelviz.ops.normalisation import cuda as kernels
@@ -249,7 +248,6 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
     @variant(
         backend="cuda",
         needs=("nvrtc", "cuda", "sm_90"),
-        sources=("cuda.cu", "cuda.py", "cuda_backward.cu", "cuda_backward.py"),
         backward=cuda_backward,
     )
     def cuda_cluster(*tensors: Tensor) -> Launch:
@@ -258,7 +256,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
         return kernels.bind_cluster(kernels.NormInputs(**named_inputs(op, tensors), eps=EPS))
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda_async.cu", "cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
     def cuda_async(*tensors: Tensor) -> Launch:
         """CUDA C++, persistent blocks: each thread prefetches its next vectors by cp.async as soon as it has stored the last."""
         from kernelviz.ops.normalisation import cuda as kernels
@@ -268,7 +266,6 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
     @variant(
         backend="cuda",
         needs=("nvrtc", "cuda", "sm_90"),
-        sources=("cuda_columns.cu", "cuda_few_rows.cu", "cuda_async.cu", "cuda.cu", "cuda.py"),
     )
     def cuda_columns(*tensors: Tensor) -> Launch:
         """CUDA C++, persistent clusters with fixed columns: weight (and bias) stay in registers, exchanges are overlapped."""

@@ -58,7 +58,7 @@ def _bind_graph(run: Callable[[], Tensor], device_type: str) -> Launch:
     return launch
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_stepwise(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, one kernel a step: three operations on one read and one write, and k times the bytes of a fused chain."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -66,7 +66,7 @@ def cuda_stepwise(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, s_KN, b_KN, stepwise=True)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """Triton, all steps on one read and one write; s and b of a step are loaded when it starts."""
     from kernelviz.ops.pointwise_chain import triton as kernels
@@ -74,7 +74,7 @@ def triton_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, s_KN, b_KN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, a 16-byte vector of each of 2 to 8 rows a thread, which share s and b; fp32 between the steps."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -82,7 +82,7 @@ def cuda_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, s_KN, b_KN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"))
 def cuda_fused_packed(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, fused in 16-bit arithmetic: one instruction for product, sum and relu of two elements, one rounding a step."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -90,7 +90,7 @@ def cuda_fused_packed(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, s_KN, b_KN, packed=True)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_stepwise(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """CUDA C++, one kernel a step: three operations on one read and one write, and k times the bytes of a fused chain."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -98,7 +98,7 @@ def cuda_scalars_stepwise(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return kernels.bind_scalars(x_N, s_K, b_K, stepwise=True)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """Triton, all steps on one read and one write; a program reads the two numbers of a step when it starts."""
     from kernelviz.ops.pointwise_chain import triton as kernels
@@ -106,7 +106,7 @@ def triton_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return kernels.bind_scalars(x_N, s_K, b_K)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """CUDA C++, all steps on 1 to 4 16-byte vectors a thread, fp32 between the steps."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -114,7 +114,7 @@ def cuda_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return kernels.bind_scalars(x_N, s_K, b_K)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"))
 def cuda_scalars_packed(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """CUDA C++, fused in 16-bit arithmetic: one instruction for product, sum and relu of two elements, one rounding a step."""
     from kernelviz.ops.pointwise_chain import cuda as kernels

@@ -51,21 +51,21 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
         return compiled(quantise, x_MN)
 
-    @variant(backend="triton", needs=triton_needs, sources=("triton.py",))
+    @variant(backend="triton", needs=triton_needs)
     def triton_row(x_MN: Tensor) -> Launch:
         """Triton, one program a row (or several short ones), kept in registers up to 64 KiB; longer ones are read twice."""
         from kernelviz.ops.quantize import triton as kernels
 
         return kernels.bind_quantize(x_MN, target)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_registers(x_MN: Tensor) -> Launch:
         """CUDA C++, a block a row of up to 64 KiB in registers, 8 or 16 bytes a store; longer ones are read twice."""
         from kernelviz.ops.quantize import cuda as kernels
 
         return kernels.bind_rows(x_MN, None, target)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
     def cuda_cluster(x_MN: Tensor) -> Launch:
         """CUDA C++, a row of more than 64 KiB in the registers of a cluster of blocks, so that it is read only once."""
         from kernelviz.ops.quantize import cuda as kernels
@@ -75,7 +75,6 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
     @variant(
         backend="cuda",
         needs=("nvrtc", "cuda", "sm_90"),
-        sources=("cuda_columns.cu", "cuda.cu", "cuda.py"),
     )
     def cuda_columns(x_MN: Tensor) -> Launch:
         """CUDA C++, persistent blocks and clusters: rows stream through shared memory, the next ones load while one is stored."""
@@ -104,21 +103,21 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
 
         return compiled(_rmsnorm_composite, x_MN, w_N)
 
-    @variant(backend="triton", needs=("triton", "cuda", "sm_90"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda", "sm_90"))
     def triton_fused(x_MN: Tensor, w_N: Tensor) -> Launch:
         """Triton, one program a row (or several short ones): mean square and maximum from the same registers, stored as fp8."""
         from kernelviz.ops.quantize import triton as kernels
 
         return kernels.bind_rmsnorm_quantize(x_MN, w_N, eps=EPS)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_fused(x_MN: Tensor, w_N: Tensor) -> Launch:
         """CUDA C++, mean square and maximum in one reduction, because max|x w| does not need the scale of the norm."""
         from kernelviz.ops.quantize import cuda as kernels
 
         return kernels.bind_rows(x_MN, w_N, "fp8", eps=EPS)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
     def cuda_cluster(x_MN: Tensor, w_N: Tensor) -> Launch:
         """CUDA C++, the same with rows of more than 64 KiB in the registers of a cluster of blocks."""
         from kernelviz.ops.quantize import cuda as kernels
@@ -128,7 +127,6 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
     @variant(
         backend="cuda",
         needs=("nvrtc", "cuda", "sm_90"),
-        sources=("cuda_columns.cu", "cuda.cu", "cuda.py"),
     )
     def cuda_columns(x_MN: Tensor, w_N: Tensor) -> Launch:
         """CUDA C++, persistent clusters with fixed columns: the weight stays in registers, rows stream through shared memory."""

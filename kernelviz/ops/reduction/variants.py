@@ -55,42 +55,42 @@ def mean_variants() -> tuple[Variant, ...]:
 def _kernels(*, mean: bool) -> tuple[Variant, ...]:
     """The variants with kernels of their own, which divide the sum by 1 or by the number of elements."""
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_atomic_per_element(x_N: Tensor) -> Launch:
         """CUDA C++, one atomic an element to the same fp32 number, so the atomics queue. At most 2^24 elements."""
         from kernelviz.ops.reduction import cuda as kernels
 
         return kernels.bind_atomic_per_element(x_N, x_N.numel() if mean else 1)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_atomic_per_warp(x_N: Tensor) -> Launch:
         """CUDA C++, five shuffles add up the numbers of a warp: a 32nd of the atomics."""
         from kernelviz.ops.reduction import cuda as kernels
 
         return kernels.bind_atomic_per_warp(x_N, x_N.numel() if mean else 1)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_atomic_per_block(x_N: Tensor) -> Launch:
         """CUDA C++, warps add up through shared memory: one atomic a block of 1024 threads."""
         from kernelviz.ops.reduction import cuda as kernels
 
         return kernels.bind_atomic_per_block(x_N, x_N.numel() if mean else 1)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_two_pass(x_N: Tensor) -> Launch:
         """CUDA C++, a fixed grid strides through the vector and a second kernel adds up the sums of blocks: no atomics."""
         from kernelviz.ops.reduction import cuda as kernels
 
         return kernels.bind_two_pass(x_N, x_N.numel() if mean else 1)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_two_pass(x_N: Tensor) -> Launch:
         """Triton, as many programs as the GPU holds at once, then one program that adds up their sums."""
         from kernelviz.ops.reduction import triton as kernels
 
         return kernels.bind_two_pass(x_N, x_N.numel() if mean else 1)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_persistent(x_N: Tensor) -> Launch:
         """CUDA C++, one launch of a fixed grid, four 16-byte loads a thread in flight; the last block adds up the sums."""
         from kernelviz.ops.reduction import cuda as kernels

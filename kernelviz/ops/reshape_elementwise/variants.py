@@ -39,7 +39,7 @@ def torch_compile(x_MN: Tensor) -> Launch:
     return compiled(contiguous_relu, x_MN)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor) -> Launch:
     """Triton, tiles of 128 × 128 (32 × 32 if few): read along x, transposed by the compiler in shared memory, written along y."""
     from kernelviz.ops.reshape_elementwise import triton as kernels
@@ -47,7 +47,7 @@ def triton_fused(x_MN: Tensor) -> Launch:
     return kernels.bind_reshape(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_tile(x_MN: Tensor) -> Launch:
     """CUDA C++, tiles of 64 × 64 in shared memory with padded rows: whole lines on both sides, one element an access."""
     from kernelviz.ops.reshape_elementwise import cuda as kernels
@@ -55,7 +55,7 @@ def cuda_tile(x_MN: Tensor) -> Launch:
     return kernels.bind_tile(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_registers(x_MN: Tensor) -> Launch:
     """CUDA C++, no shared memory: a thread reads a square as 16-byte vectors, transposes it in registers and writes vectors."""
     from kernelviz.ops.reshape_elementwise import cuda as kernels
@@ -63,7 +63,7 @@ def cuda_registers(x_MN: Tensor) -> Launch:
     return kernels.bind_registers(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_squares(x_MN: Tensor) -> Launch:
     """CUDA C++, the same squares exchanged through swizzled shared memory: segments of 256 bytes on both sides."""
     from kernelviz.ops.reshape_elementwise import cuda as kernels

@@ -101,7 +101,6 @@ def _liger_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
 @variant(
     backend="library",
     needs=("liger", "triton", "cuda"),
-    sources=("liger.py",),
     mutates=IN_PLACE,
     backward=_liger_backward,
 )
@@ -118,7 +117,7 @@ def _token_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
     return kernels.bind_token(dq, dk, cos, sin, back=True, names=("dq_TH2P", "dk_TH2P"))
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",), backward=_token_backward)
+@variant(backend="triton", needs=("triton", "cuda"), backward=_token_backward)
 def triton_token(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """Triton, one program a token, which reads its row of cosines and sines once for all heads; computed in fp32."""
     from kernelviz.ops.rope import triton as kernels
@@ -135,7 +134,6 @@ def _in_place_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tenso
 @variant(
     backend="triton",
     needs=("triton", "cuda"),
-    sources=("triton.py",),
     mutates=IN_PLACE,
     backward=_in_place_backward,
 )
@@ -152,7 +150,7 @@ def _vec16_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tensor, 
     return kernels.bind_vec16(dq, dk, cos, sin, back=True, names=("dq_TH2P", "dk_TH2P"))
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"), backward=_vec16_backward)
+@variant(backend="cuda", needs=("nvrtc", "cuda"), backward=_vec16_backward)
 def cuda_vec16(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """CUDA C++, 16-byte vectors of both halves; a thread keeps its cosines and sines in registers for several heads."""
     from kernelviz.ops.rope import cuda as kernels
@@ -169,7 +167,6 @@ def _vec16_in_place_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda"),
-    sources=("cuda.cu", "cuda.py"),
     mutates=IN_PLACE,
     backward=_vec16_in_place_backward,
 )

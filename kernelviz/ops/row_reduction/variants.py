@@ -28,7 +28,7 @@ def row_sum_variants() -> tuple[Variant, ...]:
 
         return compiled(row_sum, x_MN)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_block_per_row(x_MN: Tensor) -> Launch:
         """Triton, a program a row, in blocks of up to 16 KiB; threads synchronise once, after the loop."""
         from kernelviz.ops.row_reduction import triton as kernels
@@ -38,7 +38,6 @@ def row_sum_variants() -> tuple[Variant, ...]:
     @variant(
         backend="cuda",
         needs=("nvrtc", "cuda"),
-        sources=("cuda_streamed.cu", "cuda.cu", "cuda.py"),
     )
     def cuda_streamed(x_MN: Tensor) -> Launch:
         """CUDA C++, a block of up to 512 threads a row, which prefetches the next vectors while it adds the last ones."""
@@ -67,7 +66,7 @@ def argmax_variants() -> tuple[Variant, ...]:
 
         return compiled(argmax, x_MN)
 
-    @variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+    @variant(backend="triton", needs=("triton", "cuda"))
     def triton_block_per_row(x_MN: Tensor) -> Launch:
         """Triton, a program a row, in blocks of up to 16 KiB; floats are compared as integers of the same order."""
         from kernelviz.ops.row_reduction import triton as kernels
@@ -77,7 +76,6 @@ def argmax_variants() -> tuple[Variant, ...]:
     @variant(
         backend="cuda",
         needs=("nvrtc", "cuda"),
-        sources=("cuda_argmax_vec16.cu", "cuda.py"),
     )
     def cuda_words(x_MN: Tensor) -> Launch:
         """CUDA C++, the packed maximum of each 16-byte vector; only that is compared, and its index is computed at the end."""
@@ -91,35 +89,35 @@ def argmax_variants() -> tuple[Variant, ...]:
 def _kernels(*, argmax: bool) -> tuple[Variant, ...]:
     """The variants whose kernels are the same for both ops."""
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_row_per_thread(x_MN: Tensor) -> Launch:
         """CUDA C++, a thread a row: neighbouring threads read addresses a row apart, so every element costs a sector."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_row_per_thread(x_MN, argmax=argmax)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_row_per_warp(x_MN: Tensor) -> Launch:
         """CUDA C++, a warp a row, four 16-byte loads a thread in flight; five shuffles and no shared memory."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_row_per_warp(x_MN, argmax=argmax)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_row_per_block(x_MN: Tensor) -> Launch:
         """CUDA C++, a block a row: a long row is shared by enough threads to keep memory busy."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_row_per_block(x_MN, argmax=argmax)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_split_row(x_MN: Tensor) -> Launch:
         """CUDA C++, several blocks a row if there are few rows; the last block of a row merges their results."""
         from kernelviz.ops.row_reduction import cuda as kernels
 
         return kernels.bind_split_row(x_MN, argmax=argmax)
 
-    @variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_adaptive(x_MN: Tensor) -> Launch:
         """CUDA C++, a warp, a block or several blocks a row, by the number and length of the rows."""
         from kernelviz.ops.row_reduction import cuda as kernels

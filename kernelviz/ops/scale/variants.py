@@ -20,7 +20,7 @@ def torch_eager(x_N: Tensor) -> Launch:
     return lambda: torch.mul(x_N, FACTOR, out=out_N)
 
 
-@variant(backend="cpp", needs=("cpu", "cxx"), late=True, sources=("extension.cpp", "extension.py"))
+@variant(backend="cpp", needs=("cpu", "cxx"), late=True)
 def cpp_extension(x_N: Tensor) -> Launch:
     """A C++ extension of torch, built with -O3: it calls torch's own product, so it can only save Python's dispatch."""
     from kernelviz.ops.scale import extension
@@ -39,7 +39,7 @@ def torch_compile(x_N: Tensor) -> Launch:
     return compiled(scaled, x_N)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_block(x_N: Tensor) -> Launch:
     """Triton, 1024 elements a program whatever the size."""
     from kernelviz.ops.scale import triton as kernels
@@ -47,7 +47,7 @@ def triton_block(x_N: Tensor) -> Launch:
     return kernels.bind_scale(x_N, FACTOR, block=1024)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalar(x_N: Tensor) -> Launch:
     """CUDA C++, one element a thread: every load and store moves 4 bytes (2 in half precision)."""
     from kernelviz.ops.scale import cuda as kernels
@@ -55,7 +55,7 @@ def cuda_scalar(x_N: Tensor) -> Launch:
     return kernels.bind_scalar(x_N, FACTOR)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16(x_N: Tensor) -> Launch:
     """CUDA C++, 16 bytes a thread: a quarter of the instructions for the same traffic."""
     from kernelviz.ops.scale import cuda as kernels
@@ -63,7 +63,7 @@ def cuda_vec16(x_N: Tensor) -> Launch:
     return kernels.bind_vec16(x_N, FACTOR)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
     """CUDA C++, four streaming 16-byte loads of a thread in flight before its stores: faster at 2^20, slower at 2^28."""
     from kernelviz.ops.scale import cuda as kernels
@@ -71,7 +71,7 @@ def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
     return kernels.bind_unrolled(x_N, FACTOR)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_adaptive(x_N: Tensor) -> Launch:
     """CUDA C++, one to four 16-byte vectors a thread by size; loads stream only while the L2 can hold the output."""
     from kernelviz.ops.scale import cuda as kernels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.op import Launch, variant
@@ -45,7 +46,7 @@ def torch_compile(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     return compiled(_index_add, x_VD, src_TD, ids_T)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",), mutates=IN_PLACE)
+@variant(backend="triton", needs=("triton", "cuda"), mutates=IN_PLACE)
 def triton_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     """Triton, fp32 atomic additions, tiles of rows a program; 16-bit sums need an fp32 copy first and a rounding after."""
     from kernelviz.ops.scatter_add import triton as kernels
@@ -53,7 +54,7 @@ def triton_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_atomics(x_VD, src_TD, ids_T)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",), mutates=IN_PLACE)
+@variant(backend="triton", needs=("triton", "cuda"), mutates=IN_PLACE)
 def triton_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     """torch.sort of the ids within the call, then Triton: one program a sum adds up its rows, without atomics."""
     from kernelviz.ops.scatter_add import triton as kernels
@@ -61,7 +62,7 @@ def triton_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_segments(x_VD, src_TD, ids_T)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"), mutates=IN_PLACE)
+@variant(backend="cuda", needs=("nvrtc", "cuda"), mutates=IN_PLACE)
 def cuda_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     """CUDA C++, one fp32 atomic addition an element; 16-bit sums need an fp32 copy first and a rounding after."""
     from kernelviz.ops.scatter_add import cuda as kernels
@@ -69,9 +70,7 @@ def cuda_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_atomics(x_VD, src_TD, ids_T)
 
 
-@variant(
-    backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda_sm90.cu", "cuda.cu", "cuda.py"), mutates=IN_PLACE
-)
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), mutates=IN_PLACE)
 def cuda_atomics_vec16(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     """CUDA C++, four fp32 additions an atomic instruction (red.v4.f32, sm_90): a quarter of the requests to L2."""
     from kernelviz.ops.scatter_add import cuda as kernels
@@ -82,7 +81,6 @@ def cuda_atomics_vec16(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda", "sm_90"),
-    sources=("cuda_sm90.cu", "cuda.py"),
     mutates=IN_PLACE,
     dtypes=NARROW,
 )
@@ -93,7 +91,7 @@ def cuda_atomics_16bit(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     return kernels.bind_atomics_16bit(x_VD, src_TD, ids_T)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"), mutates=IN_PLACE)
+@variant(backend="cuda", needs=("nvrtc", "cuda"), mutates=IN_PLACE)
 def cuda_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     """CUDA C++, a counting sort of the ids, then each sum adds up its rows in registers: one read and one write, no atomics."""
     from kernelviz.ops.scatter_add import cuda as kernels
@@ -103,13 +101,13 @@ def cuda_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 VARIANTS = (
     torch_eager,
-    torch_index_add_16bit,
+    replace(torch_index_add_16bit, only_when_named=True),
     torch_index_put,
     torch_compile,
     triton_atomics,
     triton_segments,
     cuda_atomics,
     cuda_atomics_vec16,
-    cuda_atomics_16bit,
+    replace(cuda_atomics_16bit, only_when_named=True),
     cuda_segments,
 )

@@ -56,11 +56,7 @@ def liger(x_MN: Tensor) -> Launch:
     return library.bind_liger(x_MN)
 
 
-_TRITON = ("triton.py", "triton_backward.py")
-_CUDA = ("cuda.cu", "cuda.py")
-
-
-@variant(backend="triton", needs=("triton", "cuda"), sources=_TRITON)
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_three_pass(x_MN: Tensor) -> Launch:
     """Triton, the formula as written: a pass for the maximum, one for the sum, one that divides; only the first reads memory."""
     from kernelviz.ops.softmax import triton as kernels
@@ -68,7 +64,7 @@ def triton_three_pass(x_MN: Tensor) -> Launch:
     return kernels.bind_three_pass(x_MN)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=_TRITON, backward=backward.triton_chunks)
+@variant(backend="triton", needs=("triton", "cuda"), backward=backward.triton_chunks)
 def triton_online(x_MN: Tensor) -> Launch:
     """Triton, maximum and sum in one pass over blocks of the row; a second pass, served by L2, divides."""
     from kernelviz.ops.softmax import triton as kernels
@@ -76,7 +72,7 @@ def triton_online(x_MN: Tensor) -> Launch:
     return kernels.bind_online(x_MN)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=_TRITON, backward=backward.triton_row)
+@variant(backend="triton", needs=("triton", "cuda"), backward=backward.triton_row)
 def triton_block_per_row(x_MN: Tensor) -> Launch:
     """Triton, one program a row; a row of up to 64 KiB is read once and kept in registers."""
     from kernelviz.ops.softmax import triton as kernels
@@ -84,7 +80,7 @@ def triton_block_per_row(x_MN: Tensor) -> Launch:
     return kernels.bind_block_per_row(x_MN)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=_TRITON)
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_persistent(x_MN: Tensor) -> Launch:
     """Triton, a few programs per SM walk the rows, short ones several at once; the next rows load ahead."""
     from kernelviz.ops.softmax import triton as kernels
@@ -92,7 +88,7 @@ def triton_persistent(x_MN: Tensor) -> Launch:
     return kernels.bind_persistent(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=_CUDA, backward=backward.cuda_row)
+@variant(backend="cuda", needs=("nvrtc", "cuda"), backward=backward.cuda_row)
 def cuda_row(x_MN: Tensor) -> Launch:
     """CUDA C++, a block a row as 16-byte words in registers, maximum and sum in one reduction; long rows twice, in chunks."""
     from kernelviz.ops.softmax import cuda as kernels
@@ -100,7 +96,7 @@ def cuda_row(x_MN: Tensor) -> Launch:
     return kernels.bind_row(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=_CUDA, backward=backward.cuda_cluster)
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), backward=backward.cuda_cluster)
 def cuda_cluster(x_MN: Tensor) -> Launch:
     """CUDA C++, long rows in registers and shared memory of one SM or a cluster: each is read once, whatever its length."""
     from kernelviz.ops.softmax import cuda as kernels
@@ -111,7 +107,6 @@ def cuda_cluster(x_MN: Tensor) -> Launch:
 @variant(
     backend="cuda",
     needs=("nvrtc", "cuda", "sm_90"),
-    sources=("cuda_columns.cu", "columns.py", "cuda.cu", "cuda.py"),
 )
 def cuda_columns(x_MN: Tensor) -> Launch:
     """CUDA C++, clusters that stay: while a long row is written the next is summed and the one after asked for, word by word."""

@@ -71,7 +71,7 @@ def torch_compile(x_MN: Tensor, k: int) -> Launch:
     return compiled(topk, x_MN)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_bitonic(x_MN: Tensor, k: int) -> Launch:
     """Triton, a program a row: a bitonic network keeps the k largest of each 4096 elements and of what it has."""
     from kernelviz.ops.topk import triton as kernels
@@ -79,7 +79,7 @@ def triton_bitonic(x_MN: Tensor, k: int) -> Launch:
     return kernels.bind_bitonic(x_MN, k)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_radix_select(x_MN: Tensor, k: int) -> Launch:
     """CUDA C++, a block a row: counts keys by 8 bits at a time and follows the digit of the k-th; reads the row 3 to 5 times."""
     from kernelviz.ops.topk import cuda as kernels
@@ -87,7 +87,7 @@ def cuda_radix_select(x_MN: Tensor, k: int) -> Launch:
     return kernels.bind_radix_select(x_MN, k)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_threshold(x_MN: Tensor, k: int) -> Launch:
     """CUDA C++, one reading: what is not above the k-th largest so far is dropped; several blocks a row where there are few."""
     from kernelviz.ops.topk import cuda as kernels

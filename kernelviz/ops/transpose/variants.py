@@ -41,7 +41,7 @@ def torch_compile(x_MN: Tensor) -> Launch:
     return launch
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_tile(x_MN: Tensor) -> Launch:
     """Triton, one tile a program; the compiler exchanges it through shared memory."""
     from kernelviz.ops.transpose import triton as kernels
@@ -49,7 +49,7 @@ def triton_tile(x_MN: Tensor) -> Launch:
     return kernels.bind_tile(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_naive(x_MN: Tensor) -> Launch:
     """CUDA C++, one element a thread: a warp's loads along a row are one line, its stores down a column are 32 sectors."""
     from kernelviz.ops.transpose import cuda as kernels
@@ -57,7 +57,7 @@ def cuda_naive(x_MN: Tensor) -> Launch:
     return kernels.bind_elements("transpose_naive", x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_shared_tile(x_MN: Tensor) -> Launch:
     """CUDA C++, tiles of 32 × 32 through shared memory: whole lines both ways, but a column of the tile lies in one bank."""
     from kernelviz.ops.transpose import cuda as kernels
@@ -65,7 +65,7 @@ def cuda_shared_tile(x_MN: Tensor) -> Launch:
     return kernels.bind_elements("transpose_tile", x_MN, padding=0)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_padded_tile(x_MN: Tensor) -> Launch:
     """CUDA C++, the same with rows of 33 elements: a column of the tile lies in 32 banks."""
     from kernelviz.ops.transpose import cuda as kernels
@@ -73,7 +73,7 @@ def cuda_padded_tile(x_MN: Tensor) -> Launch:
     return kernels.bind_elements("transpose_tile", x_MN, padding=1)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16(x_MN: Tensor) -> Launch:
     """CUDA C++, 16-byte vectors both ways: blocks transposed in registers, then exchanged through swizzled shared memory."""
     from kernelviz.ops.transpose import cuda as kernels
@@ -81,7 +81,7 @@ def cuda_vec16(x_MN: Tensor) -> Launch:
     return kernels.bind_vec16(x_MN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), sources=("cuda_sm90.cu", "cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_tma(x_MN: Tensor) -> Launch:
     """CUDA C++, TMA loads and stores the tiles: one thread issues the copies; rows must be whole 16-byte vectors."""
     from kernelviz.ops.transpose import cuda as kernels

@@ -5,9 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelviz.core import units
-from kernelviz.core.result import Preparation
+from kernelviz.core.result import Failure
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import STAGE_WORDS, Row, correctness_words, verdict_words
+from kernelviz.metrics.summary import Row
+from kernelviz.metrics.summary import first_call_s as first_call_s
+from kernelviz.text.correctness import describe_correctness
+from kernelviz.text.failures import STAGES, describe_failure, has_description
+from kernelviz.text.text import Text, on_one_line
+from kernelviz.text.verdicts import format_verdict
 
 HEADLINES: dict[Headline, str] = {
     "cold": "caches flushed before each call",
@@ -42,34 +47,29 @@ def time_unit(times_s: Sequence[float]) -> tuple[float, str]:
     return next((u for u in _TIME_UNITS if smallest >= u[0]), _TIME_UNITS[-1])
 
 
-def against_words(row: Row) -> str:
+def against_words(row: Row) -> Text:
     """The verdict against the baseline, or why there is none."""
     if row.is_baseline:
-        return "baseline"
-    return verdict_words(row.verdict) or ("not compared" if row.failure else "the baseline has no time")
+        return Text("baseline")
+    if row.verdict is not None:
+        return format_verdict(row.verdict)
+    return Text("not compared" if row.failure else "the baseline has no time")
 
 
-def outcome_words(row: Row) -> str:
+def outcome_words(row: Row) -> Text:
     """Correctness of a timed case; of a failed one the stage and the reason."""
     if row.failure is None:
-        return correctness_words(row.result)
-    message = " ".join(row.failure.message.split())
+        return describe_correctness(row.result)
     took = f" (took {units.seconds(row.wrong_figure.estimate)})" if row.wrong_figure else ""
-    return f"✕ {STAGE_WORDS[row.failure.stage]}{took}: {message}" if message else f"✕ {STAGE_WORDS[row.failure.stage]}"
+    said = f": {on_one_line(describe_failure(row.failure))}" if has_description(row.failure) else ""
+    return Text(f"✕ {STAGES[row.failure.stage]}{took if said else ''}{said}")
 
 
-def first_call_s(preparation: Preparation | None) -> float | None:
-    """Binding and first call together; None when neither is known."""
-    if preparation is None:
-        return None
-    known = [s for s in (preparation.bind_s, preparation.first_call_s) if s is not None]
-    return sum(known) if known else None
-
-
-def failures(table: Sequence[Row]) -> dict[tuple[str, str, str], list[Row]]:
-    """Failed cases by variant, stage and message, so that one reason is told once for all its sizes."""
-    found: dict[tuple[str, str, str], list[Row]] = {}
+def failures(table: Sequence[Row]) -> dict[tuple[str, Failure], list[Row]]:
+    """Failed cases by variant and failure (without the time of a wrong one): one reason is told once for all its sizes."""
+    found: dict[tuple[str, Failure], list[Row]] = {}
     for row in table:
         if row.failure is not None:
-            found.setdefault((row.result.variant, row.failure.stage, row.failure.message), []).append(row)
+            failure = Failure(stage=row.failure.stage, reasons=row.failure.reasons, message=row.failure.message)
+            found.setdefault((row.result.variant, failure), []).append(row)
     return found

@@ -1,23 +1,27 @@
-"""What differs between two runs beside the code: how they were measured, and where."""
+"""What differs between two runs beside the code, in text: how they were measured, and where."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
 from kernelviz.core import units
 from kernelviz.core.result import Figure, Result
 from kernelviz.core.run import Run
-from kernelviz.metrics.comparability import LAUNCHES, TIMERS, one_run
+from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.quality import CLOCK_MOVED
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import figure_of
+from kernelviz.text.quality import TIMERS
+from kernelviz.text.text import Text
+from kernelviz.text.verdicts import LAUNCHES
 
 Of = Literal["method", "environment"]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +41,16 @@ class Difference:
         >>> Difference("method", "clock mode", "burst", "sustained", stops=True).words
         'clock mode: burst in A, sustained in B (no verdict)'
         """
-        return f"{self.what}: {self.before} in A, {self.after} in B{' (no verdict)' if self.stops else ''}"
+        return f"{self.what}: {self.values}"
+
+    @property
+    def values(self) -> str:
+        """Both sides of it.
+
+        >>> Difference("method", "clock mode", "burst", "sustained", stops=True).values
+        'burst in A, sustained in B (no verdict)'
+        """
+        return f"{self.before} in A, {self.after} in B{' (no verdict)' if self.stops else ''}"
 
 
 def differences(found: Comparison) -> tuple[Difference, ...]:
@@ -48,13 +61,13 @@ def differences(found: Comparison) -> tuple[Difference, ...]:
     return tuple(sorted(listed, key=lambda d: not d.stops))
 
 
-def _unlike(of: Of, what: str, before: object, after: object, *, stops: bool = False) -> Iterator[Difference]:
+def _unlike(
+    of: Of, what: str, before: T, after: T, *, text: Callable[[T], object] = str, stops: bool = False
+) -> Iterator[Difference]:
+    """A difference where the two are not equal; `text`: what is shown of each."""
     if before != after:
-        yield Difference(of, what, _said(before), _said(after), stops)
-
-
-def _said(value: object) -> str:
-    return "unknown" if value is None or value == "" else str(value)
+        first, second = (str(text(v)) if v is not None and v != "" and v != () else "unknown" for v in (before, after))
+        yield Difference(of, what, first, second, stops)
 
 
 def _method(found: Comparison) -> Iterator[Difference]:
@@ -62,11 +75,11 @@ def _method(found: Comparison) -> Iterator[Difference]:
     yield from _unlike("method", "clock mode", a.clock, b.clock, stops=True)
     sides = [[getattr(pair, side) for pair in found.pairs] for side in ("before", "after")]
     data, timers, launches = (
-        [_listed(name(r, found.headline) for r in side) for side in sides] for name in (_data, _timer, _launch)
+        [_different(name(r, found.headline) for r in side) for side in sides] for name in (_data, _timer, _launch)
     )
-    yield from _unlike("method", "input data", *data, stops=True)
-    yield from _unlike("method", "timer", *timers, stops=True)
-    yield from _unlike("method", "launched", *launches, stops=True)
+    yield from _unlike("method", "input data", *data, text=", ".join, stops=True)
+    yield from _unlike("method", "timer", *timers, text=_named(TIMERS), stops=True)
+    yield from _unlike("method", "launched", *launches, text=_named(LAUNCHES), stops=True)
     yield from _unlike("method", "device time a case, at most", f"{a.budget_s:g} s", f"{b.budget_s:g} s")
     yield from _unlike("method", "interval asked for", f"±{units.width(a.half_width)}", f"±{units.width(b.half_width)}")
     yield from _unlike("method", "ends at", _end(a.decided_is_enough), _end(b.decided_is_enough))
@@ -82,16 +95,20 @@ def _data(result: Result, _: Headline) -> str | None:
 
 def _timer(result: Result, headline: Headline) -> str | None:
     figure = figure_of(result.timing, headline)
-    return None if figure is None else TIMERS[figure.timer] if figure.timer else "unknown"
+    return None if figure is None else figure.timer or "unknown"
 
 
 def _launch(result: Result, headline: Headline) -> str | None:
     figure = figure_of(result.timing, headline)
-    return None if figure is None or figure.timer is None else LAUNCHES[figure.launch] if figure.launch else "unknown"
+    return None if figure is None or figure.timer is None else figure.launch or "unknown"
 
 
-def _listed(names: Iterator[str | None]) -> str:
-    return ", ".join(sorted({name for name in names if name is not None}))
+def _different(names: Iterator[str | None]) -> tuple[str, ...]:
+    return tuple(sorted({name for name in names if name is not None}))
+
+
+def _named(names: Mapping[Any, Text]) -> Callable[[tuple[str, ...]], str]:
+    return lambda codes: ", ".join(sorted(str(names.get(code, code)) for code in codes))
 
 
 def _environment(a: Run, b: Run) -> Iterator[Difference]:

@@ -13,9 +13,9 @@ from kernelviz.core.chunks import parts
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.problem import Method, Plan, Problem, case_key
 from kernelviz.core.result import Figure, Result, Timing
-from kernelviz.core.run import Environment
 from kernelviz.store.database import TOGETHER, Database
 from kernelviz.store.result_encoding import unpacked
+from kernelviz.store.run_rows import RunHeader
 from kernelviz.store.tables import results, runs, times
 
 
@@ -37,6 +37,42 @@ class TimeRow:
     @property
     def case_key(self) -> str:
         return case_key(self.problem, self.variant)
+
+
+class CaseTimes:
+    """The times of all cases."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def times(self, device_uuid: str, *, op: str | None = None, case_key: str | None = None) -> list[TimeRow]:
+        """Every time on that device, case by case, each case's runs in the order of time; without deleted runs."""
+        chosen = select(times, runs.c.created_at).join(runs, runs.c.id == times.c.run_id)
+        chosen = chosen.where(times.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
+        if op is not None:
+            chosen = chosen.where(times.c.op == op)
+        if case_key is not None:
+            chosen = chosen.where(times.c.case_key == case_key)
+        problems: dict[bytes, Problem] = {}
+        found = []
+        with self._database.read() as connection:
+            for row in connection.execute(chosen.order_by(times.c.case_key, runs.c.created_at, runs.c.id)):
+                if row.problem not in problems:
+                    problems[row.problem] = msgspec.json.decode(row.problem, type=Problem)
+                found.append(
+                    TimeRow(
+                        run_id=row.run_id,
+                        at=row.created_at,
+                        problem=problems[row.problem],
+                        variant=row.variant,
+                        setup=row.setup,
+                        digest=row.digest,
+                        configuration=row.configuration,
+                        cold_s=_three(row.cold_s, row.cold_low_s, row.cold_high_s),
+                        warm_s=_three(row.warm_s, row.warm_low_s, row.warm_high_s),
+                    )
+                )
+        return found
 
 
 def put_times(
@@ -67,60 +103,11 @@ def times_rows(
 
 def rebuild(connection: Connection) -> None:
     """Fill the table from the results."""
-    header = msgspec.json.Decoder(_Header)
+    header = msgspec.json.Decoder(RunHeader)
     for row in connection.execute(select(runs.c.id, runs.c.device_uuid, runs.c.header)).all():
         bodies = connection.scalars(select(results.c.body).where(results.c.run_id == row.id)).all()
         of = header.decode(row.header)
         put_times(connection, row.id, row.device_uuid, of.method, of.plan, [unpacked(b) for b in bodies])
-
-
-def times_of(
-    database: Database, device_uuid: str, *, op: str | None = None, case_key: str | None = None
-) -> list[TimeRow]:
-    """Every time on that device, case by case, each case's runs in the order of time; without deleted runs."""
-    chosen = select(times, runs.c.created_at).join(runs, runs.c.id == times.c.run_id)
-    chosen = chosen.where(times.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
-    if op is not None:
-        chosen = chosen.where(times.c.op == op)
-    if case_key is not None:
-        chosen = chosen.where(times.c.case_key == case_key)
-    problems: dict[bytes, Problem] = {}
-    found = []
-    with database.read() as connection:
-        for row in connection.execute(chosen.order_by(times.c.case_key, runs.c.created_at, runs.c.id)):
-            if row.problem not in problems:
-                problems[row.problem] = msgspec.json.decode(row.problem, type=Problem)
-            found.append(
-                TimeRow(
-                    run_id=row.run_id,
-                    at=row.created_at,
-                    problem=problems[row.problem],
-                    variant=row.variant,
-                    setup=row.setup,
-                    digest=row.digest,
-                    configuration=row.configuration,
-                    cold_s=_three(row.cold_s, row.cold_low_s, row.cold_high_s),
-                    warm_s=_three(row.warm_s, row.warm_low_s, row.warm_high_s),
-                )
-            )
-    return found
-
-
-def environments(database: Database, run_ids: Sequence[str]) -> dict[str, Environment]:
-    """The machines of these runs."""
-    header = msgspec.json.Decoder(_Header)
-    found: dict[str, Environment] = {}
-    with database.read() as connection:
-        for some in parts(run_ids, TOGETHER):
-            chosen = select(runs.c.id, runs.c.header).where(runs.c.id.in_(some))
-            found |= {row.id: header.decode(row.header).environment for row in connection.execute(chosen)}
-    return found
-
-
-class _Header(msgspec.Struct, frozen=True):
-    environment: Environment
-    method: Method
-    plan: Plan
 
 
 def _values(run_id: str, device_uuid: str, method: Method, result: Result) -> dict[str, Any]:

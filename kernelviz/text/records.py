@@ -11,9 +11,10 @@ from kernelviz.core.result import Result
 from kernelviz.core.run import Run
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.figures import host_bound, times_s
-from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.statistics import Verdict
 from kernelviz.metrics.summary import Row, rows
+from kernelviz.text.failures import describe_failure
+from kernelviz.text.quality import describe_quality_of
 
 Value = str | float | int | bool | None
 
@@ -97,7 +98,7 @@ def _record(run: Run, row: Row) -> dict[str, Value]:
         "correct": None if result.accuracy is None else result.accuracy.passed,
         "error_of_bound_fraction": None if result.accuracy is None else result.accuracy.worst_of_bound,
         "failure": failure.stage if failure else None,
-        "failure_message": failure.message if failure else None,
+        "failure_message": str(describe_failure(failure)) if failure else None,
         "wrong_time_s": row.wrong_figure.estimate if row.wrong_figure else None,
         "work_flop": cost.work_flop if cost else None,
         "read_bytes": cost.read_bytes if cost else None,
@@ -110,7 +111,7 @@ def _record(run: Run, row: Row) -> dict[str, Value]:
         **{name: time_s for name, time_s in times_s(result).items() if name != "cold_s"},  # that is time_s
         "host_bound": host_bound(result.timing),
         "energy_joules": result.timing.energy.joules if result.timing and result.timing.energy else None,
-        "trust": trust_words(result, "cold", run.method.clock),
+        "trust": str(describe_quality_of(result, "cold", run.method.clock)),
         "source_digest": result.source_digest,
         "configuration": configuration_text(result.configuration) if result.configuration else None,
         "tuned_by": result.tuned_by,
