@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.op import Launch, variant
@@ -22,7 +21,7 @@ def torch_eager(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     return lambda: x_VD.copy_(x_VD.float().index_add_(0, ids_T, src_TD.float()))
 
 
-@variant(backend="torch", needs=("cuda",), mutates=IN_PLACE, dtypes=NARROW)
+@variant(backend="torch", needs=("cuda",), mutates=IN_PLACE, dtypes=NARROW, only_when_named=True)
 def torch_index_add_16bit(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     """index_add_ on 16-bit tensors, as often written. It is claimed to be the same sum, but is rounded at every addition."""
     return lambda: x_VD.index_add_(0, ids_T, src_TD)
@@ -83,6 +82,7 @@ def cuda_atomics_vec16(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     needs=("nvrtc", "cuda", "sm_90"),
     mutates=IN_PLACE,
     dtypes=NARROW,
+    only_when_named=True,
 )
 def cuda_atomics_16bit(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     """CUDA C++, eight 16-bit additions an atomic instruction; claimed to save the fp32 copy, but rounds at every addition."""
@@ -101,13 +101,13 @@ def cuda_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 VARIANTS = (
     torch_eager,
-    replace(torch_index_add_16bit, only_when_named=True),
+    torch_index_add_16bit,
     torch_index_put,
     torch_compile,
     triton_atomics,
     triton_segments,
     cuda_atomics,
     cuda_atomics_vec16,
-    replace(cuda_atomics_16bit, only_when_named=True),
+    cuda_atomics_16bit,
     cuda_segments,
 )
