@@ -10,7 +10,7 @@ constexpr int WIDTH = W::WIDTH;
 
 __device__ __forceinline__ float gelu(float x) { return gelu_polynomial<sizeof(T) == 4 ? 8 : 6>(x); }
 
-// 1. A row in the registers of one block (several short ones in one block), or of a cluster of blocks: read once.
+// 1. A row in the registers of one block (or several short rows), or of a cluster of blocks: read once.
 extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) layernorm_gelu_rows(
     const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
     R row(m, n);
@@ -26,7 +26,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) l
             total += a[e];
         }
     }
-    // Two reductions over registers: E[x^2] - E[x]^2 would lose the variance of rows whose mean is large.
+    // Two reductions over registers, because E[x^2] - E[x]^2 loses the variance of rows with a large mean.
     const float mean = row.reduce(total, Add{}, 0.0f) / n;
     make_opaque(v);
     total = 0.0f;
@@ -56,8 +56,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) l
     }
 }
 
-// 2. Rows that the registers of one block do not hold, where there are no clusters: read twice, the second time from L2.
-// Element by element, so that every start of a row is right; one block of ROW_LANES threads a row.
+// 2. Rows that do not fit in the registers of one block, without clusters: read twice, the second time from L2.
+// Element by element, so that rows may start anywhere; one block of ROW_LANES threads a row.
 extern "C" __global__ void __launch_bounds__(ROW_LANES) layernorm_gelu_long_rows(
     const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
     R row(m, n);
@@ -74,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES) layernorm_gelu_long_rows
 #pragma unroll
         for (int k = 0; k < DEEP; ++k) {
             if (first + k * ROW_LANES < n) {
-                // Welford: the mean of what the thread has seen, and the squares of the distances from it.
+                // Welford: the mean of the thread's elements so far, and the sum of their squared distances from it.
                 count += 1.0f;
                 const float away = v[k] - mean;
                 mean += away / count;
@@ -97,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES) layernorm_gelu_long_rows
     }
 }
 
-// Four numbers of a vector, from number `first` on: by one load where that is what a thread waits for. Beside vectors of eight rows it
-// would take 72 registers instead of 64, and an SM hold 24 warps instead of 32.
+// Four channels from index `first` on, with one load where a thread waits for it. With vectors of eight rows in registers one load would
+// take 72 registers instead of 64, and an SM would hold 24 warps instead of 32.
 __device__ __forceinline__ Vec16<float> channels(const float* vector, int first) {
     if constexpr (ROW_VECTORS < 8) {
         return load_vec16(reinterpret_cast<const Vec16<float>*>(vector + first));
@@ -107,10 +107,10 @@ __device__ __forceinline__ Vec16<float> channels(const float* vector, int first)
     }
 }
 
-// 3. batchnorm and relu. A thread keeps the factors of the channels in one 16-byte vector and takes that vector of -DROW_VECTORS rows, all
-// of them under way at once. Rows are whole vectors; blockIdx.y counts vectors of a row in blocks, blockIdx.x rows. threadIdx.y:
-// neighbouring rows, where a row has fewer vectors than a block threads.
-extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_words(
+// 3. batchnorm and relu. A thread keeps the factors of the channels of one 16-byte vector and processes that vector of ROW_VECTORS rows,
+// all in flight at once. Rows are whole vectors; blockIdx.y counts blocks along a row, blockIdx.x blocks of rows. threadIdx.y counts
+// neighbouring rows, if a row has fewer vectors than a block has threads.
+extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_vec16(
     const T* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ variance, const float* __restrict__ w,
     const float* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
     constexpr int DEEP = ROW_VECTORS;
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_words(
     }
 }
 
-// 4. The same element by element, for rows that are no whole vectors.
+// 4. The same element by element, for rows that are not whole vectors.
 extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_elements(
     const T* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ variance, const float* __restrict__ w,
     const float* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {

@@ -1,5 +1,5 @@
-// CUDA C++ kernels of `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS): one source for the three. What an op does not
-// have (the residual r, the bias b, the stored sum s) is null and never touched.
+// CUDA C++ kernels of `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS): one source for the three. Pointers that an op does not
+// have (to the residual r, the bias b or the stored sum s) are null and not used.
 #include "conversions.cuh"
 #include "rows.cuh"
 
@@ -8,7 +8,7 @@ using W = Vec16<T>;
 using R = Row<T, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
 constexpr int WIDTH = W::WIDTH;
 
-// The sum as it is stored: whoever reads s gets the row that was normalised.
+// The sum as it is stored, so that s is the row that is normalised.
 __device__ __forceinline__ W added(const W& x, const W& r) {
     float a[WIDTH], b[WIDTH];
     widen(x, a);
@@ -20,8 +20,8 @@ __device__ __forceinline__ W added(const W& x, const W& r) {
     return narrow<T>(a);
 }
 
-// 1. A row in the registers of one block (several short ones in one block), or of a cluster of blocks: read once. The weight is read when
-// it is needed: it lies in the first-level cache, and registers for it would cost blocks on the SM.
+// 1. A row in the registers of one block (or several short rows), or of a cluster of blocks: read once. The weight is read when it is
+// needed, from the L1 cache: with registers for it fewer blocks would fit on an SM.
 extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) normalise_rows(
     const T* __restrict__ x, const T* __restrict__ r, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ s,
     T* __restrict__ y, long long m, int n, float eps) {
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) n
     total = row.reduce(total, Add{}, 0.0f);
     make_opaque(v);
     if (CENTRED) {
-        // Two reductions over registers: E[x^2] - E[x]^2 would lose the variance of rows whose mean is large.
+        // Two reductions over registers, because E[x^2] - E[x]^2 loses the variance of rows with a large mean.
         mean = total / n;
         total = 0.0f;
 #pragma unroll
@@ -84,8 +84,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) n
     }
 }
 
-// 2. Rows that the registers of one block do not hold, where there are no clusters: read twice, the second time from L2.
-// Element by element, so that every start of a row is right; one block of ROW_LANES threads a row.
+// 2. Rows that do not fit in the registers of one block, without clusters: read twice, the second time from L2.
+// Element by element, so that rows may start anywhere; one block of ROW_LANES threads a row.
 extern "C" __global__ void __launch_bounds__(ROW_LANES) normalise_long_rows(
     const T* __restrict__ x, const T* __restrict__ r, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ s,
     T* __restrict__ y, long long m, int n, float eps) {
@@ -110,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES) normalise_long_rows(
             if (!CENTRED) {
                 squares = fmaf(v[k], v[k], squares);
             } else if (first + k * ROW_LANES < n) {
-                // Welford: the mean of what the thread has seen, and the squares of the distances from it.
+                // Welford: the mean of the thread's elements so far, and the sum of their squared distances from it.
                 count += 1.0f;
                 const float away = v[k] - mean;
                 mean += away / count;

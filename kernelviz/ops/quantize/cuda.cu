@@ -8,22 +8,22 @@ using W = Vec16<T>;
 constexpr int WIDTH = W::WIDTH;
 using R = Row<T, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
 
-// What is known of a row after it was read once.
-struct Found {
+// Statistics of a row from one read of it.
+struct Statistics {
     float squares, most;  // Σ x², max |x w|
 };
-struct Both {
-    __device__ __forceinline__ Found operator()(Found a, Found b) const {
+struct Combine {
+    __device__ __forceinline__ Statistics operator()(Statistics a, Statistics b) const {
         return {a.squares + b.squares, Max{}(a.most, b.most)};
     }
 };
 
-// 8-bit elements that belong to one 16-byte vector of x: one store of 8 bytes (4 where x is fp32).
+// The 8-bit elements of one 16-byte vector of x: one store of 8 bytes (4 if x is fp32).
 struct alignas(WIDTH) Bytes {
     unsigned packed[WIDTH / 4];
 };
 
-__device__ __forceinline__ void put(const R& row, unsigned char* q, int k, const float (&v)[WIDTH]) {
+__device__ __forceinline__ void store_bytes(const R& row, unsigned char* q, int k, const float (&v)[WIDTH]) {
     const int j = row.vector(k);
     if (j >= row.vectors) {
         return;
@@ -47,15 +47,15 @@ __device__ __forceinline__ void put(const R& row, unsigned char* q, int k, const
 
 __device__ __forceinline__ float norm_of(float squares, int n, float eps) { return NORM ? rsqrtf(squares / n + eps) : 1.0f; }
 
-// 1. A row in the registers of one block (several short ones in one block), or of a cluster of blocks: read once. The weight is read
-// twice, from the first-level cache: registers for it would cost blocks on the SM.
+// 1. A row in the registers of one block (or several short rows), or of a cluster of blocks: read once. The weight is read twice, from
+// the L1 cache: with registers for it fewer blocks would fit on an SM.
 extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) quantize_rows(
     const T* __restrict__ x, const T* __restrict__ w, unsigned char* __restrict__ q, float* __restrict__ scales, long long m, int n,
     float eps, float smallest, float largest) {
     R row(m, n);
     W v[ROW_VECTORS];
     row.load_or_zero(x, v);
-    Found found = {0.0f, 0.0f};
+    Statistics statistics = {0.0f, 0.0f};
 #pragma unroll
     for (int k = 0; k < ROW_VECTORS; ++k) {
         float a[WIDTH], g[WIDTH];
@@ -65,18 +65,18 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) q
         }
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
-            found.squares = NORM ? fmaf(a[e], a[e], found.squares) : 0.0f;
-            found.most = Max{}(found.most, fabsf(NORM ? a[e] * g[e] : a[e]));
+            statistics.squares = NORM ? fmaf(a[e], a[e], statistics.squares) : 0.0f;
+            statistics.most = Max{}(statistics.most, fabsf(NORM ? a[e] * g[e] : a[e]));
         }
     }
     if (NORM) {
-        found = row.reduce(found, Both{}, Found{0.0f, 0.0f});
+        statistics = row.reduce(statistics, Combine{}, Statistics{0.0f, 0.0f});
     } else {
-        found.most = row.reduce(found.most, Max{}, 0.0f);
+        statistics.most = row.reduce(statistics.most, Max{}, 0.0f);
     }
     make_opaque(v);
-    const float norm = norm_of(found.squares, n, eps);
-    const float most = Max{}(found.most * norm, smallest), factor = norm * (largest / most);
+    const float norm = norm_of(statistics.squares, n, eps);
+    const float most = Max{}(statistics.most * norm, smallest), factor = norm * (largest / most);
     if (row.inside && row.lane == 0 && row.rank == 0) {
         scales[row.row] = most / largest;
     }
@@ -91,19 +91,19 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) q
         for (int e = 0; e < WIDTH; ++e) {
             a[e] = (NORM ? a[e] * g[e] : a[e]) * factor;
         }
-        put(row, q, k, a);
+        store_bytes(row, q, k, a);
     }
 }
 
-// 2. Rows that the registers of one block do not hold, where there are no clusters: read twice, the second time from L2.
-// Element by element, so that every start of a row is right; one block of ROW_LANES threads a row.
+// 2. Rows that do not fit in the registers of one block, without clusters: read twice, the second time from L2.
+// Element by element, so that rows may start anywhere; one block of ROW_LANES threads a row.
 extern "C" __global__ void __launch_bounds__(ROW_LANES) quantize_long_rows(
     const T* __restrict__ x, const T* __restrict__ w, unsigned char* __restrict__ q, float* __restrict__ scales, long long m, int n,
     float eps, float smallest, float largest) {
     R row(m, n);
     const long long start = (long long)blockIdx.x * n;
     constexpr int DEEP = 8;
-    Found found = {0.0f, 0.0f};
+    Statistics statistics = {0.0f, 0.0f};
     for (int first = threadIdx.x; first < n; first += ROW_LANES * DEEP) {
         float a[DEEP];
 #pragma unroll
@@ -114,13 +114,13 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES) quantize_long_rows(
 #pragma unroll
         for (int k = 0; k < DEEP; ++k) {
             const int i = first + k * ROW_LANES;
-            found.squares = fmaf(a[k], a[k], found.squares);
-            found.most = Max{}(found.most, fabsf(NORM && i < n ? a[k] * to_float(w[i]) : a[k]));
+            statistics.squares = fmaf(a[k], a[k], statistics.squares);
+            statistics.most = Max{}(statistics.most, fabsf(NORM && i < n ? a[k] * to_float(w[i]) : a[k]));
         }
     }
-    found = row.reduce(found, Both{}, Found{0.0f, 0.0f});
-    const float norm = norm_of(found.squares, n, eps);
-    const float most = Max{}(found.most * norm, smallest), factor = norm * (largest / most);
+    statistics = row.reduce(statistics, Combine{}, Statistics{0.0f, 0.0f});
+    const float norm = norm_of(statistics.squares, n, eps);
+    const float most = Max{}(statistics.most * norm, smallest), factor = norm * (largest / most);
     if (threadIdx.x == 0) {
         scales[blockIdx.x] = most / largest;
     }

@@ -1,8 +1,8 @@
-// `row_sum`, a block a row: each thread asks for its next vectors while it adds the last ones, so that no loop ends in a wait for a whole
-// batch. For few short rows of so many threads that one vector of each is the row.
+// `row_sum`, a block a row: each thread prefetches its next vectors while it adds the last ones, so that no iteration waits for a whole
+// batch. Of a few short rows each thread has one vector.
 //
-// -DROW_LANES threads a row, each with up to 2 * -DROW_GROUP vectors on their way, -DROW_RESIDENT blocks on an SM. -DROW_ALIGNED=true:
-// rows are whole vectors. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
+// ROW_LANES threads a row, each with up to 2 * ROW_GROUP vectors in flight; ROW_RESIDENT blocks on an SM. ROW_ALIGNED=true: rows are
+// whole vectors. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
 #include "conversions.cuh"
 #include "streamed_rows.cuh"
 
@@ -31,8 +31,8 @@ struct Sum {
 
 __device__ __forceinline__ float warp_sum(float v) {
 #pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2) {
-        v += __shfl_xor_sync(0xffffffffu, v, apart);
+    for (int distance = 16; distance > 0; distance /= 2) {
+        v += __shfl_xor_sync(0xffffffffu, v, distance);
     }
     return v;
 }
