@@ -13,7 +13,7 @@ __device__ __forceinline__ float reciprocal(float v) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(v));
     return out;
 }
-// max(v, 0) that hands on NaN, which fmaxf does not.
+// max(v, 0) that keeps NaN, which fmaxf does not.
 __device__ __forceinline__ float positive(float v) {
 #if __CUDA_ARCH__ >= 800
     float out;
@@ -53,7 +53,7 @@ extern "C" __global__ void __launch_bounds__(256) activation_scalar(
     }
 }
 
-// 2. One 16-byte vector a thread, in small blocks: 2048 threads an SM have 32 KiB on their way. Of gelu (2^28 in bf16, an H200) that
+// 2. One 16-byte vector a thread, in small blocks: 2048 threads an SM have 32 KiB in flight. Of gelu (2^28 in bf16, an H200) that
 // reaches 4332 GB/s; two vectors a thread 4309, four 4158, blocks of 512 threads 4156, loads and stores marked as streaming 4228.
 extern "C" __global__ void __launch_bounds__(128) activation_words(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(128) activation_words(
         }
         store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, narrow<ELEMENT>(v));
     } else if (i - vectors < n % WIDTH) {
-        // Behind the last whole vector, the next threads take an element each.
+        // After the last whole vector, the next threads take an element each.
         const long long at = vectors * WIDTH + (i - vectors);
         out[at] = from_float<ELEMENT>(APPLY(to_float(x[at])));
     }

@@ -22,7 +22,7 @@ def bind_scalar(x_N: Tensor, apply: str) -> Launch:
 
 
 def bind_vec16(x_N: Tensor, apply: str) -> Launch:
-    """16 bytes a thread; an element a thread of a view that starts off 16 bytes. Raises BadField as above."""
+    """16 bytes a thread; one element a thread for a view that does not start on 16 bytes. Raises BadField as above."""
     if x_N.data_ptr() % 16 != 0:
         return bind_scalar(x_N, apply)
     vectors, tail = divmod(x_N.numel(), 16 // x_N.element_size())

@@ -10,7 +10,7 @@ template <typename T> __device__ __forceinline__ float over(float a, float b) {
     asm("div.full.f32 %0, %1, %2;" : "=f"(q) : "f"(a), "f"(b));
     return q;
 }
-// Correctly rounded, as IEEE 754 has it.
+// Correctly rounded, as IEEE 754 defines it.
 template <> __device__ __forceinline__ float over<float>(float a, float b) { return a / b; }
 
 __device__ __forceinline__ ELEMENT combined(ELEMENT a, ELEMENT b) {
@@ -46,7 +46,7 @@ __device__ __forceinline__ void combine_tail(const ELEMENT* x, const ELEMENT* y,
 }
 
 // 2. 16 bytes a load: a quarter (an eighth in half precision) of the memory instructions for the same bytes.
-// Pointers are 16-byte aligned (the bind checks).
+// Pointers are 16-byte aligned (the bind function checks it).
 extern "C" __global__ void __launch_bounds__(256) arithmetic_vec16(
     const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ y, ELEMENT* __restrict__ out, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -58,9 +58,9 @@ extern "C" __global__ void __launch_bounds__(256) arithmetic_vec16(
     combine_tail(x, y, out, n);
 }
 
-// 3. VECTORS vectors of each input a thread, all
-// loaded before the first is used. A block of THREADS takes VECTORS x THREADS vectors that lie together. STREAMING loads
-// ask the L2 to give their lines up first: what is written then stays there, as long as all of it fits (see vec16.py).
+// 3. VECTORS vectors of each input a thread, all loaded
+// before the first is used. A block of THREADS takes VECTORS x THREADS adjacent vectors. STREAMING loads
+// tell the L2 to evict their lines first: what is written then stays in the L2, as long as all of it fits (see vec16.py).
 #ifndef VECTORS
 #define VECTORS 1
 #define THREADS 256

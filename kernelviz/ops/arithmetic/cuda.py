@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "cuda.cu"
 THREADS = 256
 WITHIN, BEYOND = Layout(vectors=1, threads=256, streaming=True), Layout(vectors=1, threads=128, streaming=False)
-"""Of outputs that the L2 can hold, and cannot.
+"""Layouts for outputs that fit into the L2, and for those that do not.
 
-On an H200 2^28 fp32 sums take 730 us so, 736 with four words a thread, 769 with streaming loads.
+On an H200 2^28 fp32 sums take 730 us so, 736 with four vectors a thread, 769 with streaming loads.
 """
 COMBINE = {"add": "plus", "mul": "times", "div": "over"}
 """The device function of each op."""
@@ -39,12 +39,12 @@ def bind_vec16(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
 
 
 def bind_unrolled(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
-    """Four words of 16 bytes a thread."""
+    """Four 16-byte vectors a thread."""
     return _bind_vectors(x_N, y_N, operation, UNROLLED)
 
 
 def bind_adaptive(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
-    """As many words a thread as the size asks for."""
+    """As many vectors a thread as suit the size."""
     written_bytes = x_N.numel() * x_N.element_size()
     return _bind_vectors(
         x_N, y_N, operation, adaptive(whole_vectors(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND)

@@ -23,7 +23,7 @@ def mul_reference(x_N: Tensor, y_N: Tensor) -> Tensors:
 
 
 def div_reference(x_N: Tensor, y_N: Tensor) -> Tensors:
-    """The quotient, in the dtype of the inputs (float64 in the gate): infinite or NaN where y is 0, as IEEE 754 has it."""
+    """The quotient, in the dtype of the inputs (float64 in the gate): infinite or NaN where y is 0, as IEEE 754 defines it."""
     return (x_N / y_N,)
 
 

@@ -35,7 +35,7 @@ SPACE = {
     "parts": (1, 2, 4),
     "evict": (0, 1),
 }
-"""What `triton_tuned` may be given: elements a block, warps a program, blocks a program, and whether the caches are asked to
+"""What `triton_tuned` may be given: elements a block, warps a program, blocks a program, and whether the caches
 evict its lines first. 252 configurations, of which 216 make sense; 8192 elements of one warp are 256 a thread and spill."""
 
 
@@ -52,7 +52,7 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
     @variant(backend="torch")
     def torch_eager(x_N: Tensor, y_N: Tensor) -> Launch:
-        """torch's own kernel, into a buffer that is there already."""
+        """torch's own kernel, into a buffer that exists already."""
         import torch
 
         out_N = torch.empty_like(x_N)
@@ -112,7 +112,7 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_adaptive(x_N: Tensor, y_N: Tensor) -> Launch:
-        """CUDA C++, one to four words a thread by size, streaming loads only as long as the L2 can keep what is written."""
+        """CUDA C++, one to four vectors a thread by size, streaming loads only as long as the L2 can keep what is written."""
         from kernelviz.ops.arithmetic import cuda as kernels
 
         return kernels.bind_adaptive(x_N, y_N, operation)

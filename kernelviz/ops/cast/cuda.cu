@@ -71,7 +71,7 @@ __device__ __forceinline__ void cast_tail(const FROM* x, TO* out, long long n) {
     }
 }
 
-// 2. 16 bytes a load, the store as much narrower as the format. Pointers are 16-byte aligned (the bind checks).
+// 2. 16 bytes a load, the store as much narrower as the format. Pointers are 16-byte aligned (the bind function checks it).
 extern "C" __global__ void __launch_bounds__(256) cast_vec16(
     const FROM* __restrict__ x, TO* __restrict__ out, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -110,9 +110,9 @@ extern "C" __global__ void __launch_bounds__(256) cast_wide_store(
     }
 }
 
-// 4. VECTORS 16-byte vectors a thread, all
-// loaded before the first is converted. A block of THREADS takes VECTORS x THREADS vectors that lie together. STREAMING loads
-// ask the L2 to give their lines up first: what is written then stays there, as long as all of it fits (see vec16.py).
+// 4. VECTORS 16-byte vectors a thread, all loaded
+// before the first is converted. A block of THREADS takes VECTORS x THREADS adjacent vectors. STREAMING loads
+// tell the L2 to evict their lines first: what is written then stays in the L2, as long as all of it fits (see vec16.py).
 #ifndef VECTORS
 #define VECTORS 1
 #define THREADS 256

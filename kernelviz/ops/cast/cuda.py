@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "cuda.cu"
 THREADS = 256
 WITHIN, BEYOND = Layout(vectors=2, threads=128, streaming=True), Layout(vectors=2, threads=128, streaming=False)
-"""Of outputs that the L2 can hold, and cannot. Stores are narrower than loads, so two words a thread.
+"""Layouts for outputs that fit into the L2, and for those that do not. Stores are narrower than loads, so two vectors a thread.
 
-On an H200 2^28 numbers go to fp16 in 364 us so, in 370 one word a thread.
+On an H200 2^28 numbers go to fp16 in 364 us so, in 370 one vector a thread.
 """
 
 
@@ -46,12 +46,12 @@ def bind_wide_store(x_N: Tensor, to: torch.dtype) -> Launch:
 
 
 def bind_unrolled(x_N: Tensor, to: torch.dtype) -> Launch:
-    """Four words of 16 bytes a thread."""
+    """Four 16-byte vectors a thread."""
     return _bind_vectors(x_N, to, UNROLLED)
 
 
 def bind_adaptive(x_N: Tensor, to: torch.dtype) -> Launch:
-    """As many words a thread as the size asks for."""
+    """As many vectors a thread as suit the size."""
     written_bytes = x_N.numel() * to.itemsize
     return _bind_vectors(x_N, to, adaptive(whole_vectors(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND))
 

@@ -40,7 +40,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="torch")
     def torch_eager(x_N: Tensor) -> Launch:
-        """Tensor.copy_ into a buffer of the other format that is there already."""
+        """Tensor.copy_ into a buffer of the other format that exists already."""
         import torch
 
         out_N = torch.empty_like(x_N, dtype=getattr(torch, name))
@@ -100,7 +100,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_adaptive(x_N: Tensor) -> Launch:
-        """CUDA C++, one to four words a thread by size, streaming loads only as long as the L2 can keep what is written."""
+        """CUDA C++, one to four vectors a thread by size, streaming loads only as long as the L2 can keep what is written."""
         import torch
 
         from kernelviz.ops.cast import cuda as kernels

@@ -21,7 +21,7 @@ __device__ __forceinline__ void copy_tail(const ELEMENT* x, ELEMENT* out, long l
     }
 }
 
-// 2. 16 bytes a thread. Pointers are 16-byte aligned (the bind checks).
+// 2. 16 bytes a thread. Pointers are 16-byte aligned (the bind function checks it).
 extern "C" __global__ void __launch_bounds__(256) copy_vec16(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -31,9 +31,9 @@ extern "C" __global__ void __launch_bounds__(256) copy_vec16(
     copy_tail(x, out, n);
 }
 
-// 3. VECTORS 16-byte vectors a thread, all
-// loaded before the first is stored. A block of THREADS takes VECTORS x THREADS vectors that lie together. STREAMING loads
-// ask the L2 to give their lines up first: what is written then stays there, as long as all of it fits (see vec16.py).
+// 3. VECTORS 16-byte vectors a thread, all loaded
+// before the first is stored. A block of THREADS takes VECTORS x THREADS adjacent vectors. STREAMING loads
+// tell the L2 to evict their lines first: what is written then stays in the L2, as long as all of it fits (see vec16.py).
 #ifndef VECTORS
 #define VECTORS 1
 #define THREADS 256

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 SOURCE, BULK, STRIDED = (Path(__file__).parent / name for name in ("cuda.cu", "cuda_bulk.cu", "cuda_strided.cu"))
 THREADS = 256
 WITHIN, BEYOND = Layout(vectors=1, threads=256, streaming=True), Layout(vectors=1, threads=128, streaming=False)
-"""Of outputs that the L2 can hold, and cannot.
+"""Layouts for outputs that fit into the L2, and for those that do not.
 
-On an H200 2^28 floats take 495 us so, 499 in blocks of 256, 518 of 1024, 502 two words a thread, 522 four.
+On an H200 2^28 floats take 495 us so, 499 in blocks of 256, 518 of 1024, 502 two vectors a thread, 522 four.
 """
 CHUNK_BYTES = 2048
 """Of `copy_bulk`."""
@@ -39,12 +39,12 @@ def bind_vec16(x_N: Tensor) -> Launch:
 
 
 def bind_unrolled(x_N: Tensor) -> Launch:
-    """Four words of 16 bytes a thread."""
+    """Four 16-byte vectors a thread."""
     return _bind_vectors(x_N, UNROLLED)
 
 
 def bind_adaptive(x_N: Tensor) -> Launch:
-    """As many words a thread as the size asks for."""
+    """As many vectors a thread as suit the size."""
     return _bind_vectors(
         x_N, adaptive(whole_vectors(x_N), x_N.numel() * x_N.element_size(), x_N.device, within=WITHIN, beyond=BEYOND)
     )
@@ -102,7 +102,7 @@ def bind_strided_scalar(x_NS: Tensor) -> Launch:
 
 
 def bind_strided_vec16(x_NS: Tensor) -> Launch:
-    """A 16-byte word of the output a thread; one element a thread for views that do not start on 16 bytes."""
+    """A 16-byte vector of the output a thread; one element a thread for views that do not start on 16 bytes."""
     if not aligned(x_NS):
         return bind_strided_scalar(x_NS)
     return _bind_strided("strided_vec16", x_NS, each=VEC16_BYTES // x_NS.element_size())
@@ -114,7 +114,7 @@ def bind_strided_unrolled(x_NS: Tensor) -> Launch:
 
 
 def bind_strided_adaptive(x_NS: Tensor) -> Launch:
-    """A plain copy at a stride of 1, whole words of fp32 below 16 bytes, else as many elements a thread as suit the stride."""
+    """A plain copy at a stride of 1, whole vectors of fp32 below 16 bytes, else as many elements a thread as suit the stride."""
     require_contiguous(x_NS=x_NS)
     if x_NS.shape[1] == 1:
         return bind_adaptive(x_NS.view(-1))

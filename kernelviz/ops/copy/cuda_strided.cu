@@ -36,8 +36,8 @@ extern "C" __global__ void __launch_bounds__(256) strided_unrolled(
 }
 
 // 3. Whole 16-byte vectors: a thread writes one, for which it reads the vector round each of its elements and selects one element
-// of it; neighbouring elements in one vector are taken from one read. Pointers are 16-byte aligned (the bind checks), and the
-// elements behind the last whole vector of the output are read one by one: their vectors may reach beyond the input's end.
+// of it; neighbouring elements in one vector are taken from one read. Pointers are 16-byte aligned (the bind function checks it), and the
+// elements after the last whole vector of the output are read one by one: their vectors may reach beyond the input's end.
 constexpr int WIDTH = 16 / sizeof(ELEMENT);
 
 struct alignas(16) Vec16 {

@@ -16,7 +16,7 @@ def strided_cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
     Cost(work_flop=0, read_bytes=4096, written_bytes=4096)
     """
     # What must be moved, not what is: a cache takes whole sectors of 32 bytes from memory, so from a stride of 32 bytes on (8
-    # fp32 numbers) every 4 bytes read bring 28 others that nobody asked for. On an H200 2^24 of them take 134 us at a stride of 8
+    # fp32 numbers) every 4 bytes read bring 28 others that no thread needs. On an H200 2^24 of them take 134 us at a stride of 8
     # and 256 us at 16, both 4.5 TB/s if the latter moves 64 bytes an element: that is what its memory moves at the least.
     n = sizes["n"]
     return Cost(work_flop=0, read_bytes=n * itemsize_bytes, written_bytes=n * itemsize_bytes)

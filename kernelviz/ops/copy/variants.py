@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @variant(backend="torch")
 def torch_eager(x_N: Tensor) -> Launch:
-    """Tensor.copy_ into a buffer that is there already: on a GPU the driver's own device-to-device copy."""
+    """Tensor.copy_ into a buffer that exists already: on a GPU the driver's own device-to-device copy."""
     import torch
 
     out_N = torch.empty_like(x_N)
@@ -86,7 +86,7 @@ def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_adaptive(x_N: Tensor) -> Launch:
-    """CUDA C++, one to four words a thread by size, streaming loads only as long as the L2 can keep what is written."""
+    """CUDA C++, one to four vectors a thread by size, streaming loads only as long as the L2 can keep what is written."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_adaptive(x_N)

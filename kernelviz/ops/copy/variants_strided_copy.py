@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @variant(backend="torch")
 def torch_eager(x_NS: Tensor) -> Launch:
-    """Tensor.copy_ of a strided view into a buffer that is there already."""
+    """Tensor.copy_ of a strided view into a buffer that exists already."""
     import torch
 
     out_N = torch.empty(x_NS.shape[0], dtype=x_NS.dtype, device=x_NS.device)
@@ -62,7 +62,7 @@ def cuda_scalar(x_NS: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16(x_NS: Tensor) -> Launch:
-    """CUDA C++, the whole 16-byte word round each element, one of which is selected: the same sectors, in a worse order."""
+    """CUDA C++, the whole 16-byte vector round each element, one of which is selected: the same sectors, in a worse order."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_strided_vec16(x_NS)
@@ -78,7 +78,7 @@ def cuda_unrolled(x_NS: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_adaptive(x_NS: Tensor) -> Launch:
-    """CUDA C++ by stride: a plain copy at 1, whole words or four elements a thread up to 16 bytes, then two, from 64 on one."""
+    """CUDA C++ by stride: a plain copy at 1, whole vectors or four elements a thread up to 16 bytes, then two, from 64 on one."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_strided_adaptive(x_NS)

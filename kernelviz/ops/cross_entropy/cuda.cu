@@ -18,7 +18,7 @@ __device__ __forceinline__ void finish(
     }
 }
 
-// The logit of the label, for the thread that will need it: asked for while the row is on its way.
+// The logit of the label, for the thread that will need it: asked for while the row is in flight.
 __device__ __forceinline__ float chosen_by(const R& row, const ELEMENT* x, const long long* labels) {
     return row.inside && row.lane == 0 ? to_float(x[row.start + labels[row.row]]) : 0.0f;
 }
@@ -39,7 +39,7 @@ template <int VECTORS> struct Walk {
 };
 
 // 1. Losses only: nothing of a row is needed twice, so a block (or a cluster, where rows are few) walks it in steps, and the next
-// step is on its way while one is summed. Whole vectors first, without a question; then what is left of them, and the elements
+// step is in flight while one is summed. Whole vectors first, without a question; then what is left of them, and the elements
 // before the first and behind the last.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_steps(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, float* __restrict__ sums,

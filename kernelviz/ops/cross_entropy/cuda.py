@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "cuda.cu"
 COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
 LOSS = RowTile(lanes=128, vectors=4)
-"""Of the losses alone: eight blocks an SM, each thread with four vectors under way while it sums four others. Blocks of 1024
+"""Of the losses alone: eight blocks an SM, each thread with four vectors in flight while it sums four others. Blocks of 1024
 threads read 128256 logits in bf16 at 3517 GB/s, of 512 at 4033, of 256 at 4353, of 128 at 4387 (H200): the fewer wait for each
 other, the better."""
 PIECE = RowTile(lanes=256, vectors=4, resident=2048)
@@ -99,7 +99,7 @@ def loss_tile(logits_MV: Tensor) -> RowTile:
 
 
 def bind_columns_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Losses and gradient of contiguous logits (M, V) by clusters that stay; as `bind_cluster_with_grad` where rows are few,
+    """Losses and gradient of contiguous logits (M, V) by persistent clusters; as `bind_cluster_with_grad` where rows are few,
     short or too long.
 
     Raises BadField for what is not contiguous.
@@ -161,7 +161,7 @@ def with_grad(logits_MV: Tensor, labels_M: Tensor, tile: RowTile | None) -> Laun
     loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
     dx_MV = torch.empty_like(logits_MV)
     chosen = tile or CHUNKS
-    name = f"cross_entropy_with_grad_{'held' if taken.in_shared else 'rows' if tile else 'chunks'}"
+    name = f"cross_entropy_with_grad_{'held' if chosen.in_shared else 'rows' if tile else 'chunks'}"
     shared_bytes, cluster = chosen.shared_bytes, chosen.cluster
     defines = chosen.defines(logits_MV)
     kernel = nvrtc.kernel(SOURCE, name, defines, shared_bytes=chosen.opt_in_bytes, cluster=cluster)

@@ -1,5 +1,5 @@
-// `cross_entropy_with_grad` of long rows by clusters that stay (persistent_exponentials.cuh): while one row's gradient is
-// written the next row is summed and the one after asked for. Labels are read two rows ahead, and the logit of the label one row
+// `cross_entropy_with_grad` of long rows by persistent clusters (persistent_exponentials.cuh): while one row's gradient is
+// written the next row is summed and the one after that is prefetched. Labels are read two rows ahead, and the logit of the label one row
 // ahead, so that nobody waits for either.
 #include "persistent_exponentials.cuh"
 

@@ -54,8 +54,8 @@ def online_kernel(
     label = tl.load(label_ptr + row)
     begin, body = start, n
     if VECTOR > 0:
-        # Rows whose length is no multiple of a 16-byte word of WORD elements start anywhere in one, and would be read by 2
-        # or 4 bytes. So the few elements before the first whole word and behind the last are aligned_from by themselves.
+        # Rows whose length is no multiple of a 16-byte vector of VECTOR elements start anywhere in one, and would be read by 2
+        # or 4 bytes. So the few elements before the first whole vector and after the last are processed separately.
         head = ((VECTOR - start % VECTOR) % VECTOR).to(tl.int32)
         begin = tl.multiple_of(start + head, VECTOR)
         body = tl.multiple_of((n - head) // VECTOR * VECTOR, VECTOR)

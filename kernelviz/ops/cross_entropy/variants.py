@@ -91,7 +91,7 @@ def liger(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Triton, a program a row in one piece: nothing else is under way while it is reduced. Rows beyond 64 KiB in chunks."""
+    """Triton, a program a row in one piece: nothing else is in flight while it is reduced. Rows beyond 64 KiB in chunks."""
     from kernelviz.ops.cross_entropy import triton as kernels
 
     return kernels.bind_block_per_row(logits_MV, labels_M)
@@ -99,7 +99,7 @@ def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"), backward=triton_backward)
 def triton_online(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Triton, maximum and sum in one pass over chunks of the row, several of them under way: one read, nothing kept."""
+    """Triton, maximum and sum in one pass over chunks of the row, several of them in flight: one read, nothing kept."""
     from kernelviz.ops.cross_entropy import triton as kernels
 
     return kernels.bind_online(logits_MV, labels_M)
@@ -107,7 +107,7 @@ def triton_online(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_backward)
 def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """CUDA C++, a block a row: four 16-byte words a thread on their way while four others are summed, maxima two at a time."""
+    """CUDA C++, a block a row: four 16-byte vectors a thread in flight while four others are summed, maxima two at a time."""
     from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_loss(logits_MV, labels_M)

@@ -27,7 +27,7 @@ def composed_with_grad(logits_MV: Tensor, labels_M: Tensor) -> tuple[Tensor, Ten
 
 @variant(backend="torch")
 def composite_eager(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Single torch ops in float32, rounded at the end: the losses and, with the powers at hand, the gradient's formula."""
+    """Single torch ops in float32, rounded at the end: the losses and, with the exponentials at hand, the gradient's formula."""
     return lambda: composed_with_grad(logits_MV, labels_M)
 
 
@@ -82,7 +82,7 @@ def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """CUDA C++, a block a row: up to 64 KiB in registers as 16-byte words, longer rows twice, in chunks."""
+    """CUDA C++, a block a row: up to 64 KiB in registers as 16-byte vectors, longer rows twice, in chunks."""
     from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_row_with_grad(logits_MV, labels_M)
@@ -101,7 +101,7 @@ def cuda_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     needs=("nvrtc", "cuda", "sm_90"),
 )
 def cuda_columns(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """CUDA C++, clusters that stay: while a row's gradient is written the next row is summed and the one after asked for."""
+    """CUDA C++, persistent clusters: while a row's gradient is written, the next row is summed and the one after it prefetched."""
     from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_columns_with_grad(logits_MV, labels_M)

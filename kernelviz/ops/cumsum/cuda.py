@@ -66,7 +66,7 @@ def bind_look_back(x_N: Tensor) -> Launch:
 
 
 def tiles_of(x_N: Tensor, threads: int, vectors: int) -> int:
-    """Tiles of `words` 16-byte words a thread, the last perhaps not full."""
+    """Tiles of `vectors` 16-byte vectors a thread; the last one may not be full."""
     return -(-x_N.numel() * x_N.element_size() // (16 * threads * vectors))
 
 

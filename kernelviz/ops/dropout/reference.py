@@ -21,7 +21,7 @@ PARTS = 64
 
 
 LAGS = tuple(2**e for e in range(31))
-"""Distances at which elements are compared: a mask that all elements of a word share, or that each block begins anew, agrees
+"""Distances at which elements are compared: a mask that all elements of a vector share, or that each block begins anew, agrees
 with itself far too often at one of them. Kernels cut vectors at powers of two."""
 
 

@@ -79,7 +79,7 @@ def triton_philox(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_philox(x_N: Tensor) -> Launch:
-    """CUDA C++, one Philox call a 16-byte word, which has as many random bits: 16 an element in half precision."""
+    """CUDA C++, one Philox call a 16-byte vector, which has as many random bits: 16 an element in half precision."""
     from kernelviz.ops.dropout import cuda as kernels
 
     return kernels.bind_philox(x_N, P)

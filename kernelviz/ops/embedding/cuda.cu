@@ -32,7 +32,7 @@ struct Positions {
     }
 };
 
-// 3. Pieces of UNROLL x 256 vectors of the output, whatever rows they belong to: four ids, then four vectors, under way at once.
+// 3. Pieces of UNROLL x 256 vectors of the output, whatever rows they belong to: four ids, then four vectors, in flight at once.
 // No streaming hints: with them the H200 moved 4032 instead of the 4183 GB/s of plain stores (rows of 8 KiB).
 extern "C" __global__ void __launch_bounds__(THREADS) gather_flat(
     const VECTOR* __restrict__ x, const long long* __restrict__ ids, VECTOR* __restrict__ out, long long t, int vectors) {

@@ -105,7 +105,7 @@ def cuda_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, one block a row in 16-byte words: short rows leave most of a block's threads idle."""
+    """CUDA C++, one block a row in 16-byte vectors: short rows leave most of a block's threads idle."""
     from kernelviz.ops.embedding import cuda as kernels
 
     return kernels.bind_row(x_VD, ids_T)
@@ -113,7 +113,7 @@ def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16_unrolled(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, 16 KiB a block whatever the row length: four words of a thread under way, from as many rows as that takes."""
+    """CUDA C++, 16 KiB a block whatever the row length: four vectors of a thread in flight, from as many rows as that takes."""
     from kernelviz.ops.embedding import cuda as kernels
 
     return kernels.bind_flat(x_VD, ids_T)

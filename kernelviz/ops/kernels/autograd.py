@@ -17,7 +17,7 @@ def backward_of(
     grads: Sequence[Tensor],
     wanted: Sequence[int],
 ) -> Staged:
-    """The launch that computes, from the gradients `grads` of the outputs, those of the inputs at the positions `wanted`, in order.
+    """A launch that computes, from the gradients `grads` of the outputs, those of the inputs at the positions `wanted`.
 
     On a GPU there are two forward passes. One runs eagerly, for eager calls. The other is captured as a graph of its own on the
     stream on which torch captures, because autograd runs each step on the stream of its forward step; a captured backward pass
@@ -58,8 +58,8 @@ class _Passes:
     def _pass(self) -> _Pass:
         import torch
 
-        # Each pass has its own leaves: autograd synchronises with the stream on which a leaf was first used, and a capture must not
-        # wait for a stream that is not captured. .data has its own version counter: autograd would refuse inputs that were refilled.
+        # Each pass has its own leaves: autograd synchronises with the stream on which a leaf was first used, and a capture must
+        # not wait for a stream that is not captured. .data has its own version counter: autograd refuses refilled inputs.
         leaves = tuple(t.data.requires_grad_(i in self._wanted) for i, t in enumerate(self._inputs))
         with torch.enable_grad():
             result = self._function(*leaves)

@@ -153,14 +153,14 @@ def kernel(
 def launch(kernel: Any, blocks: Size, threads: Size, *args: Any, cluster: int = 1, shared_bytes: int = 0) -> None:
     """Enqueue a kernel on torch's current stream.
 
-    `blocks` counts blocks, also where `cluster` of them (along x) form a cluster; then it must be a multiple of `cluster`. Arguments: ints
-    are pointers; sizes and scalars are ctypes or numpy scalars of the parameter's type.
+    `blocks` counts blocks, also where `cluster` of them (along x) form a cluster; then it must be a multiple of `cluster`.
+    Arguments: ints are pointers; sizes and scalars are ctypes or numpy scalars of the parameter's type.
     """
     active.launch(kernel, blocks, threads, cluster, shared_bytes, args)
 
 
 def resident(kernel: Any, threads: int, *, cluster: int = 1, shared_bytes: int = 0) -> int:
-    """How many blocks of a kernel are resident on the whole device at once: the grid of a persistent kernel, a multiple of `cluster`.
+    """How many blocks of a kernel are resident on the device at once: the grid of a persistent kernel, a multiple of `cluster`.
 
     With clusters fewer blocks fit: each cluster lies in one group of 16 or 18 SMs (H200: 32 clusters of 4, not 33).
     Errors: DoesNotLaunch where none fits.

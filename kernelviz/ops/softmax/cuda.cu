@@ -9,7 +9,7 @@ constexpr Exponentials NONE = {LOWEST, 0.0f};
 
 // 1. One read, one reduction, one write. What is kept of an element is its power against the thread's own maximum; the way from
 // there to the row's is one factor a thread. A row of nothing but -inf becomes 0 * inf = NaN, as torch's does. With ROW_RAW the
-// vectors are kept as they are and the powers taken twice: half the registers an element in half precision, so twice the row.
+// vectors are kept as they are and the exponentials taken twice: half the registers an element in half precision, so twice the row.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_rows(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {
     R row(m, n);
@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_
 }
 
 #if ROW_IN_SHARED > 0
-// 3. Long rows: vectors in registers and shared memory, summed as they arrive. The powers are taken twice, since only raw vectors of
+// 3. Long rows: vectors in registers and shared memory, summed as they arrive. The exponentials are taken twice, since only raw vectors of
 // half precision are that small.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_held(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {

@@ -45,7 +45,7 @@ def bind_cluster_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
 
 
 def bind_columns(x_MN: Tensor) -> Launch:
-    """Rows of a contiguous matrix (M, N) by clusters that stay, or as `bind_cluster` where rows are few, short or too long.
+    """Rows of a contiguous matrix (M, N) by persistent clusters, or as `bind_cluster` where rows are few, short or too long.
 
     Raises BadField for a matrix that is not contiguous.
     """

@@ -16,13 +16,13 @@ from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 
 BYTES_PER_THREAD = 32
-"""Of a row: two 16-byte loads a thread are under way at once, and 1024 threads an SM still have 64 registers each."""
+"""Of a row: two 16-byte loads a thread are in flight at once, and 1024 threads an SM still have 64 registers each."""
 LONGEST_ROW_BYTES = 64 * 1024
 """The longest row (padded to a power of two) that one program of 1024 threads keeps in registers."""
 LONGEST_PREFETCHED_BYTES = 16 * 1024
 """The longest row beside which the next one is kept in registers, too; from here to 64 KiB it waits in shared memory."""
 LONGEST_SHARED_BYTES = 128 * 1024
-"""Rows of up to this many bytes are taken two an SM, longer ones one an SM, so that the rows under way (at most 33 MB for
+"""Rows of up to this many bytes are taken two an SM, longer ones one an SM, so that the rows in flight (at most 33 MB for
 rows of 256 KiB on an H200) stay in L2 for their second reading."""
 LOWEST = tl.constexpr(-3.4028234663852886e38)
 """The lowest finite fp32: a running maximum that starts at -inf would give -inf - -inf = NaN on a masked entry."""
@@ -68,8 +68,8 @@ def three_pass_kernel(x_ptr, out_ptr, n, CHUNK: tl.constexpr):
 def _softmax_in_chunks(x_ptr, out_ptr, start, n, CHUNK: tl.constexpr, VECTOR: tl.constexpr, STAGES: tl.constexpr):
     begin, body = start, n
     if VECTOR > 0:
-        # Rows whose length is no multiple of a 16-byte word of WORD elements start anywhere in one, and would be read by 2
-        # or 4 bytes. So the few elements before the first whole word and behind the last are taken by themselves.
+        # Rows whose length is no multiple of a 16-byte vector of VECTOR elements start anywhere in one, and would be read by 2
+        # or 4 bytes. So the few elements before the first whole vector and after the last are processed separately.
         head = ((VECTOR - start % VECTOR) % VECTOR).to(tl.int32)
         begin = tl.multiple_of(start + head, VECTOR)
         body = tl.multiple_of((n - head) // VECTOR * VECTOR, VECTOR)
@@ -82,7 +82,7 @@ def _softmax_in_chunks(x_ptr, out_ptr, start, n, CHUNK: tl.constexpr, VECTOR: tl
     most = tl.full((CHUNK,), LOWEST, tl.float32)
     total = tl.zeros((CHUNK,), tl.float32)
     chunks = tl.cdiv(body, CHUNK)
-    # Several chunks are under way at once: with one, each would wait for the memory's full latency.
+    # Several chunks are in flight at once: with one, each would wait for the memory's full latency.
     for i in tl.range(0, chunks, num_stages=STAGES):
         at = i * CHUNK + columns
         x = tl.load(x_ptr + begin + at, mask=at < body, other=-float("inf"), eviction_policy="evict_last")
@@ -125,7 +125,7 @@ def persistent_kernel(x_ptr, out_ptr, m, n, ROWS: tl.constexpr, BLOCK: tl.conste
     ahead = tl.load(x_ptr + start + here, mask=inside & (rows < m), other=-float("inf"))
     for _ in range(first, m, step):
         x = ahead.to(tl.float32)
-        # The next rows are on their way while these are reduced.
+        # The next rows are in flight while these are reduced.
         following = start + step.to(tl.int64) * n
         ahead = tl.load(x_ptr + following + here, mask=inside & (rows + step < m), other=-float("inf"))
         e = tl.exp(x - tl.max(x, axis=1, keep_dims=True))
@@ -140,7 +140,7 @@ def pipelined_kernel(x_ptr, out_ptr, m, n, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     mask = columns < n
     length = tl.full((), n, tl.int64)
-    # The next two rows are on their way into shared memory: beside a long row the registers have no room for another.
+    # The next two rows are in flight into shared memory: beside a long row the registers have no room for another.
     for row in tl.range(tl.program_id(0), m, tl.num_programs(0), num_stages=3):
         start = row * length
         x = tl.load(x_ptr + start + columns, mask=mask, other=-float("inf")).to(tl.float32)
@@ -179,7 +179,7 @@ def rows_a_program(row_bytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """How a row is cut: elements of a chunk, of a 16-byte word where rows start anywhere in one (else 0), chunks under way
+    """How a row is cut: elements of a chunk, of a 16-byte vector where rows start anywhere in one (else 0), chunks in flight
     at once plus one, warps."""
 
     elements: int
@@ -202,7 +202,7 @@ def chunks_of(n: int, itemsize_bytes: int, *, aligned: bool = True) -> Chunks:
     elements = min(next_power_of_2(n), most_warps * 32 * 8)
     vector = 16 // itemsize_bytes
     unaligned = aligned and n > elements and n % vector != 0
-    # 64 KiB of shared memory an SM for what is under way.
+    # 64 KiB of shared memory an SM for what is in flight.
     return Chunks(elements, vector if unaligned else 0, 1 + 8 // itemsize_bytes, max(1, elements // 256))
 
 

@@ -141,7 +141,7 @@ def triton_persistent(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_row_backward)
 def cuda_row(x_MN: Tensor) -> Launch:
-    """CUDA C++, a block a row as 16-byte words in registers, maximum and sum in one reduction; long rows twice, in chunks."""
+    """CUDA C++, a block a row as 16-byte vectors in registers, maximum and sum in one reduction; long rows twice, in chunks."""
     from kernelviz.ops.softmax import cuda as kernels
 
     return kernels.bind_row(x_MN)
@@ -160,7 +160,7 @@ def cuda_cluster(x_MN: Tensor) -> Launch:
     needs=("nvrtc", "cuda", "sm_90"),
 )
 def cuda_columns(x_MN: Tensor) -> Launch:
-    """CUDA C++, clusters that stay: while a long row is written the next is summed and the one after asked for, word by word."""
+    """CUDA C++, persistent clusters: while a long row is written, the next one is summed and the one after it prefetched."""
     from kernelviz.ops.softmax import cuda as kernels
 
     return kernels.bind_columns(x_MN)

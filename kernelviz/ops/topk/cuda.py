@@ -42,13 +42,13 @@ def bind_threshold(x_MN: Tensor, k: int, *, threads: int = 0, vectors: int = 0, 
 
     values_MK, indices_MK = _outputs(x_MN, k)
     m, n = x_MN.shape
-    # The row's words under way at once: 8 KiB a block, and 512 or 1024 elements between two barriers.
+    # The row's vectors in flight at once: 8 KiB a block, and 512 or 1024 elements between two barriers.
     threads, vectors = (
         threads or (128 if x_MN.element_size() == 4 else 256),
         vectors or (4 if x_MN.element_size() == 4 else 2),
     )
     parts = parts or parts_for(m, n, multiprocessors(x_MN.device))
-    # Whole words, so that all parts of an aligned row are aligned.
+    # Whole vectors, so that all parts of an aligned row are aligned.
     part = -(-n // (8 * parts)) * 8
     parts = -(-n // part)
     defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "THREADS": str(threads), "VECTORS": str(vectors)}
