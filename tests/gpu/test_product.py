@@ -15,6 +15,7 @@ from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Method, Plan
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run
+from kernelviz.text.failures import describe_failure
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
@@ -68,7 +69,7 @@ def test_a_planted_variant_costs_only_its_own_case(bench: Bench, name: str, plug
     assert failure.stage == stage, failure
     assert isinstance(found["torch_eager"], Timing), found["torch_eager"]
     assert isinstance(found["triton_block"], Timing), found["triton_block"]
-    record(f"planted_{name}", {"message": failure.message, "arrived_s": arrived})
+    record(f"planted_{name}", {"message": str(describe_failure(failure)), "arrived_s": arrived})
     if stage == "crash":
         assert min(arrived["torch_eager"], arrived["triton_block"]) - arrived[name] <= 5.0
 
