@@ -1,7 +1,7 @@
 // CUDA C++ kernels of `cast_fp16`, `cast_bf16` and `cast_fp8`. FROM is float or __nv_bfloat16, TO is __half, __nv_bfloat16 or Fp8.
 #include <cuda_fp8.h>
 
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 struct Fp8 {
     __nv_fp8_storage_t bits;
@@ -49,21 +49,21 @@ extern "C" __global__ void __launch_bounds__(256) cast_scalar(
 
 constexpr int WIDTH = 16 / sizeof(FROM);
 
-// As many results as a 16-byte word holds numbers to convert: 8 bytes of fp16 or bf16, 4 or 8 of fp8.
+// As many results as a 16-byte vector holds numbers to convert: 8 bytes of fp16 or bf16, 4 or 8 of fp8.
 struct alignas(WIDTH * sizeof(TO)) Narrow {
     TO e[WIDTH];
 };
 
-__device__ __forceinline__ Narrow converted(const Word<FROM>& word) {
+__device__ __forceinline__ Narrow converted(const Vec16<FROM>& vector) {
     Narrow result;
 #pragma unroll
     for (int k = 0; k < WIDTH; k += 2) {
-        Pair<TO>::put(result.e + k, to_float(word.e[k]), to_float(word.e[k + 1]));
+        Pair<TO>::put(result.e + k, to_float(vector.e[k]), to_float(vector.e[k + 1]));
     }
     return result;
 }
 
-// The elements behind the last whole 16-byte word of the input, by the first threads of the grid.
+// The elements behind the last whole 16-byte vector of the input, by the first threads of the grid.
 __device__ __forceinline__ void cast_tail(const FROM* x, TO* out, long long n) {
     const long long i = n / WIDTH * WIDTH + (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
@@ -76,24 +76,24 @@ extern "C" __global__ void __launch_bounds__(256) cast_vec16(
     const FROM* __restrict__ x, TO* __restrict__ out, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n / WIDTH) {
-        reinterpret_cast<Narrow*>(out)[i] = converted(load_word(reinterpret_cast<const Word<FROM>*>(x) + i));
+        reinterpret_cast<Narrow*>(out)[i] = converted(load_vec16(reinterpret_cast<const Vec16<FROM>*>(x) + i));
     }
     cast_tail(x, out, n);
 }
 
-// 3. RATIO neighbouring words a thread, so that its result fills a store of 16 bytes. A warp's load then takes every
-// RATIO-th word, and the words in between come from the L1 with the next load.
+// 3. RATIO neighbouring vectors a thread, so that its result fills a store of 16 bytes. A warp's load then takes every
+// RATIO-th vector, and the vectors in between come from the L1 with the next load.
 constexpr int RATIO = sizeof(FROM) / sizeof(TO);
 
 extern "C" __global__ void __launch_bounds__(256) cast_wide_store(
     const FROM* __restrict__ x, TO* __restrict__ out, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n / (WIDTH * RATIO)) {
-        const Word<FROM>* from = reinterpret_cast<const Word<FROM>*>(x) + i * RATIO;
-        Word<FROM> taken[RATIO];
+        const Vec16<FROM>* from = reinterpret_cast<const Vec16<FROM>*>(x) + i * RATIO;
+        Vec16<FROM> taken[RATIO];
 #pragma unroll
         for (int k = 0; k < RATIO; ++k) {
-            taken[k] = load_word(from + k);
+            taken[k] = load_vec16(from + k);
         }
         struct alignas(16) Wide {
             Narrow part[RATIO];
@@ -110,31 +110,31 @@ extern "C" __global__ void __launch_bounds__(256) cast_wide_store(
     }
 }
 
-// 4. WORDS 16-byte words a thread, all
-// loaded before the first is converted. A block of THREADS takes WORDS x THREADS words that lie together. STREAMING loads
-// ask the L2 to give their lines up first: what is written then stays there, as long as all of it fits (see words.py).
-#ifndef WORDS
-#define WORDS 1
+// 4. VECTORS 16-byte vectors a thread, all
+// loaded before the first is converted. A block of THREADS takes VECTORS x THREADS vectors that lie together. STREAMING loads
+// ask the L2 to give their lines up first: what is written then stays there, as long as all of it fits (see vec16.py).
+#ifndef VECTORS
+#define VECTORS 1
 #define THREADS 256
 #define STREAMING 1
 #endif
 extern "C" __global__ void __launch_bounds__(THREADS) cast_words(
     const FROM* __restrict__ x, TO* __restrict__ out, long long n) {
-    const long long words = n / WIDTH;
-    const long long first = (long long)blockIdx.x * (THREADS * WORDS) + threadIdx.x;
-    const Word<FROM>* from = reinterpret_cast<const Word<FROM>*>(x);
-    Word<FROM> taken[WORDS];
+    const long long vectors = n / WIDTH;
+    const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
+    const Vec16<FROM>* from = reinterpret_cast<const Vec16<FROM>*>(x);
+    Vec16<FROM> taken[VECTORS];
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
-        if (i < words) {
-            taken[k] = STREAMING ? load_streaming(from + i) : load_word(from + i);
+        if (i < vectors) {
+            taken[k] = STREAMING ? load_streaming(from + i) : load_vec16(from + i);
         }
     }
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
-        if (i < words) {
+        if (i < vectors) {
             reinterpret_cast<Narrow*>(out)[i] = converted(taken[k]);
         }
     }

@@ -9,7 +9,7 @@ __device__ __forceinline__ unsigned shared_address(const void* p) {
 // 4 KiB, 633 of 1 KiB (an SM holds no more than 32 blocks), and 533-579 by persistent blocks that walk through a ring of stages.
 constexpr unsigned CHUNK = 2048;
 
-// `bytes` is a whole number of 16-byte words; what lies behind them (`tail` bytes) is copied byte by byte.
+// `bytes` is a whole number of 16-byte vectors; what lies behind them (`tail` bytes) is copied byte by byte.
 extern "C" __global__ void __launch_bounds__(32) copy_bulk(
     const unsigned char* __restrict__ x, unsigned char* __restrict__ out, long long bytes, int tail) {
     __shared__ __align__(128) unsigned char chunk[CHUNK];

@@ -35,20 +35,20 @@ extern "C" __global__ void __launch_bounds__(256) strided_unrolled(
     }
 }
 
-// 3. Whole 16-byte words: a thread writes one, for which it reads the word round each of its elements and selects one element
-// of it; neighbouring elements in one word are taken from one read. Pointers are 16-byte aligned (the bind checks), and the
-// elements behind the last whole word of the output are read one by one: their words may reach beyond the input's end.
+// 3. Whole 16-byte vectors: a thread writes one, for which it reads the vector round each of its elements and selects one element
+// of it; neighbouring elements in one vector are taken from one read. Pointers are 16-byte aligned (the bind checks), and the
+// elements behind the last whole vector of the output are read one by one: their vectors may reach beyond the input's end.
 constexpr int WIDTH = 16 / sizeof(ELEMENT);
 
-struct alignas(16) Word {
+struct alignas(16) Vec16 {
     ELEMENT e[WIDTH];
 };
 
-__device__ __forceinline__ ELEMENT selected(const Word& word, int which) {
-    ELEMENT found = word.e[0];
+__device__ __forceinline__ ELEMENT selected(const Vec16& vector, int which) {
+    ELEMENT found = vector.e[0];
 #pragma unroll
     for (int k = 1; k < WIDTH; ++k) {
-        found = which == k ? word.e[k] : found;
+        found = which == k ? vector.e[k] : found;
     }
     return found;
 }
@@ -58,26 +58,26 @@ extern "C" __global__ void __launch_bounds__(256) strided_vec16(
     const long long thread = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const long long first = thread * WIDTH;
     if (first + WIDTH <= n) {
-        const Word* from = reinterpret_cast<const Word*>(x);
-        Word taken;
-        Word words[WIDTH];
+        const Vec16* from = reinterpret_cast<const Vec16*>(x);
+        Vec16 taken;
+        Vec16 vectors[WIDTH];
 #pragma unroll
         for (int k = 0; k < WIDTH; ++k) {
             const long long at = (first + k) * stride / WIDTH;
-            // x holds n * stride elements; a last word that would reach beyond them is read element by element below.
+            // x holds n * stride elements; a last vector that would reach beyond them is read element by element below.
             if ((at + 1) * WIDTH <= n * stride) {
-                words[k] = from[at];
+                vectors[k] = from[at];
             } else {
-                words[k].e[0] = x[(first + k) * stride];
+                vectors[k].e[0] = x[(first + k) * stride];
             }
         }
 #pragma unroll
         for (int k = 0; k < WIDTH; ++k) {
             const long long i = (first + k) * stride;
             const bool whole = (i / WIDTH + 1) * WIDTH <= n * stride;
-            taken.e[k] = selected(words[k], whole ? (int)(i % WIDTH) : 0);
+            taken.e[k] = selected(vectors[k], whole ? (int)(i % WIDTH) : 0);
         }
-        reinterpret_cast<Word*>(out)[thread] = taken;
+        reinterpret_cast<Vec16*>(out)[thread] = taken;
     } else {
         for (long long i = first; i < n; ++i) {
             out[i] = x[i * stride];

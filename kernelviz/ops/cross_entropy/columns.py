@@ -10,8 +10,8 @@ from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.cross_entropy.cuda import bind_cluster_with_grad
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.persistent_columns import fitted
-from kernelviz.ops.kernels.row_tiles import require_words
+from kernelviz.ops.kernels.persistent_columns import persistent_kernel
+from kernelviz.ops.kernels.row_tiles import require_vec16
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,23 +27,23 @@ def bind_columns_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """
     import torch
 
-    require_words(logits_MV=logits_MV)
+    require_vec16(logits_MV=logits_MV)
     require_contiguous(labels_M=labels_M)
     m, n = logits_MV.shape
-    found = fitted(SOURCE, "cross_entropy_with_grad_columns", logits_MV)
-    if found is None:
+    persistent = persistent_kernel(SOURCE, "cross_entropy_with_grad_columns", logits_MV)
+    if persistent is None:
         return bind_cluster_with_grad(logits_MV, labels_M)
     loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
     dx_MV = torch.empty_like(logits_MV)
-    kernel, shape = found.kernel, found.shape
-    threads, cluster, shared_bytes = shape.lanes, shape.cluster, shape.shared_bytes
-    blocks = min(found.resident, cluster * m)
-    claims = torch.zeros(2, dtype=torch.int32, device=logits_MV.device)
+    kernel, tile = persistent.kernel, persistent.tile
+    threads, cluster, shared_bytes = tile.lanes, tile.cluster, tile.shared_bytes
+    blocks = min(persistent.resident, cluster * m)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=logits_MV.device)
     pointers = tuple(t.data_ptr() for t in (logits_MV, labels_M, loss_M, dx_MV))
-    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), claims.data_ptr())
+    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), tile_counter.data_ptr())
 
     def launch() -> tuple[Tensor, Tensor]:
-        assert claims.numel() == 2  # kept alive
+        assert tile_counter.numel() == 2  # kept alive
         nvrtc.launch(kernel, blocks, threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
         return loss_M, dx_MV
 

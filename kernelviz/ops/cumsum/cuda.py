@@ -71,4 +71,4 @@ def tiles_of(x_N: Tensor, threads: int, words: int) -> int:
 
 
 def _defines(x_N: Tensor, threads: int, words: int) -> dict[str, str]:
-    return {"ELEMENT": nvrtc.element_type(x_N.dtype), "THREADS": str(threads), "WORDS": str(words)}
+    return {"ELEMENT": nvrtc.element_type(x_N.dtype), "THREADS": str(threads), "VECTORS": str(words)}

@@ -72,7 +72,7 @@ def _bind(name: str, x_N: Tensor, threads: int, words: int, blocks_a_multiproces
     counts = torch.zeros(BINS, dtype=torch.int64, device=x_N.device)
     ticket = torch.zeros(1, dtype=torch.int32, device=x_N.device)
     out = torch.empty(BINS, dtype=torch.int64, device=x_N.device)
-    defines = {"THREADS": str(threads), "WORDS": str(words)}
+    defines = {"THREADS": str(threads), "VECTORS": str(words)}
     kernel = nvrtc.kernel(SOURCE, name, defines)
     count = ctypes.c_longlong(x_N.numel())
 

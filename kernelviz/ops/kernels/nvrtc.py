@@ -21,7 +21,7 @@ from kernelviz.core.errors import KernelvizError
 
 Size = int | tuple[int, ...]
 HEADERS = Path(__file__).parent / "headers"
-"""Device code that several families include: ``#include "vectors.cuh"``."""
+"""Device code that several families include: ``#include "vec16.cuh"``."""
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _STANDARD = "c++17"
 _PORTABLE_CLUSTER = 8

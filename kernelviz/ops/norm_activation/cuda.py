@@ -12,14 +12,14 @@ from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.persistent_columns import columns_shape
+from kernelviz.ops.kernels.persistent_columns import columns_tile
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
-WORD_BYTES = 16
+VEC16_BYTES = 16
 LONGEST_BLOCK_VECTORS = 4096
 """The longest row that the registers of one block hold, with a second block on the SM: 512 threads with eight vectors, 64 KiB."""
 MOST_CLUSTER = 8
@@ -75,7 +75,7 @@ def _require_aligned(**tensors: Tensor) -> None:
     """Raises BadField naming a tensor that is not contiguous or does not start on 16 bytes."""
     require_contiguous(**tensors)
     for name, tensor in tensors.items():
-        if tensor.data_ptr() % WORD_BYTES:
+        if tensor.data_ptr() % VEC16_BYTES:
             raise BadField(f"input {name}", hex(tensor.data_ptr()), "this kernel needs one that starts on 16 bytes")
 
 
@@ -83,11 +83,11 @@ def _defines(x_MN: Tensor, tile: RowTile) -> dict[str, str]:
     return {
         "ELEMENT": nvrtc.element_type(x_MN.dtype),
         "ROW_LANES": str(tile.lanes),
-        "ROW_WORDS": str(tile.vectors),
+        "ROW_VECTORS": str(tile.vectors),
         "ROW_CLUSTER": str(tile.cluster),
         "ROW_ROWS": str(tile.rows),
         "ROW_BLOCKS": str(tile.blocks),
-        "ROW_ALIGNED": "true" if x_MN.shape[1] % (WORD_BYTES // x_MN.element_size()) == 0 else "false",
+        "ROW_ALIGNED": "true" if x_MN.shape[1] % (VEC16_BYTES // x_MN.element_size()) == 0 else "false",
     }
 
 
@@ -96,7 +96,7 @@ def _bind_rows(x_MN: Tensor, w_N: Tensor, b_N: Tensor, eps: float, *, clusters: 
 
     _require_aligned(x_MN=x_MN, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
-    width = WORD_BYTES // x_MN.element_size()
+    width = VEC16_BYTES // x_MN.element_size()
     # Rows that may start anywhere in a vector touch one more.
     tile = row_tile(n // width if n % width == 0 else (n + 2 * width - 2) // width, clusters=clusters)
     name = "layernorm_gelu_rows" if tile is not None else "layernorm_gelu_long_rows"
@@ -137,7 +137,7 @@ def bind_batchnorm(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor
 
     _require_aligned(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
-    width = WORD_BYTES // x_MN.element_size()
+    width = VEC16_BYTES // x_MN.element_size()
     vectors = n // width if n % width == 0 else 0
     across, down, deep = batchnorm_tile(m, vectors or n, multiprocessors(x_MN.device))
     defines = _defines(x_MN, RowTile(vectors=deep))
@@ -164,21 +164,21 @@ def bind_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launc
 
     _require_aligned(x_MN=x_MN, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
-    words, rest = divmod(n, WORD_BYTES // x_MN.element_size())
-    tile = None if rest else columns_shape(words, weighted=True)
+    vectors, rest = divmod(n, VEC16_BYTES // x_MN.element_size())
+    tile = None if rest else columns_tile(vectors, weighted=True)
     if tile is None:
         return bind_cluster(x_MN, w_N, b_N, eps=eps)
-    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | tile.defines(words)
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | tile.defines(vectors)
     lanes, cluster, shared = tile.lanes, tile.cluster, tile.shared_bytes
     kernel = nvrtc.kernel(COLUMNS_SOURCE, "layernorm_gelu_columns", defines, cluster=cluster, shared_bytes=shared)
     blocks = min(nvrtc.resident(kernel, lanes, cluster=cluster, shared_bytes=shared), cluster * m)
     y_MN = torch.empty_like(x_MN)
-    claims = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
     pointers = (x_MN.data_ptr(), w_N.data_ptr(), b_N.data_ptr(), y_MN.data_ptr())
-    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(eps), claims.data_ptr())
+    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(eps), tile_counter.data_ptr())
 
     def launch() -> Tensor:
-        assert claims.numel() == 2  # the launch keeps the tensor alive
+        assert tile_counter.numel() == 2  # the launch keeps the tensor alive
         nvrtc.launch(kernel, blocks, lanes, *arguments, cluster=cluster, shared_bytes=shared)
         return y_MN
 

@@ -19,7 +19,7 @@ SOURCE = Path(__file__).parent / "cuda.cu"
 ASYNC_SOURCE = Path(__file__).parent / "cuda_async.cu"
 COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
 FEW_ROWS_SOURCE = Path(__file__).parent / "cuda_few_rows.cu"
-WORD_BYTES = 16
+VEC16_BYTES = 16
 CLUSTER_VECTORS = 2048
 """Of a row for one block of a cluster: 32 KiB, eight vectors of each of 256 threads, so that an SM has four blocks, of which one
 loads while another stores."""
@@ -56,7 +56,7 @@ class RowTile:
         """What kernels are compiled with; `aligned`: rows are whole vectors."""
         return {
             "ROW_LANES": str(self.lanes),
-            "ROW_WORDS": str(self.vectors),
+            "ROW_VECTORS": str(self.vectors),
             "ROW_CLUSTER": str(self.cluster),
             "ROW_ROWS": str(self.rows),
             "ROW_BLOCKS": str(self.blocks),
@@ -126,13 +126,13 @@ class NormInputs:
         present = {name: tensor for name, tensor in tensors.items() if tensor is not None}
         require_contiguous(**present)
         for name, tensor in present.items():
-            if tensor.data_ptr() % WORD_BYTES:
+            if tensor.data_ptr() % VEC16_BYTES:
                 raise BadField(f"input {name}", hex(tensor.data_ptr()), "this kernel needs one that starts on 16 bytes")
 
     @property
     def width(self) -> int:
         """Elements of a 16-byte vector."""
-        return WORD_BYTES // self.x_MN.element_size()
+        return VEC16_BYTES // self.x_MN.element_size()
 
     @property
     def aligned(self) -> bool:
@@ -227,12 +227,14 @@ def bind_async(inputs: NormInputs) -> Launch:
         return bind_cluster(inputs)
     tile = choice.tile
     defines = inputs.defines() | tile.defines(aligned=inputs.aligned) | {"ASYNC_IN_REGISTERS": str(choice.in_registers)}
-    shared = (tile.vectors - choice.in_registers) * tile.lanes * WORD_BYTES * tensors
+    shared = (tile.vectors - choice.in_registers) * tile.lanes * VEC16_BYTES * tensors
     kernel = nvrtc.kernel(ASYNC_SOURCE, "normalise_async", defines, cluster=tile.cluster, shared_bytes=shared)
     fit = nvrtc.resident(kernel, tile.lanes, cluster=tile.cluster, shared_bytes=shared)
     blocks = min(fit, tile.cluster * inputs.x_MN.shape[0])
-    claims = torch.zeros(2, dtype=torch.int32, device=inputs.x_MN.device)
-    return _launch_of(inputs, kernel, blocks, tile.lanes, cluster=tile.cluster, shared_bytes=shared, claims=claims)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=inputs.x_MN.device)
+    return _launch_of(
+        inputs, kernel, blocks, tile.lanes, cluster=tile.cluster, shared_bytes=shared, tile_counter=tile_counter
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,7 +252,7 @@ class ColumnTile:
 
     def shared_bytes(self, tensors: int) -> int:
         """A second tensor has one buffer less, because its buffer is free as soon as the row is added up."""
-        return (tensors * self.stages - tensors + 1) * self.tile.lanes * self.tile.vectors * WORD_BYTES
+        return (tensors * self.stages - tensors + 1) * self.tile.lanes * self.tile.vectors * VEC16_BYTES
 
 
 def column_tile(vectors: int, tensors: int, *, most_vectors: int = MOST_VECTORS) -> ColumnTile | None:
@@ -273,7 +275,7 @@ def column_tile(vectors: int, tensors: int, *, most_vectors: int = MOST_VECTORS)
     if each > (most_vectors if tensors == 1 else 4):
         return None
     lanes = 32 * -(-vectors // (32 * each * cluster))
-    buffers = BUFFERS_BYTES // (lanes * each * WORD_BYTES)
+    buffers = BUFFERS_BYTES // (lanes * each * VEC16_BYTES)
     stages = min(MOST_STAGES + tensors - 1, (buffers + tensors - 1) // tensors)
     return ColumnTile(RowTile(lanes, each, cluster), stages, vectors == lanes * each * cluster)
 
@@ -301,8 +303,10 @@ def bind_columns(inputs: NormInputs) -> Launch:
     kernel = nvrtc.kernel(COLUMNS_SOURCE, "normalise_columns", defines, cluster=tile.cluster, shared_bytes=shared)
     fit = nvrtc.resident(kernel, tile.lanes, cluster=tile.cluster, shared_bytes=shared)
     blocks = min(fit, tile.cluster * m)
-    claims = torch.zeros(2, dtype=torch.int32, device=inputs.x_MN.device)
-    return _launch_of(inputs, kernel, blocks, tile.lanes, cluster=tile.cluster, shared_bytes=shared, claims=claims)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=inputs.x_MN.device)
+    return _launch_of(
+        inputs, kernel, blocks, tile.lanes, cluster=tile.cluster, shared_bytes=shared, tile_counter=tile_counter
+    )
 
 
 def _bind_few_rows(inputs: NormInputs) -> Launch:
@@ -321,7 +325,7 @@ def _launch_of(
     *,
     cluster: int = 1,
     shared_bytes: int = 0,
-    claims: Tensor | None = None,
+    tile_counter: Tensor | None = None,
 ) -> Launch:
     import torch
 
@@ -331,12 +335,12 @@ def _launch_of(
     tensors = (inputs.x_MN, inputs.r_MN, inputs.w_N, inputs.b_N, s_MN, y_MN)
     pointers = tuple(0 if t is None else t.data_ptr() for t in tensors)
     arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(inputs.eps))
-    if claims is not None:
-        arguments = (*arguments, claims.data_ptr())
+    if tile_counter is not None:
+        arguments = (*arguments, tile_counter.data_ptr())
     outputs = y_MN if s_MN is None else (s_MN, y_MN)
 
     def launch() -> Tensor | tuple[Tensor, ...]:
-        assert claims is None or claims.numel() == 2  # the launch keeps the tensor alive
+        assert tile_counter is None or tile_counter.numel() == 2  # the launch keeps the tensor alive
         nvrtc.launch(kernel, blocks, threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
         return outputs
 

@@ -3,15 +3,15 @@
 // no register. Threads synchronise only to reduce, and nearly all of an SM's shared memory holds bytes in flight. For rows longer than
 // shared memory, the first ASYNC_IN_REGISTERS vectors of a thread are prefetched into registers instead.
 // The next row comes from a tile counter: with a fixed stride the slowest SM ends 8 % later than the mean.
-#include "lanes.cuh"
+#include "conversions.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
-using R = Row<T, ROW_LANES, ROW_WORDS, ROW_CLUSTER, 1, ROW_ALIGNED>;
+using W = Vec16<T>;
+using R = Row<T, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, 1, ROW_ALIGNED>;
 constexpr int WIDTH = W::WIDTH;
 constexpr int IN_REGISTERS = ASYNC_IN_REGISTERS;
-constexpr int BUFFERS = ROW_WORDS - IN_REGISTERS;
+constexpr int BUFFERS = ROW_VECTORS - IN_REGISTERS;
 constexpr int AHEAD = ADDS ? 2 : 1;  // rows that are taken from the tile counter in advance: r is prefetched earlier than x
 
 __device__ __forceinline__ void prefetch(W* buffer, const T* from, int bytes) {
@@ -26,38 +26,38 @@ template <int LEFT> __device__ __forceinline__ void wait_groups() { asm volatile
 struct Part {
     long long base;  // index of the first vector's first element
     long long left;  // elements of the matrix from there on
-    int words;
+    int vectors;
 };
 
 extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_async(
     const T* __restrict__ x, const T* __restrict__ r, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ s,
-    T* __restrict__ y, long long m, int n, float eps, int* claims) {
+    T* __restrict__ y, long long m, int n, float eps, int* tile_counter) {
     extern __shared__ __align__(16) unsigned char memory[];
     __shared__ long long ids[4];
     W* buffers = reinterpret_cast<W*>(memory) + threadIdx.x;
     W* r_buffers = buffers + BUFFERS * ROW_LANES;
     W x_registers[IN_REGISTERS > 0 ? IN_REGISTERS : 1], r_registers[IN_REGISTERS > 0 && ADDS ? IN_REGISTERS : 1];
     R row(m, n);
-    row.begun();
+    row.wait_for_cluster();
     const int clusters = gridDim.x / ROW_CLUSTER;
     long long current = blockIdx.x / ROW_CLUSTER, next = current + clusters;  // next: with ADDS known one row earlier
 
     auto part_of = [&](long long at) {
         row.seek(at);
-        const Part position = {row.start - row.head, row.total - (row.start - row.head), row.words};
+        const Part position = {row.start - row.head, row.total - (row.start - row.head), row.vectors};
         row.seek(current);
         return position;
     };
     auto fetch = [&](const T* from, const Part& part, W* buffer, W& own, int k) {
-        const int j = row.word(k);
-        if (j < part.words) {
+        const int j = row.vector(k);
+        if (j < part.vectors) {
             const T* at = from + part.base + (long long)j * WIDTH;
             const long long left = part.left - (long long)j * WIDTH;
             const int bytes = ROW_ALIGNED || left >= WIDTH ? 16 : (int)left * (int)sizeof(T);
             if (k >= IN_REGISTERS) {
                 prefetch(buffer + (k - IN_REGISTERS) * ROW_LANES, at, bytes);
             } else if (ROW_ALIGNED || bytes == 16) {
-                own = load_word(reinterpret_cast<const W*>(at));
+                own = load_vec16(reinterpret_cast<const W*>(at));
             } else {
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
@@ -68,10 +68,10 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
     };
     // The vector with 0 for elements outside the row.
     auto masked = [&](W v, int k) {
-        const int j = row.word(k);
-        if (j >= row.words) {
+        const int j = row.vector(k);
+        if (j >= row.vectors) {
             *reinterpret_cast<uint4*>(&v) = make_uint4(0, 0, 0, 0);
-        } else if (!ROW_ALIGNED && (j == 0 || j == row.words - 1)) {
+        } else if (!ROW_ALIGNED && (j == 0 || j == row.vectors - 1)) {
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
                 v.e[e] = row.holds(k, e) ? v.e[e] : T(0.0f);
@@ -84,13 +84,13 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
     Part part = part_of(current), part_ahead = part_of(next);
     if (ADDS) {
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
             fetch(r, part, r_buffers, r_registers[ADDS && k < IN_REGISTERS ? k : 0], k);
         }
         close_group();
     }
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
         fetch(x, part, buffers, x_registers[k < IN_REGISTERS ? k : 0], k);
         close_group();
     }
@@ -99,7 +99,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
         row.seek(current);
         long long* slot = ids + step % 2;
         if (threadIdx.x == 0 && row.rank == 0) {
-            const long long counted = (long long)clusters * AHEAD + atomicAdd(claims, 1);
+            const long long counted = (long long)clusters * AHEAD + atomicAdd(tile_counter, 1);
             if (ROW_CLUSTER == 1) {
                 *slot = counted;
             } else {
@@ -111,9 +111,9 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
         }
         float total = 0.0f;
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
-            // ROW_WORDS groups are in flight; the oldest of them is this vector.
-            wait_groups<ROW_WORDS - 1>();
+        for (int k = 0; k < ROW_VECTORS; ++k) {
+            // ROW_VECTORS groups are in flight; the oldest of them is this vector.
+            wait_groups<ROW_VECTORS - 1>();
             W v = masked(word_of(k), k);
             float a[WIDTH];
             widen(v, a);
@@ -149,7 +149,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
             mean = total / n;
             total = 0.0f;
 #pragma unroll
-            for (int k = 0; k < ROW_WORDS; ++k) {
+            for (int k = 0; k < ROW_VECTORS; ++k) {
                 float a[WIDTH];
                 widen(word_of(k), a);
 #pragma unroll
@@ -166,12 +166,12 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
         }
         const float scale = rsqrtf(total / n + eps);
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
             float a[WIDTH], g[WIDTH], c[WIDTH];
             widen(word_of(k), a);
-            widen(row.beside(w, k), g);
+            widen(row.load_beside(w, k), g);
             if (CENTRED) {
-                widen(row.beside(b, k), c);
+                widen(row.load_beside(b, k), c);
             }
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
@@ -191,9 +191,9 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
     // The last cluster resets the counters.
     if (threadIdx.x == 0 && row.rank == 0) {
         __threadfence();
-        if (atomicAdd(claims + 1, 1) == clusters - 1) {
-            claims[0] = 0;
-            claims[1] = 0;
+        if (atomicAdd(tile_counter + 1, 1) == clusters - 1) {
+            tile_counter[0] = 0;
+            tile_counter[1] = 0;
         }
     }
 }

@@ -6,15 +6,15 @@
 // The rows of a cluster are fixed, without a tile counter as in cuda_async.cu, because dw would otherwise differ from run to run. Where
 // rows do not start on 16 bytes, the number of clusters is such that all rows of a cluster start at the same offset within a vector
 // (`period` in cuda_backward.py), because otherwise the columns of a thread would differ from row to row.
-#include "lanes.cuh"
+#include "conversions.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
-using R = Row<T, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
+using W = Vec16<T>;
+using R = Row<T, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
 constexpr int WIDTH = W::WIDTH;
 constexpr int THREADS = ROW_LANES * ROW_ROWS;
-constexpr int STAGE = ROW_WORDS * THREADS;  // vectors of a tensor that a block has of a row (of ROW_ROWS rows)
+constexpr int STAGE = ROW_VECTORS * THREADS;  // vectors of a tensor that a block has of a row (of ROW_ROWS rows)
 constexpr int STAGES = ROW_STAGES;
 constexpr int SUM_STAGES = STAGES - 1;  // of ds, which is read a phase later than x and dy, and prefetched in the same group
 
@@ -37,15 +37,6 @@ struct Statistics {
 };
 __device__ __forceinline__ Statistics statistics_of(const float* mean, const float* scale, long long row) {
     return {CENTRED ? mean[row] : 0.0f, scale[row]};
-}
-
-// Words as if the compiler did not know them: else it keeps the weight as fp32 numbers, in twice the registers.
-__device__ __forceinline__ void forget(W (&v)[ROW_WORDS]) {
-#pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
-        uint4& bits = *reinterpret_cast<uint4*>(&v[k]);
-        asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
-    }
 }
 
 __device__ __forceinline__ void prefetch(W* buffer, const T* from, int bytes) {
@@ -85,7 +76,7 @@ struct Exchange {
         if (ROW_CLUSTER == 1) {
             __syncthreads();
         } else {
-            row.begun();
+            row.wait_for_cluster();
             asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
         }
     }
@@ -147,10 +138,10 @@ struct Exchange {
 // Stores a thread's sums of its k-th vector in a row of the partial sums, which `sum_parts` adds up.
 __device__ __forceinline__ void store_part(const R& row, float* part, int k, const float (&sum)[WIDTH]) {
     if (ROW_ALIGNED) {
-        if (row.word(k) < row.words) {
+        if (row.vector(k) < row.vectors) {
 #pragma unroll
             for (int e = 0; e < WIDTH; e += 4) {
-                *reinterpret_cast<float4*>(part + row.word(k) * WIDTH + e) = make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]);
+                *reinterpret_cast<float4*>(part + row.vector(k) * WIDTH + e) = make_float4(sum[e], sum[e + 1], sum[e + 2], sum[e + 3]);
             }
         }
     } else {
@@ -164,11 +155,11 @@ __device__ __forceinline__ void store_part(const R& row, float* part, int k, con
 }
 
 // For rows that share a block: adds up their threads' sums of the same columns in the order of the rows, and stores them.
-__device__ __forceinline__ void store_combined_part(const R& row, float* part, const float (&sum)[ROW_WORDS][WIDTH], float* memory) {
+__device__ __forceinline__ void store_combined_part(const R& row, float* part, const float (&sum)[ROW_VECTORS][WIDTH], float* memory) {
     __syncthreads();
     const int first = threadIdx.x / ROW_LANES * row.n;
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             if (row.holds(k, e)) {
@@ -208,18 +199,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     const int own = ROW_ROWS == 1 ? steps : (int)((max(m - row.row, 0ll) + step - 1) / step);
     const long long stride = step * n;
 
-    W weight[ROW_WORDS];
-    float dw[ROW_WORDS][WIDTH], db[ROW_WORDS][WIDTH];
+    W weight[ROW_VECTORS];
+    float dw[ROW_VECTORS][WIDTH], db[ROW_VECTORS][WIDTH];
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
-        weight[k] = row.beside(w, k);
+    for (int k = 0; k < ROW_VECTORS; ++k) {
+        weight[k] = row.load_beside(w, k);
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             dw[k][e] = 0.0f;
             db[k][e] = 0.0f;
         }
         // After the end of the row: set to 0 once and never prefetched.
-        if (row.word(k) >= row.words) {
+        if (row.vector(k) >= row.vectors) {
 #pragma unroll 1
             for (int s = 0; s < STAGES; ++s) {
                 *reinterpret_cast<uint4*>(xs + s * STAGE + k * THREADS) = make_uint4(0, 0, 0, 0);
@@ -230,8 +221,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
 
     // Prefetches the k-th vector of the row that starts `away` elements after the current one.
     auto fetch = [&](const T* from, W* buffer, int k, long long away) {
-        const int j = row.word(k);
-        if (j < row.words) {
+        const int j = row.vector(k);
+        if (j < row.vectors) {
             const long long at = row.start - row.head + away + (long long)j * WIDTH, left = row.total - at;
             prefetch(buffer + k * THREADS, from + at, ROW_ALIGNED || left >= WIDTH ? 16 : (int)left * (int)sizeof(T));
         }
@@ -247,11 +238,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     };
     auto sums_of = [&](int stage, Statistics about) {
         Sums sums[2] = {};  // two chains of sums
-        forget(weight);
+        make_opaque(weight);
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
-            const int j = row.word(k);
-            if (!ROW_ALIGNED && (j == 0 || j == row.words - 1)) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
+            const int j = row.vector(k);
+            if (!ROW_ALIGNED && (j == 0 || j == row.vectors - 1)) {
                 mask(xs + stage * STAGE, k);
                 mask(dys + stage * STAGE, k);
             }
@@ -278,7 +269,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
     for (int s = 0; s < STAGES; ++s) {
         if (s < own) {
 #pragma unroll
-            for (int k = 0; k < ROW_WORDS; ++k) {
+            for (int k = 0; k < ROW_VECTORS; ++k) {
                 fetch(x, xs + s * STAGE, k, s * stride);
                 fetch(dy, dys + s * STAGE, k, s * stride);
                 if (ADDS && s < SUM_STAGES) {
@@ -315,11 +306,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
             exchange.send(row, mine, index + 1);
         }
         const float c = total.of[0] * about.scale * each, level = CENTRED ? total.of[CENTRED] * each : 0.0f;
-        forget(weight);
+        make_opaque(weight);
         if (index < own) {
             const bool ahead = index + STAGES < own, sum_ahead = index + SUM_STAGES < own;
 #pragma unroll
-            for (int k = 0; k < ROW_WORDS; ++k) {
+            for (int k = 0; k < ROW_VECTORS; ++k) {
                 W* x_buffer = xs + stage * STAGE;
                 W* dy_buffer = dys + stage * STAGE;
                 W* ds_buffer = dss + sum_stage * STAGE;
@@ -367,7 +358,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, ROW_BLOCKS) backward_rows(
         }
     } else {
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
             store_part(row, part, k, dw[k]);
             if (CENTRED) {
                 store_part(row, part + all, k, db[k]);

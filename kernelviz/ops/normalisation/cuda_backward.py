@@ -13,7 +13,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.op import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.normalisation.cuda import MOST_CLUSTER, WORD_BYTES, NormInputs, RowTile, power_of_2
+from kernelviz.ops.normalisation.cuda import MOST_CLUSTER, VEC16_BYTES, NormInputs, RowTile, power_of_2
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -77,7 +77,7 @@ def backward_tile(vectors: int, tensors: int, *, centred: bool) -> BackwardTile 
     tile = row_tile(vectors, tensors)
     if tile is None:
         return None
-    stage = tile.lanes * tile.rows * tile.vectors * WORD_BYTES
+    stage = tile.lanes * tile.rows * tile.vectors * VEC16_BYTES
     boxes = 16 + 2 * max(1, tile.lanes // 32) * tile.cluster * (8 if centred else 4)
     fit = (SM_BYTES // tile.blocks - 1024 - boxes) // stage
     sums = tensors - 2  # of ds, one stage less
@@ -110,7 +110,7 @@ class BackwardInputs:
             if tensor is None:
                 continue
             require_contiguous(**{name: tensor})
-            if tensor.data_ptr() % WORD_BYTES:
+            if tensor.data_ptr() % VEC16_BYTES:
                 raise BadField(f"input {name}", hex(tensor.data_ptr()), "this kernel needs one that starts on 16 bytes")
 
 

@@ -5,21 +5,21 @@
 // row i - 1 and sums row i + 1. The sums are sent by st.async, which counts their bytes at the receiver's mbarrier. A cluster barrier
 // would also work, but its release is a MEMBAR.GPU, which waits until memory has received every store of y so far.
 // Only for rows that start on 16 bytes: otherwise the columns of a vector differ from row to row.
-#include "lanes.cuh"
+#include "conversions.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
+using W = Vec16<T>;
 constexpr int WIDTH = W::WIDTH;
-constexpr int LANES = ROW_LANES, WORDS = ROW_WORDS, CLUSTER = ROW_CLUSTER;
+constexpr int LANES = ROW_LANES, VECTORS = ROW_VECTORS, CLUSTER = ROW_CLUSTER;
 constexpr int STAGES = COLUMNS_STAGES;
 constexpr int R_STAGES = STAGES - 1;  // buffers of r, which are free as soon as r is added to x
 constexpr int WARPS = LANES / 32, PARTS = WARPS * CLUSTER, EACH = (PARTS + 31) / 32;
 constexpr bool FULL = COLUMNS_FULL;  // all vectors of all threads exist
 // Weight and bias as fp32 numbers where registers suffice: converting them takes a quarter of the instructions of a bf16 vector.
-constexpr bool WIDE = WORDS * WIDTH * (CENTRED ? 2 : 1) * ROW_BLOCKS <= 64;
+constexpr bool WIDE = VECTORS * WIDTH * (CENTRED ? 2 : 1) * ROW_BLOCKS <= 64;
 // All vectors of a row are read from shared memory before the first store where registers suffice.
-constexpr bool EARLY = FULL && WORDS * ROW_BLOCKS <= 4;
+constexpr bool EARLY = FULL && VECTORS * ROW_BLOCKS <= 4;
 constexpr int IDS = 16;
 static_assert(STAGES >= 2 && STAGES <= 14, "row numbers are kept for 16 rows");
 
@@ -58,7 +58,7 @@ __device__ __forceinline__ void wait_for(unsigned long long* barrier, int parity
 template <bool AS_FLOATS> struct Resident {
     float wide[WIDTH];
     __device__ __forceinline__ void load(const W* from) {
-        widen(load_word(from), wide);
+        widen(load_vec16(from), wide);
         if (FULL && sizeof(T) < 4) {
             // A shuffle that changes nothing. Without it the compiler keeps the 16-bit values and converts them again for every row.
 #pragma unroll
@@ -88,7 +88,7 @@ template <> struct Resident<false> {
 
 extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_columns(
     const T* __restrict__ x, const T* __restrict__ r, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ s,
-    T* __restrict__ y, long long m, int n, float eps, int* claims) {
+    T* __restrict__ y, long long m, int n, float eps, int* tile_counter) {
     extern __shared__ __align__(16) unsigned char memory[];
     // Two alternating sets: a block that is one row ahead writes into the set that all warps have read.
     __shared__ Sums sums[2][PARTS];
@@ -101,17 +101,17 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     const int lane = threadIdx.x, warp = lane / 32, in_warp = lane % 32;
     const int rank = CLUSTER > 1 ? blockIdx.x % CLUSTER : 0;
     const int clusters = gridDim.x / CLUSTER, cluster = blockIdx.x / CLUSTER;
-    const int rows = (int)m, words = n / WIDTH;
-    const int first = rank * WORDS * LANES + lane;
+    const int rows = (int)m, vectors = n / WIDTH;
+    const int first = rank * VECTORS * LANES + lane;
     W* buffers = reinterpret_cast<W*>(memory) + lane;
-    W* r_buffers = buffers + STAGES * WORDS * LANES;
+    W* r_buffers = buffers + STAGES * VECTORS * LANES;
 
-    auto has = [&](int k) { return FULL || first + k * LANES < words; };
-    auto at = [&](const T* matrix, int row) { return reinterpret_cast<const W*>(matrix) + (long long)row * words + first; };
+    auto has = [&](int k) { return FULL || first + k * LANES < vectors; };
+    auto at = [&](const T* matrix, int row) { return reinterpret_cast<const W*>(matrix) + (long long)row * vectors + first; };
     auto fetch = [&](const T* matrix, int row, W* buffer) {
         if (row < rows) {
 #pragma unroll
-            for (int k = 0; k < WORDS; ++k) {
+            for (int k = 0; k < VECTORS; ++k) {
                 if (has(k)) {
                     prefetch(buffer + k * LANES, at(matrix, row) + k * LANES);
                 }
@@ -122,8 +122,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     auto count_of = [&](int part) {
         int total = 0;
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            total += min(32, max(0, words - ((part / WARPS * WORDS + k) * LANES + part % WARPS * 32)));
+        for (int k = 0; k < VECTORS; ++k) {
+            total += min(32, max(0, vectors - ((part / WARPS * VECTORS + k) * LANES + part % WARPS * 32)));
         }
         return (float)(total * WIDTH);
     };
@@ -157,24 +157,24 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     auto count_tile = [&] {
         if (rank == 0 && lane == 0) {
             // The compiler would turn an addition into one for the whole warp and wait for it immediately.
-            asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], 0x7fffffff;" : "=r"(counted) : "l"(claims) : "memory");
+            asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], 0x7fffffff;" : "=r"(counted) : "l"(tile_counter) : "memory");
         }
     };
     count_tile();
 #pragma unroll
     for (int p = 0; p < STAGES - 1; ++p) {
-        fetch(x, cluster + p * clusters, buffers + p * WORDS * LANES);
+        fetch(x, cluster + p * clusters, buffers + p * VECTORS * LANES);
         if (ADDS) {
-            fetch(r, cluster + p * clusters, r_buffers + p * WORDS * LANES);
+            fetch(r, cluster + p * clusters, r_buffers + p * VECTORS * LANES);
         }
         close_group();
     }
-    fetch(x, cluster + (STAGES - 1) * clusters, buffers + (STAGES - 1) * WORDS * LANES);
+    fetch(x, cluster + (STAGES - 1) * clusters, buffers + (STAGES - 1) * VECTORS * LANES);
 
-    Resident<WIDE> g[WORDS], c[CENTRED ? WORDS : 1];
+    Resident<WIDE> g[VECTORS], c[CENTRED ? VECTORS : 1];
     float own_count = 0.0f;
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         if (has(k)) {
             own_count += WIDTH;
             g[k].load(reinterpret_cast<const W*>(w) + first + k * LANES);
@@ -194,9 +194,9 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     // Sums over the warp of a row that has arrived. ADDS: s is stored and replaces x, and row `later` of r is prefetched.
     auto sums_of = [&](int row, W* buffer, W* r_buffer, int later) {
         float part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-        W v[WORDS];
+        W v[VECTORS];
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             if (has(k)) {
                 v[k] = buffer[k * LANES];
                 float a[WIDTH];
@@ -211,7 +211,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
                     // The sum as it is stored, so that s is the row that is normalised.
                     v[k] = narrow<T>(a);
                     widen(v[k], a);
-                    store_word(const_cast<W*>(at(s, row)) + k * LANES, v[k]);
+                    store_vec16(const_cast<W*>(at(s, row)) + k * LANES, v[k]);
                     buffer[k * LANES] = v[k];
                     if (later < rows) {
                         prefetch(r_buffer + k * LANES, at(r, later) + k * LANES);
@@ -233,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
             part[e] = 0.0f;
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             if (has(k)) {
                 float a[WIDTH];
                 widen(v[k], a);
@@ -295,7 +295,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
         wait_groups<STAGES - 2>();
         Sums mine = {0.0f, 0.0f};
         if (next < rows) {
-            mine = sums_of(next, buffers + ahead * (WORDS * LANES), r_buffers + r_stage * (WORDS * LANES), later);
+            mine = sums_of(next, buffers + ahead * (VECTORS * LANES), r_buffers + r_stage * (VECTORS * LANES), later);
         }
         wait_for_sums(step);
         Sums got[EACH];
@@ -304,7 +304,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
         for (int i = 0; i < EACH; ++i) {
             const int part = i * 32 + in_warp;
             got[i] = part < PARTS ? sums[step & 1][part] : Sums{0.0f, 0.0f};
-            count[i] = part >= PARTS ? 0.0f : FULL ? WORDS * 32.0f * WIDTH : counts[FULL ? 0 : part];
+            count[i] = part >= PARTS ? 0.0f : FULL ? VECTORS * 32.0f * WIDTH : counts[FULL ? 0 : part];
         }
         // All sums of this row have arrived, so every warp (all of its lanes) has read the sums of the row before.
         __syncwarp();
@@ -328,19 +328,19 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
             squares += CENTRED ? fmaf(away * count[i], away, got[i].squares) : got[i].squares;
         }
         const float scale = rsqrtf(fmaf(warp_reduce<32>(squares, Add{}), of_n, eps)), shift = -mean * scale;
-        W* buffer = buffers + stage * (WORDS * LANES);
+        W* buffer = buffers + stage * (VECTORS * LANES);
         W* to = const_cast<W*>(at(y, current));
-        W v[EARLY ? WORDS : 1];
+        W v[EARLY ? VECTORS : 1];
         if (EARLY) {
 #pragma unroll
-            for (int k = 0; k < WORDS; ++k) {
+            for (int k = 0; k < VECTORS; ++k) {
                 if (has(k)) {
                     v[EARLY ? k : 0] = buffer[k * LANES];
                 }
             }
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             if (has(k)) {
                 float a[WIDTH], weight[WIDTH], bias[WIDTH];
                 widen(EARLY ? v[EARLY ? k : 0] : buffer[k * LANES], a);
@@ -352,7 +352,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
                 for (int e = 0; e < WIDTH; ++e) {
                     a[e] = CENTRED ? fmaf(fmaf(a[e], scale, shift), weight[e], bias[e]) : a[e] * scale * weight[e];
                 }
-                store_word(to + k * LANES, narrow<T>(a));
+                store_vec16(to + k * LANES, narrow<T>(a));
                 if (later < rows) {
                     prefetch(buffer + k * LANES, at(x, later) + k * LANES);
                 }
@@ -368,9 +368,9 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
     // The last cluster resets the counters.
     if (rank == 0 && lane == 0) {
         __threadfence();
-        if (atomicAdd(claims + 1, 1) == clusters - 1) {
-            claims[0] = 0;
-            claims[1] = 0;
+        if (atomicAdd(tile_counter + 1, 1) == clusters - 1) {
+            tile_counter[0] = 0;
+            tile_counter[1] = 0;
         }
     }
 }

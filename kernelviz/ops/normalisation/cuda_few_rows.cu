@@ -1,11 +1,11 @@
 // `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) for fewer rows than SMs, of at most 16 KiB: a block a row, a vector a thread.
 // Nothing hides latency here, so weight and bias are loaded together with the row. Loaded after it, as in `normalise_rows`, they would
 // cost the latency of memory a second time.
-#include "lanes.cuh"
+#include "conversions.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
+using W = Vec16<T>;
 using R = Row<T, ROW_LANES, 1, 1, 1, ROW_ALIGNED>;
 constexpr int WIDTH = W::WIDTH;
 
@@ -29,21 +29,21 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES) normalise_few_rows(
     if (ROW_ALIGNED) {
         *reinterpret_cast<uint4*>(&v[0]) = R::filled(T(0.0f));
         weight = bias = other[0] = v[0];
-        if (row.word(0) < row.words) {
-            const long long word = row.start / WIDTH + row.word(0);
-            weight = load_in_order(w, row.word(0));
+        if (row.vector(0) < row.vectors) {
+            const long long vector = row.start / WIDTH + row.vector(0);
+            weight = load_in_order(w, row.vector(0));
             if (CENTRED) {
-                bias = load_in_order(b, row.word(0));
+                bias = load_in_order(b, row.vector(0));
             }
             if (ADDS) {
-                other[0] = load_in_order(r, word);
+                other[0] = load_in_order(r, vector);
             }
-            v[0] = load_in_order(x, word);
+            v[0] = load_in_order(x, vector);
         }
     } else {
-        weight = row.beside(w, 0);
+        weight = row.load_beside(w, 0);
         if (CENTRED) {
-            bias = row.beside(b, 0);
+            bias = row.load_beside(b, 0);
         }
         if (ADDS) {
             row.load(r, other, T(0.0f));

@@ -1,6 +1,6 @@
 // CUDA C++ kernels of the chain relu(x s + b), k steps. ELEMENT is float, __half or __nv_bfloat16. The s and b of a
 // step are rows of n elements (SCALARS 0) or numbers (SCALARS 1).
-#include "lanes.cuh"
+#include "conversions.cuh"
 
 // max(v, 0) that propagates NaN, unlike fmaxf.
 __device__ __forceinline__ float positive(float v) {
@@ -9,7 +9,7 @@ __device__ __forceinline__ float positive(float v) {
     return out;
 }
 
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
 
 // The chain of one element of a row of n, with the s and b of its column in each step; n is 1 for scalars.
 __device__ __forceinline__ ELEMENT chained(
@@ -42,19 +42,19 @@ __device__ __forceinline__ void tail(
         out[i] = chained(x, s, b, i, 1, k);
     }
 }
-__device__ __forceinline__ void load_vectors(const ELEMENT* x, long long n, Word<ELEMENT> (&vectors)[VECTORS]) {
+__device__ __forceinline__ void load_vectors(const ELEMENT* x, long long n, Vec16<ELEMENT> (&vectors)[VECTORS]) {
     const long long first = (long long)blockIdx.x * (128 * VECTORS) + threadIdx.x;
 #pragma unroll
     for (int w = 0; w < VECTORS; ++w) {
         if (first + w * 128 < n / WIDTH) {
-            vectors[w] = load_word(reinterpret_cast<const Word<ELEMENT>*>(x) + first + w * 128);
+            vectors[w] = load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(x) + first + w * 128);
         }
     }
 }
-__device__ __forceinline__ void store_vector(ELEMENT* out, long long n, int w, const Word<ELEMENT>& vector) {
+__device__ __forceinline__ void store_vector(ELEMENT* out, long long n, int w, const Vec16<ELEMENT>& vector) {
     const long long i = (long long)blockIdx.x * (128 * VECTORS) + threadIdx.x + w * 128;
     if (i < n / WIDTH) {
-        store_word(reinterpret_cast<Word<ELEMENT>*>(out) + i, vector);
+        store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, vector);
     }
 }
 
@@ -64,7 +64,7 @@ __device__ __forceinline__ void store_vector(ELEMENT* out, long long n, int w, c
 
 extern "C" __global__ void __launch_bounds__(128) chain_scalars(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long n, int k) {
-    Word<ELEMENT> vectors[VECTORS];
+    Vec16<ELEMENT> vectors[VECTORS];
     load_vectors(x, n, vectors);
     ELEMENT scales = s[0], shifts = b[0];
     float v[VECTORS][WIDTH];
@@ -97,8 +97,8 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars(
 // Two elements an instruction: product, sum and relu are one HFMA2.RELU, rounded to 16 bits at the end of each step.
 extern "C" __global__ void __launch_bounds__(128) chain_scalars_packed(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long n, int k) {
-    using Pair = Two<ELEMENT>::type;
-    Word<ELEMENT> vectors[VECTORS];
+    using Pair = PackedPair<ELEMENT>::type;
+    Vec16<ELEMENT> vectors[VECTORS];
     load_vectors(x, n, vectors);
     ELEMENT scales = s[0], shifts = b[0];
     for (int step = 0; step < k; ++step) {
@@ -139,22 +139,22 @@ struct Position {
         count = n / WIDTH;
     }
 };
-__device__ __forceinline__ Word<ELEMENT> step_vector(const ELEMENT* vectors, int step, const Position& here) {
-    return load_word(reinterpret_cast<const Word<ELEMENT>*>(vectors) + (long long)step * here.count + here.vector);
+__device__ __forceinline__ Vec16<ELEMENT> step_vector(const ELEMENT* vectors, int step, const Position& here) {
+    return load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(vectors) + (long long)step * here.count + here.vector);
 }
-__device__ __forceinline__ void load_rows(const ELEMENT* x, long long m, const Position& here, Word<ELEMENT> (&vectors)[ROWS]) {
-    const Word<ELEMENT>* from = reinterpret_cast<const Word<ELEMENT>*>(x) + here.row * here.count + here.vector;
+__device__ __forceinline__ void load_rows(const ELEMENT* x, long long m, const Position& here, Vec16<ELEMENT> (&vectors)[ROWS]) {
+    const Vec16<ELEMENT>* from = reinterpret_cast<const Vec16<ELEMENT>*>(x) + here.row * here.count + here.vector;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         if (here.row + r * blockDim.y < m) {
-            vectors[r] = load_word(from + (long long)(r * blockDim.y) * here.count);
+            vectors[r] = load_vec16(from + (long long)(r * blockDim.y) * here.count);
         }
     }
 }
-__device__ __forceinline__ void store_row(ELEMENT* out, long long m, const Position& here, int r, const Word<ELEMENT>& vector) {
+__device__ __forceinline__ void store_row(ELEMENT* out, long long m, const Position& here, int r, const Vec16<ELEMENT>& vector) {
     const long long row = here.row + r * blockDim.y;
     if (row < m) {
-        store_word(reinterpret_cast<Word<ELEMENT>*>(out) + row * here.count + here.vector, vector);
+        store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + row * here.count + here.vector, vector);
     }
 }
 
@@ -167,9 +167,9 @@ extern "C" __global__ void __launch_bounds__(256) chain_rows(
     if (here.vector >= here.count) {
         return;
     }
-    Word<ELEMENT> vectors[ROWS];
+    Vec16<ELEMENT> vectors[ROWS];
     load_rows(x, m, here, vectors);
-    Word<ELEMENT> scales = step_vector(s, 0, here), shifts = step_vector(b, 0, here);
+    Vec16<ELEMENT> scales = step_vector(s, 0, here), shifts = step_vector(b, 0, here);
     float v[ROWS][WIDTH];
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
@@ -203,16 +203,16 @@ extern "C" __global__ void __launch_bounds__(256) chain_rows(
 extern "C" __global__ void __launch_bounds__(256) chain_rows_packed(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long m, int n,
     int k, int across) {
-    using Pair = Two<ELEMENT>::type;
+    using Pair = PackedPair<ELEMENT>::type;
     const Position here(n, across);
     if (here.vector >= here.count) {
         return;
     }
-    Word<ELEMENT> vectors[ROWS];
+    Vec16<ELEMENT> vectors[ROWS];
     load_rows(x, m, here, vectors);
-    Word<ELEMENT> scales = step_vector(s, 0, here), shifts = step_vector(b, 0, here);
+    Vec16<ELEMENT> scales = step_vector(s, 0, here), shifts = step_vector(b, 0, here);
     for (int step = 0; step < k; ++step) {
-        const Word<ELEMENT> scale = scales, shift = shifts;
+        const Vec16<ELEMENT> scale = scales, shift = shifts;
         const int next = step + 1 < k ? step + 1 : step;
         scales = step_vector(s, next, here);
         shifts = step_vector(b, next, here);

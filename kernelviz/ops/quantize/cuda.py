@@ -11,7 +11,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.persistent_columns import columns_shape
+from kernelviz.ops.kernels.persistent_columns import columns_tile
 from kernelviz.ops.quantize.reference import SMALLEST, largest
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
-WORD_BYTES = 16
+VEC16_BYTES = 16
 LONGEST_BLOCK_VECTORS = 4096
 """The longest row that the registers of one block hold, with a second block on the SM: 512 threads with eight vectors, 64 KiB."""
 MOST_CLUSTER = 8
@@ -76,9 +76,9 @@ def _row_vectors(x_MN: Tensor, w_N: Tensor | None) -> int:
     tensors = {"x_MN": x_MN} if w_N is None else {"x_MN": x_MN, "w_N": w_N}
     require_contiguous(**tensors)
     for name, tensor in tensors.items():
-        if tensor.data_ptr() % WORD_BYTES:
+        if tensor.data_ptr() % VEC16_BYTES:
             raise BadField(f"input {name}", hex(tensor.data_ptr()), "this kernel needs one that starts on 16 bytes")
-    width, n = WORD_BYTES // x_MN.element_size(), x_MN.shape[1]
+    width, n = VEC16_BYTES // x_MN.element_size(), x_MN.shape[1]
     return n // width if n % width == 0 else (n + 2 * width - 2) // width
 
 
@@ -93,11 +93,11 @@ def _bind(x_MN: Tensor, w_N: Tensor | None, target: str, eps: float, tile: RowTi
         "INT8": str(int(target == "int8")),
         "NORM": str(int(w_N is not None)),
         "ROW_LANES": str(tile.lanes),
-        "ROW_WORDS": str(tile.vectors),
+        "ROW_VECTORS": str(tile.vectors),
         "ROW_CLUSTER": str(tile.cluster),
         "ROW_ROWS": str(tile.rows),
         "ROW_BLOCKS": str(tile.blocks),
-        "ROW_ALIGNED": "true" if n % (WORD_BYTES // x_MN.element_size()) == 0 else "false",
+        "ROW_ALIGNED": "true" if n % (VEC16_BYTES // x_MN.element_size()) == 0 else "false",
     }
     kernel = nvrtc.kernel(SOURCE, name, defines, cluster=tile.cluster)
     blocks, threads, cluster = tile.cluster * -(-m // tile.rows), tile.lanes * tile.rows, tile.cluster
@@ -130,28 +130,28 @@ def bind_columns(x_MN: Tensor, w_N: Tensor | None, target: str, *, eps: float = 
     import torch
 
     m, n = x_MN.shape
-    words, aligned = _row_vectors(x_MN, w_N), n % (WORD_BYTES // x_MN.element_size()) == 0
-    tile = columns_shape(words, weighted=w_N is not None) if aligned else None
+    vectors, aligned = _row_vectors(x_MN, w_N), n % (VEC16_BYTES // x_MN.element_size()) == 0
+    tile = columns_tile(vectors, weighted=w_N is not None) if aligned else None
     if tile is None:
         return bind_cluster(x_MN, w_N, target, eps=eps)
     defines = {
         "ELEMENT": nvrtc.element_type(x_MN.dtype),
         "INT8": str(int(target == "int8")),
         "NORM": str(int(w_N is not None)),
-    } | tile.defines(words)
+    } | tile.defines(vectors)
     lanes, cluster, shared = tile.lanes, tile.cluster, tile.shared_bytes
     kernel = nvrtc.kernel(COLUMNS_SOURCE, "quantize_columns", defines, cluster=cluster, shared_bytes=shared)
     blocks = min(nvrtc.resident(kernel, lanes, cluster=cluster, shared_bytes=shared), cluster * m)
     q_MN = torch.empty_like(x_MN, dtype=torch.int8 if target == "int8" else torch.float8_e4m3fn)
     scale_M = torch.empty(m, dtype=torch.float32, device=x_MN.device)
-    claims = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
     weight = 0 if w_N is None else w_N.data_ptr()
     numbers = (ctypes.c_float(eps), ctypes.c_float(SMALLEST), ctypes.c_float(largest(target)))
     pointers = (x_MN.data_ptr(), weight, q_MN.data_ptr(), scale_M.data_ptr())
-    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), *numbers, claims.data_ptr())
+    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), *numbers, tile_counter.data_ptr())
 
     def launch() -> tuple[Tensor, ...]:
-        assert claims.numel() == 2  # the launch keeps the tensor alive
+        assert tile_counter.numel() == 2  # the launch keeps the tensor alive
         nvrtc.launch(kernel, blocks, lanes, *arguments, cluster=cluster, shared_bytes=shared)
         return q_MN, scale_M
 

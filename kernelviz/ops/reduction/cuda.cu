@@ -1,5 +1,5 @@
 // CUDA C++ kernels of `sum` and `mean`. ELEMENT is float, __half or __nv_bfloat16; sums are computed in fp32 for each of them.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 constexpr int THREADS = 512;  // of `sum_persistent`
 constexpr int VECTORS = 4;    // 16-byte vectors of each of its threads in flight at once
@@ -90,10 +90,10 @@ extern "C" __global__ void __launch_bounds__(1024) sum_of_partials(
     }
 }
 
-__device__ __forceinline__ float vector_sum(const Word<ELEMENT>& vector) {
+__device__ __forceinline__ float vector_sum(const Vec16<ELEMENT>& vector) {
     float sum = 0.0f;
 #pragma unroll
-    for (int k = 0; k < Word<ELEMENT>::WIDTH; k += 4) {
+    for (int k = 0; k < Vec16<ELEMENT>::WIDTH; k += 4) {
         sum += (to_float(vector.e[k]) + to_float(vector.e[k + 1])) + (to_float(vector.e[k + 2]) + to_float(vector.e[k + 3]));
     }
     return sum;
@@ -104,17 +104,17 @@ __device__ __forceinline__ float vector_sum(const Word<ELEMENT>& vector) {
 extern "C" __global__ void __launch_bounds__(THREADS) sum_persistent(
     const ELEMENT* __restrict__ x, float* __restrict__ partials, unsigned* __restrict__ ticket,
     ELEMENT* __restrict__ out, long long n, float divisor) {
-    constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+    constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
     // Elements before the first whole vector (a view may start anywhere) and after the last.
     const long long before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16 / sizeof(ELEMENT);
     const long long head = before < n ? before : n;
     const long long count = (n - head) / WIDTH;
-    const Word<ELEMENT>* vectors = reinterpret_cast<const Word<ELEMENT>*>(x + head);
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(x + head);
     float sums[VECTORS] = {};
     const long long step = (long long)gridDim.x * THREADS;
     long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
     for (; i + (VECTORS - 1) * step < count; i += VECTORS * step) {
-        Word<ELEMENT> vector[VECTORS];
+        Vec16<ELEMENT> vector[VECTORS];
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {
             vector[k] = load_streaming(vectors + i + k * step);

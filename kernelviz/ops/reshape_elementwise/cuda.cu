@@ -1,5 +1,5 @@
 // CUDA C++ kernels of y = max(xT, 0): x is m x n, y is n x m, both row-major. ELEMENT is float, __half or __nv_bfloat16.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 // max(v, 0) that propagates NaN.
 __device__ __forceinline__ float positive(float v) {
@@ -46,12 +46,12 @@ extern "C" __global__ void __launch_bounds__(256) reshape_tile(
 
 // Loads a square of WIDTH x WIDTH elements (a 16-byte vector of each of WIDTH rows), applies relu and transposes it. The register of
 // an element is known at compile time, so the transposition is free in fp32 and takes half an instruction an element in 16 bits.
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
-__device__ __forceinline__ void load_square(const ELEMENT* x, long long n, Word<ELEMENT> (&out)[WIDTH]) {
-    Word<ELEMENT> in[WIDTH];
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
+__device__ __forceinline__ void load_square(const ELEMENT* x, long long n, Vec16<ELEMENT> (&out)[WIDTH]) {
+    Vec16<ELEMENT> in[WIDTH];
 #pragma unroll
     for (int r = 0; r < WIDTH; ++r) {
-        in[r] = load_streaming(reinterpret_cast<const Word<ELEMENT>*>(x + r * n));
+        in[r] = load_streaming(reinterpret_cast<const Vec16<ELEMENT>*>(x + r * n));
     }
 #pragma unroll
     for (int r = 0; r < WIDTH; ++r) {
@@ -83,11 +83,11 @@ extern "C" __global__ void __launch_bounds__(256) reshape_registers(
     if (row >= m || column >= n) {
         return;
     }
-    Word<ELEMENT> square[WIDTH];
+    Vec16<ELEMENT> square[WIDTH];
     load_square(x + row * n + column, n, square);
 #pragma unroll
     for (int c = 0; c < WIDTH; ++c) {
-        store_streaming(reinterpret_cast<Word<ELEMENT>*>(y + (column + c) * m + row), square[c]);
+        store_streaming(reinterpret_cast<Vec16<ELEMENT>*>(y + (column + c) * m + row), square[c]);
     }
 }
 
@@ -96,16 +96,16 @@ extern "C" __global__ void __launch_bounds__(256) reshape_registers(
 // adjacent vectors, access all 32 banks without padding.
 extern "C" __global__ void __launch_bounds__(256) reshape_squares(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, long long m, long long n, int across) {
-    __shared__ Word<ELEMENT> tile[16 * WIDTH][16];
+    __shared__ Vec16<ELEMENT> tile[16 * WIDTH][16];
     const int down = blockIdx.x / across;
     const long long left = (blockIdx.x - down * across) * 16ll * WIDTH, top = down * 16ll * WIDTH;
     const int i = threadIdx.x % 16, j = threadIdx.x / 16;
     if (top + j * WIDTH < m && left + i * WIDTH < n) {
-        Word<ELEMENT> square[WIDTH];
+        Vec16<ELEMENT> square[WIDTH];
         load_square(x + (top + j * WIDTH) * n + left + i * WIDTH, n, square);
 #pragma unroll
         for (int c = 0; c < WIDTH; ++c) {
-            store_word(&tile[i * WIDTH + c][j ^ (i % 8)], square[c]);
+            store_vec16(&tile[i * WIDTH + c][j ^ (i % 8)], square[c]);
         }
     }
     __syncthreads();
@@ -116,8 +116,8 @@ extern "C" __global__ void __launch_bounds__(256) reshape_squares(
     for (int k = 0; k < WIDTH; ++k) {
         const int c = k * 16 + j;
         if (left + c < n) {
-            const Word<ELEMENT> vec = load_word(&tile[c][i ^ (c / WIDTH % 8)]);
-            store_streaming(reinterpret_cast<Word<ELEMENT>*>(y + (left + c) * m + top) + i, vec);
+            const Vec16<ELEMENT> vec = load_vec16(&tile[c][i ^ (c / WIDTH % 8)]);
+            store_streaming(reinterpret_cast<Vec16<ELEMENT>*>(y + (left + c) * m + top) + i, vec);
         }
     }
 }

@@ -1,5 +1,5 @@
 // CUDA C++ kernels of `rope`. ELEMENT is float, __half or __nv_bfloat16; SIGN is 1 forwards and -1 backwards; arithmetic in fp32.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 // Addresses of heads. The heads of a token are numbered consecutively, first those of the queries, then those of the keys.
 struct Heads {
@@ -44,7 +44,7 @@ extern "C" __global__ void __launch_bounds__(256) rope_pairs(
 extern "C" __global__ void __launch_bounds__(512) rope_vec16(
     const ELEMENT* q, const ELEMENT* k, const ELEMENT* __restrict__ cos, const ELEMENT* __restrict__ sin, ELEMENT* q_out,
     ELEMENT* k_out, int chunks, int hq, int hk) {
-    using W = Word<ELEMENT>;
+    using W = Vec16<ELEMENT>;
     constexpr int vectors = PAIRS / W::WIDTH;  // a compile-time constant saves three divisions before the first load
     const int abreast = blockDim.x / vectors;  // heads that the block processes at once
     const long long token = blockIdx.x / chunks;
@@ -60,12 +60,12 @@ extern "C" __global__ void __launch_bounds__(512) rope_vec16(
         const int head = first + i * abreast;
         if (head < hq + hk) {
             const W* from = reinterpret_cast<const W*>(heads.from(head));
-            x[i] = load_word(from + vec);
-            z[i] = load_word(from + vectors + vec);
+            x[i] = load_vec16(from + vec);
+            z[i] = load_vec16(from + vectors + vec);
         }
     }
-    const W c = load_word(reinterpret_cast<const W*>(cos + token * PAIRS) + vec);
-    const W s = load_word(reinterpret_cast<const W*>(sin + token * PAIRS) + vec);
+    const W c = load_vec16(reinterpret_cast<const W*>(cos + token * PAIRS) + vec);
+    const W s = load_vec16(reinterpret_cast<const W*>(sin + token * PAIRS) + vec);
 #pragma unroll
     for (int i = 0; i < HEADS_A_THREAD; ++i) {
         const int head = first + i * abreast;
@@ -79,8 +79,8 @@ extern "C" __global__ void __launch_bounds__(512) rope_vec16(
                 right.e[e] = from_float<ELEMENT>(b * cosine + a * sine);
             }
             W* to = reinterpret_cast<W*>(heads.to(head));
-            store_word(to + vec, left);
-            store_word(to + vectors + vec, right);
+            store_vec16(to + vec, left);
+            store_vec16(to + vectors + vec, right);
         }
     }
 }

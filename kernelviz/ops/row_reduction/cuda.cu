@@ -1,11 +1,11 @@
 // CUDA C++ kernels of `row_sum` and, with -DARGMAX, of `argmax`. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 #ifndef THREADS
 #define THREADS 256
 #endif
 constexpr int VECTORS = 4;  // 16-byte vectors of a thread in flight at once
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
 constexpr int NO_INDEX = 0x7fffffff;
 
 #ifdef ARGMAX
@@ -54,7 +54,7 @@ struct Partial {
 };
 #endif
 
-__device__ __forceinline__ void add_vector(Partial& partial, const Word<ELEMENT>& vector, int first) {
+__device__ __forceinline__ void add_vector(Partial& partial, const Vec16<ELEMENT>& vector, int first) {
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) {
         partial.add(to_float(vector.e[k]), first + k);
@@ -70,12 +70,12 @@ template <int LANES> __device__ __forceinline__ Partial reduce_part(const ELEMEN
     const int head = before < n ? before : n;
     const int count = (n - head) / WIDTH;
     const int begin = first + head;
-    const Word<ELEMENT>* vectors = reinterpret_cast<const Word<ELEMENT>*>(x + begin);
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(x + begin);
     if (lane < head) {
         partial.add(to_float(x[first + lane]), first + lane);
     }
     int i = lane;
-    Word<ELEMENT> vector[VECTORS];
+    Vec16<ELEMENT> vector[VECTORS];
     for (; i + (VECTORS - 1) * LANES < count; i += VECTORS * LANES) {
 #pragma unroll
         for (int k = 0; k < VECTORS; ++k) {

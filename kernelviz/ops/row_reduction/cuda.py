@@ -1,7 +1,7 @@
 """CUDA C++ kernels of `row_sum` and `argmax`, bound to tensors.
 
 The kernels of `cuda.cu` serve both ops. `row_sum_streamed` and `argmax_vec16` have files of their own, include
-`headers/streamed.cuh` and lay threads over rows as a `StreamTile` says.
+`headers/streamed_rows.cuh` and lay threads over rows as a `StreamTile` says.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "cuda.cu"
 ARGMAX_VEC16_SOURCE = Path(__file__).parent / "cuda_argmax_vec16.cu"
 STREAMED_SOURCE = Path(__file__).parent / "cuda_streamed.cu"
-WORD_BYTES = 16
+VEC16_BYTES = 16
 LONGEST_ROW_OF_A_WARP_BYTES = 4 * 1024
 """For sums; rows of 16 KiB: 4510 GB/s by blocks of 128 threads against 4356 by warps."""
 LONGEST_ROW_OF_A_WARP_ARGMAX_BYTES = 16 * 1024
@@ -140,7 +140,7 @@ def _bind(name: str, x_MN: Tensor, argmax: bool, *, blocks: int, threads: int) -
 
 @dataclass(frozen=True, slots=True)
 class StreamTile:
-    """How `headers/streamed.cuh` lays threads over rows.
+    """How `headers/streamed_rows.cuh` lays threads over rows.
 
     Threads that share a row, 16-byte vectors that a thread processes while as many are prefetched, rows a block, blocks an SM.
     """
@@ -253,9 +253,9 @@ def bind_streamed(x_MN: Tensor, *, tile: StreamTile | None = None) -> Launch:
         return bind_row_per_warp(x_MN, argmax=False)
     if tile is None and stream_parts_for(m, n * size, count) > 1:
         return bind_split_row(x_MN, argmax=False)
-    width = WORD_BYTES // size
+    width = VEC16_BYTES // size
     tile = tile or row_sum_tile(m, -(-n // width), count)
-    aligned = n % width == 0 and x_MN.data_ptr() % WORD_BYTES == 0
+    aligned = n % width == 0 and x_MN.data_ptr() % VEC16_BYTES == 0
     kernel = nvrtc.kernel(
         STREAMED_SOURCE, "row_sum_streamed", tile.defines(nvrtc.element_type(x_MN.dtype), aligned=aligned)
     )
@@ -281,12 +281,12 @@ def bind_argmax_vec16(x_MN: Tensor, *, tile: StreamTile | None = None, parts: in
     if m >= 2**31 or n > LONGEST_ROW_ARGMAX_VEC16:
         raise BadField("size", max(m, n), "this kernel counts rows and indices in a row in 32 bits")
     size, count = x_MN.element_size(), multiprocessors(x_MN.device)
-    width = WORD_BYTES // size
+    width = VEC16_BYTES // size
     parts = parts or stream_parts_for(m, n * size, count)
     # Whole vectors, so that all parts of an aligned row are aligned.
     part = -(-n // (width * parts)) * width
     parts = -(-n // part)
-    aligned = n % width == 0 and x_MN.data_ptr() % WORD_BYTES == 0
+    aligned = n % width == 0 and x_MN.data_ptr() % VEC16_BYTES == 0
     out_M = torch.empty(m, dtype=torch.int64, device=x_MN.device)
     if parts == 1:
         tile = tile or stream_tile(m, -(-n // width), count)

@@ -5,10 +5,10 @@
 //
 // ROW_LANES threads share a row or a part of one, each with up to 2 * ROW_GROUP vectors in flight; a block has ROW_ROWS rows (more than
 // one only with 32 lanes), an SM ROW_RESIDENT blocks. ROW_ALIGNED=true: rows are whole vectors. ELEMENT is float, __half or __nv_bfloat16.
-#include "lanes.cuh"
-#include "streamed.cuh"
+#include "conversions.cuh"
+#include "streamed_rows.cuh"
 
-using P = Pieces<ELEMENT>;
+using P = RowPiece<ELEMENT>;
 constexpr int WIDTH = P::WIDTH, NO_INDEX = 0x7fffffff;
 constexpr unsigned ALL_LANES = 0xffffffffu;
 
@@ -32,7 +32,7 @@ template <typename T> __device__ __forceinline__ float largest(const uint4& bits
         return larger(
             larger(__uint_as_float(bits.x), __uint_as_float(bits.y)), larger(__uint_as_float(bits.z), __uint_as_float(bits.w)));
     } else {
-        const typename Two<T>::type* pairs = reinterpret_cast<const typename Two<T>::type*>(&bits);
+        const typename PackedPair<T>::type* pairs = reinterpret_cast<const typename PackedPair<T>::type*>(&bits);
         const float2 both = widened(__hmax2_nan(__hmax2_nan(pairs[0], pairs[1]), __hmax2_nan(pairs[2], pairs[3])));
         return larger(both.x, both.y);
     }
@@ -90,7 +90,7 @@ __device__ __forceinline__ Best largest_of_part(const ELEMENT* x, int n, int lan
         first = x[lane < piece.before ? lane : 0];
         last = x[tail < n ? tail : 0];
     }
-    stream<ROW_LANES, ROW_GROUP>(piece.words(), piece.count, lane, minus_infinities(), best);
+    stream<ROW_LANES, ROW_GROUP>(piece.vectors(), piece.count, lane, minus_infinities(), best);
     if (best.at != NO_INDEX) {
         best.at = piece.before + best.at * WIDTH;
     }

@@ -3,10 +3,10 @@
 //
 // ROW_LANES threads a row, each with up to 2 * ROW_GROUP vectors in flight; ROW_RESIDENT blocks on an SM. ROW_ALIGNED=true: rows are
 // whole vectors. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
-#include "lanes.cuh"
-#include "streamed.cuh"
+#include "conversions.cuh"
+#include "streamed_rows.cuh"
 
-using P = Pieces<ELEMENT>;
+using P = RowPiece<ELEMENT>;
 constexpr int WIDTH = P::WIDTH;
 
 struct Sum {
@@ -16,7 +16,7 @@ struct Sum {
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
             float v[WIDTH];
-            widen(*reinterpret_cast<const Word<ELEMENT>*>(&w[k]), v);
+            widen(*reinterpret_cast<const Vec16<ELEMENT>*>(&w[k]), v);
 #pragma unroll
             for (int pairs = WIDTH / 2; pairs > 0; pairs /= 2) {
 #pragma unroll
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_RESIDENT) row_sum_st
         }
     }
     Sum sum;
-    stream<ROW_LANES, ROW_GROUP>(row.words(), row.count, lane, make_uint4(0, 0, 0, 0), sum);
+    stream<ROW_LANES, ROW_GROUP>(row.vectors(), row.count, lane, make_uint4(0, 0, 0, 0), sum);
     float total = warp_sum(sum.value + (to_float(first) + to_float(last)));
     if constexpr (ROW_LANES > 32) {
         __shared__ float of_warp[ROW_LANES / 32];

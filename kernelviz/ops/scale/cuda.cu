@@ -51,30 +51,30 @@ extern "C" __global__ void __launch_bounds__(256) scale_vec16(
     scale_tail(x, out, n, s);
 }
 
-// 3. WORDS 16-byte vectors a thread, all loaded before the first is used. A block of THREADS threads processes WORDS x THREADS
+// 3. VECTORS 16-byte vectors a thread, all loaded before the first is used. A block of THREADS threads processes VECTORS x THREADS
 // adjacent vectors. STREAMING loads mark their lines as the first that L2 evicts, so that the output stays in L2 as long as all
 // of it fits (see kernels/vec16.py).
-#ifndef WORDS
-#define WORDS 1
+#ifndef VECTORS
+#define VECTORS 1
 #define THREADS 256
 #define STREAMING 1
 #endif
 extern "C" __global__ void __launch_bounds__(THREADS) scale_vectors(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float s) {
     const long long count = n / WIDTH;
-    const long long first = (long long)blockIdx.x * (THREADS * WORDS) + threadIdx.x;
+    const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint4* from = reinterpret_cast<const uint4*>(x);
     uint4* to = reinterpret_cast<uint4*>(out);
-    uint4 vectors[WORDS];
+    uint4 vectors[VECTORS];
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
         if (i < count) {
             vectors[k] = STREAMING ? __ldcs(from + i) : from[i];
         }
     }
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
         if (i < count) {
             to[i] = scaled(vectors[k], s);

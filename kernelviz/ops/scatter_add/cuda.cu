@@ -1,6 +1,6 @@
 // CUDA C++ kernels of `scatter_add`. ELEMENT is float, __half or __nv_bfloat16; a vector has VEC elements, so that rows are
 // whole vectors; sums are computed in fp32. INDEX: unsigned if it can index all elements, else unsigned long long.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 struct alignas(sizeof(ELEMENT) * VEC) Vec {
     ELEMENT e[VEC];

@@ -1,7 +1,7 @@
 // Atomic additions of 16 bytes an instruction (PTX ISA, `red`: .v4 from compute capability 9.0 on). Rows are whole 16-byte vectors,
 // except for the last kernel.
 // INDEX: unsigned if it can index all vectors (a 64-bit division takes about 100 instructions), else unsigned long long.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 struct alignas(4 * sizeof(ELEMENT)) Four {
     ELEMENT e[4];

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.persistent_columns import fitted
-from kernelviz.ops.kernels.row_tiles import require_words
+from kernelviz.ops.kernels.persistent_columns import persistent_kernel
+from kernelviz.ops.kernels.row_tiles import require_vec16
 from kernelviz.ops.softmax.cuda import bind_cluster
 
 if TYPE_CHECKING:
@@ -25,21 +25,21 @@ def bind_columns(x_MN: Tensor) -> Launch:
     """
     import torch
 
-    require_words(x_MN=x_MN)
+    require_vec16(x_MN=x_MN)
     m, n = x_MN.shape
-    found = fitted(SOURCE, "softmax_columns", x_MN)
-    if found is None:
+    persistent = persistent_kernel(SOURCE, "softmax_columns", x_MN)
+    if persistent is None:
         return bind_cluster(x_MN)
     out_MN = torch.empty_like(x_MN)
-    kernel, shape = found.kernel, found.shape
-    threads, cluster, shared_bytes = shape.lanes, shape.cluster, shape.shared_bytes
-    blocks = min(found.resident, cluster * m)
-    claims = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
+    kernel, tile = persistent.kernel, persistent.tile
+    threads, cluster, shared_bytes = tile.lanes, tile.cluster, tile.shared_bytes
+    blocks = min(persistent.resident, cluster * m)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
     pointers = (x_MN.data_ptr(), out_MN.data_ptr())
-    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), claims.data_ptr())
+    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), tile_counter.data_ptr())
 
     def launch() -> Tensor:
-        assert claims.numel() == 2  # kept alive
+        assert tile_counter.numel() == 2  # kept alive
         nvrtc.launch(kernel, blocks, threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
         return out_MN
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.op import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.row_tiles import CHUNKS, Shape, cluster_shape, require_words, row_shape
+from kernelviz.ops.kernels.row_tiles import CHUNKS, RowTile, cluster_tile, require_vec16, row_tile
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,7 +20,7 @@ def bind_row(x_MN: Tensor) -> Launch:
     """Rows of a contiguous matrix (M, N), a block each; raises BadField for others."""
     import torch
 
-    require_words(x_MN=x_MN)
+    require_vec16(x_MN=x_MN)
     return _forward(x_MN, torch.empty_like(x_MN), clusters=False)
 
 
@@ -28,7 +28,7 @@ def bind_cluster(x_MN: Tensor) -> Launch:
     """Rows of a contiguous matrix (M, N), long ones a cluster each; raises BadField for others."""
     import torch
 
-    require_words(x_MN=x_MN)
+    require_vec16(x_MN=x_MN)
     return _forward(x_MN, torch.empty_like(x_MN), clusters=True)
 
 
@@ -44,28 +44,28 @@ def bind_cluster_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
 
 def _forward(x_MN: Tensor, out_MN: Tensor, *, clusters: bool) -> Launch:
     n, itemsize = x_MN.shape[1], x_MN.element_size()
-    return _launch("softmax", cluster_shape(x_MN) if clusters else row_shape(n, itemsize), (x_MN,), out_MN)
+    return _launch("softmax", cluster_tile(x_MN) if clusters else row_tile(n, itemsize), (x_MN,), out_MN)
 
 
 def _backward(x_MN: Tensor, dy_MN: Tensor, *, clusters: bool) -> Staged:
-    """Two words of y and two of dy a thread, as they are."""
+    """Two vectors of y and two of dy a thread, as they are."""
     import torch
 
-    require_words(x_MN=x_MN, dy_MN=dy_MN)
+    require_vec16(x_MN=x_MN, dy_MN=dy_MN)
     y_MN, dx_MN = torch.empty_like(x_MN), torch.empty_like(x_MN)
     n, itemsize = x_MN.shape[1], x_MN.element_size()
-    shape = cluster_shape(x_MN, 2, words=2) if clusters else row_shape(n, itemsize, words=2)
+    tile = cluster_tile(x_MN, 2, vectors=2) if clusters else row_tile(n, itemsize, vectors=2)
     forward = _forward(x_MN, y_MN, clusters=clusters)
-    return Staged(forward, _launch("softmax_backward", shape, (y_MN, dy_MN), dx_MN))
+    return Staged(forward, _launch("softmax_backward", tile, (y_MN, dy_MN), dx_MN))
 
 
-def _launch(name: str, shape: Shape | None, given: tuple[Tensor, ...], out_MN: Tensor) -> Launch:
+def _launch(name: str, tile: RowTile | None, given: tuple[Tensor, ...], out_MN: Tensor) -> Launch:
     m, n = out_MN.shape
-    taken = shape or CHUNKS
-    kind = "held" if taken.far else "rows" if shape else "chunks"
+    taken = tile or CHUNKS
+    kind = "held" if taken.in_shared else "rows" if tile else "chunks"
     shared_bytes, cluster = taken.shared_bytes * len(given), taken.cluster
-    asked_bytes = max(shared_bytes, taken.asked_bytes)
-    kernel = nvrtc.kernel(SOURCE, f"{name}_{kind}", taken.defines(out_MN), shared_bytes=asked_bytes, cluster=cluster)
+    opt_in_bytes = max(shared_bytes, taken.opt_in_bytes)
+    kernel = nvrtc.kernel(SOURCE, f"{name}_{kind}", taken.defines(out_MN), shared_bytes=opt_in_bytes, cluster=cluster)
     blocks = cluster * -(-m // taken.rows)
     arguments = (*(t.data_ptr() for t in (*given, out_MN)), ctypes.c_longlong(m), ctypes.c_int(n))
 

@@ -1,14 +1,14 @@
 // CUDA C++ kernels of `topk`. ELEMENT is float, __half or __nv_bfloat16.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 #ifndef THREADS
 #define THREADS 512
 #endif
-#ifndef WORDS
-#define WORDS 4
+#ifndef VECTORS
+#define VECTORS 4
 #endif
 typedef unsigned long long Entry;
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
 constexpr int MOST = 1024;          // the largest k
 constexpr int GROUP = 4 * THREADS;  // elements that a block looks at between two barriers
 constexpr int ROOM = 2 * GROUP > MOST + GROUP ? 2 * GROUP : MOST + GROUP;
@@ -298,14 +298,14 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
     const int before = (16 - reinterpret_cast<unsigned long long>(from) % 16) % 16 / sizeof(ELEMENT);
     const int head = before < length ? before : length;
     const int count = (length - head) / WIDTH;
-    const Word<ELEMENT>* words = reinterpret_cast<const Word<ELEMENT>*>(from + head);
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(from + head);
     if (threadIdx.x == 0) {
         s.fill = 0;
         s.threshold = 0;
     }
     __syncthreads();
     {
-        // The elements before the first whole word and behind the last.
+        // The elements before the first whole vector and behind the last.
         const int behind = head + count * WIDTH + threadIdx.x - 32;
         const int at = threadIdx.x < 32 ? threadIdx.x : behind;
         Entry entry[4] = {};
@@ -315,17 +315,17 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
         }
         join(s, entry, any, k);
     }
-    for (int base = 0; base < count; base += WORDS * THREADS) {
-        Word<ELEMENT> word[WORDS];
+    for (int base = 0; base < count; base += VECTORS * THREADS) {
+        Vec16<ELEMENT> vector[VECTORS];
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
+        for (int w = 0; w < VECTORS; ++w) {
             const int i = base + w * THREADS + threadIdx.x;
             if (i < count) {
-                word[w] = load_streaming(words + i);
+                vector[w] = load_streaming(vectors + i);
             }
         }
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
+        for (int w = 0; w < VECTORS; ++w) {
             if (base + w * THREADS >= count) {
                 break;
             }
@@ -335,7 +335,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
                 float v[4];
 #pragma unroll
                 for (int e = 0; e < 4; ++e) {
-                    v[e] = to_float(word[w].e[part_of_word + e]);
+                    v[e] = to_float(vector[w].e[part_of_word + e]);
                 }
                 // With no threshold yet, NaN: nothing is up to it.
                 const unsigned threshold = s.threshold;

@@ -51,7 +51,7 @@ def bind_threshold(x_MN: Tensor, k: int, *, threads: int = 0, words: int = 0, pa
     # Whole words, so that all parts of an aligned row are aligned.
     part = -(-n // (8 * parts)) * 8
     parts = -(-n // part)
-    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "THREADS": str(threads), "WORDS": str(words)}
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "THREADS": str(threads), "VECTORS": str(words)}
     kernel = nvrtc.kernel(SOURCE, "topk_threshold", defines)
     kept = torch.empty(m * parts * k if parts > 1 else 1, dtype=torch.int64, device=x_MN.device)
     tickets = torch.zeros(m, dtype=torch.int32, device=x_MN.device)

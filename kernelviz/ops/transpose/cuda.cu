@@ -1,5 +1,5 @@
 // CUDA C++ kernels of `transpose`: y[n][m] = x[m][n]. ELEMENT is float, __half or __nv_bfloat16; no bits are changed.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 #ifdef PADDING
 // 1. One element a thread. A warp's loads are one line of x; its stores go to 32 rows of y.
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(256) transpose_tile(
     }
 }
 #else
-using W = Word<ELEMENT>;
+using W = Vec16<ELEMENT>;
 constexpr int WIDTH = W::WIDTH;
 constexpr int TILE_M = VECTORS_M * WIDTH, TILE_N = VECTORS_N * WIDTH, THREADS = VECTORS_M * VECTORS_N;
 constexpr int EXTRA = M_REST ? 32 : 0;  // threads that read the block before the tile

@@ -1,7 +1,7 @@
 // `transpose` through the tensor memory accelerator (compute capability 9.0 on): y[n][m] = x[m][n], rows of both are whole 16-byte vectors.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
-using W = Word<ELEMENT>;
+using W = Vec16<ELEMENT>;
 constexpr int WIDTH = W::WIDTH;
 constexpr int SIDE = 8 * WIDTH;           // a box: SIDE rows of 128 bytes
 constexpr int BOX_VECTORS = SIDE * 8;
