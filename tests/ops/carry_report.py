@@ -3,9 +3,9 @@
     git worktree add ../before COMMIT
     python tests/ops/carry_report.py ../before
 
-An entry stays where the variant's digest in that checkout is the entry's own (by that version of the code or by today's rules: the
-report was made from it) and the code there is the code here, by the rules of `kernelviz.ops.catalog.digest`: it gets today's digest. All others are removed; the tests name them
-until they have passed on a GPU.
+An entry stays where the variant's digest in that checkout is the entry's own and the code there is the code here. The entry's own
+digest may be the one that the checkout itself computes, or the one by the rules of `kernelviz.ops.catalog.digest`. An entry that
+stays gets today's digest. All others are removed; the tests name them until they have passed on a GPU.
 """
 
 from __future__ import annotations
