@@ -12,6 +12,7 @@ import msgspec
 
 from kernelviz.core.events import Event
 from kernelviz.core.problem import Direction, Method, Problem
+from kernelviz.core.reasons import Reason
 from kernelviz.core.result import Stage
 from kernelviz.core.run import Environment
 from kernelviz.core.tuning import Tuned
@@ -131,13 +132,25 @@ class TaskDone(_Message, frozen=True, kw_only=True, tag="done"):
     spoilt: str | None = None
 
 
+class PluginFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A plug-in that cannot be used, and what is to be done about it."""
+
+    plugin: str
+    remedy: str
+
+
 class TaskFailed(_Message, frozen=True, kw_only=True, tag="failed"):
-    """The task raised. `task` is None when the session could not be opened."""
+    """The task raised. `task` is None when the session could not be opened; `reasons` and `message` as a `Failure` has them.
+
+    `plugin`: the plug-in that cannot be used, where that is what was raised.
+    """
 
     task: int | None
     stage: Stage
-    message: str
+    reasons: tuple[Reason, ...] = ()
+    message: str = ""
     spoilt: str | None = None
+    plugin: PluginFault | None = None
 
 
 class Described(_Message, frozen=True, kw_only=True, tag="described"):

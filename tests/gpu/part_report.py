@@ -220,11 +220,10 @@ def _kernels(in_order: Sequence[tuple[str, PartReport]]) -> list[gpu_report.Entr
     for file, report in in_order:
         for entry in report.kernels:
             earlier_file, earlier = known.get(entry.key, (file, entry))
-            here, there = earlier.source_digest, entry.source_digest
-            if here != there:
+            if entry.source_digest != earlier.source_digest:
                 raise JoinError(
-                    f"{earlier_file} and {file} cannot be joined: they tested different sources of {entry.op} "
-                    f"{entry.variant} {entry.dtype} (source_digest {here} and {there}); leave out the older report"
+                    f"{earlier_file} and {file} cannot be joined: they tested different sources of {entry.op} {entry.variant} "
+                    f"{entry.dtype} (digest {earlier.source_digest} and {entry.source_digest}); leave out the older report"
                 )
             known[entry.key] = file, entry
     return [entry for _, entry in known.values()]

@@ -117,8 +117,8 @@ def test_another_variant_of_the_same_file_changes_none() -> None:
 @pytest.mark.parametrize(
     ("op", "variant", "file", "before", "after"),
     [
-        ("add", "cuda_adaptive", "vec16.py", "UNROLLED = Layout(words=4", "UNROLLED = Layout(words=2"),
-        ("softmax", "cuda_row", "row_tiles.py", r"THREADS_A_MULTIPROCESSOR = \d+", "THREADS_A_MULTIPROCESSOR = 1"),
+        ("add", "cuda_adaptive", "vec16.py", "UNROLLED = Layout(vectors=4", "UNROLLED = Layout(vectors=2"),
+        ("softmax", "cuda_row", "row_tiles.py", r"THREADS_PER_MULTIPROCESSOR = \d+", "THREADS_PER_MULTIPROCESSOR = 1"),
     ],
 )
 def test_a_constant_that_several_families_share_changes_it(

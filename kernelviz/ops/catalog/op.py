@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from kernelviz.core.configuration import NOT_ADMITTED, base_name, configured_name, parted
+from kernelviz.core.configuration import base_name, configured_name, parted
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Cost, Data, Direction, Problem
+from kernelviz.core.reasons import NoCompute, NoDirection, NoDtype, NotAdmitted, Refusal
 from kernelviz.ops.catalog.digest import source_digest
 
 if TYPE_CHECKING:
@@ -192,17 +193,17 @@ class Variant:
         }
         return {key: value for key, value in given.items() if key in inspect.signature(self.bind).parameters}
 
-    def refuses(self, problem: Problem) -> str | None:
+    def refuses(self, problem: Problem) -> Refusal | None:
         """Why this variant cannot solve the problem on any machine, or None."""
         if self.dtypes is not None and problem.dtype not in self.dtypes:
-            return f"has no {problem.dtype} kernel (it has {', '.join(self.dtypes)})"
+            return NoDtype(dtype=problem.dtype, has=self.dtypes)
         if problem.compute is not None and self.computes is not None and problem.compute not in self.computes:
-            return f"computes in {', '.join(self.computes)} only, not in {problem.compute}"
+            return NoCompute(compute=problem.compute, has=self.computes)
         if problem.direction not in self.directions:
-            return f"has no {problem.direction} pass"
+            return NoDirection(direction=problem.direction)
         if self.admits is not None and self.configuration not in (None, self.default):  # the default always is
-            reason = self.admits(self.configuration, problem)
-            return None if reason is None else f"{NOT_ADMITTED}: {reason}"
+            text = self.admits(self.configuration, problem)
+            return None if text is None else NotAdmitted(text=text)
         return None
 
 
