@@ -39,7 +39,8 @@ def old() -> dict[str, Any]:
         "places": None,
         "method": "CUPTI kernel stamps, L2 flushed by reading before each of 12 calls at 60 places in memory in graphs",
     }
-    second["outcome"] = {"kind": "failure", "stage": "crash", "message": "CUDA error: misaligned address"}
+    crashed = {"kind": "failure", "stage": "crash", "message": "CUDA error: misaligned address", "timing": None}
+    second["outcome"] = crashed
     wrong = "changes an input without declaring it: x; the largest error is 812 times the allowed one"
     third["accuracy"] |= {"passed": False, "message": wrong}
     third["outcome"] = {"kind": "failure", "stage": "wrong", "message": wrong, "timing": third["outcome"]}
