@@ -25,6 +25,7 @@ from kernelviz.core.chunks import parts
 from kernelviz.core.errors import BadField, UnknownRun, one_line
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import FigureName, Method, Problem, case_key
+from kernelviz.core.reasons import NeedMissing, Refusal
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run
 from kernelviz.core.selftest import Selftest
@@ -33,6 +34,7 @@ from kernelviz.metrics.configuration import is_configuration
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
+from kernelviz.text.failures import describe_reason
 from kernelviz.worker.item import InspectionAsked, Item, SelftestAsked
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
@@ -84,9 +86,9 @@ class Runner:
         """Mark a run as interrupted that this process left as running, as when its end could not be stored. Raises UnknownRun."""
         with self.turn(run_id):
             under_way = self._under_way(run_id)  # before the row, which may be that of its end a moment later
-            row = self._store.row(run_id)
-            if row.status in LIVING and self._store.is_own(row) and not under_way:
-                self._store.set_status(run_id, "interrupted")
+            row = self._store.runs.row(run_id)
+            if row.status in LIVING and self._store.runs.is_own(row) and not under_way:
+                self._store.runs.set_status(run_id, "interrupted")
 
     def _under_way(self, run_id: str) -> bool:
         """Whether any runner of this process measures it."""
@@ -97,7 +99,7 @@ class Runner:
     def start(self, run: Run, op: Op, device: Device, *, owner: str) -> None:
         """Store a run and queue its cases; what cannot run here fails at once, without a worker."""
         with self.turn(run.id):
-            self._store.create(run, owner=owner)
+            self._store.runs.create(run, owner=owner)
             with self._or_interrupted(run.id):
                 self._begin(run, op, device, owner, frozenset())
 
@@ -105,13 +107,13 @@ class Runner:
         """Queue the cases of a stored run that have no result yet or were cancelled. False when it is being measured."""
         with self.turn(run.id):
             self.settle(run.id)
-            if not self._store.claim(run.id):
+            if not self._store.runs.claim(run.id):
                 return False
             with self._or_interrupted(run.id):
                 # Read again, now that nobody else writes: another process may have measured some of it up to now.
-                found = msgspec.structs.replace(self._store.run(run.id), status=run.status)
+                found = msgspec.structs.replace(self._store.runs.load(run.id), status=run.status)
                 void = frozenset(r.case.key for r in found.results if r.given_up)
-                self._store.drop_results(run.id, void)
+                self._store.results.drop(run.id, void)
                 self._begin(found, op, device, owner, void)
         return True
 
@@ -126,7 +128,7 @@ class Runner:
                 live.break_off(one_line(error))
             else:
                 try:
-                    self._store.set_status(run_id, "interrupted")
+                    self._store.runs.set_status(run_id, "interrupted")
                 except Exception:  # `settle` will, and the error that is raised says what is wrong
                     _log.exception("run %s could not be marked as interrupted", run_id)
             raise
@@ -152,7 +154,7 @@ class Runner:
                 if reason is None:
                     able.append(name)
                 elif case_key(problem, name) not in results:
-                    unavailable.append(failed(op, problem, name, Failure(stage="unavailable", message=reason)))
+                    unavailable.append(failed(op, problem, name, Failure(stage="unavailable", reasons=(reason,))))
             fresh = tuple(name for name in able if case_key(problem, name) not in results)
             # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start. One
             # problem is left to the worker, which knows what is compiled and measures that in the same rounds.
@@ -200,7 +202,7 @@ class Runner:
         """Queue an inspection; the name under which it can be followed. Raises BadField where the case cannot run there."""
         reason = self._refusal(op, name, problem, device)
         if reason is not None:
-            raise BadField("variant", name, reason)
+            raise BadField("variant", name, str(describe_reason(reason)))
         job = f"inspection-{secrets.token_hex(6)}"
         asked = InspectionAsked(problem=problem, variant=name)
         live = LiveInspection(job, self._store, EventLog(0))
@@ -234,10 +236,10 @@ class Runner:
         if log is None or not log.ended or not isinstance(live, LiveRun):
             return log
         try:
-            row = self._store.row(run_id)
+            row = self._store.runs.row(run_id)
         except UnknownRun:
             return log
-        if not self._store.is_own(row):
+        if not self._store.runs.is_own(row):
             return None
         if row.status in LIVING:  # our end could not be stored, or another runner of this process goes on with it
             return None if self._under_way(run_id) else log
@@ -257,9 +259,10 @@ class Runner:
         for supervisor in supervisors:
             supervisor.close()
 
-    def _refusal(self, op: Op, name: str, problem: Problem, device: Device) -> str | None:
+    def _refusal(self, op: Op, name: str, problem: Problem, device: Device) -> Refusal | None:
         variant = op.variant_named(name)
-        return self._choice.lack(variant, device) or variant.refuses(problem)
+        lacking = self._choice.lack(variant, device)
+        return variant.refuses(problem) if lacking is None else NeedMissing(text=lacking)
 
     def _supervisor(self, device: Device) -> Supervisor:
         with self._lock:

@@ -17,7 +17,6 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.result import Failure, Stage
 from kernelviz.core.run import Run
 from kernelviz.metrics.comparison import Comparison, Pair
-from kernelviz.metrics.differences import differences
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
 from kernelviz.text.comparison import (
@@ -27,6 +26,7 @@ from kernelviz.text.comparison import (
     only_words,
     refusal_words,
 )
+from kernelviz.text.differences import differences
 
 SLOWER = 3
 """The exit code when something is slower, or has no correct time any more."""
@@ -117,11 +117,9 @@ def _failing_words(failing: tuple[Pair, ...], limit: float) -> str:
 
 
 def _report(found: Comparison) -> RenderableType:
-    lines = [
-        *(_side_words(side, *of) for side, of in (("A", (found.a, found.variant_a)), ("B", (found.b, found.variant_b))))
-    ]
-    lines += [f"≠ {difference.words}" for difference in differences(found)]
-    parts: list[RenderableType] = [Text(line, style="red" if line.startswith("≠") else "") for line in lines]
+    sides = (("A", found.a, found.variant_a), ("B", found.b, found.variant_b))
+    parts: list[RenderableType] = [Text(_side_words(side, run, variant)) for side, run, variant in sides]
+    parts += [Text(f"≠ {difference.words}", style="red") for difference in differences(found)]
     if found.pairs:
         parts += [Text(""), console.table(pair_columns(found, View.TERMINAL), found.pairs, style=_style), Text("")]
     parts += [Text(line) for line in only_words(found)]

@@ -19,8 +19,8 @@ from kernelviz.cli import run as running
 from kernelviz.cli.progress import Reporter
 from kernelviz.core import units
 from kernelviz.core.errors import BadField, KernelvizError
-from kernelviz.formats.digest import WORDS as SEALS
-from kernelviz.formats.digest import sealed
+from kernelviz.formats.integrity import WORDS as SEALS
+from kernelviz.formats.integrity import sealed
 from kernelviz.metrics.summary import rows
 from kernelviz.tables.column import Column
 

@@ -15,6 +15,7 @@ from kernelviz.cli import console
 from kernelviz.cli import run as running
 from kernelviz.cli.progress import Reporter
 from kernelviz.core.result import Failure, Result, Stage
+from kernelviz.text.failures import describe_failure
 
 CUT_SHORT = 1
 """The exit code when the run was cancelled or interrupted, and what was measured by then is not slower."""
@@ -45,7 +46,8 @@ def regress(
     measured = bench.load(new)
     console.err().print(f"measured as run {new}")
     if not any(_tried(result) for result in measured.results):
-        why = next((r.outcome.message for r in measured.results if isinstance(r.outcome, Failure)), "")
+        failed = next((r.outcome for r in measured.results if isinstance(r.outcome, Failure)), None)
+        why = "" if failed is None else str(describe_failure(failed))
         console.err().print(f"{measured.status}: no case was tried, so nothing is compared{f' ({why})' if why else ''}")
         raise typer.Exit(report.NOTHING if measured.status == "finished" else CUT_SHORT)
     found = comparison.compare(bench.load(run), measured, l2=l2)

@@ -21,10 +21,14 @@ from kernelviz.cli.progress import Reporter
 from kernelviz.core import units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.metrics.summary import Row, correctness_words, time_words, verdict_words
+from kernelviz.core.request import RunRequest
+from kernelviz.metrics.summary import Row
 from kernelviz.tables.column import Column
+from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
+from kernelviz.text.times import format_time
 from kernelviz.text.tuning import cost_words, gain_words, kept_words, reason_words, record, tried_words
+from kernelviz.text.verdicts import format_verdict
 
 app = typer.Typer(help="List, keep and forget what tunings found. A variant that was tuned uses it from then on.")
 
@@ -84,18 +88,20 @@ def tune(
             if not (op and variant):
                 raise BadField("VARIANT", variant, "name an op and a variant; `kernelviz ops` lists them")
             plan = bench.tuning(
-                op,
-                variant,
+                RunRequest(
+                    op=op,
+                    variants=(variant,),
+                    sizes=running.sizes(size or (), ()) or None,
+                    preset=preset,
+                    dtype=dtype,
+                    compute=compute,
+                    direction=direction,
+                    data=data,
+                    device=device,
+                    plugins=tuple(str(p.resolve()) for p in plugins or ()),
+                ),
                 configurations=configurations,
                 seed=seed,
-                sizes=running.sizes(size or (), ()) or None,
-                preset=preset,
-                dtype=dtype,
-                compute=compute,
-                direction=direction,
-                data=data,
-                device=device,
-                plugins=tuple(str(p.resolve()) for p in plugins or ()),
             )
             method = msgspec.structs.replace(METHOD, budget_s=budget_s)
             run_id = bench.run(plan, method, owner=f"terminal {os.getpid()}")
@@ -155,15 +161,15 @@ def _table(found: TuningReport) -> Table:
         shown.append(tried.default)
     columns: list[Column[Row]] = [
         *(_value_column(key) for key in parted(tried.ranked[0].result.variant)[1] or {}),
-        Column("", "Time", "", units.OWN_TEXT, lambda row: time_words(row.figure)),
+        Column("", "Time", "", units.OWN_TEXT, lambda row: format_time(row.figure)),
         Column(
             "",
             "Over the default",
             "",
             units.OWN_TEXT,
-            lambda row: "1" if row.is_baseline else verdict_words(row.verdict),
+            lambda row: "1" if row.is_baseline else format_verdict(row.verdict) if row.verdict else "",
         ),
-        Column("", "Correct", "", units.TEXT, lambda row: correctness_words(row.result)),
+        Column("", "Correct", "", units.TEXT, lambda row: describe_correctness(row.result)),
         Column("", "", "", units.OWN_TEXT, lambda row: _marks(row, found)),
     ]
     return console.table(columns, shown)

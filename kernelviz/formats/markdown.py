@@ -17,7 +17,14 @@ from kernelviz.metrics.summary import rows, summary
 from kernelviz.tables.cases import Case, case_columns, cases
 from kernelviz.tables.column import Column, View
 from kernelviz.tables.other_times import other_times_columns
-from kernelviz.text.report import conclusion, configurations, doubts, failures, heading, trust_lines
+from kernelviz.text.report import (
+    conclusion,
+    configurations,
+    doubts,
+    failures,
+    heading,
+    trust_lines,
+)
 
 _BAR = "\\|"
 _TICKS = re.compile(r"`+")

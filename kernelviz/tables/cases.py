@@ -13,14 +13,20 @@ from kernelviz.core import units
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.result import Figure, Result
 from kernelviz.core.run import Run
-from kernelviz.metrics.cells import against_words, first_call_s, outcome_words
-from kernelviz.metrics.configuration import CONFIGURATION_HELP, configuration_words
 from kernelviz.metrics.figures import FIGURES, host_bound, host_bound_words, loop_over_warm, times_s
-from kernelviz.metrics.quality import LEVELS, Trust, method_words, notes_on_figures, trust
+from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, correctness_words, time_words, verdict_words
+from kernelviz.metrics.summary import Row, by_rate, first_call_s
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
+from kernelviz.text.cells import against_words, outcome_words
+from kernelviz.text.configuration import CONFIGURATION_HELP, format_configuration
+from kernelviz.text.correctness import describe_correctness
+from kernelviz.text.failures import STAGES, describe_failure
+from kernelviz.text.quality import describe_methods_of, describe_notes_on_figures, describe_quality, format_level
+from kernelviz.text.text import Text
+from kernelviz.text.times import format_time
 from kernelviz.text.variants import variant_words
+from kernelviz.text.verdicts import format_verdict
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,8 @@ class Case:
         return self.row.figure or self.row.wrong_figure
 
     @cached_property
-    def quality(self) -> Trust | None:
-        return trust(self.result, self.headline, self.run.method.clock)
+    def quality(self) -> Quality | None:
+        return quality(self.result, self.headline, self.run.method.clock)
 
     @cached_property
     def times_s(self) -> dict[str, float | None]:
@@ -60,7 +66,7 @@ class Case:
     @property
     def stage(self) -> str:
         """What failed, marked as a failure."""
-        return f"✕ {STAGE_WORDS[self.row.failure.stage]}" if self.row.failure else ""
+        return f"✕ {STAGES[self.row.failure.stage]}" if self.row.failure else ""
 
 
 def cases(run: Run, rows: Sequence[Row], headline: Headline = "cold") -> list[Case]:
@@ -73,11 +79,11 @@ def _host_bound(case: Case) -> str | None:
     return None if ratio is None else f"{'host-bound' if host_bound(case.result.timing) else 'no'}, {ratio:.1f}×"
 
 
-def _against(case: Case) -> str:
+def _against(case: Case) -> str | Text:
     """The verdict for a narrow table, in which a failure without a time stands where the time would be."""
     if case.row.failure is not None:
         return case.stage if case.row.wrong_figure else ""
-    return "baseline" if case.row.is_baseline else verdict_words(case.row.verdict)
+    return "baseline" if case.row.is_baseline else format_verdict(case.row.verdict) if case.row.verdict else ""
 
 
 def _interval(figure: Figure | None) -> str | None:
@@ -118,7 +124,7 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("backend", "Backend", "What the variant is written in.", units.TEXT, lambda c: c.result.backend, _RECORD),
     Column("is_baseline", "Baseline", "Whether others are compared with it.", units.OWN_TEXT, lambda c: c.row.is_baseline,
            _RECORD),
-    Column("", "Time", _TIME_HELP, units.OWN_NUMBER, lambda c: time_words(c.timed) if c.timed else c.stage or None,
+    Column("", "Time", _TIME_HELP, units.OWN_NUMBER, lambda c: format_time(c.timed) if c.timed else c.stage or None,
            View.TERMINAL),
     Column("", "Time", _TIME_HELP, units.OWN_NUMBER, lambda c: units.seconds(c.timed.estimate) if c.timed else c.stage or None,
            View.MARKDOWN),
@@ -148,14 +154,14 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("correct", "Passed", _RESULT_HELP, units.OWN_TEXT,
            lambda c: None if c.result.accuracy is None else c.result.accuracy.passed, _RECORD),
     Column("", "Correct", _RESULT_HELP, units.TEXT,
-           lambda c: correctness_words(c.result) if c.row.failure is None or c.timed else None, _NARROW),
+           lambda c: describe_correctness(c.result) if c.row.failure is None or c.timed else None, _NARROW),
     Column("error_of_bound_fraction", "Error of bound", "Largest error as a share of what is allowed.", units.SHARE,
            lambda c: None if c.result.accuracy is None else c.result.accuracy.worst_of_bound, _RECORD),
     Column("failure", "Failure", "The stage that failed.", units.OWN_TEXT,
            lambda c: c.row.failure.stage if c.row.failure else None, _RECORD),
     Column("", "Result", _RESULT_HELP, units.TEXT, lambda c: outcome_words(c.row), _WIDE),
     Column("failure_message", "Message", "Why it failed.", units.TEXT,
-           lambda c: c.row.failure.message if c.row.failure else None, _RECORD),
+           lambda c: describe_failure(c.row.failure) if c.row.failure else None, _RECORD),
     Column("wrong_time_s", "Time of a wrong result", "Never compared.", units.SECONDS,
            lambda c: c.row.wrong_figure.estimate if c.row.wrong_figure else None, _RECORD),
     Column("work_flop", "Work", "Flop of the problem.", units.COUNT,
@@ -193,14 +199,14 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("energy_joules", "Energy of a call", "By the driver's counter, over calls back to back.", units.JOULES,
            lambda c: c.energy_joules, _RECORD | View.TIMES_WIDE, optional=True),
     Column("", "How", "Of the device times: where the timestamps come from, how the call was launched, what was subtracted.",
-           units.TEXT, lambda c: method_words(c.result), View.TIMES_WIDE),
+           units.TEXT, lambda c: describe_methods_of(c.result), View.TIMES_WIDE),
     Column("", "Notes", "What was noticed about a figure beside the cold time.", units.TEXT,
-           lambda c: notes_on_figures(c.result), View.TIMES_WIDE),
-    Column("", "Configuration", CONFIGURATION_HELP, units.TEXT, lambda c: configuration_words(c.result) or None, _WIDE,
+           lambda c: describe_notes_on_figures(c.result), View.TIMES_WIDE),
+    Column("", "Configuration", CONFIGURATION_HELP, units.TEXT, lambda c: format_configuration(c.result) or None, _WIDE,
            width="medium", optional=True),
-    Column("trust", "Trust", _QUALITY_HELP, units.OWN_TEXT, lambda c: c.quality.line if c.quality else "not timed",
-           short=lambda c: c.quality.badge if c.quality else None, width="large",
-           order=lambda c: list(LEVELS).index(c.quality.level) if c.quality else None),
+    Column("trust", "Quality", _QUALITY_HELP, units.OWN_TEXT, lambda c: describe_quality(c.quality),
+           short=lambda c: format_level(c.quality.level) if c.quality else None, width="large",
+           order=lambda c: LEVELS.index(c.quality.level) if c.quality else None),
     Column("source_digest", "Source", "Digest of the variant's source.", units.TEXT, lambda c: c.result.source_digest, _RECORD),
     Column("configuration", "Configuration", CONFIGURATION_HELP, units.TEXT,
            lambda c: configuration_text(c.result.configuration) if c.result.configuration else None, _RECORD),

@@ -13,6 +13,7 @@ from kernelviz.core.problem import Problem
 from kernelviz.core.result import Result
 from kernelviz.core.units import Unit
 from kernelviz.metrics.sweep import varying_axes
+from kernelviz.text.text import Text
 from kernelviz.text.variants import variant_words
 
 Value = str | float | int | bool | None
@@ -61,10 +62,10 @@ class Column(Generic[RowOfColumn]):
     title: str
     help: str
     unit: Unit
-    value: Callable[[RowOfColumn], Value]
+    value: Callable[[RowOfColumn], Value | Text]
     view: View = View.EVERYWHERE
     subject: str = ""
-    short: Callable[[RowOfColumn], str | None] | None = None
+    short: Callable[[RowOfColumn], Text | None] | None = None
     order: Callable[[RowOfColumn], float | None] | None = None
     width: Literal["medium", "large"] | None = None
     optional: bool = False
@@ -73,6 +74,11 @@ class Column(Generic[RowOfColumn]):
     def heading(self) -> str:
         """The title with its subject, without a unit."""
         return " ".join(filter(None, (self.title, self.subject)))
+
+    def read(self, row: RowOfColumn) -> Value:
+        """The value in a row, a text as plain characters."""
+        value = self.value(row)
+        return str(value) if isinstance(value, Text) else value
 
     def single(self, row: RowOfColumn, missing: str = "–") -> str:
         """One value with a unit of its own, for the narrow tables of the terminal and of Markdown."""
@@ -99,7 +105,7 @@ def evaluate(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[Column
 
     Headings differ from each other: an axis may be called as another column is.
     """
-    values = [(column, [column.value(row) for row in rows]) for column in columns]
+    values = [(column, [column.read(row) for row in rows]) for column in columns]
     times = [float(v) for column, of in values if column.unit.scale is None for v in of if v is not None]
     scale_s, time_name = units.common_time_unit(times)
     found: dict[str, ColumnValues[Row]] = {}

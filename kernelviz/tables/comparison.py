@@ -5,12 +5,13 @@ from __future__ import annotations
 from kernelviz.core import units
 from kernelviz.core.result import Figure, Result
 from kernelviz.metrics.comparison import Comparison, Pair
-from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.column import Column, View, axes_of, select, size_columns
 from kernelviz.text.comparison import case_words, pair_words, sign_of
+from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.variants import variant_words
+from kernelviz.text.verdicts import describe_pair_reason
 
 
 def _change(ratio: float | None) -> float | None:
@@ -56,11 +57,11 @@ def pair_columns(found: Comparison, view: View) -> list[Column[Pair]]:
         Column("", "± of A", width_help, units.WIDTH, lambda p: width(p.before), View.WIDE),
         Column("", "± of B", width_help, units.WIDTH, lambda p: width(p.after), View.WIDE),
         Column("", f"B against A, {found.headline} L2", "", units.TEXT, pair_words, View.TERMINAL),
-        Column("", "Because", "What the verdict rests on, or why there is none.", units.TEXT, lambda p: p.reason, View.WIDE,
-               width="medium"),
-        Column("", "Trust of A", quality_help, units.TEXT,
-               lambda p: trust_words(p.before, found.headline, found.a.method.clock), View.WIDE, width="large"),
-        Column("", "Trust of B", quality_help, units.TEXT,
-               lambda p: trust_words(p.after, found.headline, found.b.method.clock), View.WIDE, width="large"),
+        Column("", "Because", "What the verdict rests on, or why there is none.", units.TEXT,
+               lambda p: describe_pair_reason(p.reason), View.WIDE, width="medium"),
+        Column("", "Quality of A", quality_help, units.TEXT,
+               lambda p: describe_quality_of(p.before, found.headline, found.a.method.clock), View.WIDE, width="large"),
+        Column("", "Quality of B", quality_help, units.TEXT,
+               lambda p: describe_quality_of(p.after, found.headline, found.b.method.clock), View.WIDE, width="large"),
     ]  # fmt: skip
     return select(columns, found.pairs, view)

@@ -9,6 +9,7 @@ from kernelviz.core import units
 from kernelviz.metrics import foreign_times
 from kernelviz.tables.cases import Case
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
+from kernelviz.text.failures import describe_failure
 
 _TIME = replace(units.SECONDS, form=".4g")
 
@@ -22,7 +23,7 @@ def _time(name: str, how: str) -> Column[Case]:
 
 
 def _result(case: Case) -> str:
-    return f"{case.stage}: {case.row.failure.message}" if case.row.failure else "not checked"
+    return f"{case.stage}: {describe_failure(case.row.failure)}" if case.row.failure else "not checked"
 
 
 def _how(case: Case) -> str:

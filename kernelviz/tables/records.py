@@ -71,7 +71,7 @@ def _sizes(row: Row, taken: Iterable[str]) -> dict[str, Value]:
 
 def _record(case: Case) -> dict[str, Value]:
     columns = [c for c in cases.COLUMNS if View.RECORD in c.view]
-    values = {c.name: c.value(case) for c in columns}
+    values = {c.name: c.read(case) for c in columns}
     sizes = _sizes(case.row, values)
     # Sizes stand between op and dtype.
     return {n: v for name in values for n, v in (*(sizes.items() if name == "dtype" else ()), (name, values[name]))}

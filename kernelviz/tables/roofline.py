@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from kernelviz.core import units
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import problem_words, size_words
 from kernelviz.tables.column import Column, View, select
+from kernelviz.text.quality import describe_quality
+from kernelviz.text.times import format_time
 from kernelviz.text.variants import variant_words
 
 
@@ -24,7 +25,7 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
         Column("", "Variant", "", units.TEXT, lambda c: variant_words(c.variant), View.WIDE),
         Column("", "Variant", "", units.TEXT, lambda c: c.variant, View.TERMINAL),
         Column("", "Sizes", "", units.TEXT, lambda c: size_words(c.problem), View.WIDE),
-        Column("", "Time", "", units.OWN_NUMBER, lambda c: time_words(c.figure), View.TERMINAL),
+        Column("", "Time", "", units.OWN_NUMBER, lambda c: format_time(c.figure), View.TERMINAL),
         Column("", "Of roof", "Speed of light by the roofs shown, over time.", units.SHARE, lambda c: c.share),
         Column("", "Distance", "The time over the least time that the roof allows.", units.FACTOR,
                lambda c: 1 / c.share if c.share else None),
@@ -43,7 +44,7 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
         Column("", "Precision", "Number format and arithmetic.", units.TEXT, lambda c: c.problem.precision, View.WIDE),
         Column("", "Run", "", units.TEXT, lambda c: c.run_name, of_runs),
         Column("", "Device", "", units.TEXT, lambda c: c.device, of_runs),
-        Column("", "Trust", "How far the time can be relied on, and why: see the page Method.", units.TEXT, lambda c: c.trust,
-               View.WIDE, width="large"),
+        Column("", "Quality", "How far the time can be relied on, and why: see the page Method.", units.TEXT,
+               lambda c: describe_quality(c.quality), View.WIDE, width="large"),
     ]  # fmt: skip
     return select(columns, cases, view)

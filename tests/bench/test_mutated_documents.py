@@ -19,12 +19,12 @@ from kernelviz.cli import console, tables
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Run
 from kernelviz.formats import decode, encode
-from kernelviz.metrics import cells
 from kernelviz.metrics.summary import rows, summary
 from kernelviz.store import Store
 from kernelviz.tables.cases import case_columns, cases
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, kernels
+from kernelviz.text import cells
 from kernelviz.ui.shared import table
 
 EXAMPLES = 200

@@ -75,6 +75,6 @@ def _cell(column: Column[Row], row: Row, value: Value) -> str:
     order = column.order(row) if column.order else value if is_number else None
     sorts = f" data-v={order:.9g}" if isinstance(order, int | float) else ""
     if column.short and (short := column.short(row)):
-        return f"<td{sorts}><details><summary>{escape(short)}</summary>{escape(text)}</details>"
+        return f"<td{sorts}><details><summary>{escape(str(short))}</summary>{escape(text)}</details>"
     look = " class=n" if is_number else " class=long" if len(text) > _LONG else ""
     return f"<td{look}{sorts}>{escape(text)}"

@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
+from kernelviz.core.notes import Note, NoteFigure, SlowBlocks
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Figure
 from kernelviz.measure.session.contract import Stop
@@ -66,12 +69,11 @@ class Series:
             places=len(self.timed.places),
         )
 
-    def words(self, prefix: str = "") -> list[str]:
-        """What was noticed beside its blocks, for people."""
-        found = [f"{prefix}{note}" for note in self.timed.notes]
+    def notes(self, figure: NoteFigure = "cold") -> list[Note]:
+        """What was noticed beside its blocks, which make this figure."""
+        found: list[Note] = [msgspec.structs.replace(note, figure=figure) for note in self.timed.notes]
         if self.slow_clock:
-            slow = f"{self.slow_clock} of {len(self.blocks)} blocks ran at a clock more than 1 % under the first"
-            found.append(prefix + slow)
+            found.append(SlowBlocks(figure=figure, slow=self.slow_clock, blocks=len(self.blocks)))
         return found
 
     def loses_clock(self, taken: Taken) -> bool:
@@ -111,7 +113,7 @@ class Rounds:
             else:
                 # A rest that lasts until the budget's end is not waited for.
                 spent_s = time.monotonic() - started + self.timer.waits_s(count * per_round)
-                if spent_s >= budget_s or self._decided(series, baseline, again):
+                if spent_s >= budget_s or self.decided(series, baseline, again):
                     return True
             orders = [shuffled.sample(range(len(series)), len(series)) for _ in range(count)]
             taken = self._collected(series, orders)
@@ -169,7 +171,8 @@ class Rounds:
                 rounds[position] = self.timer.collect([[series[i].timed for i in order]])[0]
         return rounds
 
-    def _decided(self, series: Sequence[Series], baseline: Series | None, again: Series | None) -> bool:
+    def decided(self, series: Sequence[Series], baseline: Series | None, again: Series | None) -> bool:
+        """Whether the blocks so far are as many and as close as the method wants."""
         figures = {s.name: s.figure(self.timer) for s in series}
         least = SHORT_BLOCKS / self.method.half_width
         if any(f.estimate < SHORT_S and len(f.blocks or ()) < least for f in figures.values()):

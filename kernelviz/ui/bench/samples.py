@@ -9,13 +9,14 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Run
-from kernelviz.metrics.samples import SHOWN, Spread, spread, spread_words, throttle_words
+from kernelviz.metrics.samples import SHOWN, Spread, spread, spread_words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
+from kernelviz.text.quality import describe_throttle
 from kernelviz.ui.shared import table, view_filters
 from kernelviz.ui.shared.text import plain
 
@@ -87,7 +88,7 @@ def _one(run: Run, rows: Sequence[Row], field: str, spreads: dict[str, Spread]) 
         view_filters.keep("samples_of", variant, fastest)
         one = spreads[variant]
         result = next(r.result for r in rows if r.result.variant == variant)
-        lines = [*spread_words(one), throttle_words(result)]
+        lines = [*spread_words(one), str(describe_throttle(result))]
         st.markdown("\n".join(f"- {plain(line)}" for line in lines if line))
         if one.figure.method:
             st.caption(plain(one.figure.method))

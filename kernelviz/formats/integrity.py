@@ -1,0 +1,57 @@
+"""Whether a document still says what it said when it was saved: its facts against the digest that it carries."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from kernelviz.core.errors import DocumentError
+from kernelviz.core.run import SCHEMA
+from kernelviz.formats.document import decode, digest, digest_as_written, digest_of
+
+_BOM = b"\xef\xbb\xbf"
+Seal = Literal["unchanged", "changed", "unsealed"]
+WORDS: dict[Seal, str] = {
+    "unchanged": "unchanged since it was saved",
+    "changed": "changed since it was saved: its facts are not those that its digest was taken of",
+    "unsealed": "without a digest, so whether it was changed is unknown",
+}
+"""No proof against somebody who means it: who changes facts can change the digest too. The sender's own digest tells."""
+
+
+class _Saved(msgspec.Struct):
+    """A document as its writer knew it, fields that this version does not know among them."""
+
+    plan: dict[str, Any]
+    environment: dict[str, Any]
+    method: dict[str, Any]
+    results: list[dict[str, Any]]
+    digest: str | None = None
+
+
+def sealed(data: bytes | str) -> Seal | None:
+    """What the digest in a document says; None for a file of another format, which has none.
+
+    The file's own fields count first, not what this version would make of them: a newer or older writer's digest holds too.
+    """
+    data = data.removeprefix("\ufeff") if isinstance(data, str) else data.removeprefix(_BOM)
+    try:
+        found = msgspec.json.decode(data, type=_Saved)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    if found.digest is None:
+        return "unsealed"
+    plan = found.plan | {"plugins": []}
+    facts = [{k: v for k, v in result.items() if k != "trust"} for result in found.results]
+    made = digest_of((plan, found.environment, found.method, facts))
+    return "unchanged" if made == found.digest or _as_read(data) == found.digest else "changed"
+
+
+def _as_read(data: bytes | str) -> str | None:
+    """The digest of what this version reads in it: JavaScript writes 1.0 as 1, which is the same fact in other letters."""
+    try:
+        run, values = decode(data), msgspec.json.decode(data)
+        return digest(run) if values["schema"] == SCHEMA else digest_as_written(values)
+    except DocumentError:
+        return None
