@@ -62,6 +62,8 @@ for runs in ((), (samples.run([]),), (samples.mixed(),)):
     for figure in drawn(chart, runs):
         assert figure.data or figure.layout.annotations[0].text
 assert ODD["negate"][-1] == {"n": 4099}
+from kernelviz.api import Report
+assert list(Report.of(samples.mixed()).to_frame())[-1] == "blocks"
 from kernelviz.ops import op_named
 digests = [v.source_digest() for v in op_named("negate").variants]
 assert len(set(digests)) == 3
