@@ -52,7 +52,7 @@ from kernelviz.text.tuning import records as tuning_records
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kernelviz.metrics.library_comparison import Standing
+    from kernelviz.metrics.library_comparison import ComparisonRow
 
 PathLike = str | os.PathLike[str]
 _Named = TypeVar("_Named")
@@ -521,14 +521,18 @@ def trends(op: str | None = None, *, device: str | None = None, l2: str = "cold"
     return bench.trends.cases(device or bench.default_device(), op=op, l2=l2)
 
 
-def ladders(*sources: str | Path) -> tuple[Standing, ...]:
-    """Of each problem in runs (ids, documents, backups): the fastest correct own variant against the libraries and the roof.
+def library_comparison(*sources: str | Path) -> tuple[ComparisonRow, ...]:
+    """Compare the fastest correct own variant of each problem with the libraries and the roof. `sources`: run ids or files.
 
     Errors: UnknownRun, BadField for a file that cannot be read, DocumentError.
     """
-    from kernelviz.bench.library_comparison import ladders as found_in
+    from kernelviz.bench import library_comparison as use_case
 
-    return found_in(use_cases.current(), [str(source) for source in sources])
+    return use_case.library_comparison(use_cases.current(), [str(source) for source in sources])
+
+
+ladders = library_comparison
+"""The former name of `library_comparison`."""
 
 
 def size_text(size: int | str | Sequence[int], axis: str = "") -> str:

@@ -51,7 +51,8 @@ app.command("roofline")(roofline.roofline)
 app.command("trends")(trends.trends)
 app.command("compare")(compare.compare)
 app.command("regress")(regress.regress)
-app.command("ladders")(library_comparison.ladders)
+app.command("library-comparison")(library_comparison.library_comparison)
+app.command("ladders", hidden=True)(library_comparison.library_comparison)  # the former name
 app.command("tune")(tune.tune)
 app.add_typer(tune.app, name="tunings")
 

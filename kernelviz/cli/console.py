@@ -8,9 +8,13 @@ import os
 import sys
 import unicodedata
 from contextlib import suppress
-from typing import BinaryIO, TextIO
+from typing import Annotated, BinaryIO, TextIO
 
+import typer
 from rich.console import Console, RenderableType
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else.")]
+"""The option `--json` of every command that has it."""
 
 WIDE = 200
 """Columns of a table that goes into a file or a pipe: rows stay whole, for grep and awk."""
