@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import library_comparison as use_case
-from kernelviz.cli import console
+from kernelviz.cli import console, options
 from kernelviz.text.library_comparison import HEADINGS, conclusion, format_row, markdown
 
 
@@ -21,7 +21,7 @@ def library_comparison(
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table in Markdown, as in docs/kernels.md.")
     ] = False,
-    as_json: console.Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Compare the fastest correct own variant (Triton, CUDA or C++) of each problem with the libraries and the roof.
 

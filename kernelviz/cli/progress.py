@@ -1,4 +1,4 @@
-"""A run as it happens, on stderr: live lines in a terminal, one line a case elsewhere."""
+"""Progress of a run on stderr: live bars in a terminal, one line for each case elsewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from kernelviz.bench import Bench
 from kernelviz.cli import console
 from kernelviz.core.events import (
     CaseDone,
@@ -31,7 +32,7 @@ from kernelviz.text.selftest import check_words
 
 
 class Reporter:
-    """Shows events of one run (or, without a plan, of a calibration or a selftest)."""
+    """Prints the events of one run, or, without a plan, of a calibration, a selftest or an inspection."""
 
     def __init__(self, plan: Plan | None) -> None:
         self._console = console.err()
@@ -61,11 +62,11 @@ class Reporter:
         self._bars.stop()
 
     def say(self, words: str) -> None:
-        """A line that stays."""
+        """Print a line that is not overwritten."""
         self._console.print(words)
 
     def show(self, event: Event) -> None:
-        """Show one event."""
+        """Print one event."""
         match event:
             case RunQueued(ahead=ahead):
                 self._state(event.words, keep=ahead > 0)
@@ -82,9 +83,9 @@ class Reporter:
             case CheckDone(check=check):
                 self.say(f"{check.name}: {check_words(check)}")
             case TimelineTaken(timeline=timeline):
-                self.say(f"timeline: pictured {len(timeline.counted)} iterations of {timeline.case}")
+                self.say(f"timeline: recorded {len(timeline.counted)} iterations of {timeline.case}")
             case InspectionDone():
-                self._state("looked at the case")
+                self._state("the case was inspected")
             case RunEnded(status=status, message=message):
                 if message or status not in ("finished",):
                     self.say(f"{status}: {message}" if message else status)
@@ -110,9 +111,27 @@ class Reporter:
         first = key not in self._done
         self._done.add(key)
         self._bars.update(self._whole, completed=len(self._done), count=f"{len(self._done)}/{self._total} cases")
-        # In a terminal the bar moves and the table follows: only what went wrong gets a line.
+        # In a terminal, the bar shows the progress and the table follows at the end, so only failures get a line.
         if isinstance(result.outcome, Failure) or (first and not self._live):
             self.say(f"{len(self._done):>4}/{self._total} {case_words(result.case)}: {outcome_words(result)}")
+
+
+def follow_run(bench: Bench, run_id: str, reporter: Reporter) -> None:
+    """Print events until the run ends. The first Ctrl-C cancels the run, the second one leaves at once."""
+    last_sequence = 0
+    cancelled = False
+    while True:
+        try:
+            for sequence, event in bench.follow(run_id, last_sequence):
+                last_sequence = sequence
+                reporter.show(event)
+            return
+        except KeyboardInterrupt:
+            if cancelled:
+                raise
+            cancelled = True
+            reporter.say("cancelling after the current block; results so far are kept (Ctrl-C again leaves at once)")
+            bench.cancel(run_id)
 
 
 def case_words(case: Case) -> str:
@@ -128,7 +147,7 @@ def case_words(case: Case) -> str:
 
 
 def outcome_words(result: Result) -> str:
-    """What came of a case: its time, or why it has none."""
+    """The time of a case, or the reason why it has none."""
     match result.outcome:
         case Timing():
             return time_words(figure_of(result.outcome, "cold"))
