@@ -33,6 +33,7 @@ from kernelviz.core.errors import BadField, DeviceError, UnknownName
 from kernelviz.core.events import RunEnded
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import USUAL_FIGURES, Clock, FigureName, Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.core.selftest import Selftest
@@ -41,10 +42,12 @@ from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.records import records
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import rows, summary
+from kernelviz.text import winners as winners_text
 from kernelviz.text.comparison import counts_words, mean_words
+from kernelviz.text.failures import describe_failure
+from kernelviz.text.records import records
 from kernelviz.text.tuning import reason_words
 from kernelviz.text.tuning import record as tuning_record
 from kernelviz.text.tuning import records as tuning_records
@@ -77,7 +80,7 @@ class Report(Run, frozen=True, kw_only=True):
     def failures(self) -> dict[str, str]:
         """Why cases have no usable time, by case."""
         return {
-            r.case.key: f"{r.outcome.stage}: {r.outcome.message}"
+            r.case.key: f"{r.outcome.stage}: {describe_failure(r.outcome)}"
             for r in self.results
             if isinstance(r.outcome, Failure)
         }
@@ -103,7 +106,7 @@ class Report(Run, frozen=True, kw_only=True):
             raise UnknownName("l2", l2, get_args(Headline))
         headline = cast(Headline, l2)
         table = rows(self, self.environment.roofs, headline)
-        return pd.DataFrame([winner.record(one) for one in winner.winners(table, headline)])
+        return pd.DataFrame([winners_text.record(one) for one in winner.winners(table, headline)])
 
     def samples(self, figure: str = "device_cold_s") -> pd.DataFrame:
         """A row a sample of one figure (a field of `Timing` as in the document, e.g. ``loop_s``) of every correct case, with its
@@ -191,9 +194,9 @@ def run(
     if not budget_s > 0:
         raise BadField("budget_s", budget_s, "give seconds above 0")
     bench = use_cases.current()
-    plan = bench.plan(
-        op,
-        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
+    request = RunRequest(
+        op=op,
+        sizes=_size_texts(sizes),
         preset=preset,
         variants=None if variants is None else _several(variants),
         dtype=dtype,
@@ -202,10 +205,12 @@ def run(
         data=data,
         baseline=baseline,
         device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
+        plugins=_paths(plugins),
     )
     run_id = bench.run(
-        plan, Method(budget_s=budget_s, clock=clock, figures=_several(figures)), owner=f"python {os.getpid()}"
+        bench.plan(request),
+        Method(budget_s=budget_s, clock=clock, figures=_several(figures)),
+        owner=f"python {os.getpid()}",
     )
     return _waited(bench, run_id)
 
@@ -342,20 +347,19 @@ def tune(
     if not budget_s > 0:
         raise BadField("budget_s", budget_s, "give seconds above 0")
     bench = use_cases.current()
-    plan = bench.tuning(
-        op,
-        variant,
-        configurations=configurations,
-        seed=seed,
-        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
+    request = RunRequest(
+        op=op,
+        variants=(variant,),
+        sizes=_size_texts(sizes),
         preset=preset,
         dtype=dtype,
         compute=compute,
         direction=direction,
         data=data,
         device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
+        plugins=_paths(plugins),
     )
+    plan = bench.tuning(request, configurations=configurations, seed=seed)
     run_id = bench.run(plan, msgspec.structs.replace(TUNING, budget_s=budget_s), owner=f"python {os.getpid()}")
     _waited(bench, run_id)
     return Tuned(bench.tunings.report(run_id))
@@ -420,15 +424,17 @@ def inspect(
     """
     bench = use_cases.current()
     plan = bench.plan(
-        op,
-        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
-        preset=preset,
-        variants=(variant,),
-        dtype=dtype,
-        compute=compute,
-        data=data,
-        device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
+        RunRequest(
+            op=op,
+            sizes=_size_texts(sizes),
+            preset=preset,
+            variants=(variant,),
+            dtype=dtype,
+            compute=compute,
+            data=data,
+            device=device,
+            plugins=_paths(plugins),
+        )
     )
     if len(plan.problems) != 1:
         raise BadField("sizes", f"{len(plan.problems)} problems", "give one size for each axis")
@@ -553,6 +559,18 @@ def size_text(size: int | str | Sequence[int], axis: str = "") -> str:
     except TypeError:
         remedy = "give a whole number, a text as 2^10..2^14, or several whole numbers"
         raise BadField(f"size {axis}".rstrip(), size, remedy) from None
+
+
+def _size_texts(
+    sizes: Mapping[str, int | str | Sequence[int]] | Mapping[str, int | str] | None,
+) -> dict[str, str] | None:
+    """Each axis' sizes as text. Errors: BadField."""
+    return None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()}
+
+
+def _paths(plugins: Sequence[PathLike]) -> tuple[str, ...]:
+    """Absolute paths of plug-ins."""
+    return tuple(str(Path(p).resolve()) for p in _several(plugins))
 
 
 def _several(given: Sequence[_Named]) -> tuple[_Named, ...]:

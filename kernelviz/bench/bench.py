@@ -26,6 +26,7 @@ from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import Event, RunEnded
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import USUAL_FIGURES, Method, Plan, Problem, case_key
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import LIVING, Device, Environment, Roof, Run
 from kernelviz.core.selftest import Selftest
@@ -36,6 +37,7 @@ from kernelviz.hardware.telemetry import conditions
 from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
+from kernelviz.text.failures import describe_reason
 from kernelviz.worker.item import SelftestAsked
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION
@@ -110,78 +112,30 @@ class Bench:
 
     # Measuring
 
-    def plan(
-        self,
-        op: str,
-        *,
-        sizes: Mapping[str, str] | None = None,
-        preset: str | None = None,
-        variants: tuple[str, ...] | None = None,
-        dtype: str | None = None,
-        compute: str | None = None,
-        direction: str = "forward",
-        data: str = "normal",
-        baseline: str | None = None,
-        device: str | None = None,
-        plugins: tuple[str, ...] = (),
-    ) -> Plan:
-        """A checked plan; None takes the op's default (sizes: the axes' default for the device; variants: those
-        available). Raises UnknownName and BadField, which name the field and the nearest valid value."""
-        files = tuple(dict.fromkeys((*self._choice.plugins, *planning.plugin_paths(plugins))))
-        found = op_named(op, self._choice.ops(files))
-        where = self.device(device or self.default_device())
-        problems = planning.problems(
-            found,
-            where,
-            sizes=sizes,
-            preset=preset,
-            dtype=dtype,
-            compute=compute,
-            direction=direction,
-            data=data,
-        )
-        offers = self._choice.offers(found, where)
-        chosen, base = planning.chosen_variants(found, offers, problems[0], variants, baseline)
-        return Plan(problems=problems, variants=chosen, baseline=base, device=where.id, plugins=files)
+    def plan(self, request: RunRequest) -> Plan:
+        """The checked plan of a request. Errors: UnknownName and BadField, which name the field and the nearest valid value."""
+        files = tuple(dict.fromkeys((*self._choice.plugins, *planning.plugin_paths(request.plugins))))
+        op = op_named(request.op, self._choice.ops(files))
+        device = self.device(request.device or self.default_device())
+        problems = planning.problems(op, device, request)
+        offers = self._choice.offers(op, device)
+        variants, baseline = planning.chosen_variants(op, offers, problems[0], request.variants, request.baseline)
+        return Plan(problems=problems, variants=variants, baseline=baseline, device=device.id, plugins=files)
 
-    def tuning(
-        self,
-        op: str,
-        variant: str,
-        *,
-        configurations: int | None = None,
-        seed: int = 0,
-        sizes: Mapping[str, str] | None = None,
-        preset: str | None = None,
-        dtype: str | None = None,
-        compute: str | None = None,
-        direction: str = "forward",
-        data: str = "normal",
-        device: str | None = None,
-        plugins: tuple[str, ...] = (),
-    ) -> Plan:
-        """A checked plan that tunes a variant for one problem: all its configurations, or so many drawn with the seed.
+    def tuning(self, request: RunRequest, *, configurations: int | None = None, seed: int = 0) -> Plan:
+        """The checked plan that tunes the request's one variant for one problem: all its configurations, or so many, drawn with
+        the seed.
 
         `run` measures it; when it has come to its end its best configuration is kept (`tunings`), and used by every later run.
-        Raises UnknownName and BadField, also for a variant that has nothing to tune or cannot run there.
+        Errors: UnknownName and BadField, also for a variant that has nothing to tune or cannot run there.
         """
-        plan = self.plan(
-            op,
-            sizes=sizes,
-            preset=preset,
-            variants=(variant,),
-            dtype=dtype,
-            compute=compute,
-            direction=direction,
-            data=data,
-            device=device,
-            plugins=plugins,
-        )
+        plan = self.plan(request)
+        (variant,) = request.variants or (plan.baseline,)
         where, found = self._checked(plan)
         for offer in self._choice.offers(found, where):
-            reason = (offer.reason if not offer.available else "") or offer.variant.refuses(plan.problems[0])
-            if offer.variant.name == variant and reason:
-                raise BadField("variant", variant, reason)
+            refusal = offer.lack or offer.variant.refuses(plan.problems[0])
+            if offer.variant.name == variant and refusal is not None:
+                raise BadField("variant", variant, str(describe_reason(refusal)))
         return tuning_plan(plan, found, configurations, seed)
 
     def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:

@@ -14,6 +14,7 @@ from kernelviz.core.chunks import parts
 from kernelviz.core.events import CaseDone, Event, RunEnded
 from kernelviz.core.merge import with_later
 from kernelviz.core.problem import Plan, Problem, case_key
+from kernelviz.core.reasons import CancelledBefore
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import Environment, Status
 from kernelviz.ops import Op
@@ -144,7 +145,7 @@ class LiveRun:
             self._count(len(removed))
 
     def _given_up(self, cases: Iterable[tuple[Problem, str]]) -> list[Result]:
-        failure = Failure(stage="cancelled", message="cancelled before it was measured")
+        failure = Failure(stage="cancelled", reasons=(CancelledBefore(),))
         found: list[Result] = []
         # Reading a variant's source for its digest takes 0.2 ms and more: once for all its cases.
         alike: dict[tuple[str | None, str], Result] = {}

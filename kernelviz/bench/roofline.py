@@ -15,6 +15,7 @@ from kernelviz.hardware.datasheet_roofs import ceilings
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.roofs import roof_name
+from kernelviz.text.quality import describe_quality
 
 RoofSource = Literal["measured", "datasheet"]
 SOURCES: tuple[RoofSource, ...] = get_args(RoofSource)
@@ -118,7 +119,7 @@ def records(found: Placement) -> list[dict[str, object]]:
             "limiter": c.limiter.word,
             "evidence": list(c.limiter.evidence),
             "missing": list(c.limiter.missing),
-            "trust": c.trust,
+            "trust": str(describe_quality(c.quality)),
         }
         for c in found.cases
     ]

@@ -25,6 +25,7 @@ from kernelviz.core.chunks import parts
 from kernelviz.core.errors import BadField, UnknownRun, one_line
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import FigureName, Method, Problem, case_key
+from kernelviz.core.reasons import NeedMissing, Refusal
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run
 from kernelviz.core.selftest import Selftest
@@ -33,6 +34,7 @@ from kernelviz.metrics.configuration import is_configuration
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
+from kernelviz.text.failures import describe_reason
 from kernelviz.worker.item import InspectionAsked, Item, SelftestAsked
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
@@ -152,7 +154,7 @@ class Runner:
                 if reason is None:
                     able.append(name)
                 elif case_key(problem, name) not in results:
-                    unavailable.append(failed(op, problem, name, Failure(stage="unavailable", message=reason)))
+                    unavailable.append(failed(op, problem, name, Failure(stage="unavailable", reasons=(reason,))))
             fresh = tuple(name for name in able if case_key(problem, name) not in results)
             # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start. One
             # problem is left to the worker, which knows what is compiled and measures that in the same rounds.
@@ -200,7 +202,7 @@ class Runner:
         """Queue an inspection; the name under which it can be followed. Raises BadField where the case cannot run there."""
         reason = self._refusal(op, name, problem, device)
         if reason is not None:
-            raise BadField("variant", name, reason)
+            raise BadField("variant", name, str(describe_reason(reason)))
         job = f"inspection-{secrets.token_hex(6)}"
         asked = InspectionAsked(problem=problem, variant=name)
         live = LiveInspection(job, self._store, EventLog(0))
@@ -257,9 +259,10 @@ class Runner:
         for supervisor in supervisors:
             supervisor.close()
 
-    def _refusal(self, op: Op, name: str, problem: Problem, device: Device) -> str | None:
+    def _refusal(self, op: Op, name: str, problem: Problem, device: Device) -> Refusal | None:
         variant = op.variant_named(name)
-        return self._choice.lack(variant, device) or variant.refuses(problem)
+        lacking = self._choice.lack(variant, device)
+        return variant.refuses(problem) if lacking is None else NeedMissing(text=lacking)
 
     def _supervisor(self, device: Device) -> Supervisor:
         with self._lock:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelviz.core.events import CaseStep
+from kernelviz.core.reasons import NeedMissing
 from kernelviz.core.run import Status
 from kernelviz.formats.shipped_runs import Line
 from kernelviz.ops import Variant
@@ -18,6 +19,11 @@ class Offer:
     variant: Variant
     available: bool
     reason: str
+
+    @property
+    def lack(self) -> NeedMissing | None:
+        """What the machine lacks of what the variant needs; None where it is available."""
+        return None if self.available else NeedMissing(text=self.reason or "not available here")
 
 
 class RunSummary(Line, frozen=True, kw_only=True):

@@ -18,7 +18,6 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.result import Failure, Stage
 from kernelviz.core.run import Run
 from kernelviz.metrics.comparison import Comparison, Pair
-from kernelviz.metrics.differences import differences
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.text.comparison import (
     case_words,
@@ -30,6 +29,7 @@ from kernelviz.text.comparison import (
     refusal_words,
     times_words,
 )
+from kernelviz.text.differences import differences
 
 SLOWER = 3
 """Exit code if a case is slower, or no longer has a correct time."""

@@ -21,6 +21,7 @@ from kernelviz.core import units
 from kernelviz.core.errors import BadField
 from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts
 from kernelviz.core.problem import Case, Plan
+from kernelviz.core.request import RunRequest
 from kernelviz.text import inspection as words
 
 MAP_ROWS = 32
@@ -49,15 +50,17 @@ def inspect(
     bench = use_cases.current()
     try:
         plan = bench.plan(
-            op,
-            sizes=parse_sizes(size) or None,
-            preset=preset,
-            variants=parse_names(variant),
-            dtype=dtype,
-            compute=compute,
-            data=data,
-            device=device,
-            plugins=options.absolute_paths(plugins),
+            RunRequest(
+                op=op,
+                sizes=parse_sizes(size) or None,
+                preset=preset,
+                variants=parse_names(variant),
+                dtype=dtype,
+                compute=compute,
+                data=data,
+                device=device,
+                plugins=options.absolute_paths(plugins),
+            )
         )
         code = inspect_plan(bench, plan, as_json=as_json)
     finally:

@@ -15,6 +15,7 @@ from kernelviz.cli.arguments import parse_names, parse_sizes
 from kernelviz.cli.progress import case_words
 from kernelviz.core.errors import BadField, DeviceError
 from kernelviz.core.problem import Case, Plan
+from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Device
 from kernelviz.core.tuning import Tuned
 from kernelviz.worker.device_lock import DeviceLock
@@ -40,15 +41,17 @@ def launch(
     bench = use_cases.current()
     try:
         plan = bench.plan(
-            op,
-            sizes=parse_sizes(size) or None,
-            preset=preset,
-            variants=parse_names(variants),
-            dtype=dtype,
-            compute=compute,
-            data=data,
-            device=device,
-            plugins=options.absolute_paths(plugins),
+            RunRequest(
+                op=op,
+                sizes=parse_sizes(size) or None,
+                preset=preset,
+                variants=parse_names(variants),
+                dtype=dtype,
+                compute=compute,
+                data=data,
+                device=device,
+                plugins=options.absolute_paths(plugins),
+            )
         )
         planned_device, offers = bench.device(plan.device), bench.offers(plan.op, plan.device)
         tuned = bench.tunings.chosen(plan)

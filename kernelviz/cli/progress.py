@@ -26,9 +26,11 @@ from kernelviz.core.problem import Case, Plan
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.run import Roof
 from kernelviz.metrics.roofs import roof_name, roof_value
-from kernelviz.metrics.summary import STAGE_WORDS, figure_of, time_words
+from kernelviz.metrics.summary import figure_of
+from kernelviz.text.failures import STAGES, describe_failure, has_description
 from kernelviz.text.report import typed_sizes
 from kernelviz.text.selftest import check_words
+from kernelviz.text.times import format_time
 
 
 class Reporter:
@@ -150,9 +152,10 @@ def outcome_words(result: Result) -> str:
     """The time of a case, or the reason why it has none."""
     match result.outcome:
         case Timing():
-            return time_words(figure_of(result.outcome, "cold"))
-        case Failure(stage=stage, message=message):
-            return f"✕ {STAGE_WORDS[stage]}: {message}" if message else f"✕ {STAGE_WORDS[stage]}"
+            return format_time(figure_of(result.outcome, "cold"))
+        case Failure() as failure:
+            said = f": {describe_failure(failure)}" if has_description(failure) else ""
+            return f"✕ {STAGES[failure.stage]}{said}"
 
 
 def roof_words(roof: Roof) -> str:

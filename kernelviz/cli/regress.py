@@ -14,6 +14,7 @@ from kernelviz.cli import console, options
 from kernelviz.cli.compare import NOTHING, SLOWER, FailSlowerThan, parse_percent, print_comparison
 from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.core.result import Failure, Result, Stage
+from kernelviz.text.failures import describe_failure
 
 CUT_SHORT = 1
 """Exit code if the run was cancelled or interrupted, and no case that was measured by then is slower."""
@@ -52,7 +53,8 @@ def regress(
     measured = bench.load(new)
     console.err().print(f"measured as run {new}")
     if not any(_tried(result) for result in measured.results):
-        why = next((r.outcome.message for r in measured.results if isinstance(r.outcome, Failure)), "")
+        failed = next((r.outcome for r in measured.results if isinstance(r.outcome, Failure)), None)
+        why = "" if failed is None else str(describe_failure(failed))
         console.err().print(f"{measured.status}: no case was tried, so nothing is compared{f' ({why})' if why else ''}")
         raise typer.Exit(NOTHING if measured.status == "finished" else CUT_SHORT)
     compared = comparison.compare(bench.load(run), measured, l2=l2)

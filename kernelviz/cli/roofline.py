@@ -12,8 +12,8 @@ from kernelviz import bench as use_cases
 from kernelviz.bench.roofline import Placement, first_shown, place, records
 from kernelviz.cli import console, options
 from kernelviz.core import units
-from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import problem_words
+from kernelviz.text.times import format_time
 
 
 def roofline(
@@ -81,7 +81,7 @@ def _table(found: Placement) -> Table:
             *((Text(case.run_id),) if several else ()),
             Text(problem_words(case.problem)),
             Text(case.variant),
-            time_words(case.figure),
+            format_time(case.figure),
             "–" if case.share is None else units.percent(case.share),
             "–" if not case.share else f"{units.significant(1 / case.share, 3)} ×",
             case.limiter.words,

@@ -15,6 +15,7 @@ from kernelviz.cli.arguments import options_on_command_line, parse_names, parse_
 from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import QUICK, USUAL_FIGURES, Clock, FigureName, Method, Plan
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import document
@@ -118,17 +119,19 @@ def run(
     bench = use_cases.current()
     try:
         plan = bench.plan(
-            op,
-            sizes=parse_sizes(size, sweep) or None,
-            preset=preset,
-            variants=parse_names(variants),
-            dtype=dtype,
-            compute=compute,
-            direction=direction,
-            data=data,
-            baseline=baseline,
-            device=device,
-            plugins=options.absolute_paths(plugins),
+            RunRequest(
+                op=op,
+                sizes=parse_sizes(size, sweep) or None,
+                preset=preset,
+                variants=parse_names(variants),
+                dtype=dtype,
+                compute=compute,
+                direction=direction,
+                data=data,
+                baseline=baseline,
+                device=device,
+                plugins=options.absolute_paths(plugins),
+            )
         )
         if "energy" in method.figures and bench.device(plan.device).kind == "cpu":
             console.err().print(f"no energy is measured: {plan.device} has no counter of it; a GPU's board has one")

@@ -12,19 +12,16 @@ from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.cells import LOCAL_HELP
 from kernelviz.metrics.drift import drift_words
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
-from kernelviz.metrics.quality import trust
+from kernelviz.metrics.quality import quality_level
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.samples import SHOWN, Spread, spread
-from kernelviz.metrics.summary import (
-    Row,
-    rows,
-    summary,
-)
+from kernelviz.metrics.summary import Row, rows, summary
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.winner import winners
+from kernelviz.text.cells import LOCAL_HELP
+from kernelviz.text.quality import format_level
 from kernelviz.text.report import cells, conclusion, configurations, doubts, failures, heading, trust_lines, typed_size
 from kernelviz.text.winners import winner_words
 
@@ -70,8 +67,13 @@ def results(found: Sequence[Row], run: Run, headline: Headline = "cold") -> Tabl
     table = _table(run, ("time", "rate", "of roof"))
     for title in (f"against {run.plan.baseline}", "correct", "trust"):
         table.add_column(title)
-    trusted = [trust(row.result, headline, run.method.clock) for row in found]
-    _fill(table, found, run, [(*cells(row), t.badge if t else "") for row, t in zip(found, trusted, strict=True)])
+    levels = [quality_level(row.result, headline, run.method.clock) for row in found]
+    _fill(
+        table,
+        found,
+        run,
+        [(*cells(row), str(format_level(of)) if of else "") for row, of in zip(found, levels, strict=True)],
+    )
     return table
 
 

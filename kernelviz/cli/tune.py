@@ -20,9 +20,13 @@ from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.core import units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.metrics.summary import Row, correctness_words, time_words, verdict_words
+from kernelviz.core.request import RunRequest
+from kernelviz.metrics.summary import Row
+from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
+from kernelviz.text.times import format_time
 from kernelviz.text.tuning import cost_words, gain_words, kept_words, reason_words, record, tried_words
+from kernelviz.text.verdicts import format_verdict
 
 app = typer.Typer(
     help="List, store or remove the configurations that tunings have found. Later runs use the stored ones."
@@ -86,18 +90,20 @@ def tune(
             if not (op and variant):
                 raise BadField("VARIANT", variant, "name an op and a variant; `kernelviz ops` lists them")
             plan = bench.tuning(
-                op,
-                variant,
+                RunRequest(
+                    op=op,
+                    variants=(variant,),
+                    sizes=parse_sizes(size) or None,
+                    preset=preset,
+                    dtype=dtype,
+                    compute=compute,
+                    direction=direction,
+                    data=data,
+                    device=device,
+                    plugins=options.absolute_paths(plugins),
+                ),
                 configurations=configurations,
                 seed=seed,
-                sizes=parse_sizes(size) or None,
-                preset=preset,
-                dtype=dtype,
-                compute=compute,
-                direction=direction,
-                data=data,
-                device=device,
-                plugins=options.absolute_paths(plugins),
             )
             method = msgspec.structs.replace(METHOD, budget_s=budget_s)
             run_id = bench.run(plan, method, owner=f"terminal {os.getpid()}")
@@ -163,12 +169,12 @@ def _table(found: TuningReport) -> Table:
         shown.append(tried.default)
     for row in shown:
         values = parted(row.result.variant)[1] or {}
-        verdict = "1" if row.is_baseline else verdict_words(row.verdict)
+        verdict = "1" if row.is_baseline else str(format_verdict(row.verdict)) if row.verdict else ""
         table.add_row(
             *(str(values.get(key, "")) for key in keys),
-            time_words(row.figure),
+            format_time(row.figure),
             verdict,
-            correctness_words(row.result),
+            str(describe_correctness(row.result)),
             _marks(row, found),
         )
     return table

@@ -7,7 +7,7 @@ import io
 
 from kernelviz.core.run import Run
 from kernelviz.formats.export_format import Export
-from kernelviz.metrics.records import Value, records
+from kernelviz.text.records import Value, records
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A text that begins so is a formula to a spreadsheet, and texts of a run may come from anybody."""

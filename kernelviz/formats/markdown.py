@@ -15,10 +15,13 @@ from kernelviz.core.run import Run
 from kernelviz.formats import document
 from kernelviz.formats.export_format import Export
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.cells import against_words
-from kernelviz.metrics.quality import trust
-from kernelviz.metrics.summary import STAGE_WORDS, Row, correctness_words, rows, summary
+from kernelviz.metrics.quality import quality_level
+from kernelviz.metrics.summary import Row, rows, summary
 from kernelviz.metrics.sweep import varying_axes
+from kernelviz.text.cells import against_words
+from kernelviz.text.correctness import describe_correctness
+from kernelviz.text.failures import STAGES
+from kernelviz.text.quality import format_level
 from kernelviz.text.report import (
     conclusion,
     configurations,
@@ -80,18 +83,18 @@ def _table(run: Run, found: Sequence[Row]) -> Iterator[str]:
     yield _rule(len(axes), len(heads))
     for row in found:
         figure = row.figure or row.wrong_figure
-        trusted = trust(row.result, "cold", run.method.clock)
-        stage = f"✕ {STAGE_WORDS[row.failure.stage]}" if row.failure else ""
-        words = correctness_words(row.result)
+        level = quality_level(row.result, "cold", run.method.clock)
+        stage = f"✕ {STAGES[row.failure.stage]}" if row.failure else ""
+        words, checked = str(describe_correctness(row.result)), row.result.accuracy
         share = "" if row.efficiency is None else units.percent(row.efficiency)
         facts = [
             units.seconds(figure.estimate) if figure else stage or "–",
             _interval(figure),
             "" if row.failure else rate_words(row),
             share,
-            (stage if figure else "") if row.failure else against_words(row),
-            code(words) if row.result.accuracy and row.result.accuracy.message else words,
-            trusted.badge if trusted else "",
+            (stage if figure else "") if row.failure else str(against_words(row)),
+            code(words) if checked and (checked.reasons or checked.message) else words,
+            str(format_level(level)) if level else "",
         ]
         yield _row([*_sizes(row, axes), code(row.result.variant), *facts])
 
@@ -103,7 +106,7 @@ def _others(run: Run, found: Sequence[Row]) -> Iterator[str]:
     yield _rule(len(axes), len(names) + 1)
     for row in found:
         times = foreign_times.of_case(row.result)
-        stage = f"✕ {STAGE_WORDS[row.failure.stage]}" if row.failure else "–"
+        stage = f"✕ {STAGES[row.failure.stage]}" if row.failure else "–"
         told = [units.seconds(times[n].estimate) if n in times else stage for n in names]
         yield _row([*_sizes(row, axes), code(row.result.variant), *told])
     yield f"\n{foreign_times.NOT_OURS}\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core.run import Roof
+from kernelviz.core.run import DataSheetRoof, Roof
 from kernelviz.hardware.datasheet import datasheet
 
 
@@ -19,9 +19,9 @@ def ceilings(name: str) -> tuple[Roof, ...]:
     if sheet is None:
         return ()
     how = f"data sheet: {sheet.source}"
-    memory = Roof(name="copy", level="dram", bandwidth_bytes_per_s=sheet.bandwidth_bytes_per_s, how=how)
+    memory = DataSheetRoof(name="copy", level="dram", bandwidth_bytes_per_s=sheet.bandwidth_bytes_per_s, how=how)
     peaks = [
-        Roof(
+        DataSheetRoof(
             name="matmul", precision=precision, rate_flop_per_s=peak.rate_flop_per_s, clock_hz=peak.at_clock_hz, how=how
         )
         for precision, peak in sheet.peaks.items()

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelviz.core import units
+from kernelviz.core.reasons import CacheNotWritable, DiskFull, Folder
 from kernelviz.core.run import DeviceKind
 from kernelviz.hardware.notice import Notice
 from kernelviz.ops.kernels.nvrtc import cache_folder
@@ -89,8 +90,8 @@ def disks(places: Iterable[Place], least_bytes: int = LEAST_FREE_BYTES) -> tuple
     return tuple(found)
 
 
-def refused(environment: Mapping[str, str], path: str) -> str | None:
-    """Words for a file or folder that could not be written in a compiler's cache; None when it is in none.
+def refused(environment: Mapping[str, str], path: str) -> CacheNotWritable | None:
+    """A file or folder that could not be written in a compiler's cache; None when it is in none.
 
     The folder for temporary files does not count: what a variant does there is its own.
     """
@@ -98,15 +99,14 @@ def refused(environment: Mapping[str, str], path: str) -> str | None:
     variable = next((v for v, folder in caches.items() if Path(path).is_relative_to(folder)), None)
     if variable is None:
         return None
-    return f"{path} cannot be written; make {caches[variable]} writable, or set {variable} to a folder that is"
+    return CacheNotWritable(path=path, cache=Folder(path=str(caches[variable]), variable=variable))
 
 
-def filled(places: Iterable[Place], least_bytes: int = LEAST_FREE_BYTES) -> str:
-    """Words for a disk that was full while something was compiled: the folders that are short of room now, else all."""
+def filled(places: Iterable[Place], least_bytes: int = LEAST_FREE_BYTES) -> DiskFull:
+    """A disk that was full while something was compiled: the folders that are short of room now, else all."""
     known = tuple(places)
     short = [p for p in known if p.free_bytes is not None and p.free_bytes < least_bytes] or list(known)
-    where = ", ".join(f"{p.folder} ({p.variable})" for p in short)
-    return f"the disk is full; free some space, or move what compilers write there: {where}"
+    return DiskFull(folders=tuple(Folder(path=str(p.folder), variable=p.variable) for p in short))
 
 
 def _listed(words: Iterable[str]) -> str:

@@ -9,13 +9,14 @@ from typing import Any
 import psutil
 
 from kernelviz.core import timestamps
-from kernelviz.core.result import Conditions
+from kernelviz.core.notes import DriverSilent
+from kernelviz.core.result import Conditions, EventReason
 from kernelviz.core.run import Device
 from kernelviz.hardware import cpu, nvml
 from kernelviz.hardware.other_processes import same_ids
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "NvmlClocksEventReasons").
-EVENT_REASONS = {
+EVENT_REASONS: dict[int, EventReason] = {
     0x001: "idle",
     0x002: "application clocks",
     0x004: "power cap",
@@ -38,7 +39,7 @@ def conditions(device: Device, own: Collection[int] | None = None) -> Conditions
         return Conditions(sm_clock_hz=_cpu_clock_hz(), temperature_c=None, threads=cpu.threads(), read_at=read_at)
     reached = nvml.reached(device)
     if reached is None:
-        return Conditions(read_at=read_at, notes=("the driver does not answer for this device",))
+        return Conditions(read_at=read_at, notes=(DriverSilent(),))
     library, handle = reached
     memory = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM)
     temperature = nvml.ask(library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU)
@@ -69,20 +70,7 @@ def sm_clock_hz(device: Device) -> float | None:
     return None if reached is None else _sm_clock_hz(*reached)
 
 
-def free_memory_bytes(device: Device) -> int | None:
-    """Memory that is free on the device now; None when unknown."""
-    if device.kind == "cpu":
-        available = int(psutil.virtual_memory().available)
-        return available if device.memory_bytes is None else min(available, device.memory_bytes)
-    reached = nvml.reached(device)
-    if reached is None:
-        return None
-    library, handle = reached
-    memory = nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
-    return None if memory is None else int(memory.free)
-
-
-def event_reasons(bits: int | None) -> tuple[str, ...]:
+def event_reasons(bits: int | None) -> tuple[EventReason, ...]:
     """
     >>> event_reasons(0x4 | 0x20), event_reasons(0)
     (('power cap', 'thermal slowdown (software)'), ())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernelviz.core.run import DeviceKind
-from kernelviz.metrics.quality import LEVELS, TrustLevel
+from kernelviz.metrics.quality import PartName, QualityLevel
+from kernelviz.text.quality import format_level
 
 COLD: dict[DeviceKind, str] = {
     "cuda": """
@@ -53,7 +54,7 @@ REFUSED = """
 A variant that does one of these is marked **wrong**, by this name. The selftest plants each and looks whether it is refused.
 """
 
-PARTS: dict[str, str] = {
+PARTS: dict[PartName, str] = {
     "samples": "Calls timed, in how many blocks (a block is one replay), at how many places in memory.",
     "interval": "Half the 95 % interval of the time, bootstrapped over blocks. Below ten blocks none is given.",
     "L2": "Data flushed from the L2 before the call (cold), or left where the call itself leaves them (warm).",
@@ -69,14 +70,14 @@ PARTS: dict[str, str] = {
     "notes": "Whatever else was noticed.",
 }
 """The parts of a trust line in their order, and what each says."""
-LEVEL_RULES: dict[TrustLevel, str] = {
-    "sound": "Nothing speaks against the time.",
-    "noticed": "The time holds; know this about it. Blocks repeated, call in a stream, stamps not CUPTI's, span corrected, clock "
+LEVEL_RULES: dict[QualityLevel, str] = {
+    "good": "Nothing speaks against the time.",
+    "note": "The time holds; know this about it. Blocks repeated, call in a stream, stamps not CUPTI's, span corrected, clock "
     "set by somebody, power cap under sustained load, a note, or a part unknown (on a processor always).",
-    "doubtful": "Decide nothing by it. Throttled, slow clock kept, no interval, other processes on the GPU, not checked, wrong.",
+    "suspect": "Decide nothing by it. Throttled, slow clock kept, no interval, other processes on the GPU, not checked, wrong.",
 }
 
 
-def level_words(level: TrustLevel) -> str:
+def level_words(level: QualityLevel) -> str:
     """The sign and word of a level with its rule."""
-    return f"**{LEVELS[level]} {level}** {LEVEL_RULES[level]}"
+    return f"**{format_level(level)}** {LEVEL_RULES[level]}"

@@ -8,24 +8,41 @@ import msgspec
 
 from kernelviz.core.events import CaseDone, CaseStep, Event, Step
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import NoResult, Reason
 from kernelviz.core.result import Failure, Figure, Result, Stage, Timing
 from kernelviz.metrics.statistics import figure_interval
-
-NO_RESULT = "the measuring session ended this problem without a result for the variant"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ending:
-    """How a try ended. `stage` is None when the session came to the end of the task by itself.
+    """How a try ended. `stage` is None when the session came to the end of the task by itself; `reasons` and `message` are those
+    of the `Failure` that it means.
 
     `replace`: why this worker cannot be used for the next one, None when it can.
     `started`: False when no session could be opened at all, so that no variant is to blame.
     """
 
     stage: Stage | None = None
+    reasons: tuple[Reason, ...] = ()
     message: str = ""
     replace: str | None = None
     started: bool = True
+
+    @property
+    def failure(self) -> Failure:
+        """What it means for a case that has no result by then."""
+        if not self.reasons and not self.message:
+            # A worker that must be replaced says why in its own words.
+            reasons = () if self.replace else (NoResult(),)
+            return Failure(stage=self.stage or "crash", reasons=reasons, message=self.replace or "")
+        return Failure(stage=self.stage or "crash", reasons=self.reasons, message=self.message)
+
+
+def ending_of(failure: Failure, *, replace: str | None = None, started: bool = True) -> Ending:
+    """The ending of a try that failed as a whole."""
+    return Ending(
+        stage=failure.stage, reasons=failure.reasons, message=failure.message, replace=replace, started=started
+    )
 
 
 @dataclass(slots=True)
@@ -95,17 +112,16 @@ class Attempt:
         if not left:
             return {}, []
         if not ending.started or ending.stage == "cancelled":
-            failure = Failure(stage=ending.stage or "crash", message=ending.message)
-            return dict.fromkeys(left, failure), []
+            return dict.fromkeys(left, ending.failure), []
         if ending.stage is None and ending.replace is None:
-            return dict.fromkeys(left, Failure(stage="crash", message=NO_RESULT)), []
+            return dict.fromkeys(left, Failure(stage="crash", reasons=(NoResult(),))), []
         if ending.stage is None and self.done:
             return {}, [self._again(left)]  # who spoilt the worker has told its own failure
         if ending.stage is None and not (self.steps or self.moved):
             again = self._again(left)  # the process found itself unfit; another one measures the same
             again.moved, again.retried = True, self.retried
             return {}, [again]
-        failure = Failure(stage=ending.stage or "crash", message=ending.message or ending.replace or NO_RESULT)
+        failure = ending.failure
         if ending.replace is None:
             return dict.fromkeys(left, failure), []  # the session refused the problem as a whole
         return self._blame(left, failure)

@@ -18,10 +18,10 @@ from collections import deque
 
 import msgspec
 
-from kernelviz.core.errors import UsageError, one_line
+from kernelviz.core.errors import BadField, UsageError, one_line
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.finite import finite_result
-from kernelviz.core.result import Stage
+from kernelviz.core.result import Failure, Stage
 from kernelviz.measure.session.contract import CaseFailed, OpenSession, Session
 from kernelviz.worker.protocol import (
     Calibrate,
@@ -30,10 +30,10 @@ from kernelviz.worker.protocol import (
     Described,
     Hello,
     Inspect,
-    Launch,
     Lines,
     Measure,
     Open,
+    PluginFault,
     Reply,
     Request,
     Selftest,
@@ -99,7 +99,7 @@ class Worker:
                     self._open(request)
                 case Describe():
                     self._describe(request)
-                case Measure() | Calibrate() | Selftest() | Launch() | Inspect():
+                case Measure() | Calibrate() | Selftest() | Inspect():
                     self._do(request)
                 case Cancel():
                     pass  # of a task that has ended meanwhile
@@ -118,13 +118,17 @@ class Worker:
         self._connection.send(Hello(environment=environment, pid=os.getpid()))
 
     def _describe(self, request: Describe) -> None:
-        from kernelviz.worker.plugin_description import variants_of
+        from kernelviz.worker.plugin_description import PLUGIN, variants_of
 
         try:
             self._connection.send(Described(task=request.task, variants=variants_of(request.plugins)))
         except Exception as error:
             traceback.print_exc()
-            self._connection.send(TaskFailed(task=request.task, stage="unavailable", message=one_line(error)))
+            fault = None
+            if isinstance(error, BadField) and error.field == PLUGIN:
+                fault = PluginFault(plugin=str(error.value), remedy=error.remedy)
+            failed = TaskFailed(task=request.task, stage="unavailable", message=one_line(error), plugin=fault)
+            self._connection.send(failed)
 
     def _do(self, request: Task) -> None:
         session = self._session
@@ -149,14 +153,18 @@ class Worker:
                     session.calibrate(emit, stop)
                 case Selftest(only=only, quick=quick):
                     session.selftest(emit, stop, only=only, quick=quick)
-                case Launch(problem=problem, variant=variant, calls=calls, tuned=tuned):
-                    session.launch(problem, variant, calls, tuned=tuned)
                 case Inspect(problem=problem, variant=variant, tuned=tuned):
                     session.inspect(problem, variant, emit, stop, tuned=tuned)
         except Exception as error:
             traceback.print_exc()
-            said = str(error) if isinstance(error, CaseFailed) else one_line(error)
-            failed = TaskFailed(task=task, stage=_stage(error), message=said, spoilt=session.spoilt)
+            found = (
+                error.failure
+                if isinstance(error, CaseFailed)
+                else Failure(stage=_stage(error), message=one_line(error))
+            )
+            failed = TaskFailed(
+                task=task, stage=found.stage, reasons=found.reasons, message=found.message, spoilt=session.spoilt
+            )
             self._connection.send(failed)
             return
         self._connection.send(TaskDone(task=task, spoilt=session.spoilt))
@@ -169,8 +177,6 @@ def _session_opener(name: str) -> OpenSession:
 
 
 def _stage(error: Exception) -> Stage:
-    if isinstance(error, CaseFailed):
-        return error.failure.stage
     if isinstance(error, UsageError):
         return "unavailable"
     return "out_of_memory" if isinstance(error, MemoryError) else "crash"

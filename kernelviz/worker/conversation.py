@@ -6,12 +6,11 @@ import time
 from collections.abc import Callable
 
 from kernelviz.core.events import CaseStep, Event
-from kernelviz.worker.attempt import Ending
+from kernelviz.core.reasons import Cancelled, ServerStopped
+from kernelviz.worker.attempt import Ending, ending_of
 from kernelviz.worker.limits import Deadlines, Limits
 from kernelviz.worker.process import WorkerDied, WorkerProcess
 from kernelviz.worker.protocol import Cancel, Reply, Task, TaskDone, TaskFailed, Told
-
-STOPPED = "the server was stopped"
 
 
 def converse(
@@ -31,7 +30,7 @@ def converse(
         process.send(request)
         return _listen(process, request.task, limits, budget_s, tell, cancelled, closing)
     except WorkerDied:
-        return Ending(stage="crash", message=process.fate(), replace="the last one died")
+        return ending_of(process.fate(), replace="the last one died")
 
 
 def _listen(
@@ -48,16 +47,16 @@ def _listen(
     while True:
         now_s = time.monotonic()
         if closing():
-            return Ending(stage="cancelled", message=STOPPED, replace="closing")
+            return Ending(stage="cancelled", reasons=(ServerStopped(),), replace="closing")
         if cancel_until_s is None and cancelled():
             process.send(Cancel(task=task))
             cancel_until_s = now_s + limits.cancel_s
         left_s = deadlines.left_s(now_s) if cancel_until_s is None else cancel_until_s - now_s
         if left_s <= 0 and cancel_until_s is not None:
-            return Ending(stage="cancelled", message="cancelled", replace="a cancelled task did not end")
+            return Ending(stage="cancelled", reasons=(Cancelled(),), replace="a cancelled task did not end")
         if left_s <= 0:
-            message = "\n".join(filter(None, (deadlines.message(now_s), process.log_tail())))
-            return Ending(stage="timeout", message=message, replace="the last one hung")
+            passed, tail = deadlines.passed(now_s), process.log_tail()
+            return Ending(stage="timeout", reasons=(passed,), message=tail, replace="the last one hung")
         reply = process.receive(left_s)
         if isinstance(reply, Told) and reply.task == task:
             if isinstance(reply.event, CaseStep):
@@ -75,11 +74,11 @@ def _ending(reply: Reply | None, task: int, *, was_cancelled: bool) -> Ending | 
     match reply:
         case TaskDone() if reply.task == task and was_cancelled:
             # The session may leave cases untold; they are cancelled, not lost.
-            return Ending(stage="cancelled", message="cancelled", replace=reply.spoilt)
+            return Ending(stage="cancelled", reasons=(Cancelled(),), replace=reply.spoilt)
         case TaskDone() if reply.task == task:
             return Ending(replace=reply.spoilt)
         case TaskFailed() if reply.task == task:
             replace = reply.spoilt or ("the last task raised" if reply.stage == "crash" else None)
-            return Ending(stage=reply.stage, message=reply.message, replace=replace)
+            return Ending(stage=reply.stage, reasons=reply.reasons, message=reply.message, replace=replace)
         case _:
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernelviz.core.events import Step
+from kernelviz.core.reasons import Silent, TookTooLong
 
 SLOW_STEPS: frozenset[Step] = frozenset({"binding", "compiling"})
 
@@ -60,13 +61,11 @@ class Deadlines:
         used_s = self._used_s.get(self._case, 0.0)
         return min(step_left_s, self._limits.case_s + self._budget_s - used_s - silent_s)
 
-    def message(self, now_s: float) -> str:
-        """Which deadline has passed, for people."""
+    def passed(self, now_s: float) -> Silent | TookTooLong:
+        """Which deadline has passed."""
         if now_s - self._at_s >= self._step_limit_s():
-            return f"nothing was heard for {self._step_limit_s():.3g} s" + (
-                f" while {self._step}" if self._step else ""
-            )
-        return f"no result after {self._limits.case_s + self._budget_s:.3g} s"
+            return Silent(seconds=self._step_limit_s(), step=self._step)
+        return TookTooLong(seconds=self._limits.case_s + self._budget_s)
 
     def _step_limit_s(self) -> float:
         match self._step:

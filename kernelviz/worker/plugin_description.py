@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops import catalogue, with_plugins
+from kernelviz.text.failures import describe_failure
 from kernelviz.worker.process import WorkerDied, WorkerProcess
 from kernelviz.worker.protocol import Describe, Described, TaskFailed, VariantFacts
 
-_NAMED, _REFUSED = "plug-in: ", " cannot be used; "
-"""How a BadField of a plug-in reads."""
+PLUGIN = "plug-in"
+"""The field of a `BadField` about a plug-in (kernelviz.ops.catalog.discovery)."""
 DESCRIBE_S = 120.0
 """Importing a plug-in may import torch, which takes seconds on a cold disk."""
 
@@ -31,25 +32,14 @@ def describe(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
             if isinstance(reply, Described):
                 return reply.variants
             if isinstance(reply, TaskFailed):
-                raise BadField("plug-in", *_said_once(where, reply.message))
-        raise BadField("plug-in", where, f"importing it took more than {DESCRIBE_S:.0f} s")
+                if reply.plugin is not None:
+                    raise BadField(PLUGIN, reply.plugin.plugin, reply.plugin.remedy)
+                raise BadField(PLUGIN, where, reply.message)
+        raise BadField(PLUGIN, where, f"importing it took more than {DESCRIBE_S:.0f} s")
     except WorkerDied:
-        raise BadField("plug-in", where, f"importing it: {process.fate()}") from None
+        raise BadField(PLUGIN, where, f"importing it: {describe_failure(process.fate())}") from None
     finally:
         process.end()
-
-
-def _said_once(where: str, message: str) -> tuple[str, str]:
-    """The plug-in and what is wrong with it, from what the process said, which may have named the plug-in already.
-
-    >>> _said_once("a.py, b.py", "plug-in: 'b.py' cannot be used; it holds no variant")
-    ('b.py', 'it holds no variant')
-    >>> _said_once("a.py", "ValueError: no good")
-    ('a.py', 'ValueError: no good')
-    """
-    begun, cut, remedy = message.partition(_REFUSED)
-    named = begun.removeprefix(_NAMED)
-    return (named.strip("'\""), remedy) if cut and named != begun else (where, message)
 
 
 def variants_of(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:

@@ -16,6 +16,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import kernelviz
+from kernelviz.core.reasons import WorkerEnded, WorkerGarbled
+from kernelviz.core.result import Failure
 from kernelviz.worker import guard
 from kernelviz.worker.protocol import Lines, ProtocolError, Reply, Request, decode_reply, encode
 
@@ -62,10 +64,6 @@ class WorkerProcess:
         finally:
             theirs.close()
             os.close(pipe_read)
-
-    @property
-    def guard_pid(self) -> int:
-        return self._guard.pid
 
     def alive(self) -> bool:
         return not self._ended and self._guard.poll() is None
@@ -134,19 +132,20 @@ class WorkerProcess:
         self._close()
         _ending[:] = [g for g in _ending if g.poll() is None]
 
-    def fate(self) -> str:
-        """After WorkerDied: how the worker ended, for people, with the tail of its log. Ends what is left of it."""
+    def fate(self) -> Failure:
+        """After WorkerDied: how the worker ended, with the tail of its log. Ends what is left of it."""
+        reason: WorkerEnded | WorkerGarbled
         if self.protocol_error:
-            said = f"the worker sent what is no message ({self.protocol_error})"
+            reason = WorkerGarbled(error=self.protocol_error)
         else:
             try:
                 # The guard ends as the worker ended, once every descendant is dead.
-                said = f"the worker process {_words(self._guard.wait(10.0))}"
+                reason = _ended(self._guard.wait(10.0))
             except subprocess.TimeoutExpired:
-                said = "the worker process closed its connection"
+                reason = WorkerEnded()
         tail = self.log_tail()
         self.end()
-        return f"{said}\n{tail}" if tail else said
+        return Failure(stage="crash", reasons=(reason,), message=tail)
 
     def log_tail(self, limit: int = TAIL_BYTES) -> str:
         """The last lines that the worker wrote to stdout and stderr."""
@@ -192,14 +191,14 @@ def _environment() -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root, "PYTHONUNBUFFERED": "1"}
 
 
-def _words(returncode: int) -> str:
+def _ended(returncode: int) -> WorkerEnded:
     """
-    >>> _words(-6), _words(3)
-    ('was ended by SIGABRT', 'left with exit code 3')
+    >>> _ended(-6).signal, _ended(3).exit_code, _ended(-65).signal
+    ('SIGABRT', 3, '65')
     """
     if returncode >= 0:
-        return f"left with exit code {returncode}"
+        return WorkerEnded(exit_code=returncode)
     try:
-        return f"was ended by {signal.Signals(-returncode).name}"
+        return WorkerEnded(signal=signal.Signals(-returncode).name)
     except ValueError:
-        return f"was ended by signal {-returncode}"
+        return WorkerEnded(signal=str(-returncode))

@@ -1,6 +1,6 @@
 """What server and worker say to each other: one JSON object a line, over a private pair of sockets.
 
-Server to worker: Open first, then Measure, Calibrate, Selftest, Launch, Inspect, Describe, Cancel, Shutdown. Worker to
+Server to worker: Open first, then Measure, Calibrate, Selftest, Inspect, Describe, Cancel, Shutdown. Worker to
 server: Hello answers Open, Told carries an event of core.events, and TaskDone, TaskFailed or Described ends a task.
 """
 
@@ -12,6 +12,7 @@ import msgspec
 
 from kernelviz.core.events import Event
 from kernelviz.core.problem import Direction, Method, Problem
+from kernelviz.core.reasons import Reason
 from kernelviz.core.result import Stage
 from kernelviz.core.run import Environment
 from kernelviz.core.tuning import Tuned
@@ -58,16 +59,6 @@ class Selftest(_Message, frozen=True, kw_only=True, tag="selftest"):
     quick: bool = False
 
 
-class Launch(_Message, frozen=True, kw_only=True, tag="launch"):
-    """Bind, then flush and call that many times with no tracer attached."""
-
-    task: int
-    problem: Problem
-    variant: str
-    calls: int
-    tuned: dict[str, Tuned] = {}
-
-
 class Inspect(_Message, frozen=True, kw_only=True, tag="inspect"):
     """Make one call and describe what it got and gave, and where it differs from the reference."""
 
@@ -94,7 +85,7 @@ class Shutdown(_Message, frozen=True, kw_only=True, tag="shutdown"):
     """Leave."""
 
 
-Task = Measure | Calibrate | Selftest | Launch | Inspect
+Task = Measure | Calibrate | Selftest | Inspect
 Request = Open | Task | Describe | Cancel | Shutdown
 
 
@@ -141,13 +132,25 @@ class TaskDone(_Message, frozen=True, kw_only=True, tag="done"):
     spoilt: str | None = None
 
 
+class PluginFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A plug-in that cannot be used, and what is to be done about it."""
+
+    plugin: str
+    remedy: str
+
+
 class TaskFailed(_Message, frozen=True, kw_only=True, tag="failed"):
-    """The task raised. `task` is None when the session could not be opened."""
+    """The task raised. `task` is None when the session could not be opened; `reasons` and `message` as a `Failure` has them.
+
+    `plugin`: the plug-in that cannot be used, where that is what was raised.
+    """
 
     task: int | None
     stage: Stage
-    message: str
+    reasons: tuple[Reason, ...] = ()
+    message: str = ""
     spoilt: str | None = None
+    plugin: PluginFault | None = None
 
 
 class Described(_Message, frozen=True, kw_only=True, tag="described"):

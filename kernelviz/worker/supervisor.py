@@ -14,22 +14,26 @@ from typing import Literal
 from kernelviz.core.errors import KernelvizError
 from kernelviz.core.events import CaseDone, DeviceBusy, Event, RunQueued, WorkerStarting
 from kernelviz.core.problem import Problem
-from kernelviz.core.result import Failure, Stage
+from kernelviz.core.reasons import CancelledBefore, ServerStopped
+from kernelviz.core.result import Failure
 from kernelviz.core.run import Device
 from kernelviz.ops import catalogue
 from kernelviz.ops.catalog.outcome import failed
-from kernelviz.worker.attempt import Attempt, Ending
-from kernelviz.worker.conversation import STOPPED, converse
+from kernelviz.text.failures import describe_failure, describe_reason
+from kernelviz.worker.attempt import Attempt, Ending, ending_of
+from kernelviz.worker.conversation import converse
 from kernelviz.worker.device_lock import DeviceLock
 from kernelviz.worker.item import Item, ItemEnd
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.protocol import Calibrate, Inspect, Launch, Measure, Selftest, Task
+from kernelviz.worker.protocol import Calibrate, Inspect, Measure, Selftest, Task
 from kernelviz.worker.queue import FairQueue
 from kernelviz.worker.worker_slot import Keeper
 
+STOPPED = str(describe_reason(ServerStopped()))
 SESSION = "kernelviz.measure.session.device_session:open_session"
 
 _log = logging.getLogger(__name__)
+_CANCELLED = Failure(stage="cancelled", reasons=(CancelledBefore(),))
 
 _State = Literal["none", "starting", "ready", "waiting", "working"]
 
@@ -103,7 +107,7 @@ class Supervisor:
                 run_id=self._current.run_id if self._current else None,
                 queued=self._queue.urgent(),
                 workers_started=self._keeper.started,
-                last_trouble=self._keeper.trouble,
+                last_trouble="" if self._keeper.trouble is None else str(describe_failure(self._keeper.trouble)),
             )
 
     def close(self) -> None:
@@ -166,7 +170,7 @@ class Supervisor:
             self._keeper.end("another process measured on this GPU since")
         self._keeper.held_fds = (self._lock.held_fd(),)
         try:
-            if item.problem is not None and not item.calls:
+            if item.problem is not None:
                 return self._measure(item, item.problem)
             return self._once(item)
         finally:
@@ -176,7 +180,7 @@ class Supervisor:
         """Every case of the item fails for the same reason."""
         if item.problem is not None:
             self._tell_failures(item, item.problem, dict.fromkeys(concerned(item), failure))
-        return "finished", "" if item.variants else failure.message
+        return "finished", "" if item.variants else str(describe_failure(failure))
 
     def _tell_failures(self, item: Item, problem: Problem, failures: dict[str, Failure]) -> None:
         op = catalogue().get(problem.op)
@@ -186,7 +190,7 @@ class Supervisor:
     def _given_up(self, item: Item) -> tuple[ItemEnd, str]:
         if self._closing:
             return "interrupted", STOPPED
-        self._fail(item, Failure(stage="cancelled", message="cancelled before it was measured"))
+        self._fail(item, _CANCELLED)
         return "cancelled", ""
 
     def _cancelled(self) -> bool:
@@ -205,10 +209,7 @@ class Supervisor:
             attempt.known = known
             if self._closing:
                 return "interrupted", STOPPED
-            if self._cancelled():
-                ending = Ending(stage="cancelled", message="cancelled before it was measured")
-            else:
-                ending = self._try(item, attempt)
+            ending = ending_of(_CANCELLED) if self._cancelled() else self._try(item, attempt)
             if self._closing and attempt.left:
                 return "interrupted", STOPPED
             known = attempt.known
@@ -230,7 +231,7 @@ class Supervisor:
         return self._converse(item, request, budget_s, attempt.heard)
 
     def _once(self, item: Item) -> tuple[ItemEnd, str]:
-        """A calibration, a selftest, an inspection or a launch: it has no cases, so its trouble is the message of its end."""
+        """A calibration, a selftest or an inspection: it has no cases, so its trouble is the message of its end."""
         request: Task
         if item.inspection is not None:
             asked = item.inspection
@@ -239,16 +240,8 @@ class Supervisor:
             )
         elif item.selftest is not None:
             request = Selftest(task=next(self._tasks), only=item.selftest.only, quick=item.selftest.quick)
-        elif item.problem is None:
-            request = Calibrate(task=next(self._tasks))
         else:
-            request = Launch(
-                task=next(self._tasks),
-                problem=item.problem,
-                variant=item.variants[0],
-                calls=item.calls,
-                tuned=dict(item.tuned),
-            )
+            request = Calibrate(task=next(self._tasks))
         # A check of the selftest makes a hundred comparisons before it has anything to tell.
         budget_s = self._limits.case_s * (5 if item.selftest is not None else 1)
         ending = self._converse(item, request, budget_s, lambda event: event)
@@ -256,7 +249,7 @@ class Supervisor:
             return "interrupted", STOPPED
         if self._cancelled():
             return "cancelled", ""
-        return "finished", ending.message if ending.stage else ""
+        return "finished", str(describe_failure(ending.failure)) if ending.stage else ""
 
     def _converse(
         self,
@@ -278,16 +271,18 @@ class Supervisor:
 
         ready = self._keeper.ready(item.plugins, starting, self._stopping)
         if ready is None:
-            stage: Stage = "cancelled" if self._cancelled() else "unavailable"
-            message = "cancelled before it was measured" if self._cancelled() else self._keeper.trouble
-            return Ending(stage=stage, message=message, started=False)
+            if self._cancelled():
+                return ending_of(_CANCELLED, started=False)
+            trouble = self._keeper.trouble
+            reasons, message = ((), "") if trouble is None else (trouble.reasons, trouble.message)
+            return Ending(stage="unavailable", reasons=reasons, message=message, started=False)
         item.sink.begun(ready.environment)
         self._enter("working")
         ending = converse(ready.process, request, self._limits, budget_s, tell, self._cancelled, lambda: self._closing)
         if ending.replace is None:
             ready.process.trim_log()
         elif not self._closing:
-            self._keeper.trouble = ending.message or ending.replace
+            self._keeper.trouble = ending.failure
             self._keeper.end(ending.replace)
             self._keeper.start(item.plugins)  # it gets ready while the results are stored and shown
         return ending

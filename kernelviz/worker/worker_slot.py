@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kernelviz.core.reasons import NoWorker, WorkerNotReady
+from kernelviz.core.result import Failure
 from kernelviz.core.run import Environment
 from kernelviz.worker.imported_files import Stamp, stamp
 from kernelviz.worker.limits import Limits
@@ -40,7 +42,7 @@ class Keeper:
         self.held_fds: tuple[int, ...] = ()
         """Descriptors that stay open as long as anything that a worker started still lives (the device lock's)."""
         self.started = 0
-        self.trouble = ""
+        self.trouble: Failure | None = None
 
     @property
     def present(self) -> bool:
@@ -97,13 +99,14 @@ class Keeper:
             while not stopping():
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
-                    self.trouble = f"the worker was not ready after {self._limits.start_s:.3g} s\n{process.log_tail()}"
+                    late = WorkerNotReady(seconds=self._limits.start_s)
+                    self.trouble = Failure(stage="timeout", reasons=(late,), message=process.log_tail())
                     return None
                 match process.receive(left_s):
                     case Hello(environment=environment):
                         return environment
-                    case TaskFailed(message=message):
-                        self.trouble = message
+                    case TaskFailed() as reply:
+                        self.trouble = Failure(stage=reply.stage, reasons=reply.reasons, message=reply.message)
                         return None
                     case _:
                         pass
@@ -117,7 +120,8 @@ class Keeper:
         try:
             process = WorkerProcess(held_fds=self.held_fds)
         except OSError as error:
-            self.trouble, self._failed_at_s = f"no worker can be started: {error}", time.monotonic()
+            self.trouble = Failure(stage="unavailable", reasons=(NoWorker(),), message=str(error))
+            self._failed_at_s = time.monotonic()
             return
         with self._shared:
             self._process = process

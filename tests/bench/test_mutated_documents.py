@@ -19,9 +19,9 @@ from kernelviz.cli import console, tables
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Run
 from kernelviz.formats import decode, encode
-from kernelviz.metrics import cells
 from kernelviz.metrics.summary import rows, summary
 from kernelviz.store import Store
+from kernelviz.text import cells
 from kernelviz.ui.bench import table
 
 EXAMPLES = 200

@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 
 from cases import WRONG, Way, large_sizes, odd_sizes, variants, ways
 from checking import bind, inputs_of, judged, reference_of
-from gpu_report import Entry, path, shared_digest, write
+from gpu_report import Entry, path, write
 from part_report import environment
 from parts import part
 
@@ -120,7 +120,6 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
             worst_of_bound=worst if worst != float("inf") else None,
             cases=len(shares),
             source_digest=way.variant(op, variant).source_digest(),
-            shared_digest=shared_digest(),
             device=torch.cuda.get_device_name(),
             failures=failures,
         )

@@ -10,7 +10,7 @@ import sample_figures as figures
 import sample_runs as samples
 
 from kernelviz.core.result import Accuracy, Block, Conditions, Failure, Figure, Result, Timing
-from kernelviz.metrics.quality import LEVELS, Trust, slow_blocks, trust, trust_level, trust_words
+from kernelviz.metrics.quality import LEVELS, Trust, slow_blocks, trust, trust_words
 
 ORDER = ["samples", "interval", "L2", "clock", "throttle", "repeated", "correct", "method", "others"]
 SOUND = figures.complete(samples.timed(samples.problems("add", [{"n": 4096}], "fp32")[0], "torch_eager", 0.9))
@@ -170,7 +170,9 @@ def test_a_wrong_time_is_doubtful_whatever_else_is_right(stage: Any) -> None:
 
 def test_without_a_time_there_is_nothing_to_trust() -> None:
     failed = samples.failed(SOUND.problem, "torch_eager", "compile")
-    assert (trust(failed), trust_level(failed), trust_words(failed)) == (None, None, "not timed")
+    assert (trust(failed), trust_words(failed)) == (None, "not timed")
     cold_only = msgspec.structs.replace(SOUND, outcome=Timing(device_cold_s=Figure(estimate=1e-6)))
     assert trust(cold_only, "warm") is None
-    assert trust_level(cold_only) == "doubtful"
+    found = trust(cold_only)
+    assert found is not None
+    assert found.level == "doubtful"

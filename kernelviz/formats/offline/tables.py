@@ -7,16 +7,19 @@ from html import escape
 
 from kernelviz.core import units
 from kernelviz.core.run import Run
-from kernelviz.metrics import cells, foreign_times
-from kernelviz.metrics.configuration import CONFIGURATION_HELP, configuration_words
+from kernelviz.metrics import foreign_times
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
-from kernelviz.metrics.quality import LEVELS, Trust, trust
+from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import STAGE_WORDS, Row, by_rate, rows
+from kernelviz.metrics.summary import Row, by_rate, rows
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text import cells
+from kernelviz.text.configuration import CONFIGURATION_HELP, format_configuration
+from kernelviz.text.failures import STAGES
+from kernelviz.text.quality import describe_part, describe_quality, format_level
 
-Cell = tuple[str, float | str | Trust | None]
+Cell = tuple[str, float | str | Quality | None]
 """What is shown, and what it is sorted by. What stands behind a time shows its level and opens to the whole line."""
 _LONG = 40
 """Words longer than this are folded."""
@@ -58,7 +61,7 @@ def _case(
     run: Run, row: Row, axes: Sequence[str], scale: float, computes: bool, headline: Headline, *, configured: bool
 ) -> list[Cell]:
     rate = row.rate_flop_per_s if computes else row.bandwidth_bytes_per_s
-    behind = trust(row.result, headline, run.method.clock)
+    behind = quality(row.result, headline, run.method.clock)
     return [
         (variant_words(row.result.variant), row.result.variant),
         *((f"{row.result.problem.sizes[a]:,}", row.result.problem.sizes[a]) for a in axes),
@@ -66,11 +69,11 @@ def _case(
         _number(_percent(row.figure.half_width if row.figure else None), ".2f"),
         _number(None if rate is None else rate / (1e12 if computes else 1e9), ".4g" if computes else ".1f"),
         _number(_percent(row.efficiency), ".1f"),
-        (cells.against_words(row), row.speed_up),
-        (cells.outcome_words(row), cells.outcome_words(row)),
+        (str(cells.against_words(row)), row.speed_up),
+        (str(cells.outcome_words(row)), str(cells.outcome_words(row))),
         _number(cells.first_call_s(row.result.preparation), ".3f"),
-        *([(configuration_words(row.result) or "–", configuration_words(row.result))] if configured else []),
-        (behind.line, behind) if behind else ("not timed", None),
+        *([(format_configuration(row.result) or "–", format_configuration(row.result))] if configured else []),
+        (str(describe_quality(behind)), behind),
     ]
 
 
@@ -108,7 +111,7 @@ def others(run: Run) -> str:
     lines: list[list[Cell]] = []
     for row in found:
         times = foreign_times.of_case(row.result)
-        without: Cell = (f"✕ {STAGE_WORDS[row.failure.stage]}" if row.failure else "–", None)
+        without: Cell = (f"✕ {STAGES[row.failure.stage]}" if row.failure else "–", None)
         lines.append(
             [
                 (variant_words(row.result.variant), row.result.variant),
@@ -176,10 +179,10 @@ def _table(headings: Sequence[Heading], lines: Iterable[Sequence[Cell]], name: s
 
 def _cell(cell: Cell) -> str:
     words, value = cell
-    if isinstance(value, Trust):
-        parts = " · ".join(p.words for p in value.parts)
-        level = list(LEVELS).index(value.level)
-        return f"<td data-v={level}><details><summary>{escape(value.badge)}</summary>{escape(parts)}</details>"
+    if isinstance(value, Quality):
+        parts = " · ".join(str(describe_part(p)) for p in value.parts)
+        level = LEVELS.index(value.level)
+        return f"<td data-v={level}><details><summary>{escape(str(format_level(value.level)))}</summary>{escape(parts)}</details>"
     if isinstance(value, int | float):
         aligned = " class=n" if words[:1].isdigit() else ""
         return f"<td{aligned} data-v={value:.9g}>{escape(words)}"

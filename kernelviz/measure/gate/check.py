@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from kernelviz.core.cheats import UNWRITTEN, refusal
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import ErrorTooLarge, NotFinite, Reason, Unwritten
 from kernelviz.core.result import Accuracy
 from kernelviz.ops import Op
 
@@ -112,7 +112,7 @@ class Comparison:
     not_finite: int = 0
     unwritten: int = 0
     seeds: int = 0
-    messages: list[str] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
 
     def add(self, reference: Reference, outputs: Sequence[Tensor]) -> None:
         """Compare the outputs of one seed."""
@@ -152,18 +152,18 @@ class Comparison:
 
     def accuracy(self, rule: str) -> Accuracy:
         """Passed when every element of every seed lies inside the bound and nothing else was found."""
-        said = list(self.messages)
-        if self.unwritten:
-            said.insert(0, refusal(UNWRITTEN, f"{self.unwritten} elements were never written"))
-        elif self.not_finite:
-            said.insert(0, f"{self.not_finite} elements are NaN or Inf where the reference is not, or the reverse")
-        elif self.worst > 1:
-            said.append(f"the largest error is {self.worst:.3g} times the allowed one")
-        message = "; ".join(dict.fromkeys(said))
+        found = list(self.reasons)
         finite = self.worst != float("inf")
+        if self.unwritten:
+            found.insert(0, Unwritten(elements=self.unwritten))
+        elif self.not_finite:
+            found.insert(0, NotFinite(elements=self.not_finite))
+        elif self.worst > 1:
+            found.append(ErrorTooLarge(of_bound=self.worst if finite else None))
+        reasons = tuple(dict.fromkeys(found))
         relative = (self.error_squared / self.reference_squared) ** 0.5 if self.reference_squared > 0 else None
         return Accuracy(
-            passed=not message,
+            passed=not reasons,
             relative_l2=relative if self.reference_squared > 0 else (0.0 if self.error_squared == 0 else None),
             max_abs=self.max_abs,
             worst_of_bound=self.worst if finite else None,
@@ -171,7 +171,7 @@ class Comparison:
             unwritten=self.unwritten,
             seeds=self.seeds,
             rule=rule,
-            message=message,
+            reasons=reasons,
         )
 
 

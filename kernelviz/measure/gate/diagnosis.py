@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from torch import Tensor
 
-from kernelviz.core.cheats import LOWER_PRECISION, STALE, refusal
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import LowerPrecision, Stale
 from kernelviz.measure.gate.check import Comparison, Reference
 from kernelviz.ops import Op
 
@@ -19,17 +19,17 @@ nearly cancel, a single error may be any multiple of the bound of their small su
 
 def diagnosis(
     op: Op, problem: Problem, inputs: Sequence[Tensor], outputs: Sequence[Tensor], others: Mapping[int, Reference]
-) -> str | None:
-    """The name of what a call did whose outputs for these inputs are wrong, None when it is none that is known.
+) -> Stale | LowerPrecision | None:
+    """What a call did whose outputs for these inputs are wrong, None when it is none that is known.
 
     `others`: references of other fills of the same buffers. Reads the inputs.
     """
     for seed, reference in others.items():
         if reference.kept and _worst(reference, outputs) <= 1:
-            return refusal(STALE, f"these are the outputs for fill {seed} of its inputs, which are others by now")
+            return Stale(seed=seed)
     for name, narrower in _narrower(op, problem):
         if _mean_share(Reference(op, narrower, inputs), outputs) <= ROUNDINGS:
-            return refusal(LOWER_PRECISION, f"its errors are those of {name}")
+            return LowerPrecision(precision=name)
     return None
 
 

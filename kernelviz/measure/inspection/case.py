@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from kernelviz.core import timestamps
-from kernelviz.core.cheats import MUTATED_INPUT, refusal
 from kernelviz.core.events import Step
 from kernelviz.core.inspection import CallKind, Inspection, TensorFacts
+from kernelviz.core.reasons import MutatedInput, Reason
 from kernelviz.core.run import Environment
 from kernelviz.measure.gate.check import Comparison
 from kernelviz.measure.gate.element_errors import errors_of
@@ -112,7 +112,7 @@ def _inspected(
             return None
         answer = _answer(bound, variant, call, seed)
         fault = check_specs(bound.op, bound.problem, answer.outputs)
-        passed, message = _judged(bound, answer, seed) if fault is None else (False, fault)
+        passed, reasons = _judged(bound, answer, seed) if fault is None else (False, (fault,))
         if passed and seed != TIMED_SEED:
             continue
         told("checking", SEEDS / (SEEDS + 1))
@@ -122,7 +122,7 @@ def _inspected(
             environment=environment,
             created_at=timestamps.now(),
             passed=passed,
-            message=message,
+            reasons=reasons,
             rule=bound.op.rule,
             seed=seed,
             seeds=SEEDS,
@@ -151,16 +151,16 @@ def _answer(bound: BoundProblem, variant: Variant, call: _Call, seed: int) -> _A
     return _Answer(outputs, values, [name for name in changed if name not in variant.mutates])
 
 
-def _judged(bound: BoundProblem, answer: _Answer, seed: int) -> tuple[bool, str]:
-    """By the gate's own rule, in its own words."""
+def _judged(bound: BoundProblem, answer: _Answer, seed: int) -> tuple[bool, tuple[Reason, ...]]:
+    """By the gate's own rule, for its own reasons."""
     found, reference = Comparison(), bound.reference(seed)
     found.add(reference, answer.values)
     if answer.undeclared:
-        found.messages.append(refusal(MUTATED_INPUT, ", ".join(answer.undeclared)))
+        found.reasons.append(MutatedInput(inputs=tuple(answer.undeclared)))
     if found.worst > 1 and not (found.unwritten or found.not_finite) and reference.kept:
         bound.diagnose(found, seed, answer.values)
     accuracy = found.accuracy(bound.op.rule)
-    return accuracy.passed, accuracy.message
+    return accuracy.passed, accuracy.reasons
 
 
 def _tensors(bound: BoundProblem, answer: _Answer) -> tuple[TensorFacts, ...]:

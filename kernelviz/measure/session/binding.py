@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from kernelviz.core.cheats import MUTATED_INPUT, refusal
 from kernelviz.core.errors import DoesNotFit
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import MutatedInput, Refused
 from kernelviz.core.result import Accuracy, Preparation
 from kernelviz.measure.gate.check import KEPT_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
@@ -35,7 +35,7 @@ _APART_BYTES = 2**21
 """Small tensors would otherwise share pages of 2 MiB."""
 
 
-class WrongOutput(Exception):
+class WrongOutput(Refused):
     """A variant whose outputs have the wrong number, shape or dtype: it cannot even be compared."""
 
 
@@ -142,7 +142,7 @@ class BoundProblem:
                 wrong = seed, tuple(t.clone() for t in outputs)
             undeclared = [name for name in changed if name not in variant.mutates]
             if undeclared:
-                found.messages.append(refusal(MUTATED_INPUT, ", ".join(undeclared)))
+                found.reasons.append(MutatedInput(inputs=tuple(undeclared)))
         if wrong is not None:
             self.diagnose(found, *wrong)
         for inputs in (self.inputs, *self.elsewhere):
@@ -159,7 +159,7 @@ class BoundProblem:
         others = {s: r for s, r in self._references.items() if s != seed}
         named = diagnosis(self.op, self.problem, self.inputs, outputs, others)
         if named is not None:
-            found.messages.insert(0, named)
+            found.reasons.insert(0, named)
 
     def reference(self, seed: int) -> Reference:
         """The reference of the inputs as they are now, which the caller filled with `seed`."""

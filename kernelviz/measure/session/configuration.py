@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kernelviz.core.errors import UsageError
+from kernelviz.core.notes import StaleTuning
 from kernelviz.core.tuning import Tuned
 from kernelviz.ops import Op, Variant
 
@@ -20,13 +21,12 @@ def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
     return variant.configured(known.configuration)
 
 
-def stale(variant: Variant, known: Tuned) -> str | None:
+def stale(variant: Variant, known: Tuned) -> StaleTuning | None:
     """Why what was found for this variant is not used, None where it is: another source may have another best."""
-    words = f"not tuned: what run {known.run_id} found was for"
     if known.source_digest != variant.source_digest():
-        return f"{words} another version of its source"
+        return StaleTuning(run_id=known.run_id, another="source")
     try:
         variant.configured(known.configuration)
     except UsageError:
-        return f"{words} another space"
+        return StaleTuning(run_id=known.run_id, another="space")
     return None

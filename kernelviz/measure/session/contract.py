@@ -11,6 +11,7 @@ from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Environment
 from kernelviz.core.tuning import Tuned
+from kernelviz.text.failures import describe_failure
 
 Emit = Callable[[Event], None]
 Stop = Callable[[], bool]
@@ -24,7 +25,7 @@ class CaseFailed(Exception):
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
-        super().__init__(failure.message)
+        super().__init__(str(describe_failure(failure)))
 
 
 class Session(Protocol):
@@ -62,10 +63,6 @@ class Session(Protocol):
 
         `only`: names of checks, or beginnings of names; empty: all. `quick`: fewer repetitions of each. Errors: UnknownName.
         """
-        ...
-
-    def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
-        """Bind, then flush and call that many times with no tracer attached (to point ncu at)."""
         ...
 
     def inspect(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from kernelviz.core.errors import one_line
-from kernelviz.core.result import Conditions
+from kernelviz.core.result import Conditions, EventReason
 from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import conditions, strangers
 from kernelviz.measure.session import failures
@@ -17,7 +17,12 @@ from kernelviz.measure.timing.trace import TraceError, WrongWork
 
 LOOK_S = 0.05
 """The driver is asked at most so often while rounds run, and only between their batches: it answers in 1-2 ms."""
-THROTTLED = ("hardware slowdown", "thermal slowdown (software)", "thermal slowdown (hardware)", "power brake")
+THROTTLED: tuple[EventReason, ...] = (
+    "hardware slowdown",
+    "thermal slowdown (software)",
+    "thermal slowdown (hardware)",
+    "power brake",
+)
 """Reasons (hardware.telemetry) for which a batch is taken again. The power cap is none: it is how the card works under load."""
 
 

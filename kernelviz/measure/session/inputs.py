@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import OutputCount, OutputDtype, OutputFault, OutputShape
 from kernelviz.ops import Op, TensorSpec
 
 
@@ -114,14 +115,14 @@ def as_tuple(outputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
     return (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
 
 
-def check_specs(op: Op, problem: Problem, outputs: Sequence[Tensor]) -> str | None:
+def check_specs(op: Op, problem: Problem, outputs: Sequence[Tensor]) -> OutputFault | None:
     """What is wrong with the shapes or dtypes of the outputs, or None."""
     if len(outputs) != len(op.outputs):
-        return f"returned {len(outputs)} outputs, op {op.name!r} has {len(op.outputs)}"
+        return OutputCount(returned=len(outputs), expected=len(op.outputs), op=op.name)
     for spec, tensor in zip(op.outputs, outputs, strict=True):
         shape, kind = spec.shape(problem.sizes), torch_dtype(spec.dtype or problem.dtype)
         if tuple(tensor.shape) != shape:
-            return f"output {spec.name} has shape {tuple(tensor.shape)}, {shape} was expected"
+            return OutputShape(output=spec.name, shape=tuple(tensor.shape), expected=shape)
         if tensor.dtype != kind:
-            return f"output {spec.name} is {tensor.dtype}, {kind} was expected"
+            return OutputDtype(output=spec.name, dtype=str(tensor.dtype), expected=str(kind))
     return None

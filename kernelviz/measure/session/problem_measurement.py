@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from kernelviz.core import timestamps
-from kernelviz.core.cheats import RECOMPILED, refusal
 from kernelviz.core.events import CaseDone, CaseStep, Step
 from kernelviz.core.problem import Case, Method, Problem
+from kernelviz.core.reasons import CancelledBefore, CancelledDuring, ImpossiblyFast, Recompiled
 from kernelviz.core.result import Accuracy, Conditions, Failure, Outcome, Preparation, Result, Timing
 from kernelviz.core.tuning import Tuned
 from kernelviz.hardware.datasheet import datasheet
@@ -79,7 +79,7 @@ class Task:
         now = self.watch.summary()
         for b, s in zip(ready, fresh, strict=True):
             if compiled and b.timed.launch_mode == "stream":  # a graph's replay cannot compile
-                failed = Failure(stage="wrong", message=refusal(RECOMPILED))
+                failed = Failure(stage="wrong", reasons=(Recompiled(),))
                 self.emit(CaseDone(result=self.result(b.variant, failed, b)))
                 continue
             self.emit(CaseDone(result=self._measured(b, s, now)))
@@ -108,7 +108,7 @@ class Task:
         for b in ready:
             name = b.variant.name
             if name in others.compiled:
-                failed = Failure(stage="wrong", message=refusal(RECOMPILED))
+                failed = Failure(stage="wrong", reasons=(Recompiled(),))
                 self.emit(CaseDone(result=self.result(b.variant, failed, b)))
             elif found.get(name, Timing()) != Timing() or others.notes.get(name):
                 seen = msgspec.structs.replace(
@@ -138,7 +138,7 @@ class Task:
     def _prepared(self, bound: BoundProblem, variant: Variant) -> BoundVariant | None:
         """The variant ready for rounds, or None when it failed (and that was told)."""
         if self.stop():
-            failed = Failure(stage="cancelled", message="cancelled before it was measured")
+            failed = Failure(stage="cancelled", reasons=(CancelledBefore(),))
             self.emit(CaseDone(result=self.result(variant, failed)))
             return None
         kept = bound.standing(variant)
@@ -146,7 +146,7 @@ class Task:
             return kept
         refused = variant.refuses(self.problem)
         if refused is not None:  # only this process has what a plug-in says of its configurations
-            self.emit(CaseDone(result=self.result(variant, Failure(stage="unavailable", message=refused))))
+            self.emit(CaseDone(result=self.result(variant, Failure(stage="unavailable", reasons=(refused,)))))
             return None
         self.step(variant.name, "compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding")
         calling = False
@@ -167,10 +167,10 @@ class Task:
             result = self.result(variant, failures.failure(error, calling=calling))
             self.emit(CaseDone(result=result if calling else msgspec.structs.replace(result, preparation=spent)))
             return None
-        refused = self.site.timer.refused()
-        if refused is not None:
+        pinned = self.site.timer.refused()
+        if pinned is not None:
             del bound.variants[variant.name]
-            failed = Failure(stage="wrong", message=refused)
+            failed = Failure(stage="wrong", reasons=(pinned,))
             self.emit(CaseDone(result=self.result(variant, failed, prepared)))
             return None
         return prepared
@@ -188,8 +188,8 @@ class Task:
 
     def _measured(self, bound: BoundVariant, series: Series, now: Conditions) -> Result:
         if len(series.blocks) < MIN_BLOCKS and self.stop():
-            failed = Failure(stage="cancelled", message=f"cancelled after {len(series.blocks)} of {MIN_BLOCKS} blocks")
-            return self.result(bound.variant, failed, bound)
+            cut_short = CancelledDuring(blocks=len(series.blocks), needed=MIN_BLOCKS)
+            return self.result(bound.variant, Failure(stage="cancelled", reasons=(cut_short,)), bound)
         timer = self.site.timer
         cold = series.figure(timer, timer.describe(series.timed))
         again = self.again if bound.variant.name == self.baseline and self.again and self.again.blocks else None
@@ -206,15 +206,12 @@ class Task:
 
     def _judged(self, timing: Timing, accuracy: Accuracy, clock_hz: float | None) -> Outcome:
         if not accuracy.passed:
-            return Failure(stage="wrong", message=accuracy.message, timing=timing)
+            return Failure(stage="wrong", reasons=accuracy.reasons, message=accuracy.message, timing=timing)
         floor = self._least_possible_s(clock_hz)
         cold = timing.device_cold_s
         if floor is not None and cold is not None and cold.estimate < floor:
-            message = (
-                f"{cold.estimate * 1e6:.3g} us is less than the {floor * 1e6:.3g} us that the data sheet of "
-                f"{self.site.device.name} allows for this traffic and work; the call cannot have done it"
-            )
-            return Failure(stage="impossible", message=message, timing=timing)
+            too_fast = ImpossiblyFast(time_s=cold.estimate, least_s=floor, device=self.site.device.name)
+            return Failure(stage="impossible", reasons=(too_fast,), timing=timing)
         return timing
 
     def _least_possible_s(self, clock_hz: float | None) -> float | None:
@@ -235,7 +232,7 @@ class Task:
             now,
             sm_clock_hz=clocks[len(clocks) // 2] if clocks else now.sm_clock_hz,
             retried_blocks=series.retried,
-            notes=tuple(series.words()),
+            notes=tuple(series.notes()),
         )
 
     def result(

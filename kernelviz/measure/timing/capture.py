@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kernelviz.core.notes import Note
 from kernelviz.core.result import Kernel, LaunchMode
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.kernels import Instruments
@@ -40,7 +41,7 @@ class CudaTimed:
         """Where times come from events: those of each call, by graph (-1: the stream) and number."""
         self.launch_mode: LaunchMode = "stream"
         self.kernels: tuple[Kernel, ...] = ()
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[Note, ...] = ()
         self.graphs: tuple[torch.cuda.CUDAGraph, ...] = ()
         self.first_cycles, self.last_cycles = instruments.cycles(), instruments.cycles()
         self.outputs: tuple[Tensor, ...] = as_tuple(place.launch())
@@ -113,7 +114,7 @@ class CudaTimed:
             captured.append(graph)
         self.graphs, self.outputs, self.samples, self.launch_mode = tuple(captured), first, samples, "graph"
 
-    def use_stream(self, samples: int, note: str) -> None:
+    def use_stream(self, samples: int, note: Note) -> None:
         self.graphs, self.samples, self.launch_mode = (), samples, "stream"
         self.notes = (*self.notes, note)
 

@@ -16,8 +16,9 @@ from typing import Any
 
 import torch
 
-from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM, PERSISTING_L2, refusal
 from kernelviz.core.errors import one_line
+from kernelviz.core.notes import DriverCopy, KernelsVary, NotCapturable, Note, OtherKernelsInGraph, TracingCostUnknown
+from kernelviz.core.reasons import CachedOutput, OtherStream, PersistingL2
 from kernelviz.core.result import Timer
 from kernelviz.measure.session.failures import sticky
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
@@ -82,7 +83,7 @@ class CudaTimer:
             timed.use_stream(samples, note)
             final = self._once(timed)
         if len({i.names for i in final}) > 1:
-            timed.notes = (*timed.notes, "its calls did not all launch the same kernels")
+            timed.notes = (*timed.notes, KernelsVary())
         timed.kernels = kernels_of(final) if self.tracer is not None else ()
         return timed
 
@@ -96,7 +97,7 @@ class CudaTimer:
             cold_iteration_s = timed.iteration_s / 2 + self._flush_s if timed.warm else timed.iteration_s
             added_s = self._cost.adds_s(place, cold_iteration_s, timed.span_s)
         if added_s is None:
-            timed.notes = (*timed.notes, "what tracing adds to it is not known")
+            timed.notes = (*timed.notes, TracingCostUnknown())
         timed.correction_s = added_s or 0.0
 
     @functools.cached_property
@@ -119,27 +120,27 @@ class CudaTimer:
 
     def _captured(
         self, timed: CudaTimed, samples: int, names: tuple[str, ...]
-    ) -> tuple[Sequence[Iteration], str | None]:
+    ) -> tuple[Sequence[Iteration], Note | None]:
         """The first replay of the captured call; or why it must go into the stream: it cannot be captured, or a graph would
         run other kernels."""
         if MEMCPY in names:
             # The driver copies in another way inside a graph: 2 GiB at 2.5 instead of 4.2 TB/s, under the same name.
-            return (), "holds a copy by the driver, which is slower inside a graph: launched into the stream"
+            return (), DriverCopy()
         try:
             timed.capture(samples, -(-len(timed.places) // samples))
         except Exception as error:
             if sticky(error):
                 raise
             torch.cuda.synchronize()
-            return (), f"not capturable as a graph ({one_line(error, 200)}): launched into the stream"
+            return (), NotCapturable(error=one_line(error, 200))
         try:
             replayed = self._once(timed)
         except WrongWork as error:
-            if str(error).startswith(CACHED_OUTPUT):  # its eager calls did launch something
-                raise WrongWork(refusal(OTHER_STREAM, "what it launches is not captured with it")) from error
+            if isinstance(error.reason, CachedOutput):  # its eager calls did launch something
+                raise WrongWork(OtherStream(evidence="not_captured")) from error
             raise
         if replayed[-1].names != names:
-            return (), "a graph would run other kernels than an eager call does: launched into the stream"
+            return (), OtherKernelsInGraph()
         return replayed, None
 
     def _once(self, timed: CudaTimed) -> Sequence[Iteration]:
@@ -156,7 +157,7 @@ class CudaTimer:
             if sticky(error):
                 raise
             torch.cuda.synchronize()
-            return Calls(place.launch, wait, place.restore, None, f"not capturable as a graph: {one_line(error, 200)}")
+            return Calls(place.launch, wait, place.restore, None, one_line(error, 200))
 
         def replay() -> object:
             graph.replay()
@@ -164,9 +165,9 @@ class CudaTimer:
 
         return Calls(place.launch, wait, place.restore, replay)
 
-    def refused(self) -> str | None:
+    def refused(self) -> PersistingL2 | None:
         found = persisting_bytes()
-        return refusal(PERSISTING_L2, f"it let {found} bytes of the L2 hold persisting lines") if found else None
+        return PersistingL2(size_bytes=found) if found else None
 
     def describe(self, timed: Timed) -> str:
         assert isinstance(timed, CudaTimed)

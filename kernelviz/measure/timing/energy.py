@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from kernelviz.core.notes import EnergyCounterStill, NoEnergyCounter, Note
 from kernelviz.core.result import Energy
 from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import energy_joules, sm_clock_hz
@@ -23,14 +24,14 @@ QUEUED_S = 0.1
 """So much work lies in the device's queue while the driver is asked."""
 
 
-def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]) -> Energy | str:
-    """Energy of one call, unflushed, under steady load of it; or why there is none, in words (none when stopped).
+def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]) -> Energy | Note | None:
+    """Energy of one call, unflushed, under steady load of it; or a note why there is none; None when stopped.
 
     The counter moves every few tens of milliseconds, so it is read at the moment of a change: both ends then are as sharp as
     one graph is long.
     """
     if device.kind != "cuda" or energy_joules(device) is None:
-        return "this device has no counter of it"
+        return NoEnergyCounter(figure="energy")
     load = Load(place, call_s)
     until_s = time.monotonic() + BEFORE_S
     while time.monotonic() < until_s and not stop():
@@ -49,7 +50,7 @@ def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]
         last = now
     torch.cuda.synchronize()
     if len(ends) < 2:
-        return "" if stop() else f"the board's counter did not move twice in {4 * FOR_S:.0f} s"
+        return None if stop() else EnergyCounterStill(figure="energy", seconds=4 * FOR_S)
     (from_s, from_joules, from_calls), (to_s, to_joules, to_calls) = ends[0], ends[-1]
     counted = to_calls - from_calls
     return Energy(

@@ -12,6 +12,8 @@ from statistics import median
 import torch
 from torch import Tensor
 
+from kernelviz.core.notes import Note
+from kernelviz.core.reasons import PersistingL2
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.host_calls import Calls
@@ -41,7 +43,7 @@ class HostTimed:
         self.samples = 1
         self.iteration_s = 0.0
         self.kernels: tuple[Kernel, ...] = ()
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[Note, ...] = ()
         self.outputs = as_tuple(place.launch())
 
     def run_once(self) -> tuple[Tensor, ...]:
@@ -110,7 +112,7 @@ class HostTimer:
     def rest(self, coming_s: float) -> None:
         """A processor's clock is its own affair: nothing is waited for."""
 
-    def refused(self) -> str | None:
+    def refused(self) -> PersistingL2 | None:
         return None
 
     def _block(self, timed: HostTimed) -> Taken:

@@ -11,6 +11,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
+from kernelviz.core.notes import Note, NoteFigure, SlowBlocks
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Figure
 from kernelviz.measure.session.contract import Stop
@@ -66,12 +69,11 @@ class Series:
             places=len(self.timed.places),
         )
 
-    def words(self, prefix: str = "") -> list[str]:
-        """What was noticed beside its blocks, for people."""
-        found = [f"{prefix}{note}" for note in self.timed.notes]
+    def notes(self, figure: NoteFigure = "cold") -> list[Note]:
+        """What was noticed beside its blocks, which make this figure."""
+        found: list[Note] = [msgspec.structs.replace(note, figure=figure) for note in self.timed.notes]
         if self.slow_clock:
-            slow = f"{self.slow_clock} of {len(self.blocks)} blocks ran at a clock more than 1 % under the first"
-            found.append(prefix + slow)
+            found.append(SlowBlocks(figure=figure, slow=self.slow_clock, blocks=len(self.blocks)))
         return found
 
     def loses_clock(self, taken: Taken) -> bool:

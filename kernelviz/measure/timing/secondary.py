@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernelviz.core.merge import completed
+from kernelviz.core.notes import CallTooLong, NotCapturable, Note
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Energy, Figure, LaunchMode, Timing
 from kernelviz.measure.session.binding import BoundVariant
@@ -96,7 +97,7 @@ class Others:
     progress: Callable[[float], None]
     watch: Watch
     compiled: set[str] = field(default_factory=set)
-    notes: dict[str, list[str]] = field(default_factory=dict)
+    notes: dict[str, list[Note]] = field(default_factory=dict)
     retried: dict[str, int] = field(default_factory=dict)
     seed: int = 0
 
@@ -122,8 +123,7 @@ class Others:
         if call_s > LONGEST_S:  # or a neighbour took the processor for a moment
             call_s = min(call_s, *calls.eager(2)[0])
         if call_s > LONGEST_S:
-            words = f"other figures: not taken, one call takes {call_s:.2g} s"
-            self.notes.setdefault(bound.variant.name, []).append(words)
+            self.notes.setdefault(bound.variant.name, []).append(CallTooLong(figure="secondary", call_s=call_s))
         return call_s <= LONGEST_S
 
     def _warm(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
@@ -150,7 +150,7 @@ class Others:
                 device_warm_s=s.figure(timer, timer.describe(s.timed)) if s.blocks else None,
                 again_warm_s=second.figure(timer) if second is not None and second.blocks else None,
             )
-            self.notes.setdefault(s.name, []).extend(s.words("warm: "))
+            self.notes.setdefault(s.name, []).extend(s.notes("warm"))
             self.retried[s.name] = s.retried
         return found
 
@@ -162,7 +162,9 @@ class Others:
             c.calls.eager(2)
             c.call_s = min(c.calls.eager(3)[0])
             if c.calls.no_graph and "graph" in self.method.figures and self.site.device.kind == "cuda":
-                self.notes.setdefault(c.bound.variant.name, []).append(f"graph of one call: {c.calls.no_graph}")
+                self.notes.setdefault(c.bound.variant.name, []).append(
+                    NotCapturable(figure="graph", error=c.calls.no_graph)
+                )
         shuffled = random.Random(self.seed)
         number = time.time_ns() // 1_000_000
         until_s = time.monotonic() + self.method.budget_s * len(called) * KINDS
@@ -215,8 +217,8 @@ class Others:
         taken = energy(self.site.device, bound.timed.places[0], call_s, self.stop)
         if isinstance(taken, Energy):
             return Timing(energy=taken)
-        if taken:
-            self.notes.setdefault(bound.variant.name, []).append(f"energy: {taken}")
+        if taken is not None:
+            self.notes.setdefault(bound.variant.name, []).append(taken)
         return Timing()
 
 

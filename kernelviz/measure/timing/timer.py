@@ -8,6 +8,8 @@ from typing import Protocol
 
 from torch import Tensor
 
+from kernelviz.core.notes import Note
+from kernelviz.core.reasons import PersistingL2
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.ops import Launch
@@ -36,7 +38,7 @@ class Timed(Protocol):
 
     launch_mode: LaunchMode
     kernels: tuple[Kernel, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
     places: list[Place]
     correction_s: float
 
@@ -100,6 +102,6 @@ class DeviceTimer(Protocol):
         """Wait until so much more load fits into what burst measuring allows; it counts as taken then."""
         ...
 
-    def refused(self) -> str | None:
+    def refused(self) -> PersistingL2 | None:
         """What was done to the device since the last time it was asked that would spoil later times; undone by now."""
         ...

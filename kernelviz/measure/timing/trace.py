@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM, refusal
+from kernelviz.core.reasons import Between, CachedOutput, OtherStream
 
 FLUSH = "kernelviz_flush_l2"
 BEGIN = "kernelviz_begin_marker"
@@ -80,16 +80,18 @@ class TraceError(Exception):
 class WrongWork(TraceError):
     """The records are sound and show that the call does not do its work between its flush and its marker."""
 
+    def __init__(self, reason: OtherStream | CachedOutput) -> None:
+        self.reason = reason
+        super().__init__(repr(reason))
 
-def _nothing_inside(records: list[Record], opened: Record) -> str:
+
+def _nothing_inside(records: list[Record], opened: Record) -> OtherStream | CachedOutput:
     """Why a call launched nothing between its flush and its marker: it did so elsewhere, or nowhere."""
     ours = (FLUSH, BEGIN, MARKER, POISON, MEMCPY, MEMSET)
     streams = {r.stream for r in records} - {None}
     elsewhere = any(not r.name.startswith(ours) for r in records) or len(streams) > 1
-    where = f"between {'its flush' if opened.name.startswith(FLUSH) else 'its markers'} and its end marker"
-    if elsewhere:
-        return refusal(OTHER_STREAM, f"a call that launched nothing {where}, while something ran outside")
-    return refusal(CACHED_OUTPUT, f"a call that launched nothing {where}")
+    between: Between = "flush" if opened.name.startswith(FLUSH) else "markers"
+    return OtherStream(evidence="outside", between=between) if elsewhere else CachedOutput(between=between)
 
 
 class Tracer(Protocol):
@@ -123,9 +125,9 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
                 raise WrongWork(_nothing_inside(records, opened))
             if calls[0].start_ns < opened.end_ns - EARLY_NS:
                 early_ns = opened.end_ns - calls[0].start_ns
-                raise WrongWork(refusal(OTHER_STREAM, f"work of the call starts {early_ns} ns before its flush ends"))
+                raise WrongWork(OtherStream(evidence="early", early_ns=early_ns))
             if any(c.end_ns > record.end_ns for c in calls):
-                raise WrongWork(refusal(OTHER_STREAM, "work of the call ends behind its end marker"))
+                raise WrongWork(OtherStream(evidence="late"))
             found.append(Iteration(opened.end_ns, record.end_ns, tuple(calls)))
             opened, previous_end = None, record.end_ns
         elif opened is not None:

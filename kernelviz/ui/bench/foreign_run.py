@@ -12,9 +12,9 @@ from kernelviz.bench import Bench
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.cells import time_unit
-from kernelviz.metrics.summary import STAGE_WORDS
+from kernelviz.text.cells import time_unit
 from kernelviz.text.charts import other_times_words
+from kernelviz.text.failures import STAGES, describe_failure
 from kernelviz.ui.shared import share, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -60,7 +60,7 @@ def _frame(run: Run) -> tuple[pd.DataFrame, dict[str, Any]]:
         line: dict[str, object] = {f"size {i}": result.problem.sizes.get(axis) for i, axis in enumerate(axes)}
         line["variant"] = result.variant
         line |= {f"time {i}": times[n].estimate / scale if n in times else None for i, n in enumerate(names)}
-        line["result"] = f"✕ {STAGE_WORDS[failed.stage]}: {failed.message}" if failed else "not checked"
+        line["result"] = f"✕ {STAGES[failed.stage]}: {describe_failure(failed)}" if failed else "not checked"
         line["how"] = "; ".join(f"{name}: {figure.method}" for name, figure in times.items())
         lines.append(line)
     columns: dict[str, Any] = {

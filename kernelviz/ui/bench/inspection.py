@@ -22,6 +22,7 @@ from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text import inspection as words
+from kernelviz.text.failures import describe_failure
 from kernelviz.ui.shared import callbacks, live_progress, session, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -70,7 +71,7 @@ def show(bench: Bench, run: Run, found: Sequence[Row], problem: Problem) -> None
     # Each part has its own place, so that what comes and goes above the facts moves none of them.
     with st.container(key="inspect_state"):
         if unavailable and isinstance(result.outcome, Failure):
-            st.caption(f"It cannot be called here: {plain(result.outcome.message)}")
+            st.caption(f"It cannot be called here: {plain(describe_failure(result.outcome))}")
         elif progress is not None:
             case.stands(progress)
         elif case.trouble is not None:

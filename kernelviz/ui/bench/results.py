@@ -14,16 +14,18 @@ from kernelviz.bench.snapshots import narrowed
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import LIVING, Roof, Run
 from kernelviz.metrics.chart_selection import drawn_words, only_drawn
-from kernelviz.metrics.configuration import configuration_words, is_configuration
+from kernelviz.metrics.configuration import is_configuration
 from kernelviz.metrics.figures import host_bound_words
-from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, summary, time_words
+from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, summary
 from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.plots.frame import run_words
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text.charts import bars_words, by_size_words, roofline_words
+from kernelviz.text.configuration import format_configuration
+from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.times import format_time
 from kernelviz.ui.bench import second_run, table, tabs, variant_filter, winners
 from kernelviz.ui.shared import callbacks, live_progress, session, share, tiles, view_filters
 from kernelviz.ui.shared.text import plain, when
@@ -237,9 +239,9 @@ def _in_words(row: Row, run: Run, headline: Headline) -> str:
         return f"{name} :red[✕] {plain(table.outcome_words(row))[1:].strip()}"
     if row.figure is None:
         return f"{name} no {headline} time"
-    trusted = trust_words(row.result, headline, run.method.clock)
+    trusted = describe_quality_of(row.result, headline, run.method.clock)
     bound = host_bound_words(row.result.timing)
-    configured = configuration_words(row.result)
-    said = f"{name} {plain(time_words(row.figure))} · {plain(table.against_words(row))}"
+    configured = format_configuration(row.result)
+    said = f"{name} {plain(format_time(row.figure))} · {plain(table.against_words(row))}"
     said += f" · {plain(configured)}" if configured and not is_configuration(row.result.variant) else ""
     return f"{said}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(trusted)}]]"

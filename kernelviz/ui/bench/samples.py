@@ -12,11 +12,12 @@ from kernelviz import plots
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Run
 from kernelviz.metrics.drift import drift_words, lag_1_words
-from kernelviz.metrics.samples import SHOWN, Spread, clock_words, repeated_words, spread, spread_words, throttle_words
+from kernelviz.metrics.samples import SHOWN, Spread, clock_words, repeated_words, spread, spread_words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text.quality import describe_throttle
 from kernelviz.ui.bench import table
 from kernelviz.ui.shared import view_filters
 from kernelviz.ui.shared.text import plain
@@ -90,7 +91,7 @@ def _one(run: Run, rows: Sequence[Row], field: str, spreads: dict[str, Spread]) 
         view_filters.keep("samples_of", variant, fastest)
         one = spreads[variant]
         result = next(r.result for r in rows if r.result.variant == variant)
-        lines = [*spread_words(one), throttle_words(result)]
+        lines = [*spread_words(one), str(describe_throttle(result))]
         st.markdown("\n".join(f"- {plain(line)}" for line in lines if line))
         if one.figure.method:
             st.caption(plain(one.figure.method))

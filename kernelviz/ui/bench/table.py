@@ -9,18 +9,18 @@ import pandas as pd
 import streamlit as st
 
 from kernelviz.core.problem import Clock
-from kernelviz.metrics import cells
-from kernelviz.metrics.cells import against_words as against_words
-from kernelviz.metrics.cells import first_call_s as first_call_s
-from kernelviz.metrics.cells import outcome_words as outcome_words
-from kernelviz.metrics.cells import time_unit as time_unit
-from kernelviz.metrics.configuration import CONFIGURATION_HELP, configuration_words
 from kernelviz.metrics.figures import FIGURES, TIMES, host_bound, loop_over_warm, times_s
-from kernelviz.metrics.quality import method_words, notes_on_figures, trust_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text import cells
+from kernelviz.text.cells import against_words as against_words
+from kernelviz.text.cells import first_call_s as first_call_s
+from kernelviz.text.cells import outcome_words as outcome_words
+from kernelviz.text.cells import time_unit as time_unit
+from kernelviz.text.configuration import CONFIGURATION_HELP, format_configuration
+from kernelviz.text.quality import describe_methods_of, describe_notes_on_figures, describe_quality_of
 
 
 def frame(
@@ -41,11 +41,11 @@ def frame(
             width: _percent(row.figure.half_width if row.figure else None),
             rate: _rate(row, computes),
             "of roof, %": _percent(row.efficiency),
-            against: against_words(row),
-            "result": outcome_words(row),
+            against: str(against_words(row)),
+            "result": str(outcome_words(row)),
             "first call, s": first_call_s(row.result.preparation),
-            **({"configuration": configuration_words(row.result) or None} if configured else {}),
-            "trust": trust_words(row.result, headline, clock),
+            **({"configuration": format_configuration(row.result) or None} if configured else {}),
+            "trust": str(describe_quality_of(row.result, headline, clock)),
         }
         for row in table
     ]
@@ -90,8 +90,8 @@ def figures_frame(table: Sequence[Row]) -> tuple[pd.DataFrame, dict[str, Any]]:
             **{names[key]: None if time_s is None else time_s / scale for key, time_s in times.items()},
             "host-bound": _host_bound_words(row),
             "energy, mJ a call": _energy_mj(row),
-            "how": method_words(row.result),
-            "noticed": notes_on_figures(row.result),
+            "how": str(describe_methods_of(row.result)),
+            "noticed": str(describe_notes_on_figures(row.result)),
         }
         for row, times in zip(table, found, strict=True)
     ]

@@ -8,13 +8,15 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core.problem import Problem
+from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
-from kernelviz.metrics.cells import failures as failures_of
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import STAGE_WORDS, Row, rows
+from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text.cells import failures as failures_of
+from kernelviz.text.failures import STAGES, describe_failure, has_description
 from kernelviz.ui.bench import empty_states, inspection, samples, second_run, table
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.text import plain
@@ -84,13 +86,14 @@ def _figures(run: Run, found: Sequence[Row]) -> None:
     )
 
 
-def _failures(run: Run, failed: Mapping[tuple[str, str, str], Sequence[Row]]) -> None:
+def _failures(run: Run, failed: Mapping[tuple[str, Failure], Sequence[Row]]) -> None:
     if not failed:
         st.caption("No case failed.")
-    for (variant, stage, message), group in failed.items():
+    for (variant, failure), group in failed.items():
         sizes = ", ".join(size_words(r.result.problem, telling_axes(run.plan.problems)) for r in group)
-        st.markdown(f"✕ **{plain(variant_words(variant))}** · {STAGE_WORDS[stage]} · {plain(sizes)}")
-        st.code(message or "no message", language=None, wrap_lines=True)
+        st.markdown(f"✕ **{plain(variant_words(variant))}** · {STAGES[failure.stage]} · {plain(sizes)}")
+        said = str(describe_failure(failure)) if has_description(failure) else "no message"
+        st.code(said, language=None, wrap_lines=True)
 
 
 def _kernels(found: Sequence[Row]) -> None:

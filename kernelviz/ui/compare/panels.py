@@ -12,9 +12,7 @@ from kernelviz.bench.comparison import compare_stored
 from kernelviz.core import units
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.comparison import WORDS, Comparison, Pair
-from kernelviz.metrics.differences import differences
-from kernelviz.metrics.quality import trust_words
-from kernelviz.metrics.summary import figure_of, time_words
+from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.comparison import comparison_words
 from kernelviz.plots.samples import samples_words
@@ -30,6 +28,11 @@ from kernelviz.text.comparison import (
     pair_words,
     refusal_words,
 )
+from kernelviz.text.differences import differences
+from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.text import sentence_case
+from kernelviz.text.times import format_time
+from kernelviz.text.verdicts import describe_pair_reason
 from kernelviz.ui.compare import choice, table
 from kernelviz.ui.compare import text as words
 from kernelviz.ui.shared import site, tiles, view_filters
@@ -150,7 +153,7 @@ def _what_differs(found: Comparison) -> None:
         st.markdown(words.ONE_RUN if one_run(found.a, found.b) else words.ALIKE)
         return
     with st.container(key="differs"):
-        st.markdown("\n".join(f"- :red[**≠ {plain(d.what)}**: {plain(d.words.partition(': ')[2])}]" for d in listed))
+        st.markdown("\n".join(f"- :red[**≠ {plain(d.what)}**: {plain(d.values)}]" for d in listed))
 
 
 def _bars(found: Comparison) -> None:
@@ -215,13 +218,13 @@ def _in_words(found: Comparison, pair: Pair) -> None:
         st.markdown(f"**{plain(problem_words(pair.problem))}**  \n{plain(pair_words(pair))}")
         floor = "" if pair.floor is None else f"Noise floor: ±{units.percent(pair.floor)}."
         if pair.word != "not comparable":  # whose words hold the reason
-            st.markdown(f"{plain(pair.reason[:1].upper() + pair.reason[1:])}. {plain(floor)}")
+            st.markdown(f"{plain(sentence_case(describe_pair_reason(pair.reason)))}. {plain(floor)}")
         for side, run, result in (("A", found.a, pair.before), ("B", found.b, pair.after)):
             figure = figure_of(result.timing, found.headline)
-            time = f"no correct {found.headline} time" if figure is None else time_words(figure)
+            time = f"no correct {found.headline} time" if figure is None else format_time(figure)
             st.markdown(
                 f"{side}: **{plain(variant_words(result.variant))}** {plain(time)}  \n"
-                f":small[:gray[{plain(trust_words(result, found.headline, run.method.clock))}]]"
+                f":small[:gray[{plain(describe_quality_of(result, found.headline, run.method.clock))}]]"
             )
             site.run_link(f"Open run {side}", run.id)
 

@@ -8,13 +8,14 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from kernelviz.metrics.cells import WIDTH_HELP, time_unit
 from kernelviz.metrics.comparison import Comparison, Pair
-from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text.cells import WIDTH_HELP, time_unit
 from kernelviz.text.comparison import sign_of
+from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.verdicts import describe_pair_reason
 
 
 def frame(found: Comparison) -> tuple[pd.DataFrame, dict[str, Any]]:
@@ -33,9 +34,9 @@ def frame(found: Comparison) -> tuple[pd.DataFrame, dict[str, Any]]:
             "to, %": None if p.ratio is None or p.ratio.high is None else (p.ratio.high - 1) * 100,
             "floor, ±%": None if p.floor is None else p.floor * 100,
             **_times(p, found, scale, unit),
-            "because": p.reason,
-            "trust of A": trust_words(p.before, headline, found.a.method.clock),
-            "trust of B": trust_words(p.after, headline, found.b.method.clock),
+            "because": str(describe_pair_reason(p.reason)),
+            "trust of A": str(describe_quality_of(p.before, headline, found.a.method.clock)),
+            "trust of B": str(describe_quality_of(p.after, headline, found.b.method.clock)),
         }
         for p in pairs
     ]

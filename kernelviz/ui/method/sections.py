@@ -13,11 +13,13 @@ from kernelviz.core.run import Device, Roof
 from kernelviz.core.selftest import Selftest, Timeline
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import FIGURES, HOST_BOUND
-from kernelviz.metrics.quality import LEVELS, Trust, trust
+from kernelviz.metrics.quality import LEVELS, PartName, Quality, quality
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.timeline import counted_words
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text import method as words
+from kernelviz.text.cheats import EXPLANATIONS, NAMES
+from kernelviz.text.quality import describe_part, describe_quality
 from kernelviz.ui.shared import device_strip, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -119,29 +121,29 @@ def verdicts() -> None:
     st.markdown(words.VERDICT)
 
 
-def example(bench: Bench) -> tuple[str, Trust] | None:
+def example(bench: Bench) -> tuple[str, Quality] | None:
     """What a real result is of and what stands behind it: of the newest run here, else of one that came with the package."""
     for listed in (*bench.runs(3), *bench.history.shipped()[:1]):
         run = bench.load(listed.id)
         for result in run.results:
-            found = trust(result, clock=run.method.clock) if result.timing is not None else None
+            found = quality(result, clock=run.method.clock) if result.timing is not None else None
             if found is not None:
                 sizes = size_words(result.problem)
                 return f"{run.plan.op} {variant_words(result.variant)}, {sizes}, {run.environment.device.name}", found
     return None
 
 
-def trust_line(shown: tuple[str, Trust] | None) -> None:
+def trust_line(shown: tuple[str, Quality] | None) -> None:
     """The line that stands with each result, part by part, with a real one."""
     section("Trust line")
     st.markdown(
         "One line stands with each result: on every page, in the terminal, in every file. Always in this order."
     )
-    said: dict[str, str] = {}
+    said: dict[PartName, str] = {}
     if shown is not None:
         of, found = shown
-        said = {p.name: p.words for p in found.parts}
-        st.markdown(f"> {plain(found.line)}  \n> :small[:gray[{plain(of)}]]")
+        said = {p.name: str(describe_part(p)) for p in found.parts}
+        st.markdown(f"> {plain(describe_quality(found))}  \n> :small[:gray[{plain(of)}]]")
     st.markdown(
         "It begins with the level of its worst part:\n\n" + "\n".join(f"- {words.level_words(n)}" for n in LEVELS)
     )
@@ -169,4 +171,8 @@ def refused() -> None:
     """The cheats, by name."""
     section("What is refused")
     st.markdown(words.REFUSED)
-    st.markdown("\n".join(f"- **{plain(name)}**: {plain(reason)}" for name, reason in CHEATS.items()))
+    st.markdown(
+        "\n".join(
+            f"- **{plain(name)}**: {plain(reason)}" for name, reason in ((NAMES[c], EXPLANATIONS[c]) for c in CHEATS)
+        )
+    )

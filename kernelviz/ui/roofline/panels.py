@@ -14,10 +14,11 @@ from kernelviz.bench.roofline import LEVELS, SOURCES, Placement, RoofSource, fir
 from kernelviz.core.run import Level
 from kernelviz.metrics.limiter import LimiterWord
 from kernelviz.metrics.placement import Placed
-from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, distance_words, lines_of, rates_words
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text.quality import describe_quality
+from kernelviz.text.times import format_time
 from kernelviz.ui.roofline import table
 from kernelviz.ui.roofline import text as words
 from kernelviz.ui.shared import site, view_filters
@@ -266,11 +267,11 @@ def _in_words(case: Placed) -> None:
     """The isolated case, and what limits it with all of the evidence."""
     with st.container(border=True, key="one_case"):
         st.markdown(f"**{plain(_case_words(case))}**")
-        st.markdown(f"{plain(time_words(case.figure))} · {plain(rates_words(case))}  \n{plain(distance_words(case))}")
+        st.markdown(f"{plain(format_time(case.figure))} · {plain(rates_words(case))}  \n{plain(distance_words(case))}")
         st.markdown(f"**{plain(case.limiter.words)}**: {plain(words.MEANINGS[case.limiter.word])}")
         reasons = [*case.limiter.evidence, *(f"unknown: {m}" for m in case.limiter.missing)]
         st.markdown("\n".join(f"- {plain(reason)}" for reason in reasons))
-        st.markdown(f":small[:gray[{plain(case.trust)}]]")
+        st.markdown(f":small[:gray[{plain(describe_quality(case.quality))}]]")
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             site.run_link("Open its run", case.run_id)
             st.button("Show all cases", key="show_all", icon=":material/close:", on_click=_release)

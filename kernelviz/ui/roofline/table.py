@@ -12,6 +12,7 @@ from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text.quality import describe_quality
 from kernelviz.ui.bench.table import time_unit
 
 
@@ -38,7 +39,7 @@ def frame(cases: Sequence[Placed]) -> tuple[pd.DataFrame, dict[str, Any]]:
             "because": c.limiter.because,
             "precision": c.problem.precision,
             **({"run": c.run_name, "device": c.device} if several_runs else {}),
-            "trust": c.trust,
+            "trust": str(describe_quality(c.quality)),
         }
         for c in cases
     ]
