@@ -26,7 +26,7 @@ __device__ __forceinline__ float positive(float v) {
 
 __device__ __forceinline__ float relu(float x) { return positive(x); }
 
-// As torch writes them: accurate expf and erff, division rounded to nearest.
+// As in torch: accurate expf and erff, division rounded to nearest.
 __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 __device__ __forceinline__ float silu(float x) { return x / (1.0f + expf(-x)); }
 __device__ __forceinline__ float gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
@@ -69,7 +69,7 @@ extern "C" __global__ void __launch_bounds__(128) activation_words(
         }
         store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, narrow<ELEMENT>(v));
     } else if (i - vectors < n % WIDTH) {
-        // After the last whole vector, the next threads take an element each.
+        // The elements after the last whole vector are processed by the next threads, one each.
         const long long at = vectors * WIDTH + (i - vectors);
         out[at] = from_float<ELEMENT>(APPLY(to_float(x[at])));
     }

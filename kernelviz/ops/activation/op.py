@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def cost_of(flop: int) -> CostModel:
-    """Every element read once and written once; a fixed number of operations an element.
+    """Every element read once and written once; `flop` operations an element.
 
     >>> cost_of(4)({"n": 1024}, 2)
     Cost(work_flop=4096, read_bytes=2048, written_bytes=2048)

@@ -1,4 +1,4 @@
-"""Triton kernel of the activations, which one is known when it is compiled."""
+"""Triton kernel of the activations; the function is a compile-time constant."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ OPS = (
         formula="z = x / y",
         axes=_AXES,
         dtypes=_DTYPES,
-        # Divisors are normal numbers whatever the data: the NaN of 0/0 may have the bits that stand for "never written".
+        # Divisors are normal numbers whatever the data: the NaN of 0/0 may have the bits that mark an element as never written.
         inputs=(_INPUTS[0], TensorSpec(name="y_N", axes=("n",), data="normal")),
         outputs=_OUTPUTS,
         cost=cost,

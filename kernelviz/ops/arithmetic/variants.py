@@ -40,7 +40,7 @@ evict its lines first. 252 configurations, of which 216 make sense; 8192 element
 
 
 def admits(configuration: Configuration, problem: Problem) -> str | None:
-    """No more threads than elements: Triton would let several do the same one."""
+    """Refuse more threads than elements: Triton would compute an element in several threads."""
     threads = 32 * configuration["warps"]
     if configuration["block"] < threads:
         return f"{threads} threads for {configuration['block']} elements"
@@ -48,7 +48,7 @@ def admits(configuration: Configuration, problem: Problem) -> str | None:
 
 
 def ladder(operation: str) -> tuple[Variant, ...]:
-    """The variants of one of the three ops, the plainest first."""
+    """The variants of one of the three ops, the simplest first."""
 
     @variant(backend="torch")
     def torch_eager(x_N: Tensor, y_N: Tensor) -> Launch:
@@ -174,7 +174,7 @@ def torch_fp16_compute(x_N: Tensor, y_N: Tensor) -> Launch:
 
 @variant(backend="torch", dtypes=("fp32",), only_when_named=True)
 def torch_fp16_storage(x_N: Tensor, y_N: Tensor) -> Launch:
-    """What half the published memory would take: inputs kept in fp16, made so before the clock starts; 8 bytes for 12."""
+    """Published with half the memory: inputs converted to fp16 before timing starts, so 8 bytes instead of 12 an element."""
     import torch
 
     x16_N, y16_N = torch.empty_like(x_N, dtype=torch.float16), torch.empty_like(y_N, dtype=torch.float16)

@@ -25,7 +25,7 @@ template <> struct Pair<__nv_bfloat16> {
 };
 template <> struct Pair<Fp8> {
     __device__ __forceinline__ static void store(Fp8* to, float a, float b) {
-        // Saturating, which is what the instruction does: what lies beyond 448 becomes 448, infinity too.
+        // The instruction saturates: numbers beyond 448 become 448, infinity too.
         const __nv_fp8x2_storage_t both = __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
         to[0].bits = (__nv_fp8_storage_t)(both & 0xFF);
         to[1].bits = (__nv_fp8_storage_t)(both >> 8);

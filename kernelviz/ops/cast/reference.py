@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 LOWEST_EXPONENT = {"fp16": -14, "bf16": -126, "fp8": -6}
-"""Of the smallest normal number of each format; below it numbers are spaced as they are there."""
+"""Exponent of the smallest normal number of each format; smaller numbers have the spacing of that one."""
 
 
 def rounded(x_N: Tensor, target: str) -> Tensor:
-    """float64 numbers rounded to nearest, ties to even, to the numbers of a format, by arithmetic: no conversion is asked.
+    """float64 numbers rounded to nearest, ties to even, to the numbers of a format: by arithmetic, without a conversion.
 
     What is nearer to the number that would follow the largest is infinite; fp8 (E4M3, which has no infinity) saturates: the
     OCP standard allows that or NaN; NVIDIA's instruction, Triton and torch 2.13 saturate, torch 2.11 gives NaN beyond 464.
@@ -37,5 +37,5 @@ def rounded(x_N: Tensor, target: str) -> Tensor:
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """Zero: the reference is the one number of the format that is nearest, and IEEE 754 asks for no other."""
+    """Zero: the reference is the nearest number of the format, the only result that IEEE 754 allows."""
     return (outputs[0].new_zeros(()).expand_as(outputs[0]),)

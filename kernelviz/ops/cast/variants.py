@@ -33,7 +33,7 @@ FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {"float16": to_fp16, "bfloat1
 
 
 def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
-    """The variants of the cast to the torch dtype called `name`, the plainest first.
+    """The variants of the cast to the torch dtype called `name`, the simplest first.
 
     `triton_targets`: what Triton can convert to that format on.
     """

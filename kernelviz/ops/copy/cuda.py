@@ -23,7 +23,7 @@ WITHIN, BEYOND = Layout(vectors=1, threads=256, streaming=True), Layout(vectors=
 On an H200 2^28 floats take 495 us so, 499 in blocks of 256, 518 of 1024, 502 two vectors a thread, 522 four.
 """
 CHUNK_BYTES = 2048
-"""Of `copy_bulk`."""
+"""Bytes that a block of `copy_bulk` copies."""
 
 
 def bind_scalar(x_N: Tensor) -> Launch:

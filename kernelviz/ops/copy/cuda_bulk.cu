@@ -1,15 +1,15 @@
 // `copy` by Hopper's bulk copies: the copy engine of each SM (TMA) moves bytes between global and shared memory, and one thread
-// tells it what. No element passes through a register.
+// issues the copies. No element passes through a register.
 
 __device__ __forceinline__ unsigned shared_address(const void* p) {
     return (unsigned)__cvta_generic_to_shared(p);
 }
 
-// A chunk of 2 KiB a block, 32 of which an SM holds: 64 KiB in flight. On an H200 2^28 floats take 501 us so, 507 in chunks of
+// A chunk of 2 KiB a block, 32 of which an SM holds: 64 KiB in flight. On an H200 2^28 floats take 501 us, 507 in chunks of
 // 4 KiB, 633 of 1 KiB (an SM holds no more than 32 blocks), and 533-579 by persistent blocks that walk through a ring of stages.
 constexpr unsigned CHUNK = 2048;
 
-// `bytes` is a whole number of 16-byte vectors; what lies behind them (`tail` bytes) is copied byte by byte.
+// `bytes` is a whole number of 16-byte vectors; the `tail` bytes after them are copied byte by byte.
 extern "C" __global__ void __launch_bounds__(32) copy_bulk(
     const unsigned char* __restrict__ x, unsigned char* __restrict__ out, long long bytes, int tail) {
     __shared__ __align__(128) unsigned char chunk[CHUNK];
@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(32) copy_bulk(
     const unsigned size = bytes - first < CHUNK ? (unsigned)(bytes - first) : CHUNK;
     const unsigned barrier = shared_address(&full), held = shared_address(chunk);
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
-    // The copy engine must see the barrier as it is now.
+    // The copy engine must see the initialised mbarrier.
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(size) : "memory");
     asm volatile(
@@ -42,6 +42,6 @@ extern "C" __global__ void __launch_bounds__(32) copy_bulk(
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out + first), "r"(held), "r"(size)
                  : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-    // Shared memory is gone with the block: the store must be over.
+    // The store must finish before the block ends, since its shared memory is then reused.
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
 }

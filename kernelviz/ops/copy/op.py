@@ -10,14 +10,14 @@ from kernelviz.ops.copy.variants_strided_copy import STRIDED_VARIANTS
 
 
 def strided_cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
-    """The n elements that are taken, read and written; not those between them.
+    """The n copied elements, read and written; not the elements between them.
 
     >>> strided_cost({"n": 1024, "s": 64}, 4)
     Cost(work_flop=0, read_bytes=4096, written_bytes=4096)
     """
-    # What must be moved, not what is: a cache takes whole sectors of 32 bytes from memory, so from a stride of 32 bytes on (8
-    # fp32 numbers) every 4 bytes read bring 28 others that no thread needs. On an H200 2^24 of them take 134 us at a stride of 8
-    # and 256 us at 16, both 4.5 TB/s if the latter moves 64 bytes an element: that is what its memory moves at the least.
+    # The bytes that must be moved, not those that are: caches read whole sectors of 32 bytes from memory, so from a stride of
+    # 32 bytes on (8 fp32 numbers) every 4 bytes come with 28 others that no thread needs. On an H200 2^24 elements take 134 us at
+    # a stride of 8 and 256 us at 16. Both are 4.5 TB/s if the latter moves 64 bytes an element, the smallest unit of its memory.
     n = sizes["n"]
     return Cost(work_flop=0, read_bytes=n * itemsize_bytes, written_bytes=n * itemsize_bytes)
 

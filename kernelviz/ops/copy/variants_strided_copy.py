@@ -62,7 +62,7 @@ def cuda_scalar(x_NS: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16(x_NS: Tensor) -> Launch:
-    """CUDA C++, the whole 16-byte vector round each element, one of which is selected: the same sectors, in a worse order."""
+    """CUDA C++, the whole 16-byte vector around each element, one of which is selected: the same sectors, in a worse order."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_strided_vec16(x_NS)
@@ -70,7 +70,7 @@ def cuda_vec16(x_NS: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_unrolled(x_NS: Tensor) -> Launch:
-    """CUDA C++, four elements a thread, all loaded before the first is stored: it pays while several share a sector."""
+    """CUDA C++, four elements a thread, all loaded before the first is stored: it is faster as long as several share a sector."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_strided_unrolled(x_NS)

@@ -1,4 +1,4 @@
-// CUDA C++ kernels of `cross_entropy`, of its gradient, and of both at once. Compiled with -DELEMENT and a shape
+// CUDA C++ kernels of `cross_entropy`, of its gradient, and of both at once. Compiled with -DELEMENT and a tile
 // (kernelviz/ops/kernels/row_tiles.py).
 #include "exponentials.cuh"
 #include "on_chip_rows.cuh"
@@ -18,12 +18,12 @@ __device__ __forceinline__ void finish(
     }
 }
 
-// The logit of the label, for the thread that will need it: asked for while the row is in flight.
+// The logit of the label, for the thread that will need it: its load is issued while those of the row are in flight.
 __device__ __forceinline__ float chosen_by(const R& row, const ELEMENT* x, const long long* labels) {
     return row.inside && row.lane == 0 ? to_float(x[row.start + labels[row.row]]) : 0.0f;
 }
 
-// A block's way through the vectors that are the row's alone: VECTORS a thread and step, one load instruction each.
+// A block's loop over the vectors that belong to this row only: VECTORS a thread and step, one load instruction each.
 template <int VECTORS> struct Walk {
     static constexpr int STEP = VECTORS * ROW_LANES;
     const Vec16<ELEMENT>* at;
@@ -39,8 +39,8 @@ template <int VECTORS> struct Walk {
 };
 
 // 1. Losses only: nothing of a row is needed twice, so a block (or a cluster, where rows are few) walks it in steps, and the next
-// step is in flight while one is summed. Whole vectors first, without a question; then what is left of them, and the elements
-// before the first and behind the last.
+// step is in flight while one is summed. Full steps first, without bounds checks; then the remaining vectors, and the elements
+// before the first and after the last vector.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_steps(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, float* __restrict__ sums,
     long long m, int n) {
@@ -95,7 +95,7 @@ __device__ __forceinline__ int label_of(const R& row, const long long* labels) {
     return row.inside ? (int)labels[row.row] + row.head : -1;
 }
 
-// p - 1(label) of the k-th vector. Of all vectors of a row one holds the label: one comparison a vector, not one an element.
+// p - 1(label) of the k-th vector. One vector of a row holds the label, so one comparison a vector is enough.
 __device__ __forceinline__ void gradient(const R& row, int k, int label, float (&p)[WIDTH]) {
     if (label / WIDTH == row.vector(k)) {
 #pragma unroll
@@ -136,7 +136,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
     }
 }
 
-// 3. The same of rows of any length, read twice by a block.
+// 3. The same for rows of any length, which a block reads twice.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_chunks(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
     long long m, int n) {
@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
     const Exponentials all = row.reduce(mine, Merge(), NONE);
     finish(row, 0, all, chosen, loss, nullptr);
     const float inverse = 1.0f / all.sum;
-    // Backwards: the chunks read last are the likeliest to be in L2 still.
+    // In reverse order, because the chunks read last are the most likely to be in L2 still.
     for (row.rank = chunks - 1; row.rank >= 0; --row.rank) {
         row.load(x, w, minus_infinity<ELEMENT>());
 #pragma unroll

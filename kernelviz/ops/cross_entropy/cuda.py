@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "cuda.cu"
 COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
 LOSS = RowTile(lanes=128, vectors=4)
-"""Of the losses alone: eight blocks an SM, each thread with four vectors in flight while it sums four others. Blocks of 1024
+"""Tile of the losses alone: eight blocks an SM, each thread with four vectors in flight while it sums four others. Blocks of 1024
 threads read 128256 logits in bf16 at 3517 GB/s, of 512 at 4033, of 256 at 4353, of 128 at 4387 (H200): the fewer wait for each
 other, the better."""
 PIECE = RowTile(lanes=256, vectors=4, resident=2048)
@@ -152,7 +152,7 @@ def _with_grad(logits_MV: Tensor, labels_M: Tensor, *, clusters: bool) -> Launch
 
 
 def with_grad(logits_MV: Tensor, labels_M: Tensor, tile: RowTile | None) -> Launch:
-    """In registers of that tile, or in chunks."""
+    """Losses and gradient with the row in registers (and shared memory) of that tile, or in chunks where it is None."""
     import torch
 
     require_vec16(logits_MV=logits_MV)

@@ -1,6 +1,6 @@
 // `cross_entropy_with_grad` of long rows by persistent clusters (persistent_exponentials.cuh): while one row's gradient is
-// written the next row is summed and the one after that is prefetched. Labels are read two rows ahead, and the logit of the label one row
-// ahead, so that nobody waits for either.
+// written, the next row is summed and the one after it is prefetched. Labels are read two rows ahead and the logit of the label one
+// row ahead, so that no thread waits for either.
 #include "persistent_exponentials.cuh"
 
 struct LossAndGradient {
@@ -10,8 +10,8 @@ struct LossAndGradient {
     long long m;
     int n;
     bool leads;  // the thread that writes losses
-    int label, label_next = 0, label_after = 0;  // of the rows that are written, summed, asked for
-    ELEMENT chosen;                              // the logit of the label of the row that is summed; widened late, as it comes late
+    int label, label_next = 0, label_after = 0;  // of the rows that are written, summed, prefetched
+    ELEMENT chosen;                              // the logit of the label of the row that is summed; converted late, because it arrives late
 
     __device__ __forceinline__ void prefetched(long long row) { label_after = row < m ? (int)labels[row] : 0; }
     __device__ __forceinline__ void summed(long long row) {
@@ -26,7 +26,7 @@ struct LossAndGradient {
             loss[row] = from_float<ELEMENT>(logf(all.sum) + (all.top - to_float(chosen)));
         }
     }
-    // Of all vectors of a row one holds the label: one comparison a vector, not one an element.
+    // One vector of a row holds the label, so one comparison a vector is enough.
     template <typename R, int WIDTH> __device__ __forceinline__ void vector(const R& row, int k, float (&p)[WIDTH]) const {
         const int at = label + row.head;
         if (at / WIDTH == row.vector(k)) {

@@ -71,7 +71,7 @@ def online_kernel(
     for i in tl.range(0, chunks, num_stages=STAGES):
         at = i * CHUNK + columns
         x = tl.load(x_ptr + begin + at, mask=at < body, other=-float("inf")).to(tl.float32)
-        # One power, not two: of a new maximum and the old one, the smaller is scaled by exp(-|difference|).
+        # One exponential, not two: of a new maximum and the old one, the smaller is scaled by exp(-|difference|).
         rise = x - most
         e = tl.exp(-tl.abs(rise))
         total = tl.where(rise > 0, total * e + 1.0, total + e)
@@ -89,7 +89,7 @@ def online_kernel(
     if GRADIENT:
         scale = 1.0 / whole
         aligned_from = begin - start
-        # Backwards: the chunks read last are the likeliest to be in L2 still.
+        # In reverse order, because the chunks read last are the most likely to be in L2 still.
         for i in range(0, chunks):
             at = (chunks - 1 - i) * CHUNK + columns
             x = tl.load(x_ptr + begin + at, mask=at < body, other=0.0).to(tl.float32)

@@ -20,7 +20,7 @@ def fused(logits_MV: Tensor, labels_M: Tensor) -> Tensor:
 def composed(logits_MV: Tensor, labels_M: Tensor) -> Tensor:
     """The steps of the formula as single ops, in float32."""
     wide_MV = logits_MV.float()
-    # Detached: what autograd would add to the maximum's gradient is 0 but for rounding.
+    # Detached: the gradient through the maximum is 0 except for rounding errors.
     shifted_MV = wide_MV - wide_MV.detach().amax(-1, keepdim=True)
     chosen_M = shifted_MV.gather(-1, labels_M[:, None]).squeeze(-1)
     return (shifted_MV.exp().sum(-1).log() - chosen_M).to(logits_MV.dtype)

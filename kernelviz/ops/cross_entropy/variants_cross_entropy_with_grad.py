@@ -101,7 +101,7 @@ def cuda_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     needs=("nvrtc", "cuda", "sm_90"),
 )
 def cuda_columns(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """CUDA C++, persistent clusters: while a row's gradient is written, the next row is summed and the one after it prefetched."""
+    """CUDA C++, persistent clusters: while one gradient is written, the next row is summed and the one after it prefetched."""
     from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_columns_with_grad(logits_MV, labels_M)

@@ -28,7 +28,7 @@ __device__ __forceinline__ float warp_sum(float v) {
     return v;
 }
 
-// A tile of THREADS * VECTORS vectors of 16 bytes: a warp has 32 * VECTORS that lie together, a thread every 32nd of them.
+// A tile of THREADS * VECTORS vectors of 16 bytes: a warp has 32 * VECTORS adjacent ones, a thread every 32nd of them.
 struct Tile {
     Vec16<ELEMENT> vector[VECTORS];
     float before[VECTORS];  // the sum of all elements of the warp before each vector
@@ -37,7 +37,7 @@ struct Tile {
     __device__ __forceinline__ static long long vector_index(long long tile, int k) {
         return (tile * THREADS + threadIdx.x / 32 * 32) * VECTORS + k * 32 + threadIdx.x % 32;
     }
-    // Words beyond the end hold zeros; one that is not whole, or a view that starts inside a vector, goes element by element.
+    // Vectors beyond the end hold zeros. A vector that is not whole, or a view that starts inside a vector, is read element by element.
     __device__ __forceinline__ void load(const ELEMENT* x, long long tile, long long n, bool aligned) {
         if (aligned && (tile + 1) * TILE <= n) {
 #pragma unroll
@@ -111,7 +111,7 @@ __device__ __forceinline__ float over_warps(float mine, float* of_warp, float& t
     return warp > 0 ? left : 0.0f;
 }
 
-// 1 to 3: sums of tiles; what lies before each tile, by one block; the scan of each tile from there. x is read twice.
+// 1 to 3: the sums of tiles; the sum before each tile, by one block; the scan of each tile from that sum. x is read twice.
 extern "C" __global__ void __launch_bounds__(THREADS) cumsum_tile_sums(
     const ELEMENT* __restrict__ x, float* __restrict__ sums, long long n, bool aligned) {
     __shared__ float of_warp[32];
@@ -158,9 +158,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) cumsum_from_sums(
     tile.store(out, blockIdx.x, n, sums[blockIdx.x] + base);
 }
 
-// What a tile says of itself, in one 64-bit vector, so that nobody sees half of it: the sum in the lower half; in the upper half
-// twice the number of the call, plus 1 when the sum reaches back to the beginning. Words of earlier calls count as not written.
-// One vector needs no order with others: relaxed loads and stores do.
+// What a tile publishes, in one 64-bit number, so that no reader sees half of it: the sum in the lower half; in the upper half
+// twice the number of the call, plus 1 when the sum reaches back to the beginning. Numbers of earlier calls count as not written.
+// A single number needs no order relative to others: relaxed loads and stores suffice.
 __device__ __forceinline__ void publish(unsigned long long* state, unsigned call, bool from_start, float sum) {
     const unsigned long long vector = (unsigned long long)(2 * call + from_start) << 32 | __float_as_uint(sum);
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(state), "l"(vector) : "memory");
@@ -171,8 +171,8 @@ __device__ __forceinline__ unsigned long long look(const unsigned long long* sta
     return vector;
 }
 
-// The sum of all tiles before this one, by a warp that looks at WINDOWS times 32 of them at once and goes back until one
-// knows the sum from the beginning: each look is a trip to L2, so few of them should do.
+// The sum of all tiles before this one, by a warp that reads WINDOWS times 32 of them at once and goes back until one has
+// the sum from the beginning: each read is a round trip to L2, so there should be few.
 __device__ __forceinline__ float before_tile(const unsigned long long* states, int tile, unsigned call) {
     constexpr int WINDOWS = 4;
     const int lane = threadIdx.x % 32;
@@ -181,7 +181,7 @@ __device__ __forceinline__ float before_tile(const unsigned long long* states, i
         unsigned long long seen[WINDOWS];
 #pragma unroll
         for (int w = 0; w < WINDOWS; ++w) {
-            // Before the first tile there is nothing, and that is known.
+            // Before the first tile the sum is 0.
             seen[w] = at - 32 * w >= 0 ? look(states + at - 32 * w) : (unsigned long long)(2 * call + 1) << 32;
         }
 #pragma unroll
@@ -201,7 +201,7 @@ __device__ __forceinline__ float before_tile(const unsigned long long* states, i
     }
 }
 
-// 4. One pass: a block takes the next tile, scans it, says its sum, and learns from the tiles before it what lies before.
+// 4. One pass: a block gets the next tile, scans it, publishes its sum, and reads from the tiles before it the sum before it.
 // control: the next tile, the number of finished blocks, the number of the call. The last block resets the first two.
 extern "C" __global__ void __launch_bounds__(THREADS) cumsum_look_back(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, unsigned long long* states, unsigned* control, long long n,
@@ -210,7 +210,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) cumsum_look_back(
     __shared__ unsigned ticket[2];
     __shared__ float before;
     if (threadIdx.x == 0) {
-        // In the order in which blocks really start, so that a tile never waits for one that has no block yet.
+        // In the order in which blocks actually start, so that a tile never waits for one whose block has not started.
         ticket[1] = *reinterpret_cast<volatile unsigned*>(control + 2);
         ticket[0] = atomicAdd(control, 1);
     }

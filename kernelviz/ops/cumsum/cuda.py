@@ -32,7 +32,7 @@ def bind_three_kernels(x_N: Tensor) -> Launch:
     how = (ctypes.c_longlong(x_N.numel()), ctypes.c_bool(x_N.data_ptr() % 16 == 0))
 
     def launch() -> Tensor:
-        # Addresses are asked for here, so that the launch keeps what it alone owns.
+        # The addresses are read here, so that the closure keeps the tensors alive that only it owns.
         x, out, sums_pointer = x_N.data_ptr(), out_N.data_ptr(), sums.data_ptr()
         nvrtc.launch(first, tiles, threads, x, sums_pointer, *how)
         nvrtc.launch(second, 1, 1024, sums_pointer, ctypes.c_int(tiles))
@@ -47,7 +47,7 @@ def bind_look_back(x_N: Tensor) -> Launch:
     import torch
 
     require_contiguous(x_N=x_N)
-    # Tiles of 32 KiB: 2736 GB/s for 2^28 numbers in fp32 on an H200, with tiles of 16 KiB 2469.
+    # Tiles of 32 KiB reach 2736 GB/s for 2^28 numbers in fp32 on an H200, tiles of 16 KiB 2469.
     threads, vectors = 256, 8
     out_N = torch.empty_like(x_N)
     tiles = tiles_of(x_N, threads, vectors)
@@ -57,7 +57,7 @@ def bind_look_back(x_N: Tensor) -> Launch:
     how = (ctypes.c_longlong(x_N.numel()), ctypes.c_bool(x_N.data_ptr() % 16 == 0))
 
     def launch() -> Tensor:
-        # Addresses are asked for here, so that the launch keeps what it alone owns.
+        # The addresses are read here, so that the closure keeps the tensors alive that only it owns.
         pointers = (x_N.data_ptr(), out_N.data_ptr(), states.data_ptr(), control.data_ptr())
         nvrtc.launch(kernel, tiles, threads, *pointers, *how)
         return out_N

@@ -17,7 +17,7 @@ __device__ __forceinline__ uint4 philox(unsigned long long index, unsigned long 
 }
 
 // One call gives 128 random bits, as many as a vector has: 32 an element of fp32, 16 of the others. An element is dropped when its
-// number is below `threshold`, p times 2^32; of 16 bits only the upper half of it counts.
+// number is below `threshold`, p times 2^32; for 16-bit numbers only its upper half counts.
 __device__ __forceinline__ Vec16<ELEMENT> dropped(const Vec16<ELEMENT>& vector, const uint4& random, unsigned threshold, float scale) {
     constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
     const unsigned numbers[4] = {random.x, random.y, random.z, random.w};
@@ -41,7 +41,7 @@ extern "C" __global__ void __launch_bounds__(128) dropout_words(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, unsigned threshold, float scale,
     unsigned long long seed) {
     // Two loads in flight hide the arithmetic of eight elements a vector better than one: 2^28 in bf16 at 4271 instead of 4119 GB/s
-    // on an H200. Of fp32 one is enough (4315).
+    // on an H200. For fp32 one is enough (4315).
     constexpr int VECTORS = sizeof(ELEMENT) == 4 ? 1 : 2;
     constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
     const long long vectors = n / WIDTH;
@@ -62,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(128) dropout_words(
             store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, dropped(held[k], random, threshold, scale));
         }
     }
-    // The elements after the last whole vector are the start of one more, by the first thread of the grid.
+    // The elements after the last whole vector are treated as the start of one more, by the first thread of the grid.
     if (first == 0 && vectors * WIDTH < n) {
         Vec16<ELEMENT> rest;
         for (int j = 0; j < WIDTH; ++j) {

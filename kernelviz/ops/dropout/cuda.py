@@ -20,7 +20,7 @@ THREADS = 128
 
 
 def bind_philox(x_N: Tensor, p: float) -> Launch:
-    """Each call has another seed; a captured one keeps the seed of its capture.
+    """Each call uses a new seed; a captured call keeps the seed of its capture.
 
     Raises BadField for a vector that is not contiguous or does not start on 16 bytes.
     """

@@ -17,7 +17,7 @@ from kernelviz.ops.dropout.variants import (
 
 
 def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
-    """Every element read once and written once, one product each. A mask is no part of it: it can be drawn again from a seed.
+    """Every element read once and written once, one product each. A mask does not count: it can be generated again from a seed.
 
     >>> cost({"n": 1024}, 2)
     Cost(work_flop=1024, read_bytes=2048, written_bytes=2048)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 PARTS = 64
-"""The vector is cut into so many parts, in each of which the share of kept elements is looked at."""
+"""Number of parts of the vector in each of which the share of kept elements is checked."""
 
 
 LAGS = tuple(2**e for e in range(31))
-"""Distances at which elements are compared: a mask that all elements of a vector share, or that each block begins anew, agrees
-with itself far too often at one of them. Kernels cut vectors at powers of two."""
+"""Distances at which elements are compared: a mask that is shared by all elements of a 16-byte vector, or that repeats in
+each block, agrees with itself far too often at one of them, since kernels divide the input at powers of two."""
 
 
 SIGMAS = 6.0

@@ -58,7 +58,7 @@ def _bind(
     t, d = ids_T.shape[0], x_VD.shape[1]
     out_TD = torch.empty((t, d), dtype=x_VD.dtype, device=x_VD.device)
     a_row = d * x_VD.element_size() // width
-    # Behind the last vector a piece may be begun still.
+    # The last piece may reach beyond the last vector.
     index = "unsigned" if t * a_row + THREADS * UNROLL < 2**32 else "unsigned long long"
     kernel = nvrtc.kernel(SOURCE, name, {"VECTOR": VECTOR_TYPES[width], "UNROLL": str(unroll), "INDEX": index})
     vectors = ctypes.c_int(a_row)

@@ -9,9 +9,9 @@ from kernelviz.ops.embedding.variants import OWN_KERNELS, embedding_variants, ga
 
 
 def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
-    """Each row that is named at least once read once, 8 bytes an id, a row written for each; no arithmetic.
+    """Each row that at least one id selects is read once; 8 bytes an id, and a row written for each; no arithmetic.
 
-    The ids are all rows in random order, begun again where there are fewer rows than ids: min(t, v) different ones.
+    The ids are all rows in random order, repeated where there are fewer rows than ids: min(t, v) different ones.
 
     >>> cost({"v": 100, "t": 3, "d": 1024}, 2)
     Cost(work_flop=0, read_bytes=6168, written_bytes=6144)

@@ -64,7 +64,8 @@ __device__ __forceinline__ void narrowed_to(ELEMENT* to, long long i, const floa
     store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(to) + i, narrow<ELEMENT>(in));
 }
 
-// One 16-byte vector of each input a thread, in small blocks. After the last whole vector, the next threads take an element each.
+// One 16-byte vector of each input a thread, in small blocks. The elements after the last whole vector are processed by the next
+// threads, one each.
 extern "C" __global__ void __launch_bounds__(128) gated_words(
     const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, ELEMENT* __restrict__ out, long long n) {
     const long long vectors = n / WIDTH;

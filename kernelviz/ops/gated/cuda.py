@@ -23,7 +23,7 @@ def bind_scalar(a_MN: Tensor, b_MN: Tensor, gate: str) -> Launch:
 
 
 def bind_vec16(a_MN: Tensor, b_MN: Tensor, gate: str) -> Launch:
-    """16-byte vectors; an element a thread where an input starts off 16 bytes. Raises BadField as above."""
+    """16-byte vectors; one element a thread where an input does not start on 16 bytes. Raises BadField as above."""
     if not _aligned(a_MN, b_MN):
         return bind_scalar(a_MN, b_MN, gate)
     return _forward("gated_words", a_MN, b_MN, gate, work=_vectors(a_MN), threads=128)
@@ -35,7 +35,7 @@ def bind_scalar_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, gate: str) -
 
 
 def bind_vec16_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, gate: str) -> Launch:
-    """16-byte vectors; an element a thread where an input starts off 16 bytes. Raises BadField as above."""
+    """16-byte vectors; one element a thread where an input does not start on 16 bytes. Raises BadField as above."""
     if not _aligned(a_MN, b_MN, dy_MN):
         return bind_scalar_backward(a_MN, b_MN, dy_MN, gate)
     return _backward("gated_backward_words", a_MN, b_MN, dy_MN, gate, work=_vectors(a_MN), threads=128)
@@ -47,7 +47,7 @@ def _aligned(*tensors: Tensor) -> bool:
 
 
 def _vectors(tensor: Tensor) -> int:
-    """Threads that take a vector, and those that take one of the elements behind the last."""
+    """Number of threads: one for each whole vector, and one for each element after the last."""
     return sum(divmod(tensor.numel(), 16 // tensor.element_size()))
 
 

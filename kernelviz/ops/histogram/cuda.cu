@@ -9,7 +9,7 @@ constexpr int BINS = 256;
 #define VECTORS 2
 #endif
 
-// 1. Every byte is one atomic in L2, which takes those to one counter one after the other.
+// 1. Every byte is one atomic in L2, which executes those on the same counter one after the other.
 extern "C" __global__ void __launch_bounds__(256) histogram_global(
     const unsigned char* __restrict__ x, Count* __restrict__ counts, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(256) histogram_shared(
     }
 }
 
-// Bytes before the first whole 16-byte vector (a view may start anywhere) and behind the last go to `one`, vectors to `four`.
+// Bytes before the first whole 16-byte vector (a view may start anywhere) and after the last go to `one`, vectors to `four`.
 template <typename One, typename Four>
 __device__ __forceinline__ void over_bytes(const unsigned char* x, long long n, One one, Four four) {
     const long long before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16;
@@ -75,7 +75,7 @@ __device__ __forceinline__ void over_bytes(const unsigned char* x, long long n, 
     }
 }
 
-// Adds a block's counts to those of all; the block done last moves them to `out`. Counters and ticket are 0 again then.
+// Add a block's counts to the total; the last block to finish moves the total to `out` and resets counters and ticket to 0.
 __device__ __forceinline__ void finish(unsigned mine, Count* counts, unsigned* ticket, long long* out) {
     if (threadIdx.x < BINS && mine > 0) {
         atomicAdd(counts + threadIdx.x, (Count)mine);
@@ -94,7 +94,7 @@ __device__ __forceinline__ void finish(unsigned mine, Count* counts, unsigned* t
     }
 }
 
-// 3. 16-byte loads and counters for each warp: warps no longer collide, lanes of one still do where their bytes are equal.
+// 3. 16-byte loads and counters for each warp: warps no longer conflict, but lanes of one warp still do where their bytes are equal.
 extern "C" __global__ void __launch_bounds__(THREADS) histogram_per_warp(
     const unsigned char* __restrict__ x, Count* __restrict__ counts, unsigned* __restrict__ ticket,
     long long* __restrict__ out, long long n) {
@@ -123,8 +123,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) histogram_per_warp(
     finish(mine, counts, ticket, out);
 }
 
-// 4. Counters for each lane, shared by the warps of a block: counter b of lane l lies in bank l whatever b is, so the 32
-// atomics of a warp never meet, however the bytes are distributed.
+// 4. Counters for each lane, shared by the warps of a block: counter b of lane l is in bank l for every b, so the 32
+// atomics of a warp never conflict, whatever the distribution of the bytes.
 extern "C" __global__ void __launch_bounds__(THREADS) histogram_per_lane(
     const unsigned char* __restrict__ x, Count* __restrict__ counts, unsigned* __restrict__ ticket,
     long long* __restrict__ out, long long n) {

@@ -77,7 +77,7 @@ def _bind(name: str, x_N: Tensor, threads: int, vectors: int, blocks_a_multiproc
     count = ctypes.c_longlong(x_N.numel())
 
     def launch() -> Tensor:
-        # Addresses are asked for here, so that the launch keeps what it alone owns.
+        # The addresses are read here, so that the closure keeps the tensors alive that only it owns.
         pointers = (t.data_ptr() for t in (x_N, counts, ticket, out))
         nvrtc.launch(kernel, blocks, threads, *pointers, count)
         return out

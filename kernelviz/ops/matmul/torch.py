@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def bind_mm(a_MK: Tensor, b_KN: Tensor, compute: str | None) -> Launch:
-    """torch.mm with one setting of torch held for the length of each call (1 µs) and put back: it is the process's.
+    """torch.mm with a setting of torch, which is global to the process, changed for the duration of each call (1 µs).
 
     fp32: the precision of the arithmetic. fp16, bf16: partial sums of a split K stay in fp32, which torch by default lets
     cuBLAS round to 16 bits. A captured graph keeps the kernel chosen while it was captured. Raises BadField for tf32 on a CPU.

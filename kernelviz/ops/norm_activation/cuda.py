@@ -164,11 +164,11 @@ def bind_columns(x_MN: Tensor, w_N: Tensor, b_N: Tensor, *, eps: float) -> Launc
 
     _require_aligned(x_MN=x_MN, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
-    words, rest = divmod(n, VEC16_BYTES // x_MN.element_size())
-    tile = None if rest else columns_tile(words, weighted=True)
+    vectors, rest = divmod(n, VEC16_BYTES // x_MN.element_size())
+    tile = None if rest else columns_tile(vectors, weighted=True)
     if tile is None:
         return bind_cluster(x_MN, w_N, b_N, eps=eps)
-    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | tile.defines(words)
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype)} | tile.defines(vectors)
     lanes, cluster, shared = tile.lanes, tile.cluster, tile.shared_bytes
     kernel = nvrtc.kernel(COLUMNS_SOURCE, "layernorm_gelu_columns", defines, cluster=cluster, shared_bytes=shared)
     blocks = min(nvrtc.resident(kernel, lanes, cluster=cluster, shared_bytes=shared), cluster * m)

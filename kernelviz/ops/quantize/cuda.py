@@ -130,15 +130,15 @@ def bind_columns(x_MN: Tensor, w_N: Tensor | None, target: str, *, eps: float = 
     import torch
 
     m, n = x_MN.shape
-    words, aligned = _row_vectors(x_MN, w_N), n % (VEC16_BYTES // x_MN.element_size()) == 0
-    tile = columns_tile(words, weighted=w_N is not None) if aligned else None
+    vectors, aligned = _row_vectors(x_MN, w_N), n % (VEC16_BYTES // x_MN.element_size()) == 0
+    tile = columns_tile(vectors, weighted=w_N is not None) if aligned else None
     if tile is None:
         return bind_cluster(x_MN, w_N, target, eps=eps)
     defines = {
         "ELEMENT": nvrtc.element_type(x_MN.dtype),
         "INT8": str(int(target == "int8")),
         "NORM": str(int(w_N is not None)),
-    } | tile.defines(words)
+    } | tile.defines(vectors)
     lanes, cluster, shared = tile.lanes, tile.cluster, tile.shared_bytes
     kernel = nvrtc.kernel(COLUMNS_SOURCE, "quantize_columns", defines, cluster=cluster, shared_bytes=shared)
     blocks = min(nvrtc.resident(kernel, lanes, cluster=cluster, shared_bytes=shared), cluster * m)

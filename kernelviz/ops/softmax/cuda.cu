@@ -1,5 +1,5 @@
-// CUDA C++ kernels of `softmax` and of its backward pass. A row lies as 16-byte vectors in the registers of a block or a cluster, or in
-// registers and shared memory; or it is walked in chunks, twice. Compiled with -DELEMENT and a shape (kernelviz/ops/kernels/row_tiles.py).
+// CUDA C++ kernels of `softmax` and of its backward pass. A row is kept as 16-byte vectors in the registers of a block or a cluster, or in
+// registers and shared memory; or a block reads it twice, in chunks. Compiled with -DELEMENT and a tile (kernelviz/ops/kernels/row_tiles.py).
 #include "exponentials.cuh"
 #include "on_chip_rows.cuh"
 
@@ -7,9 +7,9 @@ using R = Row<ELEMENT, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNE
 constexpr int WIDTH = R::WIDTH;
 constexpr Exponentials NONE = {LOWEST, 0.0f};
 
-// 1. One read, one reduction, one write. What is kept of an element is its power against the thread's own maximum; the way from
-// there to the row's is one factor a thread. A row of nothing but -inf becomes 0 * inf = NaN, as torch's does. With ROW_RAW the
-// vectors are kept as they are and the exponentials taken twice: half the registers an element in half precision, so twice the row.
+// 1. One read, one reduction, one write. Of each element its exponential relative to the thread's own maximum is kept; one factor a thread
+// converts it to the row's maximum. A row of nothing but -inf becomes 0 * inf = NaN, as torch's does. With ROW_RAW the
+// vectors are kept as loaded and the exponentials computed twice: half the registers an element in half precision, so twice the row.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_rows(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {
     R row(m, n);
@@ -35,7 +35,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_
     }
 }
 
-// 2. Rows of any length, one block each: read once for maximum and sum, and again, out of L2 where it still is there.
+// 2. Rows of any length, one block each: read once for maximum and sum, and a second time, from L2 where it is still there.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_chunks(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {
     R row(m, n);
@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_
     row.rank = 0;
     const Exponentials all = row.reduce(mine, Merge(), NONE);
     const float scale = 1.0f / all.sum;
-    // Backwards: the chunks read last are the likeliest to be in L2 still.
+    // In reverse order, because the chunks read last are the most likely to be in L2 still.
     for (row.rank = chunks - 1; row.rank >= 0; --row.rank) {
         row.load(x, w, minus_infinity<ELEMENT>());
 #pragma unroll
@@ -66,8 +66,8 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_
 }
 
 #if ROW_IN_SHARED > 0
-// 3. Long rows: vectors in registers and shared memory, summed as they arrive. The exponentials are taken twice, since only raw vectors of
-// half precision are that small.
+// 3. Long rows: vectors in registers and shared memory, summed as they arrive. The exponentials are computed twice, since
+// only the raw vectors fit.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_held(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {
     R row(m, n);
@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_
     }
 }
 
-// 5. The same in chunks, twice.
+// 5. The same in chunks, which are read twice.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_backward_chunks(
     const ELEMENT* __restrict__ y, const ELEMENT* __restrict__ dy, ELEMENT* __restrict__ dx, long long m, int n) {
     R row(m, n);
@@ -162,7 +162,7 @@ struct Nothing {
     template <int VECTORS> __device__ __forceinline__ void operator()(const Vec16<ELEMENT> (&)[VECTORS]) const {}
 };
 
-// 6. The same of long rows, y and dy in registers and shared memory.
+// 6. The same for long rows: y and dy in registers and shared memory.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_backward_held(
     const ELEMENT* __restrict__ y, const ELEMENT* __restrict__ dy, ELEMENT* __restrict__ dx, long long m, int n) {
     R row(m, n);

@@ -1,5 +1,5 @@
-// `softmax` of long rows by persistent clusters (persistent_exponentials.cuh): while one row is written the next is summed and
-// the one after that is prefetched, so that no row's beginning waits for another's end.
+// `softmax` of long rows by persistent clusters (persistent_exponentials.cuh): while one row is written, the next is summed and
+// the one after it is prefetched, so that no row waits for the end of another.
 #include "persistent_exponentials.cuh"
 
 struct Softmax {

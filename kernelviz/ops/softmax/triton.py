@@ -35,7 +35,7 @@ def row_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     mask = columns < n
     x = tl.load(x_ptr + start + columns, mask=mask, other=-float("inf")).to(tl.float32)
-    # The maximum first, and no shift folded into the power: that would lose the difference of two large logits.
+    # The maximum is subtracted first and not folded into the exponent: that would lose the difference of two large logits.
     e = tl.exp(x - tl.max(x, axis=0))
     # One division a row, not one an element: 8 instructions each.
     y = e * (1.0 / tl.sum(e, axis=0))
@@ -86,7 +86,7 @@ def _softmax_in_chunks(x_ptr, out_ptr, start, n, CHUNK: tl.constexpr, VECTOR: tl
     for i in tl.range(0, chunks, num_stages=STAGES):
         at = i * CHUNK + columns
         x = tl.load(x_ptr + begin + at, mask=at < body, other=-float("inf"), eviction_policy="evict_last")
-        # One power, not two: of a new maximum and the old one, the smaller is scaled by exp(-|difference|).
+        # One exponential, not two: of a new maximum and the old one, the smaller is scaled by exp(-|difference|).
         rise = x.to(tl.float32) - most
         e = tl.exp(-tl.abs(rise))
         total = tl.where(rise > 0, total * e + 1.0, total + e)
@@ -98,7 +98,7 @@ def _softmax_in_chunks(x_ptr, out_ptr, start, n, CHUNK: tl.constexpr, VECTOR: tl
     if VECTOR > 0:
         whole += tl.sum(tl.exp(edge - top), axis=0)
     scale = 1.0 / whole
-    # Backwards: the chunks read last are the likeliest to be in L1 and L2 still.
+    # In reverse order, because the chunks read last are the most likely to be in L1 and L2 still.
     for i in range(0, chunks):
         at = (chunks - 1 - i) * CHUNK + columns
         x = tl.load(x_ptr + begin + at, mask=at < body, other=0.0, eviction_policy="evict_first").to(tl.float32)
@@ -140,7 +140,7 @@ def pipelined_kernel(x_ptr, out_ptr, m, n, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     mask = columns < n
     length = tl.full((), n, tl.int64)
-    # The next two rows are in flight into shared memory: beside a long row the registers have no room for another.
+    # The next two rows are prefetched into shared memory: beside a long row the registers have no room for another one.
     for row in tl.range(tl.program_id(0), m, tl.num_programs(0), num_stages=3):
         start = row * length
         x = tl.load(x_ptr + start + columns, mask=mask, other=-float("inf")).to(tl.float32)

@@ -41,7 +41,7 @@ def backward_chunks_kernel(y_ptr, dy_ptr, dx_ptr, n, CHUNK: tl.constexpr, STAGES
         dy = tl.load(dy_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_last").to(tl.float32)
         products += y * dy
     mean = tl.sum(products, axis=0)
-    # Backwards: the chunks read last are the likeliest to be in L2 still.
+    # In reverse order, because the chunks read last are the most likely to be in L2 still.
     for i in range(0, chunks):
         at = (chunks - 1 - i) * CHUNK + columns
         y = tl.load(y_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_first").to(tl.float32)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def composed(x_MN: Tensor) -> Tensor:
     """The steps of the formula as single torch ops, in float32."""
     wide_MN = x_MN.float()
-    # Detached: what autograd would add to the maximum's gradient is 0 but for rounding.
+    # Detached: the gradient through the maximum is 0 except for rounding errors.
     e_MN = (wide_MN - wide_MN.detach().amax(-1, keepdim=True)).exp()
     return (e_MN / e_MN.sum(-1, keepdim=True)).to(x_MN.dtype)
 
@@ -31,7 +31,7 @@ def composite_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
 
 
 def eager_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """One kernel, from the y that fused saves."""
+    """One kernel, from the y that softmax saves."""
     from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(fused, (x_MN,), (dy_MN,), (0,))

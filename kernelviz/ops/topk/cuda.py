@@ -58,7 +58,7 @@ def bind_threshold(x_MN: Tensor, k: int, *, threads: int = 0, vectors: int = 0, 
     sizes = tuple(ctypes.c_int(s) for s in (n, k, parts, part))
 
     def launch() -> tuple[Tensor, ...]:
-        # Addresses are asked for here, so that the launch keeps what it alone owns.
+        # The addresses are read here, so that the closure keeps the tensors alive that only it owns.
         pointers = (t.data_ptr() for t in (x_MN, candidates, tickets, values_MK, indices_MK))
         nvrtc.launch(kernel, m * parts, threads, *pointers, *sizes)
         return values_MK, indices_MK

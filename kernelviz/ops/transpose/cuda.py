@@ -162,4 +162,4 @@ def tensor_map(x_MN: Tensor, side: int) -> list[int]:
     )
     if status != driver.CUresult.CUDA_SUCCESS:
         raise DeviceError(f"the driver does not accept a tensor map of {m} × {n}: {status.name}")
-    return [int(word) for word in encoded.opaque]
+    return [int(part) for part in encoded.opaque]

@@ -35,7 +35,8 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int STAGES, bool FULL
     long long* ids;
     int next_tile, exchange_parity = 0;
 
-    __device__ __forceinline__ PersistentColumns(const T* x_, long long m_, int n_, int* tile_counter_) : x(x_), m(m_), n(n_), tile_counter(tile_counter_) {
+    __device__ __forceinline__ PersistentColumns(const T* x_, long long m_, int n_, int* tile_counter_)
+        : x(x_), m(m_), n(n_), tile_counter(tile_counter_) {
         extern __shared__ __align__(16) unsigned char columns_memory[];
         __shared__ V parts_memory[3 * PARTS];
         __shared__ long long ids_memory[IDS];
