@@ -1,11 +1,11 @@
-"""Run kernel variants live, see time, bandwidth and roofline, with proof that each variant is right.
+"""Measure variants of GPU kernels, check their results, and compare their speed.
 
     import kernelviz as kv
     report = kv.run("rmsnorm", sizes={"m": 4096, "n": "2^10..2^14"}, dtype="bf16")
     report.to_frame()
     kv.plots.latency_by_size(report)
 
-Names are loaded when they are first used: the measuring process imports this package too, and needs none of them.
+Names are loaded at their first use, because the measuring process imports this package, too, and needs none of them.
 """
 
 from __future__ import annotations
