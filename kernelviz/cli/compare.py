@@ -35,7 +35,7 @@ SLOWER = 3
 """Exit code if a case is slower, or no longer has a correct time."""
 NOTHING = 2
 """Exit code if no case is in both runs: a check that compared nothing has not passed."""
-NOTHING_WORDS = (
+NOTHING_COMPARED = (
     "nothing was compared: no case of A is in B; measure B with A's sizes, dtype and variants (`kernelviz regress A` does that), "
     "or compare one variant with another by --variant-a and --variant-b"
 )
@@ -91,9 +91,9 @@ def print_comparison(found: Comparison, limit: float | None, *, as_json: bool, u
     else:
         console.show(_report(found))
         if failing:
-            console.err().print(_failing_words(failing, limit or 0.0))
+            console.err().print(_describe_failing(failing, limit or 0.0))
     if not found.pairs:
-        console.err().print(NOTHING_WORDS)
+        console.err().print(NOTHING_COMPARED)
         return NOTHING
     if limit is not None and found.only_a:
         many = f"{len(found.only_a)} case{'s' if len(found.only_a) != 1 else ''}"
@@ -121,16 +121,16 @@ def parse_percent(text: str) -> float:
     return value
 
 
-def _failing_words(failing: tuple[Pair, ...], limit: float) -> str:
+def _describe_failing(failing: tuple[Pair, ...], limit: float) -> str:
     broken = sum(p.broken for p in failing)
     slower = len(failing) - broken
-    said = [f"{slower} slower" + (f" by more than {limit * 100:g} %" if limit else "")] if slower else []
-    return "failed: " + ", ".join(said + ([f"{broken} without a correct time in B"] if broken else []))
+    parts = [f"{slower} slower" + (f" by more than {limit * 100:g} %" if limit else "")] if slower else []
+    return "failed: " + ", ".join(parts + ([f"{broken} without a correct time in B"] if broken else []))
 
 
 def _report(found: Comparison) -> RenderableType:
     sides = (("A", found.a, found.variant_a), ("B", found.b, found.variant_b))
-    parts: list[RenderableType] = [Text(_side_words(side, run, variant)) for side, run, variant in sides]
+    parts: list[RenderableType] = [Text(_describe_side(side, run, variant)) for side, run, variant in sides]
     parts += [Text(f"≠ {difference.words}", style="red") for difference in differences(found)]
     if found.pairs:
         parts += [Text(""), _table(found), Text("")]
@@ -142,7 +142,7 @@ def _report(found: Comparison) -> RenderableType:
     return Group(*parts)
 
 
-def _side_words(side: str, run: Run, variant: str | None) -> str:
+def _describe_side(side: str, run: Run, variant: str | None) -> str:
     which = f", only {variant}" if variant else ""
     return f"{side}: {console.plain(run.title) or run.id}{which} · {run.id} · {run.created_at[:16].replace('T', ' ')}"
 

@@ -17,7 +17,7 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.cli import console, device_watch, options
 from kernelviz.cli.arguments import options_on_command_line
-from kernelviz.cli.progress import Reporter, roof_words
+from kernelviz.cli.progress import Reporter, format_roof
 from kernelviz.core import units
 from kernelviz.core.errors import BadField
 from kernelviz.core.run import Device, Roof
@@ -95,19 +95,19 @@ def show_devices(bench: Bench, device_id: str | None, *, calibrate: bool, as_jso
     """Print one device or all. Errors: UnknownName; a calibration that fails raises what the bench raises."""
     if calibrate:
         _calibrate(bench, bench.device(device_id or bench.default_device()))
-    shown = (bench.device(device_id),) if device_id else bench.devices()
+    devices = (bench.device(device_id),) if device_id else bench.devices()
     if as_json:
         console.print_json(
             {
                 "database": database(),
                 "default_device": bench.default_device(),
                 "gpu_problem": gpu_problem(),
-                "devices": [_described(bench, d) for d in shown],
+                "devices": [_described(bench, d) for d in devices],
             }
         )
         return
     out = console.out()
-    for each in shown:
+    for each in devices:
         out.print(f"{each.id}: {each.name}", style="bold")
         console.show(_facts(bench, each))
         for notice in bench.notices(each.id):
@@ -214,7 +214,7 @@ def _roof_lines(roofs: Sequence[Roof]) -> list[tuple[str, str]]:
     lines: list[tuple[str, str]] = []
     for group in groups.values():
         ordered = sorted(group, key=lambda r: r.moved_bytes or 0)
-        words = [roof_words(ordered[0])]
+        words = [format_roof(ordered[0])]
         words += [f"at {size_words(r.moved_bytes or 0)}: {roof_value(r)}" for r in ordered[1:]]
         lines.append(("measured roof", f"{', '.join(words)} ({ordered[-1].measured_at[:10]})"))
     return lines

@@ -97,17 +97,17 @@ def show(
             "--samples", "yes", "--json prints the whole document, which holds the samples; leave one of them out"
         )
     bench = use_cases.current()
-    found = bench.load(run)
+    stored = bench.load(run)
     if as_json:
-        console.write(formats.encode(found) + b"\n")
+        console.write(formats.encode(stored) + b"\n")
         return
-    if found.note:
-        console.err().print("\n".join(map(console.plain, found.note.splitlines())))
+    if stored.note:
+        console.err().print("\n".join(map(console.plain, stored.note.splitlines())))
     if samples:
-        console.show(tables.samples(rows(found, ()), found))
+        console.show(tables.samples(rows(stored, ()), stored))
         return
-    console.show(tables.report(found, bench.roofs_of(found)))
-    if found.plan.search is not None:
+    console.show(tables.report(stored, bench.roofs_of(stored)))
+    if stored.plan.search is not None:
         console.show(tune.report(bench.tunings.report(run)))
 
 
@@ -153,15 +153,17 @@ def resume(run: options.RunId, as_json: options.Json = False) -> None:
     """Measure those cases of an interrupted or cancelled run that have no result yet."""
     bench = use_cases.current()
     try:
-        found = bench.load(run)
+        stored = bench.load(run)
         if run in (known.id for known in bench.history.shipped()):
             raise BadField(
-                "RUN", run, f"it came with kernelviz and is {found.status}; `kernelviz regress {run}` measures it again"
+                "RUN",
+                run,
+                f"it came with kernelviz and is {stored.status}; `kernelviz regress {run}` measures it again",
             )
         bench.resume(run, owner=f"terminal {os.getpid()}")
-        with Reporter(found.plan) as reporter:
+        with Reporter(stored.plan) as reporter:
             follow_run(bench, run, reporter)
-        if found.plan.search is not None:
+        if stored.plan.search is not None:
             code = tune.print_report(bench, run, as_json=as_json)
         else:
             code = print_run(bench, bench.load(run), save=None, as_json=as_json)
@@ -197,9 +199,9 @@ def import_files(
             else:
                 data = formats.file_bytes(file)
                 ids = history.take_in_all(data)
-                said = sealed(data)
-                if said is not None:
-                    console.err().print(f"{file}: {SEALS[said]}")
+                seal = sealed(data)
+                if seal is not None:
+                    console.err().print(f"{file}: {SEALS[seal]}")
             sys.stdout.write("".join(f"{run_id}\n" for run_id in ids))
         except KernelvizError as error:
             refused += 1
@@ -254,15 +256,15 @@ def export(
     if not run:
         raise BadField("RUN", "", "name a run (`kernelviz runs` lists them) or a file, or give --all")
     form = formats.export_named(to or ("json" if out is None else formats.format_of(out.name)))
-    found = formats.one_of(formats.read_file(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
-    found = selected(
-        found,
+    exported = formats.one_of(formats.read_file(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
+    exported = selected(
+        exported,
         variants=parse_names(variants),
-        problems=at_sizes(found, parse_sizes(size)) if size else None,
+        problems=at_sizes(exported, parse_sizes(size)) if size else None,
         title=title,
         note=note,
     )
-    data = form.encode(found)
+    data = form.encode(exported)
     if out is None:
         _to_stdout(data, form.name)
         return

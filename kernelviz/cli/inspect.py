@@ -16,7 +16,7 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.cli import console, options
 from kernelviz.cli.arguments import parse_names, parse_sizes
-from kernelviz.cli.progress import Reporter, case_words, follow_run
+from kernelviz.cli.progress import Reporter, follow_run, format_case
 from kernelviz.core import units
 from kernelviz.core.errors import BadField
 from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts
@@ -94,17 +94,21 @@ def inspect_plan(bench: Bench, plan: Plan, *, as_json: bool) -> int:
     return 0 if inspection.passed else 1
 
 
-def report(found: Inspection) -> Group:
+def report(inspection: Inspection) -> Group:
     """The verdict, the tensors, the worst elements of each output, and a map of each wrong output."""
-    case = case_words(Case(problem=found.problem, variant=found.variant))
+    case = format_case(Case(problem=inspection.problem, variant=inspection.variant))
     parts: list[RenderableType] = [
-        Text(f"{case}, on {found.environment.device.name}"),
-        Text(words.verdict_words(found), style="green" if found.passed else "bold red"),
+        Text(f"{case}, on {inspection.environment.device.name}"),
+        Text(words.verdict_words(inspection), style="green" if inspection.passed else "bold red"),
     ]
-    parts += [Text(f"  {line}") for errors in found.errors for line in words.output_words(errors)]
-    parts += [Text(words.fill_words(found), style="dim"), Text(f"allowed: {found.rule}", style="dim"), Text("")]
-    parts.append(_tensors(found.tensors))
-    for errors in found.errors:
+    parts += [Text(f"  {line}") for errors in inspection.errors for line in words.output_words(errors)]
+    parts += [
+        Text(words.fill_words(inspection), style="dim"),
+        Text(f"allowed: {inspection.rule}", style="dim"),
+        Text(""),
+    ]
+    parts.append(_tensors(inspection.tensors))
+    for errors in inspection.errors:
         if errors.worst:
             parts += [Text(""), _worst(errors)]
         if errors.wrong:
@@ -164,10 +168,10 @@ def picture(errors: OutputErrors) -> Iterator[str]:
 
 def _character(errors: OutputErrors, first: int, step: int, column: int) -> str:
     grid = errors.map
-    places = [row * grid.columns + column for row in range(first, min(first + step, grid.rows))]
-    there = [p for p in places if p < len(grid.wrong)]
-    if not there:
+    indices = [row * grid.columns + column for row in range(first, min(first + step, grid.rows))]
+    blocks = [p for p in indices if p < len(grid.wrong)]
+    if not blocks:
         return " "
-    if any(grid.unwritten[p] for p in there):
+    if any(grid.unwritten[p] for p in blocks):
         return "?"
-    return "X" if any(grid.wrong[p] for p in there) else "·"
+    return "X" if any(grid.wrong[p] for p in blocks) else "·"

@@ -12,7 +12,7 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import Offer
 from kernelviz.cli import console, options
 from kernelviz.cli.arguments import parse_names, parse_sizes
-from kernelviz.cli.progress import case_words
+from kernelviz.cli.progress import format_case
 from kernelviz.core.errors import BadField, DeviceError
 from kernelviz.core.problem import Case, Plan
 from kernelviz.core.request import RunRequest
@@ -86,7 +86,7 @@ def launch_plan(
     finally:
         lock.release()
         lock.close()
-    err.print(f"called {calls} time{'s' if calls > 1 else ''}: {case_words(cases[0])}")
+    err.print(f"called {calls} time{'s' if calls > 1 else ''}: {format_case(cases[0])}")
 
 
 def _call(plan: Plan, case: Case, calls: int, tuned: Mapping[str, Tuned]) -> None:
@@ -96,4 +96,4 @@ def _call(plan: Plan, case: Case, calls: int, tuned: Mapping[str, Tuned]) -> Non
     try:
         session.launch(case.problem, case.variant, calls, tuned=tuned)
     except Exception as error:
-        raise DeviceError(f"{case_words(case)}: {type(error).__name__}: {error}") from error
+        raise DeviceError(f"{format_case(case)}: {type(error).__name__}: {error}") from error

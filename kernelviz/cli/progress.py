@@ -81,7 +81,7 @@ class Reporter:
             case CaseDone(result=result):
                 self._finished(result)
             case RoofDone(roof=roof):
-                self.say(roof_words(roof))
+                self.say(format_roof(roof))
             case CheckDone(check=check):
                 self.say(f"{check.name}: {check_words(check)}")
             case TimelineTaken(timeline=timeline):
@@ -99,7 +99,7 @@ class Reporter:
 
     def _step(self, event: CaseStep) -> None:
         self._state("measuring")
-        words = f"  {event.step} {case_words(event.case)}"
+        words = f"  {event.step} {format_case(event.case)}"
         known = self._steps.get(event.case.key)
         if known is None:
             known = self._steps[event.case.key] = self._bars.add_task(words, total=1.0, count="")
@@ -115,7 +115,7 @@ class Reporter:
         self._bars.update(self._whole, completed=len(self._done), count=f"{len(self._done)}/{self._total} cases")
         # In a terminal, the bar shows the progress and the table follows at the end, so only failures get a line.
         if isinstance(result.outcome, Failure) or (first and not self._live):
-            self.say(f"{len(self._done):>4}/{self._total} {case_words(result.case)}: {outcome_words(result)}")
+            self.say(f"{len(self._done):>4}/{self._total} {format_case(result.case)}: {describe_outcome(result)}")
 
 
 def follow_run(bench: Bench, run_id: str, reporter: Reporter) -> None:
@@ -136,11 +136,11 @@ def follow_run(bench: Bench, run_id: str, reporter: Reporter) -> None:
             bench.cancel(run_id)
 
 
-def case_words(case: Case) -> str:
+def format_case(case: Case) -> str:
     """A case on one line.
 
     >>> from kernelviz.core.problem import Problem
-    >>> case_words(Case(problem=Problem(op="add", sizes={"n": 1024}, dtype="fp32"), variant="torch_eager"))
+    >>> format_case(Case(problem=Problem(op="add", sizes={"n": 1024}, dtype="fp32"), variant="torch_eager"))
     'add fp32 n=2^10, torch_eager'
     """
     problem = case.problem
@@ -148,22 +148,22 @@ def case_words(case: Case) -> str:
     return f"{problem.op} {problem.precision}{backward} {typed_sizes(problem)}, {case.variant}"
 
 
-def outcome_words(result: Result) -> str:
+def describe_outcome(result: Result) -> str:
     """The time of a case, or the reason why it has none."""
     match result.outcome:
         case Timing():
             return format_time(figure_of(result.outcome, "cold"))
         case Failure() as failure:
-            said = f": {describe_failure(failure)}" if has_description(failure) else ""
-            return f"✕ {STAGES[failure.stage]}{said}"
+            reason = f": {describe_failure(failure)}" if has_description(failure) else ""
+            return f"✕ {STAGES[failure.stage]}{reason}"
 
 
-def roof_words(roof: Roof) -> str:
+def format_roof(roof: Roof) -> str:
     """A roof on one line.
 
-    >>> roof_words(Roof(name="copy", bandwidth_bytes_per_s=4.28e12))
+    >>> format_roof(Roof(name="copy", bandwidth_bytes_per_s=4.28e12))
     'copy: 4280 GB/s'
-    >>> roof_words(Roof(name="matmul", precision="bf16", rate_flop_per_s=798e12))
+    >>> format_roof(Roof(name="matmul", precision="bf16", rate_flop_per_s=798e12))
     'matmul bf16: 798.0 TFLOP/s'
     """
     return f"{roof_name(roof)}: {roof_value(roof)}"

@@ -73,18 +73,18 @@ def exit_code(done: Selftest) -> int:
 
 def table(done: Selftest) -> Table:
     """One row for each check, in the order in which they were made."""
-    shown = Table(box=None, pad_edge=False, title_justify="left")
+    checks = Table(box=None, pad_edge=False, title_justify="left")
     for name in ("check", "result", "value", "limit", "question"):
-        shown.add_column(name, overflow="fold")
+        checks.add_column(name, overflow="fold")
     for check in done.checks:
-        shown.add_row(
+        checks.add_row(
             Text(check.name),
             Text(outcome_word(check), style=_STYLES[check.passed]),
             Text(amount(check.value, check.unit) if check.value is not None else ""),
             Text(limit_words(check)),
             Text(_question_and_message(check)),
         )
-    return shown
+    return checks
 
 
 def _question_and_message(check: Check) -> str:

@@ -181,8 +181,8 @@ def _table(found: TuningReport) -> Table:
 
 
 def _marks(row: Row, found: TuningReport) -> str:
-    said = ["default"] if row.is_baseline else []
-    return ", ".join([*said, *(["best"] if row is found.tried.best else [])])
+    marks = ["default"] if row.is_baseline else []
+    return ", ".join([*marks, *(["best"] if row is found.tried.best else [])])
 
 
 def _values(name: str) -> str:
@@ -218,10 +218,10 @@ def list_tunings(
 @app.command()
 def keep(run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a cancelled tuning.")]) -> None:
     """Store the best configuration so far of a tuning that did not finish."""
-    made = use_cases.current().tunings.keep(run)
+    stored = use_cases.current().tunings.keep(run)
     console.err().print(
-        f"{made.variant} uses {configuration_text(made.configuration)} from now on for {made.problem.key}: the best of "
-        f"{made.tried} configurations that were measured"
+        f"{stored.variant} uses {configuration_text(stored.configuration)} from now on for {stored.problem.key}: the best of "
+        f"{stored.tried} configurations that were measured"
     )
 
 
@@ -237,31 +237,31 @@ def forget(
 ) -> None:
     """Remove the stored configurations of a variant, which uses its default configuration again."""
     tunings = use_cases.current().tunings
-    wanted = {axis: int(text) for axis, text in _sizes(size or ()).items()}
-    there = tunings.find(op, variant=variant, device=device)
-    if not there:
+    sizes = {axis: int(text) for axis, text in _sizes(size or ()).items()}
+    stored = tunings.find(op, variant=variant, device=device)
+    if not stored:
         raise BadField("VARIANT", variant, "no configuration of it is stored; `kernelviz tunings` lists those that are")
-    for axis in wanted:
-        axes = dict.fromkeys(a for kept in there for a in kept.tuning.problem.sizes)
+    for axis in sizes:
+        axes = dict.fromkeys(a for kept in stored for a in kept.tuning.problem.sizes)
         if axis not in axes:
             raise UnknownName("axis", axis, axes, of=f"op {op!r}")
-    found = [k for k in there if all(k.tuning.problem.sizes.get(axis) == value for axis, value in wanted.items())]
-    if not found:
-        said = " ".join(f"{axis}={value}" for axis, value in wanted.items())
-        raise BadField("--size", said, f"{variant} was not tuned for it; `kernelviz tunings` lists the stored tunings")
-    tunings.forget(found)
-    for kept in found:
+    matching = [k for k in stored if all(k.tuning.problem.sizes.get(axis) == value for axis, value in sizes.items())]
+    if not matching:
+        asked = " ".join(f"{axis}={value}" for axis, value in sizes.items())
+        raise BadField("--size", asked, f"{variant} was not tuned for it; `kernelviz tunings` lists the stored tunings")
+    tunings.forget(matching)
+    for kept in matching:
         console.err().print(f"removed: {kept.tuning.variant} for {kept.tuning.problem.key} on {kept.tuning.device}")
 
 
 def _sizes(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
     from kernelviz.core.sizes import values
 
-    found = parse_sizes(texts)
-    sizes = {axis: values(axis, text) for axis, text in found.items()}
+    texts_by_axis = parse_sizes(texts)
+    sizes = {axis: values(axis, text) for axis, text in texts_by_axis.items()}
     for axis, several in sizes.items():
         if len(several) != 1:
-            raise BadField("--size", f"{axis}={found[axis]}", "name one size")
+            raise BadField("--size", f"{axis}={texts_by_axis[axis]}", "name one size")
     return {axis: str(several[0]) for axis, several in sizes.items()}
 
 
