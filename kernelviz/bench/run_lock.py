@@ -1,4 +1,4 @@
-"""Whose turn it is to begin a run, or to say that nobody measures it: one thread of the process at a time."""
+"""Run lock: one thread of the process at a time begins a run, or finds that no process measures it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 
 class _Turn:
-    """Held again by who holds it. Forgotten when nobody waits for it."""
+    """A lock that its holder can acquire again. It is dropped when nobody waits for it."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -21,7 +21,7 @@ _turns: weakref.WeakValueDictionary[tuple[str, str], _Turn] = weakref.WeakValueD
 
 @contextmanager
 def turn(store_url: str, run_id: str) -> Iterator[None]:
-    """Nobody else of this process begins that run of that store meanwhile, whichever runner is asked."""
+    """Hold the lock of that run of that store, so that no other thread of this process begins it at the same time."""
     with _shared:
         mine = _turns.setdefault((store_url, run_id), _Turn())
     with mine.lock:

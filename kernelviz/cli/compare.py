@@ -44,7 +44,7 @@ FailSlowerThan = Annotated[
     str | None,
     typer.Option(
         metavar="PERCENT",
-        help="End with exit code 3 only if a case is slower by more than this, for example 2%, with its whole interval. "
+        help="End with exit code 3 only if the whole interval of a case is slower by more than this, for example 2%. "
         "Default: if any case has the verdict 'slower'.",
     ),
 ]

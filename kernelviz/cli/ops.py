@@ -22,7 +22,7 @@ def ops(
 ) -> None:
     """List the ops and their variants, and show which variants can run on a device of this machine.
 
-    Variants stand in the order of the op's ladder, from the plainest to the best. A variant that cannot run here is listed
+    The variants of an op are listed from the plainest to the best (its ladder). A variant that cannot run here is listed
     with the reason.
     """
     if as_markdown:

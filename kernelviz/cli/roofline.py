@@ -37,7 +37,7 @@ def roofline(
         ),
     ] = "measured",
     precision: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Only problems in this number format, for example bf16.")
+        str | None, typer.Option(metavar="NAME", help="Only problems of this precision, for example bf16 or tf32.")
     ] = None,
     variant: Annotated[str | None, typer.Option(metavar="VARIANT", help="Only this variant.")] = None,
     as_json: options.Json = False,
