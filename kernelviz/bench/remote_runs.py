@@ -1,4 +1,4 @@
-"""Runs that this process does not measure, because another one does or because they have ended. The events come from the store."""
+"""Runs that this process does not measure: another process does, or they have ended. Their events come from the store."""
 
 from __future__ import annotations
 
