@@ -251,7 +251,7 @@ def forget(
         raise BadField("--size", asked, f"{variant} was not tuned for it; `kernelviz tunings` lists the stored tunings")
     tunings.forget(matching)
     for kept in matching:
-        console.err().print(f"removed: {kept.tuning.variant} for {kept.tuning.problem.key} on {kept.tuning.device}")
+        console.err().print(f"forgotten: {kept.tuning.variant} for {kept.tuning.problem.key} on {kept.tuning.device}")
 
 
 def _sizes(texts: list[str] | tuple[str, ...]) -> dict[str, str]:

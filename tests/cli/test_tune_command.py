@@ -61,7 +61,7 @@ def test_tuned_cancelled_resumed_used_and_forgotten(environment: dict[str, str])
     assert run_id is not None
     assert f"run {run_id[1]}" in out
 
-    assert _kernelviz(environment, "tunings").stderr.startswith("nothing was tuned here")
+    assert _kernelviz(environment, "tunings").stderr.startswith("no tuning is stored here")
     done = _kernelviz(environment, "tune", "--resume", run_id[1], "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
