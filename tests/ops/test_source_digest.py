@@ -232,7 +232,10 @@ def test_what_a_launch_imports_is_among_its_files() -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     for name, loaded in json.loads(done.stdout).items():
         assert loaded, name
-        assert set(map(Path, loaded)) <= set(files(VARIANTS[name])), name
+        # Importing a module runs the file of its package too, of which nothing is used unless it is imported by name.
+        modules = {Path(file) for file in loaded if not file.endswith("__init__.py")}
+        assert modules
+        assert modules <= set(files(VARIANTS[name])), name
 
 
 PLUGIN = '''

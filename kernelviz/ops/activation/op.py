@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost
 from kernelviz.ops.activation.reference import (
-    gelu,
     gelu_bound,
-    relu,
     relu_bound,
-    sigmoid,
     sigmoid_bound,
-    silu,
     silu_bound,
 )
-from kernelviz.ops.activation.variants import ladder
+from kernelviz.ops.activation.variants import gelu, ladder, relu, sigmoid, silu
 from kernelviz.ops.catalog.op import Axis, Bound, CostModel, Op, Preset, Sizes, Tensors, TensorSpec, Variant
 
 if TYPE_CHECKING:

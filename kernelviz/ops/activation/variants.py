@@ -1,4 +1,4 @@
-"""The variants of one activation, in ladder order."""
+"""The torch functions of the activations, and the variants of one activation in ladder order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,30 @@ from kernelviz.ops.catalog.op import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+def relu(x_N: Tensor) -> Tensor:
+    """max(x, 0); NaN stays NaN."""
+    return x_N.relu()
+
+
+def sigmoid(x_N: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return x_N.sigmoid()
+
+
+def silu(x_N: Tensor) -> Tensor:
+    """x / (1 + exp(-x))."""
+    from torch.nn import functional
+
+    return functional.silu(x_N)
+
+
+def gelu(x_N: Tensor) -> Tensor:
+    """x times the normal distribution at x, by erf: torch's default, not its approximation by tanh."""
+    from torch.nn import functional
+
+    return functional.gelu(x_N)
 
 
 def ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too: str = "") -> tuple[Variant, ...]:

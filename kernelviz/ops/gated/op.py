@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
 from kernelviz.ops.catalog.op import Axis, Backward, Bound, Op, Preset, Sizes, Tensors, TensorSpec
-from kernelviz.ops.gated.reference import bound_of_backward, bound_of_forward, geglu, reference_of_backward, swiglu
-from kernelviz.ops.gated.variants import ladder
+from kernelviz.ops.gated.reference import bound_of_backward, bound_of_forward, reference_of_backward
+from kernelviz.ops.gated.variants import geglu, ladder, swiglu
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -1,4 +1,4 @@
-"""What the gated activations and their backward passes must compute, and how large errors may be."""
+"""What the backward passes of the gated activations must compute, and how large errors of both passes may be."""
 
 from __future__ import annotations
 
@@ -72,17 +72,3 @@ def bound_of_backward(problem: Problem, inputs: Tensors, outputs: Tensors, tanh:
         product_MN.abs() * dg_error_MN + stored(product_MN, problem.dtype) * dg_MN.abs() + stored(da_MN, problem.dtype),
         dy_MN.abs() * (g_error_MN + stored(g_MN, problem.dtype)) + stored(db_MN, problem.dtype),
     )
-
-
-def swiglu(a_MN: Tensor, b_MN: Tensor) -> Tensor:
-    """silu(a) b."""
-    from torch.nn import functional
-
-    return functional.silu(a_MN) * b_MN
-
-
-def geglu(a_MN: Tensor, b_MN: Tensor) -> Tensor:
-    """gelu(a) b with torch's approximation by tanh, as Liger defines it (and the models that use it)."""
-    from torch.nn import functional
-
-    return functional.gelu(a_MN, approximate="tanh") * b_MN

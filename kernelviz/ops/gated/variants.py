@@ -1,4 +1,4 @@
-"""The variants of one gated activation, forward and backward, in ladder order."""
+"""The torch functions of the gated activations, and the variants of one of them, forward and backward, in ladder order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,20 @@ from kernelviz.ops.catalog.op import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+
+def swiglu(a_MN: Tensor, b_MN: Tensor) -> Tensor:
+    """silu(a) b."""
+    from torch.nn import functional
+
+    return functional.silu(a_MN) * b_MN
+
+
+def geglu(a_MN: Tensor, b_MN: Tensor) -> Tensor:
+    """gelu(a) b with torch's approximation by tanh, as Liger defines it (and the models that use it)."""
+    from torch.nn import functional
+
+    return functional.gelu(a_MN, approximate="tanh") * b_MN
 
 
 def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate: str) -> tuple[Variant, ...]:

@@ -194,9 +194,9 @@ def chunks_of(n: int, itemsize_bytes: int, *, aligned: bool = True) -> Chunks:
     `aligned`: the matrix itself starts on 16 bytes.
 
     >>> chunks_of(100, 2), chunks_of(50257, 2)
-    (Chunks(elements=128, word=0, stages=5, warps=1), Chunks(elements=4096, word=8, stages=5, warps=16))
+    (Chunks(elements=128, vector=0, stages=5, warps=1), Chunks(elements=4096, vector=8, stages=5, warps=16))
     >>> chunks_of(128256, 4)
-    Chunks(elements=8192, word=0, stages=3, warps=32)
+    Chunks(elements=8192, vector=0, stages=3, warps=32)
     """
     most_warps = 16 if n * itemsize_bytes <= LONGEST_SHARED_BYTES else 32
     elements = min(next_power_of_2(n), most_warps * 32 * 8)

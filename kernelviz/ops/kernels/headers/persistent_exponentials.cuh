@@ -1,10 +1,10 @@
 // Exponentials of long rows by persistent clusters: a thread has the same columns of every row that its cluster takes. For each of its
-// vectors it has two slots, one of the row that is written and one of the row that is summed meanwhile, in shared memory and (the first
-// IN_REGISTERS vectors) in registers. As soon as a vector is written out, its slot is refilled with the row prefetched_row summed_row by cp.async, which
-// takes no register. So while a row is written and the summed_row one is summed, vector by vector, nearly a whole row's part is always in
-// flight, up to 128 KiB an SM, also while the cluster waits for the sums of its blocks, once a row.
+// vectors it has two slots, one of the row that is written and one of the row that is summed meanwhile, in shared memory and (the
+// first IN_REGISTERS vectors) in registers. As soon as a vector is written out, its slot is refilled with the row after next by
+// cp.async, which takes no register. So while a row is written and the next one is summed, vector by vector, nearly a whole row's part
+// is always in flight, up to 128 KiB an SM, also while the cluster waits for the sums of its blocks, once a row.
 // Each exponential is computed twice: 64 Ki elements of bf16 an SM are 2 * 2.2 us at 16 exponentials a cycle, and memory needs 8 us for
-// them; exponentials kept in fp32 would need twice the slots. The summed_row row's number comes from a tile counter, two rows ahead.
+// them; exponentials kept in fp32 would need twice the slots. The next row's number comes from a tile counter, two rows ahead.
 #pragma once
 #include "exponentials.cuh"
 
@@ -293,7 +293,8 @@ private:
         W w[COUNT];
 #pragma unroll
         for (int k = FIRST; k < FIRST + COUNT; ++k) {
-            w[k - FIRST] = masked(k < IN_REGISTERS ? vector_of(sum_registers[k < IN_REGISTERS ? k : 0]) : sum_slots[(k - IN_REGISTERS) * LANES], k);
+            w[k - FIRST] =
+                masked(k < IN_REGISTERS ? vector_of(sum_registers[k < IN_REGISTERS ? k : 0]) : sum_slots[(k - IN_REGISTERS) * LANES], k);
         }
         Accumulate{mine}(w);
 #pragma unroll
