@@ -8,7 +8,6 @@ from typing import Annotated
 
 import typer
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from kernelviz import bench as use_cases
@@ -18,16 +17,14 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.result import Failure, Stage
 from kernelviz.core.run import Run
 from kernelviz.metrics.comparison import Comparison, Pair
-from kernelviz.metrics.sweep import telling_axes
+from kernelviz.tables.column import View
+from kernelviz.tables.comparison import pair_columns
 from kernelviz.text.comparison import (
-    case_words,
     counts_words,
     mean_words,
     noise_words,
     only_words,
-    pair_words,
     refusal_words,
-    times_words,
 )
 from kernelviz.text.differences import differences
 
@@ -133,7 +130,7 @@ def _report(found: Comparison) -> RenderableType:
     parts: list[RenderableType] = [Text(_describe_side(side, run, variant)) for side, run, variant in sides]
     parts += [Text(f"≠ {difference.words}", style="red") for difference in differences(found)]
     if found.pairs:
-        parts += [Text(""), _table(found), Text("")]
+        parts += [Text(""), console.table(pair_columns(found, View.TERMINAL), found.pairs, style=_style), Text("")]
     parts += [Text(line) for line in only_words(found)]
     if not found.pairs:
         return Group(*parts, Text("No case is in both: nothing can be compared."))
@@ -147,19 +144,5 @@ def _describe_side(side: str, run: Run, variant: str | None) -> str:
     return f"{side}: {console.plain(run.title) or run.id}{which} · {run.id} · {run.created_at[:16].replace('T', ' ')}"
 
 
-def _table(found: Comparison) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("case", overflow="fold")
-    for title in ("time A", "time B"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column(f"B against A, {found.headline} L2", overflow="fold")
-    axes = telling_axes([p.problem for p in found.pairs])
-    for pair in found.pairs:
-        style = "red" if pair.word == "slower" or pair.broken else "dim" if pair.word == "not comparable" else ""
-        table.add_row(
-            Text(case_words(pair, axes, by_problem=found.by_problem)),
-            *times_words(pair, found),
-            Text(pair_words(pair)),
-            style=style,
-        )
-    return table
+def _style(pair: Pair) -> str:
+    return "red" if pair.word == "slower" or pair.broken else "dim" if pair.word == "not comparable" else ""

@@ -7,10 +7,15 @@ import json
 import os
 import sys
 import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO, TextIO
 
 from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kernelviz.tables.column import Column, Row
 
 WIDE = 200
 """Width of a table that goes into a file or a pipe, in characters. Rows are not wrapped, so that grep and awk can be used."""
@@ -40,6 +45,29 @@ def show(what: RenderableType) -> None:
     with stream.capture() as captured:
         stream.print(what)
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
+
+
+def table(
+    columns: Sequence[Column[Row]],
+    rows: Iterable[Row],
+    *,
+    style: Callable[[Row], str] = lambda row: "",
+    group: Callable[[Row], object] = lambda row: None,
+    missing: Callable[[Row], str] = lambda row: "–",
+) -> Table:
+    """A row of text for each row. `group`: what rows of one section share. `missing`: what is written for an unknown value."""
+    made, before = Table(box=None, pad_edge=False, header_style="bold"), None
+    for column in columns:
+        right = column.unit.right
+        made.add_column(
+            Text(plain(column.heading)), justify="right" if right else "left", no_wrap=right, overflow="fold"
+        )
+    for number, row in enumerate(rows):
+        if number and group(row) != before:
+            made.add_section()
+        before = group(row)
+        made.add_row(*(Text(plain(c.single(row, missing(row)))) for c in columns), style=style(row))
+    return made
 
 
 def print_json(value: object) -> None:

@@ -9,8 +9,6 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz import formats
@@ -20,10 +18,12 @@ from kernelviz.cli import console, options, tables, tune
 from kernelviz.cli.arguments import options_on_command_line, parse_names, parse_sizes
 from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.cli.run import print_run
+from kernelviz.core import units
 from kernelviz.core.errors import BadField, KernelvizError
 from kernelviz.formats.integrity import WORDS as SEALS
 from kernelviz.formats.integrity import sealed
 from kernelviz.metrics.summary import rows
+from kernelviz.tables.column import Column
 
 FORMATS = "json, parquet, csv, md, html, gbench, nvbench"
 """The values of `--to`. They are written out because asking the formats would import all of them at each start."""
@@ -71,7 +71,7 @@ def find(
             "no run" + (f" matches {search!r}" if search else " is stored here; `kernelviz run` makes one")
         )
         return
-    console.show(_table(found))
+    console.show(console.table(_RUNS, found))
 
 
 def _matches(run: RunSummary, search: str) -> bool:
@@ -296,18 +296,12 @@ def _to_stdout(data: bytes, form: str) -> None:
         console.write(data + b"\n")
 
 
-def _table(found: tuple[RunSummary, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("id", "when", "op", "device", "cases", "status", "title"):
-        table.add_column(heading, overflow="fold")
-    for run in found:
-        table.add_row(
-            run.id,
-            run.created_at[:16].replace("T", " "),
-            run.op,
-            run.device,
-            run.cases_words,
-            run.status,
-            Text(console.plain(run.title)),
-        )
-    return table
+_RUNS: tuple[Column[RunSummary], ...] = (
+    Column("", "Id", "", units.TEXT, lambda run: run.id),
+    Column("", "When", "", units.TEXT, lambda run: run.created_at[:16].replace("T", " ")),
+    Column("", "Op", "", units.TEXT, lambda run: run.op),
+    Column("", "Device", "", units.TEXT, lambda run: run.device),
+    Column("", "Cases", "", units.TEXT, lambda run: run.cases_words),
+    Column("", "Status", "", units.TEXT, lambda run: run.status),
+    Column("", "Title", "", units.TEXT, lambda run: run.title),
+)

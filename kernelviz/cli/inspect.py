@@ -9,7 +9,6 @@ from typing import Annotated
 import msgspec
 import typer
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from kernelviz import bench as use_cases
@@ -17,11 +16,11 @@ from kernelviz.bench import Bench
 from kernelviz.cli import console, options
 from kernelviz.cli.arguments import parse_names, parse_sizes
 from kernelviz.cli.progress import Reporter, follow_run, format_case
-from kernelviz.core import units
 from kernelviz.core.errors import BadField
-from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts
+from kernelviz.core.inspection import Inspection, OutputErrors
 from kernelviz.core.problem import Case, Plan
 from kernelviz.core.request import RunRequest
+from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as words
 
 MAP_ROWS = 32
@@ -107,53 +106,13 @@ def report(inspection: Inspection) -> Group:
         Text(f"allowed: {inspection.rule}", style="dim"),
         Text(""),
     ]
-    parts.append(_tensors(inspection.tensors))
+    parts.append(console.table(TENSORS, inspection.tensors))
     for errors in inspection.errors:
         if errors.worst:
-            parts += [Text(""), _worst(errors)]
+            parts += [Text(""), Text(f"worst of {errors.name}"), console.table(ELEMENTS, errors.worst)]
         if errors.wrong:
             parts += [Text(""), *(Text(line) for line in picture(errors))]
     return Group(*parts)
-
-
-def _table(*titles: str, left: int) -> Table:
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    for place, title in enumerate(titles):
-        table.add_column(title, justify="left" if place < left else "right", overflow="fold")
-    return table
-
-
-def _tensors(tensors: tuple[TensorFacts, ...]) -> Table:
-    titles = ("tensor", "role", "dtype", "shape", "strides", "memory", "size", "min", "max", "mean", "std", "zeros")
-    table = _table(*titles, "NaN", "+Inf", "−Inf", "unwritten", left=6)
-    for t in tensors:
-        table.add_row(
-            Text(t.name),
-            t.role,
-            t.dtype,
-            words.shape_words(t.shape),
-            words.layout_words(t),
-            Text(words.memory_words(t)),
-            units.size_bytes(t.size_bytes),
-            *(words.number(v) for v in (t.minimum, t.maximum, t.mean, t.deviation)),
-            *(f"{c:,}" for c in (t.zeros, t.nan, t.positive_infinity, t.negative_infinity)),
-            "–" if t.unwritten is None else f"{t.unwritten:,}",
-        )
-    return table
-
-
-def _worst(errors: OutputErrors) -> Table:
-    table = _table(f"worst of {errors.name}", "got", "expected", "error", "allowed", "error / allowed", left=1)
-    for element in errors.worst:
-        table.add_row(
-            words.index_words(element),
-            words.got_words(element),
-            words.number(element.expected, 9),
-            words.number(element.error),
-            words.number(element.allowed),
-            words.times_words(element.share),
-        )
-    return table
 
 
 def picture(errors: OutputErrors) -> Iterator[str]:

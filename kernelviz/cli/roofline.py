@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from kernelviz import bench as use_cases
-from kernelviz.bench.roofline import Placement, first_shown, place, records
+from kernelviz.bench.roofline import first_shown, place, records
 from kernelviz.cli import console, options
-from kernelviz.core import units
-from kernelviz.metrics.sweep import problem_words
-from kernelviz.text.times import format_time
+from kernelviz.tables.column import View
+from kernelviz.tables.roofline import placed_columns
 
 
 def roofline(
@@ -55,7 +52,7 @@ def roofline(
     if not found.cases:
         console.err().print("no correct time to place on a roofline; `kernelviz runs` lists what was measured")
         return
-    console.show(_table(found))
+    console.show(console.table(placed_columns(found.cases, View.TERMINAL), found.cases))
     for device in found.unroofed:
         missing = (
             "no data sheet is known"
@@ -65,26 +62,3 @@ def roofline(
         console.err().print(f"{device}: {missing}, so its cases have no share of a roof")
     if found.untimed:
         console.err().print(f"{found.untimed} cases have no correct {'cold' if level == 'dram' else 'warm'} time")
-
-
-def _table(found: Placement) -> Table:
-    several = len({c.run_id for c in found.cases}) > 1
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in (*(("run",) if several else ()), "case", "variant"):
-        table.add_column(title, overflow="fold")
-    for title in ("time", "of roof", "distance"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("limiter", no_wrap=True)
-    table.add_column("because", overflow="fold")
-    for case in found.cases:
-        table.add_row(
-            *((Text(case.run_id),) if several else ()),
-            Text(problem_words(case.problem)),
-            Text(case.variant),
-            format_time(case.figure),
-            "–" if case.share is None else units.percent(case.share),
-            "–" if not case.share else f"{units.significant(1 / case.share, 3)} ×",
-            case.limiter.words,
-            Text(case.limiter.because),
-        )
-    return table

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench.regression import must_be_op
@@ -17,6 +15,7 @@ from kernelviz.core import units
 from kernelviz.core.errors import UnknownName
 from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Change
+from kernelviz.tables.column import Column
 from kernelviz.text.trends import change_words, state_words
 
 
@@ -53,7 +52,7 @@ def trends(
     if as_json:
         console.print_json([record(c) for c in chosen])
     elif chosen:
-        console.show(_table(chosen))
+        console.show(console.table(_COLUMNS, chosen))
     else:
         nothing = f"no {l2} time is stored of {where}"
         console.err().print("nothing is slower than it was" if stored else nothing)
@@ -98,22 +97,16 @@ def _change(change: Change, case: CaseTrend) -> dict[str, object]:
     }
 
 
-def _table(cases: list[CaseTrend]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("case", "variant"):
-        table.add_column(title, overflow="fold")
-    for title in ("runs", "level"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("state", overflow="fold")
-    table.add_column("last change", overflow="fold")
-    for case in cases:
-        shown = case.trend.regression or (case.trend.changes[-1] if case.trend.changes else None)
-        table.add_row(
-            Text(problem_words(case.problem)),
-            Text(case.variant),
-            str(len(case.trend.points)),
-            units.seconds(case.trend.level_s),
-            Text(state_words(case.trend)),
-            Text(change_words(shown, case.trend) if shown else "–"),
-        )
-    return table
+def _last_change(case: CaseTrend) -> str | None:
+    change = case.trend.regression or (case.trend.changes[-1] if case.trend.changes else None)
+    return change_words(change, case.trend) if change else None
+
+
+_COLUMNS: tuple[Column[CaseTrend], ...] = (
+    Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem)),
+    Column("", "Variant", "", units.TEXT, lambda c: c.variant),
+    Column("", "Runs", "", units.COUNT, lambda c: len(c.trend.points)),
+    Column("", "Level", "", units.SECONDS, lambda c: c.trend.level_s),
+    Column("", "State", "", units.TEXT, lambda c: state_words(c.trend)),
+    Column("", "Last change", "", units.TEXT, _last_change),
+)

@@ -22,6 +22,7 @@ from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.request import RunRequest
 from kernelviz.metrics.summary import Row
+from kernelviz.tables.column import Column
 from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
 from kernelviz.text.times import format_time
@@ -158,26 +159,27 @@ def report(found: TuningReport) -> RenderableType:
 
 def _table(found: TuningReport) -> Table:
     tried = found.tried
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    keys = list(parted(tried.ranked[0].result.variant)[1] or {})
-    for key in keys:
-        table.add_column(key, justify="right")
-    for title in ("time", "over the default", "correct", ""):
-        table.add_column(title)
     shown = list(tried.ranked[:MOST_SHOWN])
     if tried.default is not None and tried.default.figure is not None and tried.default not in shown:
         shown.append(tried.default)
-    for row in shown:
-        values = parted(row.result.variant)[1] or {}
-        verdict = "1" if row.is_baseline else str(format_verdict(row.verdict)) if row.verdict else ""
-        table.add_row(
-            *(str(values.get(key, "")) for key in keys),
-            format_time(row.figure),
-            verdict,
-            str(describe_correctness(row.result)),
-            _marks(row, found),
-        )
-    return table
+    columns: list[Column[Row]] = [
+        *(_value_column(key) for key in parted(tried.ranked[0].result.variant)[1] or {}),
+        Column("", "Time", "", units.OWN_TEXT, lambda row: format_time(row.figure)),
+        Column(
+            "",
+            "Over the default",
+            "",
+            units.OWN_TEXT,
+            lambda row: "1" if row.is_baseline else format_verdict(row.verdict) if row.verdict else "",
+        ),
+        Column("", "Correct", "", units.TEXT, lambda row: describe_correctness(row.result)),
+        Column("", "", "", units.OWN_TEXT, lambda row: _marks(row, found)),
+    ]
+    return console.table(columns, shown)
+
+
+def _value_column(key: str) -> Column[Row]:
+    return Column("", "", "", units.OWN_NUMBER, lambda row: (parted(row.result.variant)[1] or {}).get(key), subject=key)
 
 
 def _marks(row: Row, found: TuningReport) -> str:
@@ -212,7 +214,7 @@ def list_tunings(
     if not found:
         console.err().print("no tuning is stored here; `kernelviz tune OP VARIANT --size …` makes one")
         return
-    console.show(_kept_table(found))
+    console.show(console.table(_KEPT, found, style=lambda kept: "red" if kept.stale else ""))
 
 
 @app.command()
@@ -270,22 +272,14 @@ def _record(kept: KeptTuning) -> dict[str, Any]:
     return values | {"used": not kept.stale, "stale": kept.stale}
 
 
-def _kept_table(found: tuple[KeptTuning, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("variant", "problem", "device", "configuration", "time", "over the default", "when", "run", "used"):
-        table.add_column(heading, overflow="fold")
-    for kept in found:
-        made = kept.tuning
-        table.add_row(
-            made.variant,
-            made.problem.key,
-            made.device,
-            configuration_text(made.configuration),
-            units.seconds(made.time_s.estimate),
-            gain_words(made),
-            made.created_at[:16].replace("T", " "),
-            made.run_id,
-            f"no: {kept.stale}" if kept.stale else "yes",
-            style="red" if kept.stale else "",
-        )
-    return table
+_KEPT: tuple[Column[KeptTuning], ...] = (
+    Column("", "Variant", "", units.TEXT, lambda kept: kept.tuning.variant),
+    Column("", "Problem", "", units.TEXT, lambda kept: kept.tuning.problem.key),
+    Column("", "Device", "", units.TEXT, lambda kept: kept.tuning.device),
+    Column("", "Configuration", "", units.TEXT, lambda kept: configuration_text(kept.tuning.configuration)),
+    Column("", "Time", "", units.SECONDS, lambda kept: kept.tuning.time_s.estimate),
+    Column("", "Over the default", "", units.TEXT, lambda kept: gain_words(kept.tuning)),
+    Column("", "When", "", units.TEXT, lambda kept: kept.tuning.created_at[:16].replace("T", " ")),
+    Column("", "Run", "", units.TEXT, lambda kept: kept.tuning.run_id),
+    Column("", "Used", "", units.TEXT, lambda kept: f"no: {kept.stale}" if kept.stale else "yes"),
+)
