@@ -38,7 +38,7 @@ from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
-from kernelviz.worker.item import SelftestAsked
+from kernelviz.worker.request import SelftestAsked
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION
 

@@ -13,7 +13,7 @@ from kernelviz.core.inspection import Inspection
 from kernelviz.core.run import Environment, Status
 from kernelviz.core.selftest import Check, Selftest, Timeline
 from kernelviz.store import Store
-from kernelviz.worker.item import Item, ItemEnd
+from kernelviz.worker.request import Item, ItemEnd
 
 _log = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ from kernelviz.core.run import Environment, Status
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
-from kernelviz.worker.item import Item, ItemEnd
+from kernelviz.worker.request import Item, ItemEnd
 from kernelviz.worker.supervisor import concerned
 
 _log = logging.getLogger(__name__)

@@ -35,7 +35,7 @@ from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
-from kernelviz.worker.item import InspectionAsked, Item, SelftestAsked
+from kernelviz.worker.request import InspectionAsked, Item, SelftestAsked
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 

@@ -23,7 +23,7 @@ from kernelviz.text.failures import describe_failure, describe_reason
 from kernelviz.worker.attempt import Attempt, Ending, ending_of
 from kernelviz.worker.conversation import converse
 from kernelviz.worker.device_lock import DeviceLock
-from kernelviz.worker.item import Item, ItemEnd
+from kernelviz.worker.request import Item, ItemEnd
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.protocol import Calibrate, Inspect, Measure, Selftest, Task
 from kernelviz.worker.queue import FairQueue

@@ -20,7 +20,7 @@ from kernelviz.core.run import Status
 from kernelviz.store import Store, StoreError
 from kernelviz.store.database import Database
 from kernelviz.store.results import Results
-from kernelviz.worker.item import Item
+from kernelviz.worker.request import Item
 from tests.bench.bench_of_sessions import ops
 from tests.worker.sessions import result
 

@@ -20,7 +20,7 @@ SERVER = """
 import sys, threading
 from pathlib import Path
 from kernelviz.core.problem import Problem
-from kernelviz.worker.item import Item
+from kernelviz.worker.request import Item
 from kernelviz.worker.supervisor import Supervisor
 from tests.worker.sessions import DEVICE
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kernelviz.core.events import CheckDone, TimelineTaken
-from kernelviz.worker.item import Item, SelftestAsked
+from kernelviz.worker.request import Item, SelftestAsked
 from kernelviz.worker.protocol import Selftest, decode_request, encode
 from kernelviz.worker.supervisor import Supervisor
 from tests.worker.sessions import DEVICE

@@ -16,7 +16,7 @@ from kernelviz.core.result import Failure, Figure, Result, Timing
 from kernelviz.core.run import Environment
 from kernelviz.core.tuning import Tuned
 from kernelviz.worker.device_lock import DeviceLock
-from kernelviz.worker.item import Item, ItemEnd
+from kernelviz.worker.request import Item, ItemEnd
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.protocol import Measure, decode_request, encode
 from kernelviz.worker.supervisor import Supervisor
