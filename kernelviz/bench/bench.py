@@ -38,8 +38,8 @@ from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
-from kernelviz.worker.request import SelftestAsked
 from kernelviz.worker.limits import Limits
+from kernelviz.worker.request import SelftestRequest
 from kernelviz.worker.supervisor import SESSION
 
 _CONDITIONS_S = 0.5
@@ -232,7 +232,7 @@ class Bench:
         `only`: names of checks or their beginnings; such a selftest is told and not kept. `quick`: fewer repetitions.
         A name that no check has ends it at once, with the known ones in the message of its end.
         """
-        return self._runner.selftest(self.device(device_id), SelftestAsked(only=only, quick=quick), owner=owner)
+        return self._runner.selftest(self.device(device_id), SelftestRequest(only=only, quick=quick), owner=owner)
 
     def selftest_made(self, selftest_id: str) -> Selftest | None:
         """What a selftest found, also while it goes on; None when it is unknown or was not begun yet."""

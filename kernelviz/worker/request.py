@@ -1,4 +1,4 @@
-"""What a device is asked to do, and who is told what becomes of it."""
+"""The unit of work that is asked of a device, and the receiver of its events."""
 
 from __future__ import annotations
 
@@ -12,52 +12,53 @@ from kernelviz.core.result import Result
 from kernelviz.core.run import Environment
 from kernelviz.core.tuning import Tuned
 
-ItemEnd = Literal["finished", "cancelled", "interrupted"]
+RequestEnd = Literal["finished", "cancelled", "interrupted"]
 
 
 class Sink(Protocol):
-    """Who is told what becomes of an item. Called in the supervisor's thread."""
+    """The receiver of a request's events. Called in the supervisor's thread."""
 
     @property
     def cancelled(self) -> bool:
-        """Has the end of the run been asked for? True stays True."""
+        """Whether the run was cancelled. True stays True."""
         ...
 
     def begun(self, environment: Environment) -> None:
-        """The worker is ready, the item is next."""
+        """The worker is ready, and this request is next."""
         ...
 
     def tell(self, event: Event) -> None: ...
 
-    def ended(self, end: ItemEnd, message: str) -> None:
-        """Nothing more will come of this item."""
+    def ended(self, end: RequestEnd, message: str) -> None:
+        """The request has ended; no further event follows."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class SelftestAsked:
-    """Which checks: all, or those whose name is, or begins with, one of `only`; `quick`: fewer repetitions of each."""
+class SelftestRequest:
+    """The checks to make: all, or those whose name is, or begins with, one of `only`; `quick`: fewer repetitions of each."""
 
     only: tuple[str, ...] = ()
     quick: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class InspectionAsked:
-    """Which case is to be looked at."""
+class InspectionRequest:
+    """The case to inspect."""
 
     problem: Problem
     variant: str
 
 
 @dataclass(frozen=True, kw_only=True)
-class Item:
-    """What is queued: one problem of a run, a selftest, an inspection, or (none of these) a calibration.
+class Request:
+    """One unit of work asked of a device: one problem of a run, a selftest, an inspection, or (none of these) a calibration.
 
-    `known_baseline`: asked, when the item's turn comes, for the baseline's result so far, when it is not among the variants
-    (it was measured with the prompt ones, or before a run was resumed).
-    `later`: it is done when nothing else waits on the device (figures beside device cold). `standing`: asked, when its turn
-    comes, for which variants it is done; None: for all. `tuned`: the configurations of variants that were tuned for this problem.
+    `known_baseline`: returns, when the request starts, the baseline's result so far, where the baseline is not among the
+    variants (it was measured with variants that compile quickly, or before a run was resumed).
+    `later`: the request is done when nothing else waits for the device (secondary timings). `timed_variants`: returns, when the
+    request starts, the variants that it applies to, which have a correct time; None: all variants. `tuned`: the configurations
+    of variants that were tuned for this problem.
     """
 
     run_id: str
@@ -68,9 +69,9 @@ class Item:
     baseline: str = ""
     method: Method = field(default_factory=Method)
     plugins: tuple[str, ...] = ()
-    selftest: SelftestAsked | None = None
-    inspection: InspectionAsked | None = None
+    selftest: SelftestRequest | None = None
+    inspection: InspectionRequest | None = None
     known_baseline: Callable[[], Result | None] | None = None
     later: bool = False
-    standing: Callable[[], tuple[str, ...]] | None = None
+    timed_variants: Callable[[], tuple[str, ...]] | None = None
     tuned: Mapping[str, Tuned] = field(default_factory=dict)
