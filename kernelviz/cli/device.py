@@ -17,7 +17,7 @@ from kernelviz.cli.progress import Reporter, roof_words
 from kernelviz.core import units
 from kernelviz.core.run import Device, Roof
 from kernelviz.hardware.datasheet import DataSheet, datasheet
-from kernelviz.hardware.datasheet_shares import held
+from kernelviz.hardware.datasheet_shares import data_sheet_shares
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.calibrations import change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value, size_words
@@ -126,7 +126,7 @@ def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet | None) -> list[tuple[s
     """What the data sheet promises, each figure with the best measured roof's share of it."""
     if sheet is None:
         return []
-    of_roofs = held(roofs, sheet)
+    of_roofs = data_sheet_shares(roofs, sheet)
     best = {line.roof.precision: line.share for line in of_roofs if line.share and line.roof.rate_flop_per_s}
     memory = max((line.share for line in of_roofs if line.share and line.roof.bandwidth_bytes_per_s), default=None)
 

@@ -54,7 +54,7 @@ def last_level_cache_bytes(sys: Path = SYS) -> int | None:
 
     A flush must read more than all of them together hold. None where the kernel does not say.
     """
-    found: dict[str, tuple[int, int]] = {}
+    caches: dict[str, tuple[int, int]] = {}
     for index in sys.glob("devices/system/cpu/cpu[0-9]*/cache/index*"):
         try:
             if (index / "type").read_text().strip() == "Instruction":
@@ -64,11 +64,11 @@ def last_level_cache_bytes(sys: Path = SYS) -> int | None:
             sharers = (index / "shared_cpu_list").read_text().strip()
         except (OSError, ValueError):
             continue
-        found[f"{level}:{sharers}"] = (level, size)
-    if not found:
+        caches[f"{level}:{sharers}"] = (level, size)
+    if not caches:
         return None
-    highest = max(level for level, _ in found.values())
-    return sum(size for level, size in found.values() if level == highest)
+    highest = max(level for level, _ in caches.values())
+    return sum(size for level, size in caches.values() if level == highest)
 
 
 def _size_bytes(text: str) -> int:

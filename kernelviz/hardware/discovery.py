@@ -42,13 +42,13 @@ def gpu_problem() -> str:
     library = nvml.opened()
     if library.library is None:
         return library.problem
-    found = gpus()
-    if not found:
+    devices = gpus()
+    if not devices:
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         if hidden is not None:
             return f"CUDA_VISIBLE_DEVICES={hidden!r} hides every GPU of this machine; unset it"
         return "the NVIDIA driver sees no GPU"
-    return "" if any(g.usable for g in found) else found[0].reason
+    return "" if any(g.usable for g in devices) else devices[0].reason
 
 
 def gpus() -> tuple[Device, ...]:
@@ -61,7 +61,7 @@ def gpus() -> tuple[Device, ...]:
     uuids = {nvml.text(nvml.ask(library.nvmlDeviceGetUUID, h)): h for h in handles}
     driver = nvml.ask(library.nvmlSystemGetDriverVersion)
     version = nvml.ask(library.nvmlSystemGetCudaDriverVersion_v2)
-    divided = {uuid: found for uuid, h in uuids.items() if (found := mig.of(library, h)) is not None}
+    divided = {uuid: slices for uuid, h in uuids.items() if (slices := mig.of(library, h)) is not None}
     return tuple(
         _gpu(library, number, uuid, uuids.get(uuid) or nvml.handle(uuid), driver, cuda_version(version))
         for number, uuid in enumerate(mig.enumerated(visible(tuple(uuids), os.environ), divided))
@@ -133,18 +133,18 @@ def visible(uuids: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str
     text = environment.get("CUDA_VISIBLE_DEVICES")
     if text is None:
         return uuids
-    shown: list[str] = []
+    visible_uuids: list[str] = []
     for entry in (e.strip() for e in text.split(",")):
         if entry.isdecimal() and int(entry) < len(uuids):
-            found = [uuids[int(entry)]]
+            matches = [uuids[int(entry)]]
         elif entry.startswith("MIG-"):
-            found = [entry]
+            matches = [entry]
         else:
-            found = [u for u in uuids if entry and u.startswith(entry)]
-        if len(found) != 1 or found[0] in shown:
+            matches = [u for u in uuids if entry and u.startswith(entry)]
+        if len(matches) != 1 or matches[0] in visible_uuids:
             break
-        shown += found
-    return tuple(shown)
+        visible_uuids += matches
+    return tuple(visible_uuids)
 
 
 def cuda_version(number: int | None) -> str | None:
@@ -227,8 +227,8 @@ def unusable(
 
 
 def _major(version: str) -> int:
-    found = re.match(r"\d+", version)
-    return int(found.group()) if found else 0
+    match = re.match(r"\d+", version)
+    return int(match.group()) if match else 0
 
 
 def _least_driver(cuda: str) -> str:

@@ -22,12 +22,12 @@ def of(library: Any, handle: Any) -> tuple[str, ...] | None:
     if mode is None or mode[0] != 1:
         return None
     count = nvml.ask(library.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
-    found = (nvml.ask(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, i) for i in range(count))
-    uuids = (nvml.ask(library.nvmlDeviceGetUUID, one) for one in found if one is not None)
+    handles = (nvml.ask(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, i) for i in range(count))
+    uuids = (nvml.ask(library.nvmlDeviceGetUUID, one) for one in handles if one is not None)
     return tuple(nvml.text(uuid) for uuid in uuids if uuid is not None)
 
 
-def enumerated(shown: tuple[str, ...], divided: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def enumerated(visible: tuple[str, ...], divided: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """What CUDA numbers of the devices shown to it, then divided GPUs of which it numbers nothing.
 
     A process gets one slice only, the first, and with it no whole GPU (MIG User Guide, "CUDA Device Enumeration").
@@ -37,12 +37,12 @@ def enumerated(shown: tuple[str, ...], divided: Mapping[str, tuple[str, ...]]) -
     >>> enumerated(("GPU-a", "GPU-b"), {"GPU-a": ()})
     ('GPU-b', 'GPU-a')
     """
-    for uuid in shown:
+    for uuid in visible:
         if is_slice(uuid):
             return (uuid,)
         if divided.get(uuid):
             return divided[uuid][:1]
-    return tuple(sorted(shown, key=lambda uuid: uuid in divided))
+    return tuple(sorted(visible, key=lambda uuid: uuid in divided))
 
 
 def is_slice(uuid: str) -> bool:
@@ -70,7 +70,7 @@ def multiprocessors(library: Any, handle: Any) -> int | None:
     return None if attributes is None else int(attributes.multiprocessorCount) or None
 
 
-def words(device: Device) -> str:
+def describe(device: Device) -> str:
     """Whether a GPU is divided, for people."""
     if is_slice(device.uuid):
         return "this is a slice of a GPU"

@@ -15,7 +15,7 @@ from kernelviz.core.run import Device
 from kernelviz.hardware import sampling
 
 PERIOD_S = 1.0
-KEPT_S = 3600.0
+HISTORY_S = 3600.0
 """An hour: 3,600 samples of some 0.5 KB a device."""
 LOOKED_S = 180.0
 """So long after the last look nothing is asked any more, unless a measurement goes on."""
@@ -48,8 +48,8 @@ class Monitor:
         """`measuring`: whether something is being measured on that device, by whomever."""
         self._devices, self._measuring, self._read, self._now_s = tuple(devices), measuring, read, now_s
         self._changed = threading.Condition()
-        self._kept: dict[str, deque[Sample]] = {d.id: deque(maxlen=int(KEPT_S / PERIOD_S)) for d in devices}
-        self._taken: dict[str, int] = dict.fromkeys(self._kept, 0)
+        self._samples: dict[str, deque[Sample]] = {d.id: deque(maxlen=int(HISTORY_S / PERIOD_S)) for d in devices}
+        self._counts: dict[str, int] = dict.fromkeys(self._samples, 0)
         self._looked: dict[str, float] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
@@ -61,19 +61,19 @@ class Monitor:
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
                 self._thread.start()
-            return tuple(self._kept[device_id])
+            return tuple(self._samples[device_id])
 
     def follow(self, device_id: str) -> Iterator[Sample]:
         """New samples as they are taken, without end, until the monitor is closed."""
         self.look(device_id)
         with self._changed:
-            seen = self._taken[device_id]
+            seen = self._counts[device_id]
         while True:
             with self._changed:
-                self._changed.wait_for(lambda n=seen: self._closed or self._taken[device_id] > n)  # type: ignore[misc]
+                self._changed.wait_for(lambda n=seen: self._closed or self._counts[device_id] > n)  # type: ignore[misc]
                 if self._closed:
                     return
-                seen, newest = self._taken[device_id], self._kept[device_id][-1]
+                seen, newest = self._counts[device_id], self._samples[device_id][-1]
                 self._looked[device_id] = self._now_s()
             yield newest
 
@@ -90,8 +90,8 @@ class Monitor:
             sample = self._read(device, running=running, pcie=seen and not running)
             due.append(device.id)
             with self._changed:
-                self._kept[device.id].append(sample)
-                self._taken[device.id] += 1
+                self._samples[device.id].append(sample)
+                self._counts[device.id] += 1
                 self._changed.notify_all()
         return tuple(due)
 

@@ -33,7 +33,7 @@ def _opened() -> Nvml:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        return Nvml(None, _in_words(pynvml, error, gpu_files()))
+        return Nvml(None, _describe_error(pynvml, error, gpu_files()))
     return Nvml(pynvml, "")
 
 
@@ -48,7 +48,7 @@ def gpu_files(dev: Path = Path("/dev")) -> tuple[str, ...]:
     return tuple(sorted(str(f) for f in dev.glob("nvidia[0-9]*")))
 
 
-def _in_words(pynvml: Any, error: Any, files: tuple[str, ...]) -> str:
+def _describe_error(pynvml: Any, error: Any, files: tuple[str, ...]) -> str:
     match getattr(error, "value", None):
         case pynvml.NVML_ERROR_LIBRARY_NOT_FOUND if files:
             return (
@@ -94,8 +94,8 @@ def text(value: object) -> str:
 def reached(device: Device) -> tuple[Any, Any] | None:
     """The library and its handle of a GPU; None for a processor, and where the driver does not answer for the GPU."""
     library = opened().library
-    found = handle(device.uuid) if device.kind == "cuda" else None
-    return None if library is None or found is None else (library, found)
+    gpu = handle(device.uuid) if device.kind == "cuda" else None
+    return None if library is None or gpu is None else (library, gpu)
 
 
 def handle(uuid: str) -> Any | None:

@@ -47,8 +47,8 @@ class Seen:
 def neighbours(seen: Seen, own: Collection[int]) -> Notice | None:
     """Who else is on the GPU; nothing where users cannot be told from ourselves."""
     if seen.same_ids or any(n.pid in own for n in seen.listed):
-        others = [n for n in seen.listed if n.pid not in own and not n.waits]
-        return _named(others) if others else None
+        strangers = [n for n in seen.listed if n.pid not in own and not n.waits]
+        return _named(strangers) if strangers else None
     if seen.worker:
         return None
     if seen.listed:
@@ -60,9 +60,9 @@ def neighbours(seen: Seen, own: Collection[int]) -> Notice | None:
     return None
 
 
-def _named(others: Sequence[Neighbour]) -> Notice:
-    named = ", ".join(f"{n.name or 'a program without a name'} (process {n.pid})" for n in others[:3])
-    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+def _named(strangers: Sequence[Neighbour]) -> Notice:
+    named = ", ".join(f"{n.name or 'a program without a name'} (process {n.pid})" for n in strangers[:3])
+    more = f" and {len(strangers) - 3} more" if len(strangers) > 3 else ""
     return Notice(
         "neighbours",
         f"somebody else is on this GPU: {named}{more}; while they work, times here are longer and scatter",

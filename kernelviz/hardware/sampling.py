@@ -13,7 +13,7 @@ from kernelviz.core.run import Device
 from kernelviz.hardware import nvml
 from kernelviz.hardware.telemetry import conditions
 
-_asked_before = threading.local()
+_previous_call = threading.local()
 _SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
 """Names under which Linux's drivers tell a processor's own temperature (Linux hwmon documentation)."""
 
@@ -73,8 +73,8 @@ def _cpu(device: Device, *, running: bool) -> Sample:
     memory = psutil.virtual_memory()
     loads = [load / 100 for load in psutil.cpu_percent(percpu=True)]
     # psutil counts from the last call of this thread and answers zeros to the first one.
-    counted = getattr(_asked_before, "load", False)
-    _asked_before.load = True
+    counted = getattr(_previous_call, "load", False)
+    _previous_call.load = True
     return Sample(
         at_s=time.time(),
         running=running,
@@ -91,7 +91,7 @@ def _temperature_c() -> float | None:
     """The hottest reading of the processor's own sensors; None where there is none (virtual machines)."""
     ask = getattr(psutil, "sensors_temperatures", None)  # Linux only
     try:
-        found = ask() if ask is not None else {}
+        readings = ask() if ask is not None else {}
     except OSError:
         return None
-    return max((r.current for name in _SENSORS for r in found.get(name, ())), default=None)
+    return max((r.current for name in _SENSORS for r in readings.get(name, ())), default=None)

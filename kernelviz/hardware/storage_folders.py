@@ -31,7 +31,7 @@ _LOST = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FolderState:
     """A folder (which need not exist yet), the variable that moves it, and its disk: a number, and the bytes free there."""
 
     variable: str
@@ -48,46 +48,46 @@ def folders(
     temporary = tempfile.gettempdir()
     triton = environment.get("TRITON_CACHE_DIR") or f"{environment.get('TRITON_HOME') or Path.home()}/.triton/cache"
     inductor = environment.get("TORCHINDUCTOR_CACHE_DIR") or f"{temporary}/torchinductor_{_user()}"
-    found = {"TORCHINDUCTOR_CACHE_DIR": Path(inductor), "TMPDIR": Path(temporary)}
+    by_variable = {"TORCHINDUCTOR_CACHE_DIR": Path(inductor), "TMPDIR": Path(temporary)}
     if kind == "cuda":
         own = environment.get("KERNELVIZ_CACHE") or cache_folder().parent
-        found = {"TRITON_CACHE_DIR": Path(triton), **found, "KERNELVIZ_CACHE": Path(own)}
-    return found if data_folder is None else {**found, "KERNELVIZ_HOME": data_folder}
+        by_variable = {"TRITON_CACHE_DIR": Path(triton), **by_variable, "KERNELVIZ_CACHE": Path(own)}
+    return by_variable if data_folder is None else {**by_variable, "KERNELVIZ_HOME": data_folder}
 
 
-def look(written: Mapping[str, Path]) -> tuple[Place, ...]:
+def look(written: Mapping[str, Path]) -> tuple[FolderState, ...]:
     """The folders as they are now; one that is not there yet is judged by the parent in which it would be made."""
     return tuple(_look(variable, folder) for variable, folder in written.items())
 
 
-def _look(variable: str, folder: Path) -> Place:
+def _look(variable: str, folder: Path) -> FolderState:
     there = next((p for p in (folder, *folder.parents) if p.exists()), None)
     try:
         if there is None or not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            return Place(variable, folder, writable=False)
+            return FolderState(variable, folder, writable=False)
         free_bytes = shutil.disk_usage(there).free
-        return Place(variable, folder, writable=True, disk=there.stat().st_dev, free_bytes=free_bytes)
+        return FolderState(variable, folder, writable=True, disk=there.stat().st_dev, free_bytes=free_bytes)
     except OSError:
-        return Place(variable, folder, writable=False)
+        return FolderState(variable, folder, writable=False)
 
 
-def disks(places: Iterable[Place], least_bytes: int = LEAST_FREE_BYTES) -> tuple[Notice, ...]:
+def disks(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> tuple[Notice, ...]:
     """Folders that cannot be written, then disks that are nearly full, each disk once."""
-    found: list[Notice] = []
-    full: dict[int | None, list[Place]] = {}
-    for place in places:
-        if not place.writable:
-            what = f"the folder {place.folder} cannot be written: {_LOST[place.variable]}"
-            found.append(Notice("disk", what, f"make it writable, or set {place.variable} to a folder that is"))
-        elif place.free_bytes is not None and place.free_bytes < least_bytes:
-            full.setdefault(place.disk, []).append(place)
+    notices: list[Notice] = []
+    full: dict[int | None, list[FolderState]] = {}
+    for state in states:
+        if not state.writable:
+            what = f"the folder {state.folder} cannot be written: {_LOST[state.variable]}"
+            notices.append(Notice("disk", what, f"make it writable, or set {state.variable} to a folder that is"))
+        elif state.free_bytes is not None and state.free_bytes < least_bytes:
+            full.setdefault(state.disk, []).append(state)
     for on_it in full.values():
         left = units.size_bytes(min(p.free_bytes or 0 for p in on_it))
         what = f"the disk of {_listed([str(p.folder) for p in on_it])} has {left} left: compiling and long runs may fill it"
         kind = "a folder" if len(on_it) == 1 else "folders"
         remedy = f"free some space, or set {_listed([p.variable for p in on_it])} to {kind} on another disk"
-        found.append(Notice("disk", what, remedy))
-    return tuple(found)
+        notices.append(Notice("disk", what, remedy))
+    return tuple(notices)
 
 
 def refused(environment: Mapping[str, str], path: str) -> CacheNotWritable | None:
@@ -102,19 +102,19 @@ def refused(environment: Mapping[str, str], path: str) -> CacheNotWritable | Non
     return CacheNotWritable(path=path, cache=Folder(path=str(caches[variable]), variable=variable))
 
 
-def filled(places: Iterable[Place], least_bytes: int = LEAST_FREE_BYTES) -> DiskFull:
+def filled(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> DiskFull:
     """A disk that was full while something was compiled: the folders that are short of room now, else all."""
-    known = tuple(places)
+    known = tuple(states)
     short = [p for p in known if p.free_bytes is not None and p.free_bytes < least_bytes] or list(known)
     return DiskFull(folders=tuple(Folder(path=str(p.folder), variable=p.variable) for p in short))
 
 
-def _listed(words: Iterable[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     """
     >>> _listed(["a", "b", "c"]), _listed(["a"])
     ('a, b and c', 'a')
     """
-    *first, last = dict.fromkeys(words)
+    *first, last = dict.fromkeys(names)
     return f"{', '.join(first)} and {last}" if first else last
 
 

@@ -49,7 +49,7 @@ def conditions(device: Device, own: Collection[int] | None = None) -> Conditions
         power_w=_power_w(library, handle),
         temperature_c=None if temperature is None else float(temperature),
         event_reasons=event_reasons(_reason_bits(library, handle)),
-        other_processes=_others(library, handle, own),
+        other_processes=_other_process_count(library, handle, own),
         read_at=read_at,
     )
 
@@ -75,7 +75,7 @@ def event_reasons(bits: int | None) -> tuple[EventReason, ...]:
     >>> event_reasons(0x4 | 0x20), event_reasons(0)
     (('power cap', 'thermal slowdown (software)'), ())
     """
-    return tuple(word for bit, word in EVENT_REASONS.items() if bits and bits & bit)
+    return tuple(reason for bit, reason in EVENT_REASONS.items() if bits and bits & bit)
 
 
 def other_processes(listed: Collection[int], own: Collection[int], *, same_ids: bool = False) -> int | None:
@@ -96,8 +96,8 @@ def strangers(device: Device) -> frozenset[int]:
     """Processes on a GPU that are not this one, as far as the driver's process ids are ours (not in a container)."""
     reached = nvml.reached(device)
     listed = None if reached is None else nvml.ask(reached[0].nvmlDeviceGetComputeRunningProcesses, reached[1])
-    found = frozenset(int(p.pid) for p in listed or ())
-    return found - {os.getpid()} if same_ids() or os.getpid() in found else frozenset()
+    pids = frozenset(int(p.pid) for p in listed or ())
+    return pids - {os.getpid()} if same_ids() or os.getpid() in pids else frozenset()
 
 
 def own_pids() -> set[int]:
@@ -108,7 +108,7 @@ def own_pids() -> set[int]:
         return {os.getpid()}
 
 
-def _others(library: Any, handle: Any, own: Collection[int] | None) -> int | None:
+def _other_process_count(library: Any, handle: Any, own: Collection[int] | None) -> int | None:
     listed = nvml.ask(library.nvmlDeviceGetComputeRunningProcesses, handle)
     if listed is None:
         return None

@@ -74,13 +74,13 @@ def no_liger() -> str | None:
 
 def installed_versions(distributions: Iterable[str]) -> dict[str, str]:
     """Versions of those distributions that are installed, read from their metadata."""
-    found = {}
+    versions = {}
     for name in distributions:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def no_c_compiler(why: str) -> str | None:
@@ -126,5 +126,5 @@ def _command(text: str) -> str:
     >>> _command("clang -m64"), _command("")
     ('clang', '')
     """
-    words = shlex.split(text)
-    return words[0] if words else ""
+    parts = shlex.split(text)
+    return parts[0] if parts else ""

@@ -72,6 +72,6 @@ def tracing(line: str | None) -> Notice | None:
     }
     if name not in instead:
         return None
-    found = cause(reasons)
+    why = cause(reasons)
     severity: Severity = "info" if name == "kineto" else "warning"
-    return Notice("tracer", f"CUPTI cannot be used: {found.sentence}; {instead[name]}", found.remedy, severity)
+    return Notice("tracer", f"CUPTI cannot be used: {why.sentence}; {instead[name]}", why.remedy, severity)

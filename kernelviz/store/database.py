@@ -107,43 +107,43 @@ class Database:
     def _make_tables(self) -> None:
         with self.read() as connection:
             known = inspect(connection).has_table(tables.meta.name)
-            found = _version(connection) if known else None
-        if found == VERSION:
+            version = _version(connection) if known else None
+        if version == VERSION:
             return
-        if found is not None and found > VERSION:
+        if version is not None and version > VERSION:
             raise StoreError(
-                f"the database {_shown(self.url)} was written by a newer kernelviz (its version is {found}, this one reads up to "
-                f"{VERSION}); update kernelviz, or set KERNELVIZ_HOME to another folder"
+                f"the database {_display(self.url)} was written by a newer kernelviz (its version is {version}, this one reads up "
+                f"to {VERSION}); update kernelviz, or set KERNELVIZ_HOME to another folder"
             )
         with self.write() as connection:
             # Asked again: another process may have been here between reading and the write lock.
             tables.metadata.create_all(connection)
-            found = _version(connection)
-            if found is None:
+            version = _version(connection)
+            if version is None:
                 connection.execute(insert(tables.meta).values(key="version", value=str(VERSION)))
                 return
-            while found < VERSION:
-                MIGRATIONS[found](connection)
-                if MIGRATIONS[found] is _times:
+            while version < VERSION:
+                MIGRATIONS[version](connection)
+                if MIGRATIONS[version] is _times:
                     self._fill_times(connection)
-                found += 1
+                version += 1
             connection.execute(update(tables.meta).where(tables.meta.c.key == "version").values(value=str(VERSION)))
 
 
 def _parsed(url: str | URL) -> URL:
     """Raises StoreError, which does not repeat what may hold a password."""
     try:
-        found = make_url(url)
+        parsed = make_url(url)
     except (ArgumentError, ValueError):  # the latter: a port that is no number
-        found = None
+        parsed = None
     # What is behind the first @ is the host to SQLAlchemy, also where the password goes on there.
-    if found is None or "@" in (found.host or ""):
+    if parsed is None or "@" in (parsed.host or ""):
         raise StoreError(
             f"{_VARIABLE} is no address of a database (it is not shown, since it may hold a password); write it as "
             "postgresql+psycopg://user:password@host:5432/name, with %40 for @, %2F for / and %3A for : in the password, "
             "or unset it for SQLite"
         ) from None
-    return found
+    return parsed
 
 
 def _engine(url: URL) -> Engine:
@@ -152,18 +152,18 @@ def _engine(url: URL) -> Engine:
         return create_engine(url)
     except NoSuchModuleError:
         raise StoreError(
-            f"the database {_shown(url)} cannot be used: {url.drivername!r} is no kind of database that is known; "
+            f"the database {_display(url)} cannot be used: {url.drivername!r} is no kind of database that is known; "
             f"set {_VARIABLE} to postgresql+psycopg://… or sqlite:///…"
         ) from None
     except ImportError as error:
         package = error.name or "its driver"
         raise StoreError(
-            f"the database {_shown(url)} cannot be used: the Python package {package!r} is not installed; install it "
+            f"the database {_display(url)} cannot be used: the Python package {package!r} is not installed; install it "
             "beside kernelviz (pip install 'psycopg[binary]' for PostgreSQL)"
         ) from None
 
 
-def _shown(url: URL) -> str:
+def _display(url: URL) -> str:
     """The address without what may be secret: its password, and its options, which may hold one too."""
     return url.set(query={}).render_as_string(hide_password=True)
 
@@ -225,5 +225,5 @@ def _explained(url: URL, error: SQLAlchemyError) -> str:
         "malformed": "the file is damaged; move it away (and keep it), kernelviz then starts a new one",
         "locked": "another program has kept it locked for 30 s; close that program",
     }
-    remedy = next((r for word, r in remedies.items() if word in text.lower()), "see the log for details")
-    return f"the database {_shown(url)} cannot be used ({text}): {remedy}"
+    remedy = next((r for sign, r in remedies.items() if sign in text.lower()), "see the log for details")
+    return f"the database {_display(url)} cannot be used ({text}): {remedy}"

@@ -42,11 +42,11 @@ class Inspections:
 
     def get(self, device_uuid: str, case_key: str) -> Inspection | None:
         """The newest inspection of the case on that device, while it is stored."""
-        asked = select(inspections.c.body).where(
+        query = select(inspections.c.body).where(
             inspections.c.device_uuid == device_uuid, inspections.c.case_key == case_key
         )
         with self._database.read() as connection:
-            body = connection.scalar(asked)
+            body = connection.scalar(query)
         return None if body is None else msgspec.json.decode(body, type=Inspection)
 
     def every(self) -> Iterator[Inspection]:

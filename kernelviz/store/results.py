@@ -60,14 +60,14 @@ class Results:
 
     def of_cases(self, run_id: str, case_keys: Sequence[str]) -> dict[str, Result]:
         """The results of those of the cases that have one so far, by key."""
-        found: dict[str, Result] = {}
+        by_case: dict[str, Result] = {}
         with self._database.read() as connection:
             for some in parts(case_keys, TOGETHER):
                 chosen = select(results.c.case_key, results.c.body).where(
                     results.c.run_id == run_id, results.c.case_key.in_(some)
                 )
-                found.update({row.case_key: unpacked(row.body) for row in connection.execute(chosen)})
-        return found
+                by_case.update({row.case_key: unpacked(row.body) for row in connection.execute(chosen)})
+        return by_case
 
     def after(self, run_id: str, revision: int) -> list[tuple[int, Result]]:
         """What was written after that revision, with its revision, in the order of writing."""
@@ -75,8 +75,8 @@ class Results:
             results.c.run_id == run_id, results.c.revision > revision
         )
         with self._database.read() as connection:
-            found = connection.execute(newer.order_by(results.c.revision)).all()
-        return [(row.revision, unpacked(row.body)) for row in found]
+            rows = connection.execute(newer.order_by(results.c.revision)).all()
+        return [(row.revision, unpacked(row.body)) for row in rows]
 
     def newest_revision(self, run_id: str) -> int:
         """The revision of what was written last in the run; 0 when nothing was."""
@@ -91,10 +91,10 @@ class Results:
 def case_rows(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows for the results of a new run and for their times; of two results of one case the later one."""
     last = {result.case.key: (i, finite_result(result)) for i, result in enumerate(run.results)}
-    kept, uuid = list(last.values()), run.environment.device.uuid
+    last_results, uuid = list(last.values()), run.environment.device.uuid
     return (
-        _result_rows(run.id, kept, uuid, 1),
-        times_rows(run.id, uuid, run.method, run.plan, [result for _, result in kept]),
+        _result_rows(run.id, last_results, uuid, 1),
+        times_rows(run.id, uuid, run.method, run.plan, [result for _, result in last_results]),
     )
 
 

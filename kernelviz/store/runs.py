@@ -150,10 +150,10 @@ class Runs:
 
     def row(self, run_id: str) -> RunRow:
         """The run's line and counts, deleted or not. Errors: UnknownRun."""
-        found = self._rows(select(runs).where(runs.c.id == run_id))
-        if not found:
+        rows = self._rows(select(runs).where(runs.c.id == run_id))
+        if not rows:
             raise UnknownRun(run_id)
-        return found[0]
+        return rows[0]
 
     def rows(self, limit: int, offset: int = 0, *, search: str = "", deleted: bool = False) -> list[RunRow]:
         """The newest runs first. `search`: words that all occur in id, title, note, op, device or status."""
@@ -184,13 +184,13 @@ class Runs:
 
     def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
         """The machines of these runs."""
-        found: dict[str, Environment] = {}
+        by_run: dict[str, Environment] = {}
         with self._database.read() as connection:
             for some in parts(run_ids, TOGETHER):
                 chosen = select(runs.c.id, runs.c.header).where(runs.c.id.in_(some))
                 for row in connection.execute(chosen):
-                    found[row.id] = msgspec.json.decode(row.header, type=RunHeader).environment
-        return found
+                    by_run[row.id] = msgspec.json.decode(row.header, type=RunHeader).environment
+        return by_run
 
     def kernel_times(self, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
         """How long the kernels of the newest runs on a device took."""
@@ -250,4 +250,4 @@ def _remove(connection: Connection, run_id: str) -> None:
 def _matching(search: str, deleted: bool) -> list[ColumnElement[bool]]:
     searched = (runs.c.id, runs.c.title, runs.c.note, runs.c.op, runs.c.device, runs.c.status)
     state = runs.c.deleted_at.is_not(None) if deleted else runs.c.deleted_at.is_(None)
-    return [state, *(or_(*(c.icontains(word, autoescape=True) for c in searched)) for word in search.split())]
+    return [state, *(or_(*(c.icontains(term, autoescape=True) for c in searched)) for term in search.split())]

@@ -54,12 +54,12 @@ class CaseTimes:
         if case_key is not None:
             chosen = chosen.where(times.c.case_key == case_key)
         problems: dict[bytes, Problem] = {}
-        found = []
+        rows = []
         with self._database.read() as connection:
             for row in connection.execute(chosen.order_by(times.c.case_key, runs.c.created_at, runs.c.id)):
                 if row.problem not in problems:
                     problems[row.problem] = msgspec.json.decode(row.problem, type=Problem)
-                found.append(
+                rows.append(
                     TimeRow(
                         run_id=row.run_id,
                         at=row.created_at,
@@ -72,7 +72,7 @@ class CaseTimes:
                         warm_s=_three(row.warm_s, row.warm_low_s, row.warm_high_s),
                     )
                 )
-        return found
+        return rows
 
 
 def put_times(
@@ -122,7 +122,7 @@ def _values(run_id: str, device_uuid: str, method: Method, result: Result) -> di
         "op": result.problem.op,
         "variant": result.variant,
         "problem": msgspec.json.encode(result.problem, order="deterministic"),
-        "setup": " ".join(word for word in setup if word),
+        "setup": " ".join(part for part in setup if part),
         "digest": result.source_digest or "",
         "configuration": configuration_text(result.configuration or {}),
         **_columns("cold", cold),

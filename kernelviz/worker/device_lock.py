@@ -76,7 +76,7 @@ class DeviceLock:
         self._main = _LockFile(folder / f"{name}.lock")
         self._turnstile = _LockFile(folder / f"{name}.turn")
         self._left: bytes | None = None
-        self.used_by_others = False
+        self.lock_changed_hands = False
         """Whether another process held the lock between the last two times that this one held it."""
 
     def acquire(self, waiting: Callable[[Holder | None], None], give_up: Callable[[], bool]) -> bool:
@@ -96,7 +96,7 @@ class DeviceLock:
                 if give_up():
                     return False
                 time.sleep(POLL_S)
-            self.used_by_others = self._left is not None and self._main.read() != self._left
+            self.lock_changed_hands = self._left is not None and self._main.read() != self._left
             self._note(msgspec.json.encode(_ourselves()))
             return True
         finally:

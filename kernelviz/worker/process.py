@@ -35,7 +35,7 @@ class WorkerProcess:
     """A worker that is running. Not thread-safe, but for `wake`."""
 
     def __init__(self, *, guard_fds: Iterable[int] = ()) -> None:
-        """Start guard and worker. `guard_fds`: descriptors that the guard keeps open until all that the worker started is gone."""
+        """Start guard and worker. `guard_fds`: descriptors that the guard keeps open until the worker's processes are gone."""
         self._socket, theirs = socket.socketpair()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)

@@ -165,7 +165,7 @@ class Supervisor:
             return self._fail(request, Failure(stage="unavailable", message=str(error)))
         if not got:
             return self._given_up(request)
-        if self._lock.used_by_others and self.device.kind == "cuda":
+        if self._lock.lock_changed_hands and self.device.kind == "cuda":
             # Their CUDA context is newer than the worker's, which makes the worker's short kernels read longer (device_state.py).
             self._slot.end("another process measured on this GPU since")
         self._slot.guard_fds = (self._lock.lock_fd(),)

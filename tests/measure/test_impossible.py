@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Accuracy, Failure, Figure, Timing
 from kernelviz.core.run import Device
-from kernelviz.measure.session.problem_measurement import Task
+from kernelviz.measure.session.problem_measurement import ProblemMeasurement
 from kernelviz.ops import catalogue
 
 H200 = Device(id="cuda:0", kind="cuda", name="NVIDIA H200", uuid="GPU-x", last_level_cache_bytes=60 * 2**20)
@@ -14,7 +14,9 @@ RIGHT = Accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.0)
 
 def judged(problem: Problem, time_s: float, device: Device = H200, clock_hz: float | None = None):
     site = SimpleNamespace(device=device, timer=None, watch=lambda: SimpleNamespace(look=lambda: False))
-    task = Task(site, catalogue()[problem.op], problem, "torch_eager", Method(), lambda _: None, lambda: False)  # type: ignore[arg-type]
+    task = ProblemMeasurement(
+        site, catalogue()[problem.op], problem, "torch_eager", Method(), lambda _: None, lambda: False
+    )  # type: ignore[arg-type]
     return task._judged(Timing(device_cold_s=Figure(estimate=time_s)), RIGHT, clock_hz)
 
 

@@ -88,15 +88,15 @@ def test_what_was_noticed_is_said_and_sets_the_level(result: Result, level: str,
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"places": 7}, "at 7 places"),
-        ({"places": 1}, "at 1 place"),
-        ({"places": None}, "at 60 places"),
+        ({"buffers": 7}, "at 7 places"),
+        ({"buffers": 1}, "at 1 place"),
+        ({"buffers": None}, "at 60 places"),
         (
-            {"places": None, "method": "CUPTI kernel stamps, L2 flushed by reading before each of 12 calls"},
+            {"buffers": None, "method": "CUPTI kernel stamps, L2 flushed by reading before each of 12 calls"},
             "at 1 place",
         ),
-        ({"places": None, "method": None}, ""),
-        ({"places": 7, "method": None}, "at 7 places"),
+        ({"buffers": None, "method": None}, ""),
+        ({"buffers": 7, "method": None}, "at 7 places"),
     ],
 )
 def test_places_are_told_by_their_field_and_by_the_words_of_documents_without(said: dict[str, Any], words: str) -> None:

@@ -36,7 +36,7 @@ def test_a_full_disk_keeps_nobody_from_the_device(tmp_path: Path) -> None:
         assert acquired(other)
         other.release()
     assert acquired(one)
-    assert one.used_by_others, "what is not known counts as yes: the device is looked at anew"
+    assert one.lock_changed_hands, "what is not known counts as yes: the device is looked at anew"
     one.close()
     other.close()
 

@@ -19,7 +19,7 @@ from kernelviz.ops import Op
 
 SLAB_BYTES = 256 * 2**20
 """Float64 bytes of the largest tensor in one slab of the reference."""
-KEPT_BYTES = 2**30
+CACHED_BYTES = 2**30
 """References up to this many bytes are kept wherever they are computed, so that several variants of a problem share them."""
 
 
@@ -40,42 +40,42 @@ class Reference:
     op: Op
     problem: Problem
     inputs: Sequence[Tensor]
-    most_kept_bytes: int = KEPT_BYTES
-    _kept: list[Slab] | None = None
+    most_cached_bytes: int = CACHED_BYTES
+    _slabs: list[Slab] | None = None
 
     def prepare(self) -> None:
         """Compute it now, where it is small enough to be kept: the inputs may be changed by what comes next."""
-        if self._kept is None and self._small:
+        if self._slabs is None and self._small:
             for _ in self.slabs():
                 pass
 
     @property
     def _small(self) -> bool:
-        return sum(t.elements(self.problem.sizes) for t in self.op.compared) * 16 <= self.most_kept_bytes
+        return sum(t.elements(self.problem.sizes) for t in self.op.compared) * 16 <= self.most_cached_bytes
 
     @property
-    def kept(self) -> bool:
+    def cached(self) -> bool:
         """It was computed and is held: it can be compared with whatever the inputs hold now."""
-        return self._kept is not None
+        return self._slabs is not None
 
     def compared(self, outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """What of a call's outputs, for the inputs as they are now, is held against the reference."""
-        shown = self.op.shown
-        return tuple(outputs) if shown is None else shown(tuple(self.inputs), tuple(outputs))
+        select = self.op.shown
+        return tuple(outputs) if select is None else select(tuple(self.inputs), tuple(outputs))
 
     def slabs(self) -> Iterator[Slab]:
         """The reference, slab by slab. Raises nothing; reads the inputs unless it is kept."""
-        if self._kept is not None:
-            yield from self._kept
+        if self._slabs is not None:
+            yield from self._slabs
             return
         keep = self._small
-        kept: list[Slab] = []
+        slabs: list[Slab] = []
         for slab in self._computed():
             yield slab
             if keep:
-                kept.append(slab)
+                slabs.append(slab)
         if keep:
-            self._kept = kept
+            self._slabs = slabs
 
     def _computed(self) -> Iterator[Slab]:
         sizes, axis = self.problem.sizes, self.op.slab
@@ -152,15 +152,15 @@ class Comparison:
 
     def accuracy(self, rule: str) -> Accuracy:
         """Passed when every element of every seed lies inside the bound and nothing else was found."""
-        found = list(self.reasons)
+        faults = list(self.reasons)
         finite = self.worst != float("inf")
         if self.unwritten:
-            found.insert(0, Unwritten(elements=self.unwritten))
+            faults.insert(0, Unwritten(elements=self.unwritten))
         elif self.not_finite:
-            found.insert(0, NotFinite(elements=self.not_finite))
+            faults.insert(0, NotFinite(elements=self.not_finite))
         elif self.worst > 1:
-            found.append(ErrorTooLarge(of_bound=self.worst if finite else None))
-        reasons = tuple(dict.fromkeys(found))
+            faults.append(ErrorTooLarge(of_bound=self.worst if finite else None))
+        reasons = tuple(dict.fromkeys(faults))
         relative = (self.error_squared / self.reference_squared) ** 0.5 if self.reference_squared > 0 else None
         return Accuracy(
             passed=not reasons,

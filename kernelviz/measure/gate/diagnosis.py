@@ -18,14 +18,18 @@ nearly cancel, a single error may be any multiple of the bound of their small su
 
 
 def diagnosis(
-    op: Op, problem: Problem, inputs: Sequence[Tensor], outputs: Sequence[Tensor], others: Mapping[int, Reference]
+    op: Op,
+    problem: Problem,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    other_references: Mapping[int, Reference],
 ) -> Stale | LowerPrecision | None:
     """What a call did whose outputs for these inputs are wrong, None when it is none that is known.
 
     `others`: references of other fills of the same buffers. Reads the inputs.
     """
-    for seed, reference in others.items():
-        if reference.kept and _worst(reference, outputs) <= 1:
+    for seed, reference in other_references.items():
+        if reference.cached and _worst(reference, outputs) <= 1:
             return Stale(seed=seed)
     for name, narrower in _narrower(op, problem):
         if _mean_share(Reference(op, narrower, inputs), outputs) <= ROUNDINGS:
@@ -34,9 +38,9 @@ def diagnosis(
 
 
 def _worst(reference: Reference, outputs: Sequence[Tensor]) -> float:
-    found = Comparison()
-    found.add(reference, outputs)
-    return float("inf") if found.not_finite or found.unwritten else found.worst
+    comparison = Comparison()
+    comparison.add(reference, outputs)
+    return float("inf") if comparison.not_finite or comparison.unwritten else comparison.worst
 
 
 def _mean_share(reference: Reference, outputs: Sequence[Tensor]) -> float:

@@ -20,10 +20,10 @@ def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputEr
     """The errors of every output by the gate's rules (measure.check): slab by slab of the reference, each in pieces."""
     specs, sizes = reference.op.compared, reference.problem.sizes
     values = reference.compared(outputs)
-    found = [_Output(spec, spec.shape(sizes), v.device) for spec, v in zip(specs, values, strict=True)]
+    accumulators = [_Output(spec, spec.shape(sizes), v.device) for spec, v in zip(specs, values, strict=True)]
     cut = bool(reference.op.slab)
     for slab in reference.slabs():
-        for one, got, expected, bound in zip(found, values, slab.reference, slab.bound, strict=True):
+        for one, got, expected, bound in zip(accumulators, values, slab.reference, slab.bound, strict=True):
             mine = got[slab.first : slab.last] if cut else got
             first = slab.first * math.prod(one.shape[1:]) if cut else 0
             allowed = bound.expand_as(expected)
@@ -31,7 +31,7 @@ def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputEr
             for part in parts:
                 one.add(first, *part)
                 first += part[0].numel()
-    return tuple(one.errors() for one in found)
+    return tuple(one.errors() for one in accumulators)
 
 
 @dataclass(slots=True)
@@ -76,20 +76,20 @@ class _Output:
         self.box: tuple[list[int], list[int]] | None = None
 
     def add(self, first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> None:
-        found = _compared(first, got, expected, allowed)
+        compared = _compared(first, got, expected, allowed)
         known = torch.isfinite(expected)
         facts = torch.stack(
             [
-                found.error.square().sum(),
-                torch.where(known & ~found.disagrees, expected, 0.0).square().sum(),
-                found.error.max(),
-                torch.where(known & (expected != 0) & ~found.disagrees, found.error / expected.abs(), -1.0).max(),
-                found.share.max(),
-                found.wrong.sum().double(),
-                found.disagrees.sum().double(),
-                found.unwritten.sum().double(),
-                (found.share == 0).sum().double(),
-                torch.isinf(found.share).sum().double(),
+                compared.error.square().sum(),
+                torch.where(known & ~compared.disagrees, expected, 0.0).square().sum(),
+                compared.error.max(),
+                torch.where(known & (expected != 0) & ~compared.disagrees, compared.error / expected.abs(), -1.0).max(),
+                compared.share.max(),
+                compared.wrong.sum().double(),
+                compared.disagrees.sum().double(),
+                compared.unwritten.sum().double(),
+                (compared.share == 0).sum().double(),
+                torch.isinf(compared.share).sum().double(),
             ]
         ).tolist()
         self.squares += facts[0]
@@ -101,28 +101,37 @@ class _Output:
         self.unwritten += int(facts[7])
         self.exact += int(facts[8])
         self.beyond += int(facts[9])
-        self._count(found.share)
-        self._rank(found)
-        self.grid.add(found)
+        self._count(compared.share)
+        self._rank(compared)
+        self.grid.add(compared)
         if facts[5]:
-            self._enclose(found)
+            self._enclose(compared)
 
     def _count(self, share: Tensor) -> None:
         some = share[(share > 0) & torch.isfinite(share)]
         octave = (torch.log2(some).ceil() + OCTAVES).clamp_(0, 2 * OCTAVES + 1).long()
         self.octaves += torch.bincount(octave, minlength=2 * OCTAVES + 2)
 
-    def _rank(self, found: _Compared) -> None:
+    def _rank(self, compared: _Compared) -> None:
         """Keep the worst; of those beyond any bound the first ones, so that the list begins where the trouble does."""
-        beyond = torch.isinf(found.share).nonzero().flatten()[:WORST]
-        finite_share = torch.where(torch.isinf(found.share), 0.0, found.share)
+        beyond = torch.isinf(compared.share).nonzero().flatten()[:WORST]
+        finite_share = torch.where(torch.isinf(compared.share), 0.0, compared.share)
         most = finite_share.topk(min(WORST, finite_share.numel()))
-        places = [*beyond.tolist(), *most.indices[most.values > 0].tolist()]
-        at = torch.tensor(places, dtype=torch.int64, device=found.share.device)
-        columns = (found.got, found.expected, found.error, found.allowed, found.share, found.unwritten, found.disagrees)
-        rows = torch.stack([c[at].double() for c in columns]).T.tolist() if places else []
+        positions = [*beyond.tolist(), *most.indices[most.values > 0].tolist()]
+        at = torch.tensor(positions, dtype=torch.int64, device=compared.share.device)
+        columns = (
+            compared.got,
+            compared.expected,
+            compared.error,
+            compared.allowed,
+            compared.share,
+            compared.unwritten,
+            compared.disagrees,
+        )
+        rows = torch.stack([c[at].double() for c in columns]).T.tolist() if positions else []
         self.worst += [
-            (row[4], self._element(found.first + place, row)) for place, row in zip(places, rows, strict=True)
+            (row[4], self._element(compared.first + position, row))
+            for position, row in zip(positions, rows, strict=True)
         ]
         self.worst = sorted(self.worst, key=lambda w: (-w[0], w[1].index))[:WORST]
 
@@ -138,9 +147,9 @@ class _Output:
             unwritten=bool(unwritten),
         )
 
-    def _enclose(self, found: _Compared) -> None:
+    def _enclose(self, compared: _Compared) -> None:
         """Widen the box of indices that holds every wrong element."""
-        flat = found.wrong.nonzero().flatten() + found.first
+        flat = compared.wrong.nonzero().flatten() + compared.first
         low, high = [], []
         for size, step in zip(self.shape, _steps(self.shape), strict=True):
             along = torch.div(flat, step, rounding_mode="floor").remainder_(size)
@@ -197,16 +206,16 @@ class _Grid:
         self._shares = torch.zeros(cells, dtype=torch.float64, device=device)
         self._counts = torch.zeros((2, cells), dtype=torch.int64, device=device)
 
-    def add(self, found: _Compared) -> None:
+    def add(self, compared: _Compared) -> None:
         # Padded to whole rows: a slab of a vector may end within a block, whose other part comes with the next one.
-        before = found.first % self.row_elements
-        after = -(found.first + found.share.numel()) % self.row_elements
+        before = compared.first % self.row_elements
+        after = -(compared.first + compared.share.numel()) % self.row_elements
         edge = self.across * self.width - self.row_elements
         share, wrong, unwritten = (
             pad(pad(t, (before, after)).view(-1, self.row_elements), (0, edge))
-            for t in (found.share, found.wrong, found.unwritten)
+            for t in (compared.share, compared.wrong, compared.unwritten)
         )
-        first_row = found.first // self.row_elements
+        first_row = compared.first // self.row_elements
         rows = torch.arange(first_row, first_row + share.shape[0], device=share.device)
         strips = torch.div(rows.remainder(self.period), self.height, rounding_mode="floor")
         cells = (strips.unsqueeze(1) * self.across + torch.arange(self.across, device=share.device)).view(-1)

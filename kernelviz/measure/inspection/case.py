@@ -25,7 +25,7 @@ from kernelviz.measure.session.inputs import as_tuple, check_specs, fill, unchan
 from kernelviz.measure.timing.host import poison
 from kernelviz.ops import Launch, Variant, refresh
 
-Told = Callable[[Step, float | None], None]
+Progress = Callable[[Step, float | None], None]
 """Told when the case enters a step, and which share of it is done."""
 SEEDS = 3
 """Fills that are tried, as many as the gate of a usual run tries (core.problem.Method)."""
@@ -45,15 +45,15 @@ def inspect(
     bound: BoundProblem,
     variant: Variant,
     environment: Environment,
-    told: Told,
+    progress: Progress,
     stop: Stop,
 ) -> Inspection | None:
     """The case's facts; None when stopped. Raises whatever the variant raises in its bind or call."""
-    told("compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding", None)
+    progress("compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding", None)
     fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)  # the last call timed may have changed them
     call = _call(bound, variant)
     try:
-        return _inspected(bound, variant, call, environment, told, stop)
+        return _inspected(bound, variant, call, environment, progress, stop)
     finally:
         fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)
         refresh(call.launch)
@@ -63,11 +63,13 @@ def inspect(
 
 def _call(bound: BoundProblem, variant: Variant) -> _Call:
     """What is timed where that stands; else the variant bound anew, with the timed fill in its inputs as then."""
-    kept = bound.standing(variant)
-    if kept is not None:
-        place = kept.timed.places[0]
-        restore = place.restore
-        return _Call("timed", place.launch, kept.timed.run_once, restore if isinstance(restore, Restore) else None)
+    existing = bound.already_bound(variant)
+    if existing is not None:
+        bound_launch = existing.timed.launches[0]
+        restore = bound_launch.restore
+        return _Call(
+            "timed", bound_launch.launch, existing.timed.run_once, restore if isinstance(restore, Restore) else None
+        )
     launch = variant.bind(*bound.inputs, **variant.keywords(bound.problem))
     refresh(launch)
     restore = bound.restore(variant, bound.inputs)
@@ -104,10 +106,10 @@ class _Answer:
 
 
 def _inspected(
-    bound: BoundProblem, variant: Variant, call: _Call, environment: Environment, told: Told, stop: Stop
+    bound: BoundProblem, variant: Variant, call: _Call, environment: Environment, progress: Progress, stop: Stop
 ) -> Inspection | None:
     for seed in reversed(range(SEEDS)):
-        told("checking", (SEEDS - 1 - seed) / (SEEDS + 1))
+        progress("checking", (SEEDS - 1 - seed) / (SEEDS + 1))
         if stop():
             return None
         answer = _answer(bound, variant, call, seed)
@@ -115,7 +117,7 @@ def _inspected(
         passed, reasons = _judged(bound, answer, seed) if fault is None else (False, (fault,))
         if passed and seed != TIMED_SEED:
             continue
-        told("checking", SEEDS / (SEEDS + 1))
+        progress("checking", SEEDS / (SEEDS + 1))
         return Inspection(
             problem=bound.problem,
             variant=variant.name,
@@ -153,22 +155,22 @@ def _answer(bound: BoundProblem, variant: Variant, call: _Call, seed: int) -> _A
 
 def _judged(bound: BoundProblem, answer: _Answer, seed: int) -> tuple[bool, tuple[Reason, ...]]:
     """By the gate's own rule, for its own reasons."""
-    found, reference = Comparison(), bound.reference(seed)
-    found.add(reference, answer.values)
+    comparison, reference = Comparison(), bound.reference(seed)
+    comparison.add(reference, answer.values)
     if answer.undeclared:
-        found.reasons.append(MutatedInput(inputs=tuple(answer.undeclared)))
-    if found.worst > 1 and not (found.unwritten or found.not_finite) and reference.kept:
-        bound.diagnose(found, seed, answer.values)
-    accuracy = found.accuracy(bound.op.rule)
+        comparison.reasons.append(MutatedInput(inputs=tuple(answer.undeclared)))
+    if comparison.worst > 1 and not (comparison.unwritten or comparison.not_finite) and reference.cached:
+        bound.diagnose(comparison, seed, answer.values)
+    accuracy = comparison.accuracy(bound.op.rule)
     return accuracy.passed, accuracy.reasons
 
 
 def _tensors(bound: BoundProblem, answer: _Answer) -> tuple[TensorFacts, ...]:
     named = {spec.name: t for spec, t in zip(bound.op.inputs, bound.inputs, strict=True)}
     names = [spec.name for spec in bound.op.outputs]
-    given = [facts_of(name, "input", tensor) for name, tensor in named.items()]
-    made = [
+    inputs = [facts_of(name, "input", tensor) for name, tensor in named.items()]
+    outputs = [
         facts_of(names[i] if i < len(names) else f"output {i}", "output", values, of=output, inputs=named)
         for i, (output, values) in enumerate(zip(answer.outputs, answer.values, strict=True))
     ]
-    return (*given, *made)
+    return (*inputs, *outputs)

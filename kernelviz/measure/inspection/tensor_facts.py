@@ -120,8 +120,8 @@ def _spread(tensor: Tensor, sums: _Sums, mean: float) -> tuple[float, Histogram 
         if not one_bin:
             place = ((wide - sums.low) * (BINS / width)).long().clamp_(0, BINS - 1)
             counts += torch.bincount(place, minlength=BINS)
-    told = (sums.finite,) if one_bin else tuple(int(c) for c in counts.tolist())
-    histogram = Histogram(low=sums.low, high=sums.high, counts=told) if math.isfinite(width) else None
+    bin_counts = (sums.finite,) if one_bin else tuple(int(c) for c in counts.tolist())
+    histogram = Histogram(low=sums.low, high=sums.high, counts=bin_counts) if math.isfinite(width) else None
     return math.sqrt(squares / sums.finite), histogram
 
 

@@ -28,7 +28,7 @@ def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort
     launched = launches.HostLaunches(device)
     troubles: list[str] = []
     for kind, roofs in _kinds(device, contest, launched):
-        for roof in _as_far_as_known(kind, roofs, troubles):
+        for roof in _until_failure(kind, roofs, troubles):
             if stop():
                 return
             if roof is not None:
@@ -38,7 +38,7 @@ def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort
         raise DeviceError(f"not measured: {', '.join(troubles)}; all other roofs were")
 
 
-def _as_far_as_known(kind: str, roofs: Iterator[Roof | None], troubles: list[str]) -> Iterator[Roof | None]:
+def _until_failure(kind: str, roofs: Iterator[Roof | None], troubles: list[str]) -> Iterator[Roof | None]:
     """The roofs up to the first that cannot be measured; why goes to `troubles`."""
     try:
         yield from roofs

@@ -16,7 +16,7 @@ from kernelviz.core.result import Figure
 from kernelviz.core.run import Roof
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.rounds import Rounds, Series
-from kernelviz.measure.timing.timer import DeviceTimer, Place
+from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops import Launch
 
@@ -52,7 +52,7 @@ class Candidate:
     roof: Roof
     launch: Launch
     amount: float | None = None
-    elsewhere: tuple[Launch, ...] = ()
+    more_launches: tuple[Launch, ...] = ()
 
 
 @dataclass(slots=True)
@@ -71,7 +71,9 @@ class Contest:
             if self.stop():
                 return None
             candidate.launch()
-            timed = self.timer.prepare(Place(candidate.launch), map(Place, candidate.elsewhere), warm=warm)
+            timed = self.timer.prepare(
+                BoundLaunch(candidate.launch), map(BoundLaunch, candidate.more_launches), warm=warm
+            )
             series.append((candidate, Series(candidate.roof.how, timed)))
         if len(series) > self.effort.finalists and not self._take([s for _, s in series], self.effort.choosing):
             return None
@@ -85,8 +87,8 @@ class Contest:
             finalists.append((candidate, Series(first.name, first.timed)))
         if not finalists or not self._decide(finalists):
             return None
-        others = ordered[self.effort.finalists :]
-        self.tried = [self._roof(candidate, s) for candidate, s in (*finalists, *others) if s.blocks]
+        rest = ordered[self.effort.finalists :]
+        self.tried = [self._roof(candidate, s) for candidate, s in (*finalists, *rest) if s.blocks]
         return self._roof(*self._ordered(finalists)[0])
 
     def _decide(self, finalists: Sequence[tuple[Candidate, Series]]) -> bool:
@@ -147,14 +149,14 @@ def measured(
     roof: Roof, amount: float | None, time: Figure | Interval, *, timer: str, clock_hz: float | None = None
 ) -> Roof:
     """`roof` with what was measured and when: a rate where `amount` was done in that time, else the time itself."""
-    found: dict[str, object] = {"clock_hz": clock_hz, "timer": timer, "measured_at": timestamps.now("seconds")}
+    fields: dict[str, object] = {"clock_hz": clock_hz, "timer": timer, "measured_at": timestamps.now("seconds")}
     if amount is None:
-        found |= {"time_s": time.estimate, "low": time.low, "high": time.high}
+        fields |= {"time_s": time.estimate, "low": time.low, "high": time.high}
     else:
         field_name = "rate_flop_per_s" if roof.name in ("matmul", "fma") else "bandwidth_bytes_per_s"
-        found |= {
+        fields |= {
             field_name: amount / time.estimate,
             "low": amount / time.high if time.high else None,
             "high": amount / time.low if time.low else None,
         }
-    return msgspec.structs.replace(roof, **found)
+    return msgspec.structs.replace(roof, **fields)

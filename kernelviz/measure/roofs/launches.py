@@ -25,13 +25,15 @@ in one calibration than in the next, all three calls at once, by what else the h
 def empty_kernel(device: Device, contest: Contest) -> Iterator[Roof | None]:
     how = "an empty kernel's own time on the device, one block of 32 threads"
     launch = _empty_kernel(device)
-    yield contest.best([Candidate(Roof(name="launch", what="empty_kernel", how=how), launch, elsewhere=(launch,) * 4)])
+    yield contest.best(
+        [Candidate(Roof(name="launch", what="empty_kernel", how=how), launch, more_launches=(launch,) * 4)]
+    )
 
 
 @dataclass(slots=True)
-class _Launched:
+class _HostLaunch:
     what: LaunchCost
-    words: str
+    description: str
     calls: Calls
     medians: list[float] = field(default_factory=list)
 
@@ -42,7 +44,7 @@ class _Launched:
     def roof(self) -> Roof:
         best = sorted(self.medians)[: max(1, len(self.medians) // BEST_SHARE)]
         how = (
-            f"host clock round {self.words}, from idle until Python goes on; the fastest quarter of "
+            f"host clock round {self.description}, from idle until Python goes on; the fastest quarter of "
             f"{len(self.medians)} blocks of {CALLS} calls"
         )
         return measured(Roof(name="launch", what=self.what, how=how), None, median_interval(best), timer="host")
@@ -56,21 +58,21 @@ class HostLaunches:
         out = torch.empty_like(x)
         self._device = device
         self._launched = [
-            self._made("torch_call", "torch.add of one element", lambda: torch.add(x, y, out=out)),
+            self._prepared("torch_call", "torch.add of one element", lambda: torch.add(x, y, out=out)),
         ]
         if device.kind == "cuda":
             empty = _empty_kernel(device)
             self._launched += [
-                self._made("kernel_launch", "an empty kernel through cuda.core", empty),
-                self._made("graph_launch", "replay of a graph of one empty kernel", _replay_of(empty)),
+                self._prepared("kernel_launch", "an empty kernel through cuda.core", empty),
+                self._prepared("graph_launch", "replay of a graph of one empty kernel", _replay_of(empty)),
             ]
         for launched in self._launched:
             launched.calls.eager(CALLS)
 
-    def _made(self, what: LaunchCost, words: str, launch: Launch) -> _Launched:
+    def _prepared(self, what: LaunchCost, description: str, launch: Launch) -> _HostLaunch:
         on_gpu = self._device.kind == "cuda"
         wait = torch.cuda.current_stream(self._device.id).synchronize if on_gpu else lambda: None
-        return _Launched(what, words, Calls(launch, wait))
+        return _HostLaunch(what, description, Calls(launch, wait))
 
     def take(self) -> None:
         for launched in self._launched:

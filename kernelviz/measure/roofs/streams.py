@@ -33,7 +33,7 @@ CACHED_SHARES = (8, 4, 2)
 """Working sets inside the L2: these parts of it."""
 CACHED_TRAFFIC = 32
 """A cached stream moves this many times the L2's size: some 300 us, of which launch and tail are 1 %."""
-PLACES, _PAGE_BYTES = 5, 2**21
+OFFSETS, _PAGE_BYTES = 5, 2**21
 """Successive blocks of a stream lie at so many places of the buffers: as many as the timer has graphs."""
 _THREADS = 512
 _GUARD = ctypes.c_uint(7)
@@ -58,11 +58,11 @@ def memory_sizes(l2_bytes: int, largest_bytes: int) -> tuple[int, ...]:
     >>> [n // 2**20 for n in memory_sizes(50 * 2**20, 1600 * 2**20)]
     [100, 400, 1600]
     """
-    found = [min(2 * l2_bytes, largest_bytes)]
-    while found[-1] * STEP <= largest_bytes:
-        found.append(found[-1] * STEP)
+    sizes = [min(2 * l2_bytes, largest_bytes)]
+    while sizes[-1] * STEP <= largest_bytes:
+        sizes.append(sizes[-1] * STEP)
     # A last step of less than half as much again would tell nothing new.
-    return (*found, largest_bytes) if largest_bytes >= found[-1] * 1.5 else tuple(found)
+    return (*sizes, largest_bytes) if largest_bytes >= sizes[-1] * 1.5 else tuple(sizes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +85,10 @@ class _Buffers:
         resident = properties.multi_processor_count * (properties.max_threads_per_multi_processor // _THREADS)
         return cls(source, torch.empty_like(source), properties.L2_cache_size, largest, resident)
 
-    def offsets(self, held_bytes: int) -> list[int]:
+    def offsets(self, used_bytes: int) -> list[int]:
         """Bytes into both buffers at which a stream that holds so much of each is timed; the first is 0."""
-        step = (self.largest_bytes - held_bytes) // PLACES // _PAGE_BYTES * _PAGE_BYTES
-        return [i * step for i in range(PLACES)] if step > 0 else [0]
+        step = (self.largest_bytes - used_bytes) // OFFSETS // _PAGE_BYTES * _PAGE_BYTES
+        return [i * step for i in range(OFFSETS)] if step > 0 else [0]
 
     def at(self, offset_bytes: int) -> tuple[Tensor, Tensor]:
         """Source and target from there on, float32."""
@@ -101,12 +101,12 @@ def _from_memory(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator
     count = total_bytes // 16 // (reads + writes)
     moved = (reads + writes) * count * 16
     offsets = tools.offsets(max(reads, writes) * count * 16)
-    for words in (1, 4):
+    for vectors in (1, 4):
         for hint in ("cached", "streaming"):
-            kernel = nvrtc.kernel(SOURCE, f"kernelviz_stream_{reads}_{writes}_{words}_{hint}")
-            blocks = -(-count // (_THREADS * words))
+            kernel = nvrtc.kernel(SOURCE, f"kernelviz_stream_{reads}_{writes}_{vectors}_{hint}")
+            blocks = -(-count // (_THREADS * vectors))
             launches = [_launch(kernel, blocks, tools, o, ctypes.c_longlong(count), _GUARD) for o in offsets]
-            how = f"own {hint} stream, {words} x 16 bytes a thread"
+            how = f"own {hint} stream, {vectors} x 16 bytes a thread"
             roof = Roof(name=mix, level="dram", moved_bytes=moved, how=how)
             yield Candidate(roof, launches[0], moved, tuple(launches[1:]))
     calls = [library_stream(mix, *tools.at(o), count * 4) for o in offsets]
@@ -119,22 +119,22 @@ def _from_memory(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator
 def _inside_l2(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[Candidate]:
     reads, writes = MIXES[mix]
     count = total_bytes // 16 // (reads + writes)
-    held = (reads + writes) * count * 16
-    offsets = tools.offsets(held)
-    for words in (1, 4):
-        kernel = nvrtc.kernel(SOURCE, f"kernelviz_cached_stream_{reads}_{writes}_{words}")
+    working_set_bytes = (reads + writes) * count * 16
+    offsets = tools.offsets(working_set_bytes)
+    for vectors in (1, 4):
+        kernel = nvrtc.kernel(SOURCE, f"kernelviz_cached_stream_{reads}_{writes}_{vectors}")
         for waves in (1, 16):
             blocks = waves * tools.resident
-            a_round = blocks * _THREADS * words * (reads + writes) * 16
+            a_round = blocks * _THREADS * vectors * (reads + writes) * 16
             rounds = max(1, round(CACHED_TRAFFIC * tools.l2_bytes / a_round))
             moved = rounds * a_round
             sizes = (ctypes.c_uint(count), ctypes.c_int(rounds), _GUARD)
             launches = [_launch(kernel, blocks, tools, o, *sizes) for o in offsets]
             how = (
-                f"own stream inside the L2, {words} x 16 bytes a thread, {waves} x the blocks that fit, "
-                f"{moved / held:.0f} passes over the working set"
+                f"own stream inside the L2, {vectors} x 16 bytes a thread, {waves} x the blocks that fit, "
+                f"{moved / working_set_bytes:.0f} passes over the working set"
             )
-            roof = Roof(name=mix, level="l2", moved_bytes=held, how=how)
+            roof = Roof(name=mix, level="l2", moved_bytes=working_set_bytes, how=how)
             yield Candidate(roof, launches[0], moved, tuple(launches[1:]))
 
 

@@ -27,10 +27,10 @@ from kernelviz.measure.selftest import (
     tracing,
     verdicts,
 )
-from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench
+from kernelviz.measure.selftest.workbench import Finding, NotHere, Probe, Spoilt, Stopped, Workbench
 from kernelviz.measure.session import failures
 from kernelviz.measure.session.contract import Emit, Session, Stop
-from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.ops import Op
 
 __all__ = ["CPU", "CUDA", "TIMELINE", "selftest"]
@@ -66,7 +66,7 @@ TIMELINE = "timeline"
 
 
 def selftest(
-    site: Site,
+    state: DeviceState,
     ops: Mapping[str, Op],
     opened: Callable[[Mapping[str, Op]], Session],
     emit: Emit,
@@ -79,53 +79,53 @@ def selftest(
 
     Errors: UnknownName.
     """
-    probes = CUDA if site.device.kind == "cuda" else CPU
+    probes = CUDA if state.device.kind == "cuda" else CPU
     names = (*(p.name for p in probes), TIMELINE)
-    for asked in only:
-        if not any(name.startswith(asked) for name in names):
-            raise UnknownName("check", asked, names)
-    wanted = [p for p in probes if not only or any(p.name.startswith(asked) for asked in only)]
-    bench = Workbench(site, ops, opened, stop, quick)
-    if not only or any(TIMELINE.startswith(asked) for asked in only):
+    for prefix in only:
+        if not any(name.startswith(prefix) for name in names):
+            raise UnknownName("check", prefix, names)
+    wanted = [p for p in probes if not only or any(p.name.startswith(prefix) for prefix in only)]
+    bench = Workbench(state, ops, opened, stop, quick)
+    if not only or any(TIMELINE.startswith(prefix) for prefix in only):
         _take_picture(bench, emit)
     for one in wanted:
         if stop():
             return
         try:
-            check = _made(one, bench)
+            check = _make_check(one, bench)
         except Stopped:
             return
         emit(CheckDone(check=check))
-        _release(site.device)
-        if site.spoilt is not None:
-            raise Spoilt(f"the selftest ends after {one.name}: {site.spoilt}")
+        _release(state.device)
+        if state.spoilt is not None:
+            raise Spoilt(f"the selftest ends after {one.name}: {state.spoilt}")
 
 
-def _made(one: Probe, bench: Workbench) -> Check:
+def _make_check(one: Probe, bench: Workbench) -> Check:
     begun = time.monotonic()
     try:
-        found = one.make(bench)
-        passed = found.passed if found.passed is not None else _within(one, found)
+        finding = one.make(bench)
+        passed = finding.passed if finding.passed is not None else _within(one, finding)
     except NotHere as reason:
-        found, passed = Found(None, {}, message=str(reason)), None
+        finding, passed = Finding(None, {}, message=str(reason)), None
     except (Stopped, Spoilt):
         raise
     except Exception as error:
         traceback.print_exc()
-        bench.site.note(error)
+        bench.state.note(error)
         if failures.sticky(error):
             raise
-        found, passed = Found(None, {}, message=one_line(error)), False
+        finding, passed = Finding(None, {}, message=one_line(error)), False
     return Check(
         name=one.name,
         question=one.question,
         passed=passed,
-        value=found.value,
+        value=finding.value,
         limit=one.limit,
         unit=one.unit,
         at_most=one.at_most,
-        message=found.message,
-        figures=found.figures,
+        message=finding.message,
+        figures=finding.figures,
         took_s=time.monotonic() - begun,
     )
 
@@ -136,10 +136,10 @@ def _release(device: Device) -> None:
         torch.cuda.empty_cache()
 
 
-def _within(one: Probe, found: Found) -> bool:
-    if found.value is None or one.limit is None:
+def _within(one: Probe, finding: Finding) -> bool:
+    if finding.value is None or one.limit is None:
         raise ValueError(f"check {one.name} has nothing to compare")
-    return found.value <= one.limit if one.at_most else found.value >= one.limit
+    return finding.value <= one.limit if one.at_most else finding.value >= one.limit
 
 
 def _take_picture(bench: Workbench, emit: Emit) -> None:

@@ -17,7 +17,7 @@ from kernelviz.core.problem import Case, Problem
 from kernelviz.core.result import Kernel
 from kernelviz.measure.selftest import children, ncu
 from kernelviz.measure.selftest.hosted import cold
-from kernelviz.measure.selftest.workbench import Found, Workbench, probe
+from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.timing.trace import MARKER
 
 CASES = tuple(
@@ -36,50 +36,50 @@ PROFILER_S, NCU_FRACTION = 0.1e-6, 0.01
     limit=0.03,
     unit="fraction",
 )
-def torch_profiler(at: Workbench) -> Found:
+def torch_profiler(at: Workbench) -> Finding:
     """The same method under torch.profiler's records; do_bench is beside it as context, not judged."""
     own, other = _own(at), _other(at, "kineto")
     figures = _beside(own, other, "kineto") | {f"{k}, do_bench_s": t for k, t in _other(at, "do_bench").items()}
-    return Found(max(0.0, *((abs(other[k] - own[k]) - PROFILER_S) / own[k] for k in own)), figures)
+    return Finding(max(0.0, *((abs(other[k] - own[k]) - PROFILER_S) / own[k] for k in own)), figures)
 
 
 @probe("How far apart are CUPTI and the fallback by events in a graph?", limit=0.8e-6, unit="s")
-def events_fallback(at: Workbench) -> Found:
+def events_fallback(at: Workbench) -> Finding:
     """Where CUPTI is refused, times come from events; this is what that costs in truth."""
     own, other = _own(at), _other(at, "events")
-    return Found(max(abs(other[k] - own[k]) for k in own), _beside(own, other, "events"))
+    return Finding(max(abs(other[k] - own[k]) for k in own), _beside(own, other, "events"))
 
 
 @probe("How far apart are CUPTI and ncu, beyond 1 %?", limit=1.3e-6, unit="s")
-def ncu_duration(at: Workbench) -> Found:
+def ncu_duration(at: Workbench) -> Finding:
     """gpu__time_duration behind our own flush, with no clock control; ncu adds about 1 us of its own."""
     if ncu.path() is None:
         at.not_here("ncu is not on the PATH")
     own = _own(at)
-    found = ncu_times(at, CASES)
-    other = {key: one.seconds for key, one in found.items()}
+    times_by_case = ncu_times(at, CASES)
+    other = {key: one.seconds for key, one in times_by_case.items()}
     beyond = max(0.0, *(abs(other[k] - own[k]) - NCU_FRACTION * own[k] for k in own))
-    return Found(beyond, _beside(own, other, "ncu"))
+    return Finding(beyond, _beside(own, other, "ncu"))
 
 
 def _own(at: Workbench) -> dict[str, float]:
     """Case to cold seconds, by the session."""
     if at.timer.name != "cupti":
         at.not_here(f"this device is timed by {at.timer.name}, not by CUPTI")
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for case in CASES:
         result = at.results(case.problem, (), case.variant, 1.0)[case.variant]
-        found[case.problem.key] = cold(result).estimate
-    return found
+        seconds[case.problem.key] = cold(result).estimate
+    return seconds
 
 
 def _other(at: Workbench, timer: str) -> dict[str, float]:
     """The same by another timer in a process of its own. Raises NotHere with that process's words."""
     arguments = (at.device.id, timer, msgspec.json.encode(CASES).decode())
-    code, told = children.output(at, children.module("kernelviz.measure.selftest.timer_probe", arguments))
-    answer = next((line for line in reversed(told.splitlines()) if line.startswith("{")), None)
+    code, output = children.output(at, children.module("kernelviz.measure.selftest.timer_probe", arguments))
+    answer = next((line for line in reversed(output.splitlines()) if line.startswith("{")), None)
     if code != 0 or answer is None:
-        raise RuntimeError(f"the {timer} timer ended with {code}: {' '.join(told[-600:].split())}")
+        raise RuntimeError(f"the {timer} timer ended with {code}: {' '.join(output[-600:].split())}")
     answered = json.loads(answer)
     if "not_here" in answered:
         at.not_here(answered["not_here"])
@@ -139,13 +139,13 @@ def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOS
     if len(calls) - 1 != TIMES * len(cases):
         raise RuntimeError(f"ncu saw {len(calls) - 1} calls, {TIMES * len(cases)} were made")
     several = len({c.variant for c in cases}) > 1
-    found: dict[str, NcuTime] = {}
+    times_by_case: dict[str, NcuTime] = {}
     for index, case in enumerate(cases):
         mine = calls[index * TIMES : (index + 1) * TIMES]
         if all(mine):
-            found[case.key if several else case.problem.key] = NcuTime(
+            times_by_case[case.key if several else case.problem.key] = NcuTime(
                 median(sum(ncu.quantity(row, metric) for row in call) for call in mine),
                 median(ncu.quantity(max(call, key=lambda row: ncu.quantity(row, metric)), clock) for call in mine),
                 tuple((ncu.dims(r, "Grid Size"), ncu.dims(r, "Block Size"), int(r[registers])) for r in mine[-1]),
             )
-    return found
+    return times_by_case

@@ -26,9 +26,9 @@ def module(name: str, arguments: Sequence[str]) -> list[str]:
 
 def output(at: Workbench, command: Sequence[str], most_s: float = MOST_S) -> tuple[int, str]:
     """Exit code and both streams of a command; it is ended, with all it started, when the selftest is. Raises Stopped."""
-    with tempfile.TemporaryFile() as told:
+    with tempfile.TemporaryFile() as log:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=told, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True
         )
         try:
             waited_s = 0.0
@@ -45,5 +45,5 @@ def output(at: Workbench, command: Sequence[str], most_s: float = MOST_S) -> tup
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             raise
-        told.seek(0)
-        return child.returncode, told.read().decode(errors="replace")
+        log.seek(0)
+        return child.returncode, log.read().decode(errors="replace")

@@ -9,8 +9,8 @@ import torch
 
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Figure, Result
-from kernelviz.measure.selftest.workbench import Found, Workbench, probe
-from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
+from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.metrics.statistics import median_interval, round_ratios
 from kernelviz.ops import Launch, variant
 
@@ -52,7 +52,7 @@ def sleeps_in_stream(x_N: Tensor, y_N: Tensor) -> Launch:
 
 
 @probe("By how much does a sleep of 200 us on the host move a call's device time?", limit=0.01, unit="fraction")
-def host_sleep(at: Workbench) -> Found:
+def host_sleep(at: Workbench) -> Finding:
     """An add of 2^24 elements as a graph, and one launched into the stream, each with and without the sleep."""
     problem = Problem(op="add", sizes={"n": 2**24}, dtype="fp32")
     results = at.results(problem, (sleeps_captured, plain_in_stream, sleeps_in_stream), "torch_eager", budget_s=1.0)
@@ -62,16 +62,18 @@ def host_sleep(at: Workbench) -> Found:
         "stream_moved_fraction": _ratio(results["sleeps_in_stream"], results["plain_in_stream"]) - 1,
     }
     # The figure that must show it: back-to-back calls of a host that sleeps are bound by the host.
-    figures["loop_plain_s"], figures["loop_sleeping_s"] = (_loop_s(at, sleeps=sleeps) for sleeps in (False, True))
-    shown = figures["loop_sleeping_s"] >= SLEEP_S > figures["loop_plain_s"]
-    words = "" if shown else "the time of a loop does not show the host's sleep"
+    figures["loop_plain_s"], figures["loop_sleeping_s"] = (
+        _back_to_back_s(at, sleeps=sleeps) for sleeps in (False, True)
+    )
+    sleep_visible = figures["loop_sleeping_s"] >= SLEEP_S > figures["loop_plain_s"]
+    message = "" if sleep_visible else "the time of a loop does not show the host's sleep"
     value = max(map(abs, moved.values()))
-    return Found(value, figures | moved, shown and value <= 0.01, words)
+    return Finding(value, figures | moved, sleep_visible and value <= 0.01, message)
 
 
-def _loop_s(at: Workbench, *, sleeps: bool) -> float:
+def _back_to_back_s(at: Workbench, *, sleeps: bool) -> float:
     x, y = (torch.randn(2**24, device=at.where) for _ in range(2))
-    return at.timer.calls(Place(_added(x, y, sleeps=sleeps, captured=True))).loop(100)
+    return at.timer.calls(BoundLaunch(_added(x, y, sleeps=sleeps, captured=True))).back_to_back(100)
 
 
 def cold(result: Result) -> Figure:
@@ -85,7 +87,7 @@ def _ratio(of: Result, to: Result) -> float:
 
 
 @probe("How much of a sleep of 5 ms in a call does the processor's time show?", limit=0.2, unit="fraction")
-def host_sleep_on_processor(at: Workbench) -> Found:
+def host_sleep_on_processor(at: Workbench) -> Finding:
     """A call's time on a processor is the host's: the value is how far the reading's growth is from the sleep."""
 
     def plain() -> tuple[Tensor, ...]:
@@ -95,7 +97,7 @@ def host_sleep_on_processor(at: Workbench) -> Found:
         time.sleep(PROCESSOR_SLEEP_S)
         return ()
 
-    without, slept = at.together([at.timed(Place(plain)), at.timed(Place(sleeps))], 0.3)
+    without, slept = at.together([at.timed(BoundLaunch(plain)), at.timed(BoundLaunch(sleeps))], 0.3)
     grown_s = slept.estimate - without.estimate
     figures = {"without_s": without.estimate, "with_s": slept.estimate, "sleep_s": PROCESSOR_SLEEP_S}
-    return Found(abs(grown_s - PROCESSOR_SLEEP_S) / PROCESSOR_SLEEP_S, figures)
+    return Finding(abs(grown_s - PROCESSOR_SLEEP_S) / PROCESSOR_SLEEP_S, figures)

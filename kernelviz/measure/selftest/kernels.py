@@ -17,7 +17,7 @@ from kernelviz.ops.kernels import nvrtc
 
 SOURCE = Path(__file__).parent / "probes.cu"
 EMPTY = "kernelviz_empty"
-WORD_BYTES = 16
+VECTOR_BYTES = 16
 THREADS = 512
 READS = {"normal": "kernelviz_probe_read", "evict_last": "kernelviz_probe_read_evict_last"}
 READ_KINDS = (*READS, "persisting", "warm")
@@ -26,7 +26,7 @@ READ_BYTES = 16 * 2**20
 _GUARD = ctypes.c_uint(0xFFFFFFFF)
 
 
-def words(count: int, device: torch.device) -> Tensor:
+def vectors(count: int, device: torch.device) -> Tensor:
     """So many 16-byte words with random bits below 2^30: no word has all bits set, which the reads look for."""
     return torch.randint(0, 2**30, (count * 4,), dtype=torch.int32, device=device)
 
@@ -68,7 +68,7 @@ def read(source: Tensor, kind: str = "normal") -> Launch:
     return launch
 
 
-def wave_words(device: torch.device) -> int:
+def wave_vectors(device: torch.device) -> int:
     """Words that one full wave of copy blocks moves: more of the device's time needs more waves."""
     properties = torch.cuda.get_device_properties(device)
     resident: int = properties.multi_processor_count * (properties.max_threads_per_multi_processor // THREADS)

@@ -44,20 +44,20 @@ def profiled(
 
     Raises NotHere where ncu is missing or refused, RuntimeError with its last words when it fails otherwise.
     """
-    found = path()
-    if found is None:
+    executable = path()
+    if executable is None:
         at.not_here("ncu is not on the PATH")
     command = [
-        found, "--profile-from-start", "off", "--target-processes", "application-only", "--clock-control", "none",
+        executable, "--profile-from-start", "off", "--target-processes", "application-only", "--clock-control", "none",
         "--csv", "--page", "raw", "--print-units", "base", *options, *children.module(module, arguments),
     ]  # fmt: skip
-    code, told = children.output(at, command, most_s)
-    for sign, words in _REFUSED.items():
-        if sign in told:
-            at.not_here(words)
-    rows = rows_of(told)
+    code, output = children.output(at, command, most_s)
+    for sign, message in _REFUSED.items():
+        if sign in output:
+            at.not_here(message)
+    rows = rows_of(output)
     if code != 0 or not rows:
-        raise RuntimeError(f"ncu ended with {code}: {' '.join(told[-600:].split())}")
+        raise RuntimeError(f"ncu ended with {code}: {' '.join(output[-600:].split())}")
     return rows
 
 
@@ -71,13 +71,13 @@ def watched() -> Iterator[None]:
     torch.cuda.profiler.stop()  # type: ignore[no-untyped-call]
 
 
-def rows_of(told: str) -> list[Row]:
+def rows_of(output: str) -> list[Row]:
     """The rows of ncu's CSV, out of all that it and the program printed; the unit of a column is under ``(its name)``.
 
     >>> rows_of('noise\\n"ID","Kernel Name","t.sum"\\n"","","ns"\\n"0","k","1,024"\\n')
     [{'ID': '0', 'Kernel Name': 'k', 't.sum': '1,024', '(t.sum)': 'ns'}]
     """
-    lines = told.splitlines()
+    lines = output.splitlines()
     first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if first is None:
         return []

@@ -17,7 +17,7 @@ from kernelviz.ops import Launch, variant
 if TYPE_CHECKING:
     from torch import Tensor
 
-KEPT_BYTES = 16 * 2**20
+PERSISTING_BYTES = 16 * 2**20
 
 
 def _stream() -> torch.cuda.Stream:
@@ -41,7 +41,7 @@ def other_stream(x_N: Tensor, y_N: Tensor) -> Launch:
 def other_thread(x_N: Tensor, y_N: Tensor) -> Launch:
     """Has another thread add, on that thread's stream, and returns when it is launched there."""
     out_N, side = torch.empty_like(x_N), _stream()
-    asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+    work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
     launched: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def added() -> None:
@@ -51,12 +51,12 @@ def other_thread(x_N: Tensor, y_N: Tensor) -> Launch:
 
     def serve() -> None:
         while True:
-            asked.get()()
+            work.get()()
 
     threading.Thread(target=serve, name="planted other_thread", daemon=True).start()
 
     def launch() -> Tensor:
-        asked.put(added)
+        work.put(added)
         launched.get(timeout=1.0)
         return out_N
 
@@ -169,12 +169,12 @@ def persisting_l2(x_N: Tensor, y_N: Tensor) -> Launch:
     out_N = torch.empty_like(x_N)
     value: Any = runtime.cudaStreamAttrValue()
     value.accessPolicyWindow.base_ptr = x_N.data_ptr()
-    value.accessPolicyWindow.num_bytes = min(x_N.numel() * x_N.element_size(), KEPT_BYTES)
+    value.accessPolicyWindow.num_bytes = min(x_N.numel() * x_N.element_size(), PERSISTING_BYTES)
     value.accessPolicyWindow.hitRatio = 1.0
     value.accessPolicyWindow.hitProp = runtime.cudaAccessProperty.cudaAccessPropertyPersisting
     value.accessPolicyWindow.missProp = runtime.cudaAccessProperty.cudaAccessPropertyStreaming
     name = runtime.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow
-    runtime.cudaDeviceSetLimit(runtime.cudaLimit.cudaLimitPersistingL2CacheSize, KEPT_BYTES)
+    runtime.cudaDeviceSetLimit(runtime.cudaLimit.cudaLimitPersistingL2CacheSize, PERSISTING_BYTES)
 
     def launch() -> Tensor:
         runtime.cudaStreamSetAttribute(torch.cuda.current_stream().cuda_stream, name, value)

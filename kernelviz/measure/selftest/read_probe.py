@@ -20,7 +20,7 @@ def main(device: str) -> None:
     """Each kind TIMES times: read, flush, then the read that is profiled; `warm` is read twice with no flush."""
     torch.cuda.set_device(torch.device(device))
     tools = Instruments(torch.device(device))
-    source = kernels.words(kernels.READ_BYTES // kernels.WORD_BYTES, torch.device(device))
+    source = kernels.vectors(kernels.READ_BYTES // kernels.VECTOR_BYTES, torch.device(device))
     for kind in kernels.READ_KINDS:
         launch = kernels.read(source, kind if kind in kernels.READS else "normal")
         with kernels.persisting(source) if kind == "persisting" else nullcontext():

@@ -20,7 +20,7 @@ from kernelviz.core.reasons import (
 from kernelviz.core.result import Failure, Timing
 from kernelviz.hardware.discovery import missing
 from kernelviz.measure.selftest import planted
-from kernelviz.measure.selftest.workbench import Found, Probe, Workbench
+from kernelviz.measure.selftest.workbench import Finding, Probe, Workbench
 from kernelviz.measure.timing.kernels import persisting_bytes
 from kernelviz.ops import Variant
 from kernelviz.text.cheats import NAMES
@@ -36,7 +36,7 @@ def _refused(
 ) -> Probe:
     """A check that this planted variant fails for this cheat first, or for one that is as true of it."""
 
-    def make(at: Workbench) -> Found:
+    def make(at: Workbench) -> Finding:
         lacks = missing(variant.needs, at.device)
         if lacks is not None:
             at.not_here(lacks)
@@ -48,11 +48,11 @@ def _refused(
                 persisting_bytes()  # and it is 0 again
         honest, outcome = results["torch_eager"].outcome, results[variant.name].outcome
         if not isinstance(honest, Timing):
-            return Found(0.0, {}, False, f"the honest call beside it failed: {describe_failure(honest)}")
+            return Finding(0.0, {}, False, f"the honest call beside it failed: {describe_failure(honest)}")
         if not isinstance(outcome, Failure):
-            return Found(0.0, {}, False, "it was not refused")
+            return Finding(0.0, {}, False, "it was not refused")
         named = bool(outcome.reasons) and isinstance(outcome.reasons[0], (cheat, *also))
-        return Found(float(named), {}, named, str(describe_failure(outcome)))
+        return Finding(float(named), {}, named, str(describe_failure(outcome)))
 
     question = f"Is a call refused that {NAMES[cheat_of(cheat)]}?"
     return Probe(f"cheat_{name}", question, make, 1.0, "count", at_most=False)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Case, Method, Problem
-from kernelviz.measure.selftest.workbench import Found, Workbench, probe
+from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.timing.cuda import CudaTimer
 from kernelviz.measure.timing.events import EventStamps
 from kernelviz.measure.timing.rounds import Rounds, Series
-from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.ops import op_named
 
 RESOLVED_S = 0.8e-6
@@ -24,7 +24,7 @@ CASES = (
 
 
 @probe("How far is a time from that of the untraced call, beyond 0.8 us?", limit=0.01, unit="fraction")
-def traced_calls(at: Workbench) -> Found:
+def traced_calls(at: Workbench) -> Finding:
     """The product's time, from which is taken what tracing adds, against events in a graph that nothing traces."""
     timer, _ = at.tracing()
     untraced = CudaTimer(timer.instruments, EventStamps(timer.instruments))
@@ -35,15 +35,15 @@ def traced_calls(at: Workbench) -> Found:
         op = op_named(case.problem.op).of(case.problem)
         bound = BoundProblem.allocate(op, case.problem, at.where, at.room_bytes, at.device.name)
         launch, _ = bound.bind(op.variant_named(case.variant), bound.inputs)
-        timed = at.timed(Place(launch))
-        told_s = at.figure(timed, 0.3).estimate
-        series = Series("untraced", untraced.prepare(Place(launch)))
-        Rounds(untraced, Method(budget_s=0.3), at.asked).take([series], None, None, lambda _: None)
+        timed = at.timed(BoundLaunch(launch))
+        traced_s = at.figure(timed, 0.3).estimate
+        series = Series("untraced", untraced.prepare(BoundLaunch(launch)))
+        Rounds(untraced, Method(budget_s=0.3), at.stop).take([series], None, None, lambda _: None)
         untraced_s = series.figure(untraced).estimate
-        beyond.append((abs(told_s - untraced_s) - RESOLVED_S) / untraced_s)
+        beyond.append((abs(traced_s - untraced_s) - RESOLVED_S) / untraced_s)
         figures |= {
-            f"{case.key}, told_s": told_s,
+            f"{case.key}, told_s": traced_s,
             f"{case.key}, untraced_s": untraced_s,
             f"{case.key}, taken_off_s": timed.correction_s,
         }
-    return Found(max(beyond), figures)
+    return Finding(max(beyond), figures)

@@ -13,12 +13,12 @@ from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Figure, Result
 from kernelviz.core.run import Device
 from kernelviz.core.selftest import CheckUnit
-from kernelviz.measure.session.binding import PLACES, PLACES_BYTES
+from kernelviz.measure.session.binding import BUFFERS_BYTES, MAX_BUFFERS
 from kernelviz.measure.session.contract import Session, Stop
-from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.cuda import CudaTimer
 from kernelviz.measure.timing.rounds import Rounds, Series
-from kernelviz.measure.timing.timer import DeviceTimer, Place, Timed
+from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer, Timed
 from kernelviz.measure.timing.trace import Tracer
 from kernelviz.metrics.statistics import Verdict, verdict
 from kernelviz.ops import Op, Variant, op_named
@@ -37,7 +37,7 @@ class NotHere(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Finding:
     """What a check found. Without `passed`, `value` against the check's limit decides."""
 
     value: float | None
@@ -55,7 +55,7 @@ class Probe:
 
     name: str
     question: str
-    make: Callable[[Workbench], Found]
+    make: Callable[[Workbench], Finding]
     limit: float | None = None
     unit: CheckUnit | None = None
     at_most: bool = True
@@ -63,13 +63,13 @@ class Probe:
 
 def probe(
     question: str, *, limit: float | None = None, unit: CheckUnit | None = None, at_most: bool = True
-) -> Callable[[Callable[[Workbench], Found]], Probe]:
+) -> Callable[[Callable[[Workbench], Finding]], Probe]:
     """Make a Probe of a function, with its name; what is asked of a processor in its own way has the same name there."""
 
-    def made(make: Callable[[Workbench], Found]) -> Probe:
+    def decorate(make: Callable[[Workbench], Finding]) -> Probe:
         return Probe(make.__name__.removesuffix("_on_processor"), question, make, limit, unit, at_most)
 
-    return made
+    return decorate
 
 
 @dataclass(slots=True)
@@ -80,19 +80,19 @@ class Workbench:
     beside honest ones.
     """
 
-    site: Site
+    state: DeviceState
     ops: Mapping[str, Op]
     opened: Callable[[Mapping[str, Op]], Session]
-    asked: Stop
+    stop: Stop
     quick: bool = False
 
     @property
     def device(self) -> Device:
-        return self.site.device
+        return self.state.device
 
     @property
     def timer(self) -> DeviceTimer:
-        return self.site.timer
+        return self.state.timer
 
     @property
     def where(self) -> torch.device:
@@ -112,7 +112,7 @@ class Workbench:
 
     def go_on(self) -> None:
         """Asked between steps. Raises Stopped."""
-        if self.asked():
+        if self.stop():
             raise Stopped
 
     def repeats(self, full: int, quick: int) -> int:
@@ -122,11 +122,11 @@ class Workbench:
         if self.where.type == "cuda":
             torch.cuda.synchronize(self.where)
 
-    def timed(self, place: Place, others: Iterable[Place] = ()) -> Timed:
+    def timed(self, bound_launch: BoundLaunch, more: Iterable[BoundLaunch] = ()) -> Timed:
         """A call made ready, which was called once before."""
-        place.launch()
+        bound_launch.launch()
         self.wait()
-        timed = self.timer.prepare(place, others)
+        timed = self.timer.prepare(bound_launch, more)
         self.timer.refine(timed)
         return timed
 
@@ -149,23 +149,23 @@ class Workbench:
         return verdict(other.figure(self.timer), base.figure(self.timer), again.figure(self.timer))
 
     def _take(self, series: list[Series], base: Series | None, again: Series | None, budget_s: float) -> None:
-        rounds = Rounds(self.timer, Method(budget_s=budget_s), self.asked)
+        rounds = Rounds(self.timer, Method(budget_s=budget_s), self.stop)
         if not rounds.take(series, base, again, lambda _: None):
             raise Stopped
 
     def add(self, n: int) -> Timed:
         """torch.add of n fp32 elements, at as many places in memory as the product would time it."""
-        return self.timed(self._add_place(n), self._add_places(n))
+        return self.timed(self._add_launch(n), self._more_adds(n))
 
-    def _add_place(self, n: int) -> Place:
+    def _add_launch(self, n: int) -> BoundLaunch:
         x, y = (torch.randn(n, device=self.where) for _ in range(2))
         out = torch.empty_like(x)
-        return Place(lambda: torch.add(x, y, out=out))
+        return BoundLaunch(lambda: torch.add(x, y, out=out))
 
-    def _add_places(self, n: int) -> Iterator[Place]:
-        count = min(PLACES, min(PLACES_BYTES, self.room_bytes) // max(12 * n, 6 * 2**20))
+    def _more_adds(self, n: int) -> Iterator[BoundLaunch]:
+        count = min(MAX_BUFFERS, min(BUFFERS_BYTES, self.room_bytes) // max(12 * n, 6 * 2**20))
         for _ in range(count - 1 if self.where.type == "cuda" else 0):
-            yield self._add_place(n)
+            yield self._add_launch(n)
 
     def results(
         self, problem: Problem, variants: tuple[Variant, ...], baseline: str, budget_s: float = 0.05
@@ -176,7 +176,7 @@ class Workbench:
         planted = self.opened({op.name: op})
         names = (baseline, *(v.name for v in variants))
         events: list[Event] = []
-        planted.measure(problem, names, baseline, Method(budget_s=budget_s), events.append, self.asked)
+        planted.measure(problem, names, baseline, Method(budget_s=budget_s), events.append, self.stop)
         if planted.spoilt is not None:
             raise Spoilt(planted.spoilt)
         self.go_on()

@@ -26,7 +26,7 @@ THROTTLED: tuple[EventReason, ...] = (
 """Reasons (hardware.telemetry) for which a batch is taken again. The power cap is none: it is how the card works under load."""
 
 
-class Site:
+class DeviceState:
     """One device with its timer. `release` gives memory back when there is not enough of it."""
 
     def __init__(
@@ -108,11 +108,11 @@ class Watch:
         self.look()
         # An idle device between two batches is none that slowed anything down.
         reasons = dict.fromkeys(r for c in self._seen for r in c.event_reasons if r != "idle")
-        others = [c.other_processes for c in self._seen if c.other_processes is not None]
+        other_processes = [c.other_processes for c in self._seen if c.other_processes is not None]
         hottest = [c.temperature_c for c in self._seen if c.temperature_c is not None]
         return msgspec.structs.replace(
             self._seen[-1],
             event_reasons=tuple(reasons),
-            other_processes=max(others, default=None),
+            other_processes=max(other_processes, default=None),
             temperature_c=max(hottest, default=None),
         )

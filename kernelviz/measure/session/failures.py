@@ -45,7 +45,7 @@ _COMPILER_ERRORS = {
 def sticky(error: BaseException) -> bool:
     """True for CUDA errors after which this process can no longer use the GPU (they are returned by every later call)."""
     text = str(error).lower()
-    return any(word in text for word in _STICKY)
+    return any(sign in text for sign in _STICKY)
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -69,9 +69,9 @@ def _not_writable(error: BaseException) -> CacheNotWritable | None:
             and e.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
             and isinstance(e.filename, str)
         ):
-            found = storage_folders.refused(os.environ, e.filename)
-            if found is not None:
-                return found
+            reason = storage_folders.refused(os.environ, e.filename)
+            if reason is not None:
+                return reason
     return None
 
 
@@ -106,9 +106,9 @@ def failure(error: Exception, *, calling: bool) -> Failure:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
+    chain: list[BaseException] = []
     current: BaseException | None = error
-    while current is not None and current not in found:
-        found.append(current)
+    while current is not None and current not in chain:
+        chain.append(current)
         current = getattr(current, "inner_exception", None) or current.__cause__ or current.__context__
-    return found
+    return chain

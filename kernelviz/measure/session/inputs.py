@@ -32,8 +32,8 @@ def allocate(
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    found: torch.dtype = getattr(torch, dtype_named(name).torch_name)
-    return found
+    named: torch.dtype = getattr(torch, dtype_named(name).torch_name)
+    return named
 
 
 def fill(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> None:

@@ -18,21 +18,21 @@ from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem, BoundVariant
 from kernelviz.measure.session.configuration import stale
 from kernelviz.measure.session.contract import UNTUNED, Emit, Stop
-from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.rounds import Rounds, Series
-from kernelviz.measure.timing.secondary import Others
+from kernelviz.measure.timing.secondary import SecondaryTimings
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 from kernelviz.metrics.statistics import MIN_BLOCKS
 from kernelviz.ops import Op, Variant
 
 
-class Task:
+class ProblemMeasurement:
     """One problem being measured: its series, its rounds and what has been told of it."""
 
     def __init__(
         self,
-        site: Site,
+        state: DeviceState,
         op: Op,
         problem: Problem,
         baseline: str,
@@ -41,10 +41,10 @@ class Task:
         stop: Stop,
         tuned: Mapping[str, Tuned] = UNTUNED,
     ) -> None:
-        self.site, self.op, self.problem, self.baseline, self.method = site, op, problem, baseline, method
+        self.state, self.op, self.problem, self.baseline, self.method = state, op, problem, baseline, method
         self.emit, self.stop, self.tuned = emit, stop, tuned
-        self.watch = site.watch()
-        self.rounds = Rounds(site.timer, method, stop, self.watch.look)
+        self.watch = state.watch()
+        self.rounds = Rounds(state.timer, method, stop, self.watch.look)
         self.base: Series | None = None
         self.again: Series | None = None
         self.base_bound: BoundVariant | None = None
@@ -55,14 +55,14 @@ class Task:
     def cold(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
         """Prepare the variants, then rounds over those that stand, with the baseline; emit a result for each."""
         ready = self._ready(bound, variants)
-        if not ready or self.site.spoilt is not None:
+        if not ready or self.state.spoilt is not None:
             return
         series: list[Series] = []
         for b in ready:
-            made = Series(b.variant.name, b.timed)
-            series.append(made)
+            one = Series(b.variant.name, b.timed)
+            series.append(one)
             if b.variant.name == self.baseline and b.accuracy.passed:
-                self.base, self.base_bound = made, b
+                self.base, self.base_bound = one, b
                 self.again = Series(f"{self.baseline} again", b.timed)
         fresh = list(series)
         if self.base is not None and self.again is not None:
@@ -87,10 +87,10 @@ class Task:
             # The baseline's rounds beside a late variant are part of its series: told again, complete.
             self.emit(CaseDone(result=self._measured(self.base_bound, self.base, now)))
 
-    def others(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
+    def secondary(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
         """Measure the figures beside device cold of every variant that is right; emit them as results without a cold time."""
         ready = [b for b in self._ready(bound, variants) if b.accuracy.passed]
-        if not ready or self.site.spoilt is not None:
+        if not ready or self.state.spoilt is not None:
             return
 
         def progress(fraction: float) -> None:
@@ -98,29 +98,29 @@ class Task:
                 self.step(b.variant.name, "measuring", fraction)
 
         progress(0.0)
-        others = Others(self.site, self.method, self.stop, progress, self.watch)
+        timings = SecondaryTimings(self.state, self.method, self.stop, progress, self.watch)
         try:
-            found = others.take(ready, self.baseline)
+            timing_by_variant = timings.take(ready, self.baseline)
         except Exception as error:
             self._broken(ready, error)
             return
         now = self.watch.summary()
         for b in ready:
             name = b.variant.name
-            if name in others.compiled:
+            if name in timings.compiled:
                 failed = Failure(stage="wrong", reasons=(Recompiled(),))
                 self.emit(CaseDone(result=self.result(b.variant, failed, b)))
-            elif found.get(name, Timing()) != Timing() or others.notes.get(name):
+            elif timing_by_variant.get(name, Timing()) != Timing() or timings.notes.get(name):
                 seen = msgspec.structs.replace(
-                    now, notes=tuple(others.notes.get(name, ())), retried_warm_blocks=others.retried.get(name)
+                    now, notes=tuple(timings.notes.get(name, ())), retried_warm_blocks=timings.retried.get(name)
                 )
-                self.emit(CaseDone(result=self.result(b.variant, found.get(name, Timing()), b, seen)))
+                self.emit(CaseDone(result=self.result(b.variant, timing_by_variant.get(name, Timing()), b, seen)))
 
     def _ready(self, bound: BoundProblem, variants: Sequence[Variant]) -> list[BoundVariant]:
         ready: list[BoundVariant] = []
         for variant in variants:
             prepared = self._prepared(bound, variant)
-            if self.site.spoilt is not None:
+            if self.state.spoilt is not None:
                 break
             if prepared is not None:
                 ready.append(prepared)
@@ -129,8 +129,8 @@ class Task:
     def _broken(self, ready: Sequence[BoundVariant], error: Exception) -> None:
         """Rounds ended by an error: everyone in them fails. Raises it where the process is no longer good: whose work broke
         the context cannot be told from here; the cases are measured again elsewhere, alone with the one that comes first."""
-        self.site.note(error)
-        if self.site.spoilt is not None:
+        self.state.note(error)
+        if self.state.spoilt is not None:
             raise error
         for b in ready:
             self.emit(CaseDone(result=self.result(b.variant, failures.failure(error, calling=True), b)))
@@ -141,9 +141,9 @@ class Task:
             failed = Failure(stage="cancelled", reasons=(CancelledBefore(),))
             self.emit(CaseDone(result=self.result(variant, failed)))
             return None
-        kept = bound.standing(variant)
-        if kept is not None:
-            return kept
+        existing = bound.already_bound(variant)
+        if existing is not None:
+            return existing
         refused = variant.refuses(self.problem)
         if refused is not None:  # only this process has what a plug-in says of its configurations
             self.emit(CaseDone(result=self.result(variant, Failure(stage="unavailable", reasons=(refused,)))))
@@ -158,16 +158,16 @@ class Task:
 
         begun = time.perf_counter()
         try:
-            prepared = bound.prepare(variant, self.site.timer, self.method.seeds, checking)
+            prepared = bound.prepare(variant, self.state.timer, self.method.seeds, checking)
         except Exception as error:
-            self.site.note(error)
+            self.state.note(error)
             if isinstance(error, TraceError) and not isinstance(error, WrongWork):
                 raise  # no fault of the variant: it is measured again by a fresh process
             spent = Preparation(bind_s=time.perf_counter() - begun)
             result = self.result(variant, failures.failure(error, calling=calling))
             self.emit(CaseDone(result=result if calling else msgspec.structs.replace(result, preparation=spent)))
             return None
-        pinned = self.site.timer.refused()
+        pinned = self.state.timer.refused()
         if pinned is not None:
             del bound.variants[variant.name]
             failed = Failure(stage="wrong", reasons=(pinned,))
@@ -190,7 +190,7 @@ class Task:
         if len(series.blocks) < MIN_BLOCKS and self.stop():
             cut_short = CancelledDuring(blocks=len(series.blocks), needed=MIN_BLOCKS)
             return self.result(bound.variant, Failure(stage="cancelled", reasons=(cut_short,)), bound)
-        timer = self.site.timer
+        timer = self.state.timer
         cold = series.figure(timer, timer.describe(series.timed))
         again = self.again if bound.variant.name == self.baseline and self.again and self.again.blocks else None
         several = len(series.timed.kernels) > 1
@@ -210,17 +210,17 @@ class Task:
         floor = self._least_possible_s(clock_hz)
         cold = timing.device_cold_s
         if floor is not None and cold is not None and cold.estimate < floor:
-            too_fast = ImpossiblyFast(time_s=cold.estimate, least_s=floor, device=self.site.device.name)
+            too_fast = ImpossiblyFast(time_s=cold.estimate, least_s=floor, device=self.state.device.name)
             return Failure(stage="impossible", reasons=(too_fast,), timing=timing)
         return timing
 
     def _least_possible_s(self, clock_hz: float | None) -> float | None:
         """(unique reads + writes beyond the L2) / data-sheet bandwidth, or flop / data-sheet peak; None when unknown."""
-        sheet = datasheet(self.site.device.name) if self.site.device.kind == "cuda" else None
+        sheet = datasheet(self.state.device.name) if self.state.device.kind == "cuda" else None
         if sheet is None:
             return None
         cost = self.op.cost_of(self.problem)
-        cache = self.site.device.last_level_cache_bytes or 0
+        cache = self.state.device.last_level_cache_bytes or 0
         least = (cost.read_bytes + max(0, cost.written_bytes - cache)) / sheet.bandwidth_bytes_per_s
         peak = sheet.peaks.get(self.problem.precision)
         rate = peak.at(clock_hz) if peak else None

@@ -10,11 +10,11 @@ _triton_compiled = 0
 
 def compilations() -> int:
     """Graphs that torch.compile made and kernels that Triton compiled so far, as far as either is loaded at all."""
-    found = _triton_compiled
+    count = _triton_compiled
     dynamo: Any = sys.modules.get("torch._dynamo.utils")
     if dynamo is not None:
-        found += int(dynamo.counters["stats"]["unique_graphs"])
-    return found
+        count += int(dynamo.counters["stats"]["unique_graphs"])
+    return count
 
 
 def watch_triton() -> None:

@@ -24,7 +24,7 @@ from kernelviz.measure.session.failures import sticky
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.measure.timing.kernels import Instruments, persisting_bytes
-from kernelviz.measure.timing.timer import Place, Taken, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
 from kernelviz.measure.timing.timestamps import Stamps
 from kernelviz.measure.timing.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer, WrongWork
 from kernelviz.measure.timing.tracing_cost import TracingCost
@@ -37,7 +37,7 @@ LOAD_S, WINDOW_S = 0.040, 0.200
 """Burst: at most this much load in any such window. 4096^3 bf16 meets the power cap after 0.1 s of load."""
 GRAPHS = 5
 """Graphs of a call, each over other places; successive rounds replay successive graphs. Two cycles in ten blocks."""
-PLACES_S = 0.25
+BUFFERS_S = 0.25
 """Binding the call at other places ends after this time: a bind that tunes would be repeated for every one."""
 EAGER_CALLS = 3
 """Calls launched into the stream before anything is captured: their kernels are those that a graph must run too."""
@@ -52,7 +52,7 @@ class CudaTimer:
         self.instruments, self.stamps = instruments, stamps
         self.name: Timer = stamps.name
         self._load: deque[tuple[float, float]] = deque()
-        self._turn = 0
+        self._graph_index = 0
         self._flush_s = stamps.flush_length_s(instruments)
 
     @property
@@ -65,7 +65,7 @@ class CudaTimer:
         """How many sessions were traced again because their records could not be right."""
         return self.stamps.retraced
 
-    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> CudaTimed:
+    def prepare(self, first: BoundLaunch, more: Iterable[BoundLaunch] = (), *, warm: bool = False) -> CudaTimed:
         """Trace a few eager calls, choose the samples a block, capture; fall back to the stream where it must."""
         timed = CudaTimed(self.instruments, first, self.stamps, warm=warm)
         self._wait_for_room(WINDOW_S / 10)
@@ -74,9 +74,9 @@ class CudaTimer:
         timed.iteration_s = self._iteration_s(timed, timed.span_s)
         samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         begun = time.monotonic()
-        for place in itertools.islice(others, GRAPHS * samples - 1):
-            timed.add(place)
-            if time.monotonic() - begun > PLACES_S:
+        for bound_launch in itertools.islice(more, GRAPHS * samples - 1):
+            timed.add(bound_launch)
+            if time.monotonic() - begun > BUFFERS_S:
                 break
         final, note = self._captured(timed, samples, eager[-1].names)
         if note is not None:
@@ -91,11 +91,11 @@ class CudaTimer:
         assert isinstance(timed, CudaTimed)
         if self._cost is None:
             return
-        place, added_s = timed.places[0], None
+        bound_launch, added_s = timed.launches[0], None
         # A call that changes its inputs would run on what it left; one outside a graph cannot be asked in this way.
-        if timed.launch_mode == "graph" and place.restore is None:
+        if timed.launch_mode == "graph" and bound_launch.restore is None:
             cold_iteration_s = timed.iteration_s / 2 + self._flush_s if timed.warm else timed.iteration_s
-            added_s = self._cost.adds_s(place, cold_iteration_s, timed.span_s)
+            added_s = self._cost.adds_s(bound_launch, cold_iteration_s, timed.span_s)
         if added_s is None:
             timed.notes = (*timed.notes, TracingCostUnknown())
         timed.correction_s = added_s or 0.0
@@ -127,7 +127,7 @@ class CudaTimer:
             # The driver copies in another way inside a graph: 2 GiB at 2.5 instead of 4.2 TB/s, under the same name.
             return (), DriverCopy()
         try:
-            timed.capture(samples, -(-len(timed.places) // samples))
+            timed.capture(samples, -(-len(timed.launches) // samples))
         except Exception as error:
             if sticky(error):
                 raise
@@ -146,36 +146,36 @@ class CudaTimer:
     def _once(self, timed: CudaTimed) -> Sequence[Iteration]:
         return self.stamps.of(timed.replay, [(timed, timed.samples)])[0]
 
-    def calls(self, place: Place) -> Calls:
+    def calls(self, bound_launch: BoundLaunch) -> Calls:
         wait = torch.cuda.current_stream(self.instruments.device).synchronize
         graph = torch.cuda.CUDAGraph()
         try:
             torch.cuda.synchronize()
             with torch.cuda.graph(graph):
-                kept = place.launch()
+                outputs = bound_launch.launch()
         except Exception as error:
             if sticky(error):
                 raise
             torch.cuda.synchronize()
-            return Calls(place.launch, wait, place.restore, None, one_line(error, 200))
+            return Calls(bound_launch.launch, wait, bound_launch.restore, None, one_line(error, 200))
 
         def replay() -> object:
             graph.replay()
-            return kept
+            return outputs
 
-        return Calls(place.launch, wait, place.restore, replay)
+        return Calls(bound_launch.launch, wait, bound_launch.restore, replay)
 
     def refused(self) -> PersistingL2 | None:
-        found = persisting_bytes()
-        return PersistingL2(size_bytes=found) if found else None
+        size_bytes = persisting_bytes()
+        return PersistingL2(size_bytes=size_bytes) if size_bytes else None
 
     def describe(self, timed: Timed) -> str:
         assert isinstance(timed, CudaTimed)
         where = "in graphs" if timed.launch_mode == "graph" else "launched into the stream"
-        places = f" at {len(timed.places)} places in memory" if len(timed.places) > 1 else ""
+        rotation = f" at {len(timed.launches)} places in memory" if len(timed.launches) > 1 else ""
         before = "behind an untimed call of the same place" if timed.warm else "L2 flushed by reading"
         less = f", less {timed.correction_s * 1e6:.2f} us that tracing adds" if timed.correction_s else ""
-        return f"{self.stamps.words}, {before} before each of {timed.samples} calls{places} {where}{less}"
+        return f"{self.stamps.description}, {before} before each of {timed.samples} calls{rotation} {where}{less}"
 
     @property
     def worn(self) -> str | None:
@@ -189,16 +189,16 @@ class CudaTimer:
         assert isinstance(timed, CudaTimed)
         return timed.iteration_s * timed.samples
 
-    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
         """Replay every call of every round in one tracing session, then cut the records apart."""
         flat = [t for r in rounds for t in r if isinstance(t, CudaTimed)]
-        turns = [self._turn + i for i, r in enumerate(rounds) for _ in r]
-        self._turn += len(rounds)
+        graph_indices = [self._graph_index + i for i, r in enumerate(rounds) for _ in r]
+        self._graph_index += len(rounds)
         self.rest(sum(self.block_s(t) for t in flat))
-        ends = iter(self._blocks(flat, turns))
+        ends = iter(self._blocks(flat, graph_indices))
         return [[next(ends) for _ in r] for r in rounds]
 
-    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[BlockSamples]:
         assert isinstance(timed, CudaTimed)
         event: Any = torch.cuda.Event
         waiting: deque[Any] = deque()
@@ -206,36 +206,36 @@ class CudaTimer:
         while time.monotonic() < until_s:
             if stop():
                 return []
-            timed.replay(self._turn)
-            self._turn += 1
+            timed.replay(self._graph_index)
+            self._graph_index += 1
             waiting.append(event())
             waiting[-1].record()
             if len(waiting) > QUEUED_BLOCKS:
                 waiting.popleft().synchronize()
         # From here to the first block the device idles for 0.2 ms, a fiftieth of what the clock's control reacts to.
-        return self._blocks([timed] * blocks, list(range(self._turn, self._turn + blocks)))
+        return self._blocks([timed] * blocks, list(range(self._graph_index, self._graph_index + blocks)))
 
-    def _blocks(self, flat: Sequence[CudaTimed], turns: Sequence[int]) -> list[Taken]:
+    def _blocks(self, flat: Sequence[CudaTimed], graph_indices: Sequence[int]) -> list[BlockSamples]:
         shape = (len(flat), 2, self.instruments.multiprocessors)
         cycles = torch.empty(shape, dtype=torch.int64, device=self.instruments.device)
 
         def work() -> None:
             for row, timed in enumerate(flat):
-                timed.replay(turns[row])
+                timed.replay(graph_indices[row])
                 cycles[row, 0].copy_(timed.first_cycles, non_blocking=True)
                 cycles[row, 1].copy_(timed.last_cycles, non_blocking=True)
 
-        found = self.stamps.of(work, [(t, t.samples) for t in flat])
+        traced = self.stamps.of(work, [(t, t.samples) for t in flat])
         counted = cycles.tolist()
         return [
-            Taken(
+            BlockSamples(
                 [i.span_s - timed.correction_s for i in mine],
                 # In proportion, so that what was busy never outlasts the span that it is part of.
                 [i.busy_s * (1 - timed.correction_s / i.span_s) for i in mine],
                 mine[0].flush_end_ns / 1e9,
                 _clock_hz(counted[row], mine[-1].marker_end_ns - mine[0].flush_end_ns),
             )
-            for row, (timed, mine) in enumerate(zip(flat, found, strict=True))
+            for row, (timed, mine) in enumerate(zip(flat, traced, strict=True))
         ]
 
     def rest(self, coming_s: float) -> None:
@@ -246,12 +246,12 @@ class CudaTimer:
         now = time.monotonic()
         while self._load and self._load[0][0] < now - WINDOW_S:
             self._load.popleft()
-        taken_s = sum(load_s for _, load_s in self._load)
+        recent_s = sum(load_s for _, load_s in self._load)
         until_s = now
         for ended_s, load_s in self._load:
-            if taken_s + coming_s <= LOAD_S:
+            if recent_s + coming_s <= LOAD_S:
                 break
-            taken_s -= load_s
+            recent_s -= load_s
             until_s = max(ended_s + WINDOW_S, now + 1e-3)
         return until_s - now
 

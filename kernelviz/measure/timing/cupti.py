@@ -57,8 +57,8 @@ class CuptiTracer:
         self._dropped = 0
         self.records_seen = 0
         # Kept for the life of the process: CUPTI calls them from threads of its own.
-        self._requested, self._completed = _REQUESTED(self._give_buffer), _COMPLETED(self._take_buffer)
-        self._call("cuptiActivityRegisterCallbacks", self._requested, self._completed)
+        self._on_request, self._on_return = _REQUESTED(self._give_buffer), _COMPLETED(self._take_buffer)
+        self._call("cuptiActivityRegisterCallbacks", self._on_request, self._on_return)
         CuptiTracer._registered = self
 
     @classmethod
@@ -92,15 +92,15 @@ class CuptiTracer:
     def _call(self, function: str, *arguments: Any) -> None:
         code = getattr(self._library, function)(*arguments)
         if code:
-            words = ctypes.c_char_p()
-            self._library.cuptiGetResultString(ctypes.c_int(code), ctypes.byref(words))
-            raise CuptiError(f"{(words.value or b'unknown error').decode()} ({code}) in {function}")
+            message = ctypes.c_char_p()
+            self._library.cuptiGetResultString(ctypes.c_int(code), ctypes.byref(message))
+            raise CuptiError(f"{(message.value or b'unknown error').decode()} ({code}) in {function}")
 
     def _give_buffer(self, buffer: Any, size: Any, most_records: Any) -> None:
         if not self._free:
-            made = (ctypes.c_uint64 * (BUFFER_BYTES // 8))()  # records are aligned to 8 bytes
-            self._buffers[ctypes.addressof(made)] = made
-            self._free.append(ctypes.addressof(made))
+            memory = (ctypes.c_uint64 * (BUFFER_BYTES // 8))()  # records are aligned to 8 bytes
+            self._buffers[ctypes.addressof(memory)] = memory
+            self._free.append(ctypes.addressof(memory))
         buffer[0], size[0], most_records[0] = self._free.pop(), BUFFER_BYTES, 0
 
     def _take_buffer(self, context: int | None, stream: int, buffer: int, size: int, valid_bytes: int) -> None:
@@ -121,7 +121,7 @@ class CuptiTracer:
             rows: Rows = np.frombuffer(data, dtype=layout)
             if (rows["kind"] == kernel).all():
                 return _kernel_records(rows)
-        found: list[Record] = []
+        copies: list[Record] = []
         kernels: list[bytes] = []
         at = 0
         while at < len(data):
@@ -134,9 +134,9 @@ class CuptiTracer:
             else:
                 rows = np.frombuffer(whole, dtype=self._layouts[kind])
                 start, end, stream = (int(rows[name][0]) for name in ("start", "end", "stream_id"))
-                found.append(Record(MEMCPY if kind == self._kinds[1] else MEMSET, start, end, stream=stream))
+                copies.append(Record(MEMCPY if kind == self._kinds[1] else MEMSET, start, end, stream=stream))
             at += len(whole)
-        return found + _kernel_records(np.frombuffer(b"".join(kernels), dtype=layout))
+        return copies + _kernel_records(np.frombuffer(b"".join(kernels), dtype=layout))
 
 
 def _kernel_records(rows: Rows) -> list[Record]:

@@ -13,7 +13,7 @@ from kernelviz.core.notes import EnergyCounterStill, NoEnergyCounter, Note
 from kernelviz.core.result import Energy
 from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import energy_joules, sm_clock_hz
-from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.timer import BoundLaunch
 
 BEFORE_S, FOR_S = 0.5, 2.0
 """The same load before, so that clock and temperature have settled, and the least time between two readings."""
@@ -24,7 +24,7 @@ QUEUED_S = 0.1
 """So much work lies in the device's queue while the driver is asked."""
 
 
-def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]) -> Energy | Note | None:
+def energy(device: Device, bound_launch: BoundLaunch, call_s: float, stop: Callable[[], bool]) -> Energy | Note | None:
     """Energy of one call, unflushed, under steady load of it; or a note why there is none; None when stopped.
 
     The counter moves every few tens of milliseconds, so it is read at the moment of a change: both ends then are as sharp as
@@ -32,7 +32,7 @@ def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]
     """
     if device.kind != "cuda" or energy_joules(device) is None:
         return NoEnergyCounter(figure="energy")
-    load = Load(place, call_s)
+    load = Load(bound_launch, call_s)
     until_s = time.monotonic() + BEFORE_S
     while time.monotonic() < until_s and not stop():
         load.fill()
@@ -65,10 +65,10 @@ class Load:
     """A device kept busy with one call, by graphs of some calls each. Asking the driver takes 20 ms, and the device must not
     wait for it: there is always more work in its queue."""
 
-    def __init__(self, place: Place, call_s: float) -> None:
+    def __init__(self, bound_launch: BoundLaunch, call_s: float) -> None:
         self.calls = max(1, min(MOST_CALLS, round(GRAPH_S / max(call_s, 1e-6))))
         self._deep = max(4, round(QUEUED_S / (self.calls * max(call_s, 1e-6))))
-        self._replay, self._kept = _graph_of(place, self.calls)
+        self._replay, self._outputs = _graph_of(bound_launch, self.calls)
         self._waiting: deque[Any] = deque()
         self._done = 0
 
@@ -89,15 +89,15 @@ class Load:
         return self._done
 
 
-def _graph_of(place: Place, calls: int) -> tuple[Callable[[], object], list[object]]:
+def _graph_of(bound_launch: BoundLaunch, calls: int) -> tuple[Callable[[], object], list[object]]:
     """What launches so many calls, as a graph where they can be captured, and their outputs."""
     graph = torch.cuda.CUDAGraph()
-    kept: list[object] = []
+    outputs: list[object] = []
     try:
         torch.cuda.synchronize()
         with torch.cuda.graph(graph):
-            kept.extend(place.launch() for _ in range(calls))
+            outputs.extend(bound_launch.launch() for _ in range(calls))
     except Exception:
         torch.cuda.synchronize()
-        return lambda: [place.launch() for _ in range(calls)], kept
-    return graph.replay, kept
+        return lambda: [bound_launch.launch() for _ in range(calls)], outputs
+    return graph.replay, outputs

@@ -17,7 +17,7 @@ from kernelviz.core.reasons import PersistingL2
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.host_calls import Calls
-from kernelviz.measure.timing.timer import Place, Taken, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
 
 BLOCK_S = 0.0125
 """Aim of one block, flushes included."""
@@ -37,14 +37,14 @@ class HostTimed:
     launch_mode: LaunchMode = "call"
     correction_s = 0.0
 
-    def __init__(self, place: Place, *, warm: bool = False) -> None:
-        self.places, self.warm = [place], warm
-        self.launch, self.restore = place.launch, place.restore
+    def __init__(self, bound_launch: BoundLaunch, *, warm: bool = False) -> None:
+        self.launches, self.warm = [bound_launch], warm
+        self.launch, self.restore = bound_launch.launch, bound_launch.restore
         self.samples = 1
         self.iteration_s = 0.0
         self.kernels: tuple[Kernel, ...] = ()
         self.notes: tuple[Note, ...] = ()
-        self.outputs = as_tuple(place.launch())
+        self.outputs = as_tuple(bound_launch.launch())
 
     def run_once(self) -> tuple[Tensor, ...]:
         for tensor in self.outputs:
@@ -73,7 +73,7 @@ class HostTimer:
         """Read the last-level cache several times over; reading leaves clean lines."""
         torch.sum(self._lines)
 
-    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> HostTimed:
+    def prepare(self, first: BoundLaunch, more: Iterable[BoundLaunch] = (), *, warm: bool = False) -> HostTimed:
         """`others` are not used: beside a host clock's noise the place of the tensors does not show."""
         timed = HostTimed(first, warm=warm)
         timed.iteration_s = median(self._iteration(timed)[1] for _ in range(3))
@@ -91,10 +91,10 @@ class HostTimer:
         assert isinstance(timed, HostTimed)
         return timed.iteration_s * timed.samples
 
-    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
         return [[self._block(t) for t in r if isinstance(t, HostTimed)] for r in rounds]
 
-    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[BlockSamples]:
         assert isinstance(timed, HostTimed)
         until_s = time.monotonic() + before_s
         while time.monotonic() < until_s:
@@ -103,8 +103,8 @@ class HostTimer:
             self._iteration(timed)
         return [self._block(timed) for _ in range(blocks)]
 
-    def calls(self, place: Place) -> Calls:
-        return Calls(place.launch, _at_once, place.restore, None, "a processor has no graphs")
+    def calls(self, bound_launch: BoundLaunch) -> Calls:
+        return Calls(bound_launch.launch, _at_once, bound_launch.restore, None, "a processor has no graphs")
 
     def waits_s(self, coming_s: float) -> float:
         return 0.0
@@ -115,10 +115,10 @@ class HostTimer:
     def refused(self) -> PersistingL2 | None:
         return None
 
-    def _block(self, timed: HostTimed) -> Taken:
+    def _block(self, timed: HostTimed) -> BlockSamples:
         started_s = time.time()
         samples = [self._iteration(timed)[0] for _ in range(timed.samples)]
-        return Taken(samples, samples, started_s)
+        return BlockSamples(samples, samples, started_s)
 
     def _iteration(self, timed: HostTimed) -> tuple[float, float]:
         """(time of the call, time of the whole iteration), seconds."""

@@ -39,17 +39,17 @@ class Calls:
     def graph(self, count: int) -> list[float]:
         """From idle to done of each of `count` launches of the graph. Only where `replay` is there."""
         assert self.replay is not None
-        found = []
+        times = []
         with _undisturbed():
             for _ in range(count):
                 self._idle()
                 begun = time.perf_counter_ns()
                 self.replay()
                 self.wait()
-                found.append((time.perf_counter_ns() - begun) / 1e9)
-        return found
+                times.append((time.perf_counter_ns() - begun) / 1e9)
+        return times
 
-    def loop(self, count: int) -> float:
+    def back_to_back(self, count: int) -> float:
         """One of `count` eager calls back to back: from the first launch to the last end, divided by their number.
 
         Inputs that the call declares it changes are not restored between: the loop holds nothing but the calls.

@@ -33,10 +33,10 @@ class Instruments:
         self._marker = nvrtc.kernel(SOURCE, "kernelviz_end_marker")
         self._begin = nvrtc.kernel(SOURCE, "kernelviz_begin_marker")
         self._poison = nvrtc.kernel(SOURCE, "kernelviz_poison")
-        words = max(FLUSH_SHARE * self.l2_bytes, 2**20) // 16
-        self._count = ctypes.c_longlong(words)
+        count = max(FLUSH_SHARE * self.l2_bytes, 2**20) // 16
+        self._count = ctypes.c_longlong(count)
         # Bit patterns below 2^30: no OR of them is the guard, so the flush never writes.
-        self._words = torch.randint(0, 2**30, (words * 4,), dtype=torch.int32, device=device)
+        self._vectors = torch.randint(0, 2**30, (count * 4,), dtype=torch.int32, device=device)
         self._sink = torch.zeros(1, dtype=torch.int32, device=device)
         resident = self.multiprocessors * (properties.max_threads_per_multi_processor // _THREADS)
         self._grid = FLUSH_WAVES * resident
@@ -47,7 +47,7 @@ class Instruments:
         """Read twice the L2. `cycles`: int64, one entry an SM, receives each SM's cycle counter at the end."""
         nvrtc.launch(
             self._flush, self._grid, _THREADS,
-            self._words.data_ptr(), self._count, self._guard, self._sink.data_ptr(), _pointer(cycles),
+            self._vectors.data_ptr(), self._count, self._guard, self._sink.data_ptr(), _pointer(cycles),
         )  # fmt: skip
 
     def begin(self, cycles: Tensor | None = None) -> None:
@@ -87,7 +87,7 @@ def persisting_bytes() -> int:
     from cuda.bindings import runtime
 
     limit: Any = runtime.cudaLimit.cudaLimitPersistingL2CacheSize
-    _, found = runtime.cudaDeviceGetLimit(limit)
-    if found:
+    _, size_bytes = runtime.cudaDeviceGetLimit(limit)
+    if size_bytes:
         _forbid_persisting_lines()
-    return int(found)
+    return int(size_bytes)

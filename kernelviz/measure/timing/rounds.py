@@ -17,7 +17,7 @@ from kernelviz.core.notes import Note, NoteFigure, SlowBlocks
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Figure
 from kernelviz.measure.session.contract import Stop
-from kernelviz.measure.timing.timer import DeviceTimer, Taken, Timed
+from kernelviz.measure.timing.timer import BlockSamples, DeviceTimer, Timed
 from kernelviz.metrics.quality import CLOCK_MOVED
 from kernelviz.metrics.statistics import MIN_BLOCKS, figure_interval, verdict
 
@@ -45,11 +45,11 @@ class Series:
     retried: int = 0
     slow_clock: int = 0
 
-    def add(self, taken: Taken, round_number: int) -> None:
-        self.samples += taken.samples
-        self.busy += taken.busy
+    def add(self, block: BlockSamples, round_number: int) -> None:
+        self.samples += block.samples
+        self.busy += block.busy
         self.blocks.append(
-            Block(size=len(taken.samples), started_s=taken.started_s, clock_hz=taken.clock_hz, round=round_number)
+            Block(size=len(block.samples), started_s=block.started_s, clock_hz=block.clock_hz, round=round_number)
         )
 
     def figure(self, timer: DeviceTimer, method: str | None = None, *, busy: bool = False) -> Figure:
@@ -66,20 +66,20 @@ class Series:
             launch=self.timed.launch_mode,
             method=method,
             correction_s=self.timed.correction_s or None,
-            places=len(self.timed.places),
+            buffers=len(self.timed.launches),
         )
 
     def notes(self, figure: NoteFigure = "cold") -> list[Note]:
         """What was noticed beside its blocks, which make this figure."""
-        found: list[Note] = [msgspec.structs.replace(note, figure=figure) for note in self.timed.notes]
+        notes: list[Note] = [msgspec.structs.replace(note, figure=figure) for note in self.timed.notes]
         if self.slow_clock:
-            found.append(SlowBlocks(figure=figure, slow=self.slow_clock, blocks=len(self.blocks)))
-        return found
+            notes.append(SlowBlocks(figure=figure, slow=self.slow_clock, blocks=len(self.blocks)))
+        return notes
 
-    def loses_clock(self, taken: Taken) -> bool:
+    def loses_clock(self, block: BlockSamples) -> bool:
         """Whether it is to be taken again, then kept and noted: its SM clock is too far under the series' first."""
         first = next((b.clock_hz for b in self.blocks if b.clock_hz), None)
-        return first is not None and taken.clock_hz is not None and taken.clock_hz < first * (1 - CLOCK_MOVED)
+        return first is not None and block.clock_hz is not None and block.clock_hz < first * (1 - CLOCK_MOVED)
 
 
 @dataclass(slots=True)
@@ -116,13 +116,13 @@ class Rounds:
                 if spent_s >= budget_s or self.decided(series, baseline, again):
                     return True
             orders = [shuffled.sample(range(len(series)), len(series)) for _ in range(count)]
-            taken = self._collected(series, orders)
+            batch = self._collected(series, orders)
             if self.disturbed() and repeated < RETRIES:
                 repeated += 1
                 for s in series:
                     s.retried += count
                 continue
-            for order, blocks in zip(orders, taken, strict=True):
+            for order, blocks in zip(orders, batch, strict=True):
                 for index, block in zip(order, blocks, strict=True):
                     series[index].slow_clock += series[index].loses_clock(block)
                     series[index].add(block, self.number)
@@ -140,25 +140,25 @@ class Rounds:
         """
         shuffled = random.Random(self.seed)
         repeated = 0
-        for turn in range(PASSES):
+        for number_of_pass in range(PASSES):
             coming = shuffled.sample(series, len(series))
             while coming:
                 one = coming[0]
-                taken = self.timer.sustain(one.timed, MIN_BLOCKS, STEADY_S, self.stop)
+                blocks = self.timer.sustain(one.timed, MIN_BLOCKS, STEADY_S, self.stop)
                 if self.stop():
                     return False
                 if self.disturbed() and repeated < RETRIES:
                     repeated += 1
-                    one.retried += len(taken)
+                    one.retried += len(blocks)
                 else:
                     coming.pop(0)
-                    for block in taken:
+                    for block in blocks:
                         one.add(block, self.number)
-                progress((turn + 1 - len(coming) / len(series)) / PASSES)
+                progress((number_of_pass + 1 - len(coming) / len(series)) / PASSES)
             self.number += 1
         return True
 
-    def _collected(self, series: Sequence[Series], orders: Sequence[Sequence[int]]) -> list[list[Taken]]:
+    def _collected(self, series: Sequence[Series], orders: Sequence[Sequence[int]]) -> list[list[BlockSamples]]:
         """The rounds, each taken again while a block of it lost clock (ratios need whole rounds)."""
         rounds = self.timer.collect([[series[i].timed for i in order] for order in orders])
         for position, order in enumerate(orders):

@@ -16,7 +16,7 @@ from kernelviz.ops import Launch
 
 
 @dataclass(slots=True)
-class Taken:
+class BlockSamples:
     """One block: samples in seconds in the order in which they were taken."""
 
     samples: list[float]
@@ -26,7 +26,7 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class BoundLaunch:
     """A launch bound to tensors at one place in memory, and what restores the inputs that it changes."""
 
     launch: Launch
@@ -39,7 +39,7 @@ class Timed(Protocol):
     launch_mode: LaunchMode
     kernels: tuple[Kernel, ...]
     notes: tuple[Note, ...]
-    places: list[Place]
+    launches: list[BoundLaunch]
     correction_s: float
 
     def run_once(self) -> tuple[Tensor, ...]:
@@ -52,7 +52,7 @@ class DeviceTimer(Protocol):
 
     name: Timer
 
-    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> Timed:
+    def prepare(self, first: BoundLaunch, more: Iterable[BoundLaunch] = (), *, warm: bool = False) -> Timed:
         """Make a call ready: estimate its length, choose the samples a block, capture it. Its first call is over by now.
 
         `others`, taken one by one as they are needed, bind the same call to tensors elsewhere in memory: the samples of a
@@ -82,15 +82,15 @@ class DeviceTimer(Protocol):
         """Why this process should no longer be used for timing, or None."""
         ...
 
-    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
         """One block of every call, round by round, in the order given. Raises when the device fails."""
         ...
 
-    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[BlockSamples]:
         """Blocks back to back, behind at least `before_s` seconds of the same load. Fewer, or none, when stopped."""
         ...
 
-    def calls(self, place: Place) -> Calls:
+    def calls(self, bound_launch: BoundLaunch) -> Calls:
         """The call as a program makes it, by the host's clock."""
         ...
 

@@ -9,7 +9,7 @@ from kernelviz.core.result import Timer
 from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.measure.timing.trace import Iteration, TraceError, Tracer, iterations
 
-TRIES = 3
+ATTEMPTS = 3
 
 
 class Pattern(Protocol):
@@ -24,11 +24,11 @@ class Stamps(Protocol):
     """The source of a CUDA timer's times. `words` name it for people."""
 
     name: Timer
-    words: str
+    description: str
     tracer: Tracer | None
     retraced: int
 
-    def of(self, work: Callable[[], None], made: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
+    def of(self, work: Callable[[], None], expected: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
         """Do the work, which replays or enqueues these calls in this order; the iterations of each.
 
         Errors: TraceError when the times cannot be those of the calls, WrongWork when the calls do not do their work.
@@ -39,15 +39,15 @@ class Stamps(Protocol):
         """How long one flush takes, seconds."""
         ...
 
-    def begins(self, timed: Pattern, turn: int, number: int) -> None:
+    def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
         """The next thing in the stream is this call of that turn's graph."""
         ...
 
-    def ends(self, timed: Pattern, turn: int, number: int) -> None:
+    def ends(self, timed: Pattern, graph_index: int, number: int) -> None:
         """The last thing in the stream was that call."""
         ...
 
-    def replayed(self, timed: Pattern, turn: int) -> None:
+    def replayed(self, timed: Pattern, graph_index: int) -> None:
         """The pattern of that turn was launched once more."""
         ...
 
@@ -59,15 +59,15 @@ class TracedStamps:
         self.tracer: Tracer | None = tracer
         self._tracer = tracer
         self.name: Timer = "cupti" if tracer.name == "cupti" else "kineto"
-        self.words = {"cupti": "CUPTI kernel stamps", "kineto": "torch.profiler kernel stamps"}[self.name]
+        self.description = {"cupti": "CUPTI kernel stamps", "kineto": "torch.profiler kernel stamps"}[self.name]
         self.retraced = 0
 
-    def of(self, work: Callable[[], None], made: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
-        found = self._traced(work, sum(count for _, count in made))
+    def of(self, work: Callable[[], None], expected: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
+        traced = self._traced(work, sum(count for _, count in expected))
         cut: list[list[Iteration]] = []
         at = 0
-        for _, count in made:
-            cut.append(found[at : at + count])
+        for _, count in expected:
+            cut.append(traced[at : at + count])
             at += count
         return cut
 
@@ -79,20 +79,20 @@ class TracedStamps:
         work()
         return min((r.end_ns - r.start_ns) / 1e9 for r in self._tracer.trace(work))
 
-    def begins(self, timed: Pattern, turn: int, number: int) -> None:
+    def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
         """A tracer sees by itself where calls begin, where they end, and how often."""
 
     ends = begins
 
-    def replayed(self, timed: Pattern, turn: int) -> None:
+    def replayed(self, timed: Pattern, graph_index: int) -> None:
         """See `begins`."""
 
     def _traced(self, work: Callable[[], None], expected: int) -> list[Iteration]:
-        for attempt in range(TRIES):
+        for attempt in range(ATTEMPTS):
             try:
                 return iterations(self._tracer.trace(work), expected)
             except TraceError:
                 self.retraced += 1
-                if attempt == TRIES - 1:
+                if attempt == ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable")

@@ -105,7 +105,7 @@ class Tracer(Protocol):
 
 def iterations(records: list[Record], expected: int) -> list[Iteration]:
     """Records grouped into `expected` iterations. Raises TraceError when they cannot be the calls that were made."""
-    found: list[Iteration] = []
+    grouped: list[Iteration] = []
     opened: Record | None = None
     calls: list[Record] = []
     previous_end = 0
@@ -128,12 +128,12 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
                 raise WrongWork(OtherStream(evidence="early", early_ns=early_ns))
             if any(c.end_ns > record.end_ns for c in calls):
                 raise WrongWork(OtherStream(evidence="late"))
-            found.append(Iteration(opened.end_ns, record.end_ns, tuple(calls)))
+            grouped.append(Iteration(opened.end_ns, record.end_ns, tuple(calls)))
             opened, previous_end = None, record.end_ns
         elif opened is not None:
             calls.append(record)
     if opened is not None:
         raise TraceError("a flush without an end marker behind it")
-    if len(found) != expected:
-        raise TraceError(f"{len(found)} calls were traced, {expected} were made")
-    return found
+    if len(grouped) != expected:
+        raise TraceError(f"{len(grouped)} calls were traced, {expected} were made")
+    return grouped

@@ -15,19 +15,19 @@ from typing import Any
 import torch
 
 from kernelviz.measure.timing.kernels import SOURCE, Instruments
-from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Tracer
 from kernelviz.ops.kernels import nvrtc
 
 GRAPH_S, MOST_CALLS = 1e-3, 20
 """One graph holds calls for about so long, so that the events' half microsecond falls on many of them."""
-TRIES, MORE_TRIES = 7, 15
+ATTEMPTS, MORE_ATTEMPTS = 7, 15
 LONG_S = 10e-3
 """Calls that take longer differ from one another by more than the events' half microsecond: a graph holds one of them, and as
 few tries are made as must count. Of a call of 0.36 s the usual tries take 10 s, to find 0.01 % of it."""
 RESOLVED_S, DOUBT_S = 0.3e-6, 0.15e-6
 """Differences under the first are not told from none; within the second of it, more tries decide."""
-LEAST_TRIES = 4
+LEAST_ATTEMPTS = 4
 """With fewer that count, what tracing adds is unknown."""
 MOST_SHARE = 1 / 3
 """More than this of a call is no cost of tracing (8 % is the most that was seen) but a fault of this measurement."""
@@ -49,7 +49,7 @@ class TracingCost:
         self._cover_cycles = COVER_CYCLES
         self._of_nothing_s: float | None = None
 
-    def adds_s(self, place: Place, iteration_s: float, call_s: float) -> float | None:
+    def adds_s(self, bound_launch: BoundLaunch, iteration_s: float, call_s: float) -> float | None:
         """Seconds by which a call in a graph is longer while it is traced; 0 where that does not show. None, unknown, when memory
         is short, when the host is too busy to tell, or when it would be more than MOST_SHARE of the call.
 
@@ -57,19 +57,24 @@ class TracingCost:
         """
         long = iteration_s > LONG_S
         calls = 1 if long else max(2, min(MOST_CALLS, round(GRAPH_S / iteration_s)))
-        tries = LEAST_TRIES if long else TRIES
+        attempts = LEAST_ATTEMPTS if long else ATTEMPTS
         try:
             nothing_s = self._nothing_s()
-            self._rest(2 * tries * calls * iteration_s)
-            found = self._added(place, calls, tries)
-            if found and not long and nothing_s is not None and abs(median(found) - nothing_s - RESOLVED_S) < DOUBT_S:
-                self._rest(2 * MORE_TRIES * calls * iteration_s)
-                found += self._added(place, calls, MORE_TRIES)
+            self._rest(2 * attempts * calls * iteration_s)
+            differences_s = self._added(bound_launch, calls, attempts)
+            if (
+                differences_s
+                and not long
+                and nothing_s is not None
+                and abs(median(differences_s) - nothing_s - RESOLVED_S) < DOUBT_S
+            ):
+                self._rest(2 * MORE_ATTEMPTS * calls * iteration_s)
+                differences_s += self._added(bound_launch, calls, MORE_ATTEMPTS)
         except torch.OutOfMemoryError:  # another set of outputs may not fit
             return None
-        if nothing_s is None or len(found) < LEAST_TRIES:
+        if nothing_s is None or len(differences_s) < LEAST_ATTEMPTS:
             return None
-        added_s = median(found) - nothing_s
+        added_s = median(differences_s) - nothing_s
         if added_s > MOST_SHARE * call_s:
             return None
         return added_s if added_s > RESOLVED_S else 0.0
@@ -78,31 +83,31 @@ class TracingCost:
         """What tracing adds to an empty kernel in the same pattern; None while the host is too busy to tell."""
         if self._of_nothing_s is None:
             empty = nvrtc.kernel(SOURCE, "kernelviz_empty")
-            found = self._added(Place(lambda: _launched(empty)), MOST_CALLS, MORE_TRIES)
-            self._of_nothing_s = median(found) if len(found) >= LEAST_TRIES else None
+            differences_s = self._added(BoundLaunch(lambda: _launched(empty)), MOST_CALLS, MORE_ATTEMPTS)
+            self._of_nothing_s = median(differences_s) if len(differences_s) >= LEAST_ATTEMPTS else None
         return self._of_nothing_s
 
-    def _added(self, place: Place, calls: int, tries: int) -> list[float]:
+    def _added(self, bound_launch: BoundLaunch, calls: int, attempts: int) -> list[float]:
         """What tracing adds to one call of the pattern, by as many tries as counted; at most three times `tries` are made."""
-        graph = self._captured(place, calls)
-        found: list[float] = []
-        for _ in range(3 * tries):
+        graph = self._captured(bound_launch, calls)
+        differences_s: list[float] = []
+        for _ in range(3 * attempts):
             untraced_s = self._between_events_s(graph)
             traced: list[float | None] = []
-            self._tracer.trace(lambda kept=traced: kept.append(self._between_events_s(graph)))  # type: ignore[misc]
+            self._tracer.trace(lambda times=traced: times.append(self._between_events_s(graph)))  # type: ignore[misc]
             if untraced_s is not None and traced[0] is not None:
-                found.append((traced[0] - untraced_s) / calls)
-            if len(found) == tries:
+                differences_s.append((traced[0] - untraced_s) / calls)
+            if len(differences_s) == attempts:
                 break
-        return found
+        return differences_s
 
-    def _captured(self, place: Place, calls: int) -> torch.cuda.CUDAGraph:
+    def _captured(self, bound_launch: BoundLaunch, calls: int) -> torch.cuda.CUDAGraph:
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             for _ in range(calls):
                 self._instruments.flush()
-                place.launch()
+                bound_launch.launch()
                 self._instruments.marker()
         graph.replay()
         torch.cuda.synchronize()

@@ -12,7 +12,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core import units
 from kernelviz.core.run import LIVING, Device, Roof
 from kernelviz.hardware.datasheet import DataSheet, datasheet
-from kernelviz.hardware.datasheet_shares import Held, held
+from kernelviz.hardware.datasheet_shares import DataSheetShare, data_sheet_shares
 from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.ui.device import text as words
@@ -39,7 +39,7 @@ def show(bench: Bench, device: Device) -> None:
     roofs, sheet = bench.roofs(device.id), datasheet(device.name)
     if not roofs and not going:
         st.info(words.NOT_CALIBRATED, icon=":material/straighten:")
-    lines = held(roofs, sheet)
+    lines = data_sheet_shares(roofs, sheet)
     if lines:
         _shown(_table(lines, sheet), key="held", alt="Measured roofs against the data sheet", height="content")
         if sheet is not None:
@@ -60,7 +60,7 @@ def _asked(bench: Bench, name: str, progress: Progress, device: Device) -> None:
         st.error(f"The calibration broke off: {plain(progress.message)}", icon=":material/error:")
 
 
-def _table(lines: Sequence[Held], sheet: DataSheet | None) -> pd.DataFrame:
+def _table(lines: Sequence[DataSheetShare], sheet: DataSheet | None) -> pd.DataFrame:
     rows = [_row(line, sheet) for line in lines]
     return pd.DataFrame(rows)
 
@@ -77,7 +77,7 @@ def _shown(table: pd.DataFrame, *, key: str, alt: str, height: Literal["content"
     st.dataframe(table, hide_index=True, key=key, alt=alt, height=height, column_config=right)
 
 
-def _row(line: Held, sheet: DataSheet | None) -> dict[str, str]:
+def _row(line: DataSheetShare, sheet: DataSheet | None) -> dict[str, str]:
     roof = line.roof
     own = {
         "± 95 %": _interval(roof),
