@@ -19,7 +19,7 @@ from kernelviz.bench.availability import Choice
 from kernelviz.bench.device_jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
 from kernelviz.bench.event_log import EventLog
 from kernelviz.bench.live_run import LiveRun
-from kernelviz.bench.run_lock import turn
+from kernelviz.bench.run_lock import run_lock
 from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
 from kernelviz.core.chunks import parts
 from kernelviz.core.errors import BadField, UnknownRun, one_line
@@ -77,14 +77,14 @@ class Runner:
         with _shared:
             _runners.add(self)
 
-    def turn(self, run_id: str) -> AbstractContextManager[None]:
-        """Nobody else of this process begins the run meanwhile. A run of ours in the store that is not under way was left
-        behind; only who has the turn can tell it from one that is just being begun."""
-        return turn(self._store.url, run_id)
+    def run_lock(self, run_id: str) -> AbstractContextManager[None]:
+        """Keep other threads of this process from beginning the run meanwhile. A stored run of this process that is not under
+        way was left behind; only the thread that holds the lock can tell it from a run that is just being begun."""
+        return run_lock(self._store.url, run_id)
 
     def settle(self, run_id: str) -> None:
         """Mark a run as interrupted that this process left as running, as when its end could not be stored. Raises UnknownRun."""
-        with self.turn(run_id):
+        with self.run_lock(run_id):
             under_way = self._under_way(run_id)  # before the row, which may be that of its end a moment later
             row = self._store.runs.row(run_id)
             if row.status in LIVING and self._store.runs.is_own(row) and not under_way:
@@ -98,14 +98,14 @@ class Runner:
 
     def start(self, run: Run, op: Op, device: Device, *, owner: str) -> None:
         """Store a run and queue its cases; what cannot run here fails at once, without a worker."""
-        with self.turn(run.id):
+        with self.run_lock(run.id):
             self._store.runs.create(run, owner=owner)
             with self._or_interrupted(run.id):
                 self._begin(run, op, device, owner, frozenset())
 
     def resume(self, run: Run, op: Op, device: Device, *, owner: str) -> bool:
         """Queue the cases of a stored run that have no result yet or were cancelled. False when it is being measured."""
-        with self.turn(run.id):
+        with self.run_lock(run.id):
             self.settle(run.id)
             if not self._store.runs.claim(run.id):
                 return False

@@ -112,8 +112,8 @@ class Database:
             return
         if version is not None and version > VERSION:
             raise StoreError(
-                f"the database {_display(self.url)} was written by a newer kernelviz (its version is {version}, this one reads up "
-                f"to {VERSION}); update kernelviz, or set KERNELVIZ_HOME to another folder"
+                f"the database {_display(self.url)} was written by a newer kernelviz (its version is {version}, this one reads "
+                f"up to {VERSION}); update kernelviz, or set KERNELVIZ_HOME to another folder"
             )
         with self.write() as connection:
             # Asked again: another process may have been here between reading and the write lock.

@@ -1,4 +1,4 @@
-"""What a wrong answer looks like: one of an earlier time, or one of a narrower format. A name says more than a number."""
+"""Recognise two causes of wrong outputs: the answer to earlier inputs, and arithmetic in a narrower format."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kernelviz.measure.gate.check import Comparison, Reference
 from kernelviz.ops import Op
 
 ROUNDINGS = 2.0
-"""A call that goes through a narrower format rounds its inputs to it as well. In the root mean square: where two large inputs
-nearly cancel, a single error may be any multiple of the bound of their small sum."""
+"""Errors up to this multiple of the narrower format's bound, because such a call rounds its inputs to that format as well. The
+root mean square is compared: where two large inputs nearly cancel, one error may be any multiple of the bound of their sum."""
 
 
 def diagnosis(
@@ -24,9 +24,9 @@ def diagnosis(
     outputs: Sequence[Tensor],
     other_references: Mapping[int, Reference],
 ) -> Stale | LowerPrecision | None:
-    """What a call did whose outputs for these inputs are wrong, None when it is none that is known.
+    """The known cause of wrong outputs for these inputs, or None.
 
-    `others`: references of other fills of the same buffers. Reads the inputs.
+    `other_references`: references of other fills of the same buffers, by seed. Reads the inputs.
     """
     for seed, reference in other_references.items():
         if reference.cached and _worst(reference, outputs) <= 1:
@@ -44,7 +44,7 @@ def _worst(reference: Reference, outputs: Sequence[Tensor]) -> float:
 
 
 def _mean_share(reference: Reference, outputs: Sequence[Tensor]) -> float:
-    """Root mean square of the errors over that of the bounds."""
+    """Root mean square of the errors divided by that of the bounds."""
     errors = bounds = 0.0
     cut = bool(reference.op.slab)
     values = reference.compared(outputs)

@@ -1,4 +1,4 @@
-"""Outputs against the float64 reference, element by element: how wrong, how many, and above all where."""
+"""Outputs compared with the float64 reference element by element: the size, number and positions of the errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kernelviz.ops import TensorSpec
 
 
 def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputErrors, ...]:
-    """The errors of every output by the gate's rules (measure.check): slab by slab of the reference, each in pieces."""
+    """The errors of every output by the gate's rules (gate/check.py), computed slab by slab of the reference in pieces."""
     specs, sizes = reference.op.compared, reference.problem.sizes
     values = reference.compared(outputs)
     accumulators = [_Output(spec, spec.shape(sizes), v.device) for spec, v in zip(specs, values, strict=True)]
@@ -36,7 +36,7 @@ def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputEr
 
 @dataclass(slots=True)
 class _Compared:
-    """A piece, element by element: |error|, |error| / allowed (infinite beyond any bound), and what is wrong with it."""
+    """A piece, element by element: |error|, |error| / allowed (infinite where there is no bound), and masks of the faults."""
 
     first: int
     got: Tensor
@@ -54,7 +54,7 @@ def _compared(first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> _Co
     known = torch.isfinite(expected)
     agree = torch.where(known, torch.isfinite(wide), (wide == expected) | (torch.isnan(wide) & torch.isnan(expected)))
     error = torch.where(known & agree, (wide - expected).abs(), 0.0)
-    # What has no bound that is a number (it was made of inputs that are none) cannot be judged; the gate lets it pass.
+    # Elements whose bound is NaN (computed from inputs that are NaN) cannot be judged; the gate accepts them.
     share = torch.where(error == 0, 0.0, error / allowed).nan_to_num_(nan=0.0, posinf=math.inf)
     unwritten = still_poisoned(got)
     share = torch.where(agree & ~unwritten, share, math.inf)
@@ -62,7 +62,7 @@ def _compared(first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> _Co
 
 
 class _Output:
-    """What is found of one output; its pieces come in the order of their indices."""
+    """The errors of one output so far; its pieces are added in the order of their indices."""
 
     def __init__(self, spec: TensorSpec, shape: tuple[int, ...], device: torch.device) -> None:
         self.spec, self.shape = spec, shape
@@ -113,7 +113,7 @@ class _Output:
         self.octaves += torch.bincount(octave, minlength=2 * OCTAVES + 2)
 
     def _rank(self, compared: _Compared) -> None:
-        """Keep the worst; of those beyond any bound the first ones, so that the list begins where the trouble does."""
+        """Keep the worst elements; of infinite errors the first ones, so that the list begins at the first fault."""
         beyond = torch.isinf(compared.share).nonzero().flatten()[:WORST]
         finite_share = torch.where(torch.isinf(compared.share), 0.0, compared.share)
         most = finite_share.topk(min(WORST, finite_share.numel()))
@@ -148,7 +148,7 @@ class _Output:
         )
 
     def _enclose(self, compared: _Compared) -> None:
-        """Widen the box of indices that holds every wrong element."""
+        """Extend the box of indices that contains every wrong element."""
         flat = compared.wrong.nonzero().flatten() + compared.first
         low, high = [], []
         for size, step in zip(self.shape, _steps(self.shape), strict=True):
@@ -183,9 +183,9 @@ class _Output:
 
 
 class _Grid:
-    """The output in blocks. `piece`: so many elements, whole rows or (of a vector) whole blocks, are added at once.
+    """The output divided into blocks. `piece`: the number of elements added at once: whole rows, or whole blocks of a vector.
 
-    A row is `across` blocks of `width`; `height` rows of each `period` make a strip of blocks.
+    A row has `across` blocks of `width` elements; `height` rows of each `period` form a strip of blocks.
     """
 
     def __init__(self, shape: tuple[int, ...], device: torch.device) -> None:
@@ -238,7 +238,7 @@ class _Grid:
 
 
 def _power_of_two(least: float) -> int:
-    """The smallest power of two that is at least so much.
+    """The smallest power of two that is at least `least`.
 
     >>> _power_of_two(0.3), _power_of_two(5), _power_of_two(64)
     (1, 8, 64)
@@ -247,7 +247,7 @@ def _power_of_two(least: float) -> int:
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:
-    """How far apart neighbours along each dimension lie, in elements."""
+    """The stride of each dimension of a contiguous tensor, in elements."""
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 

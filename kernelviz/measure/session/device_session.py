@@ -26,12 +26,12 @@ from kernelviz.measure.timing.timer import DeviceTimer
 from kernelviz.ops import Op, op_named, with_plugins
 
 CACHED_SHARE = 0.3
-"""Bound problems are kept while they take less than this share of the device's memory, least recently used goes first."""
+"""Bound problems stay while they take less than this share of the device's memory; the least recently used goes first."""
 CACHED_PROBLEMS = 64
 
 
 class DeviceSession:
-    """Measures problems on one device; see measure.contract.Session."""
+    """Measures problems on one device; see measure.session.contract.Session."""
 
     def __init__(self, device: Device, ops: Mapping[str, Op], timer: DeviceTimer, tracer: str | None = None) -> None:
         self.device, self.ops, self.timer = device, ops, timer
@@ -74,7 +74,7 @@ class DeviceSession:
                 emit(CaseDone(result=measurement.result(variant, failures.failure(error, calling=False))))
             return
         if "cold" in method.figures:
-            # What is compiled already, and what compiles at once, is measured first.
+            # Variants that are compiled already, or that compile quickly, are measured first.
             prompt = [v for v in chosen if not v.late or v.name == baseline or v.name in bound.variants]
             measurement.cold(bound, prompt)
             for variant in chosen:
@@ -103,10 +103,10 @@ class DeviceSession:
             return DeviceSession(self.device, ops, self.timer)
 
         selftest(self.state, self.ops, opened, emit, stop, only=only, quick=quick)
-        self.state.share("processes of the selftest")  # ncu and the other timers ran in their own
+        self.state.share("processes of the selftest")  # ncu and the other timers ran in processes of their own
 
     def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
-        """Bind, then flush + call `calls` times with no tracer attached (to point ncu at)."""
+        """Bind, then flush and call `calls` times with no tracer attached, for profilers such as ncu."""
         op = op_named(problem.op, self.ops).of(problem)
         bound = self._bound(op, problem)
         chosen = configured(op, variant, tuned)
@@ -143,7 +143,7 @@ class DeviceSession:
             raise CaseFailed(failures.failure(error, calling=calling)) from error
         if inspection is not None:
             emit(InspectionDone(inspection=inspection))
-        self._release()  # what the comparison took, so that it does not count as held by what is kept
+        self._release()  # memory of the comparison, so that it does not count as memory of the bound problems
         self._trim()
 
     def _bound(self, op: Op, problem: Problem) -> BoundProblem:
@@ -176,13 +176,13 @@ class DeviceSession:
                 bound.forget_references()
             self._release()
         while self._problems and (excess := self._reserved_bytes() - limit) > 0:
-            # Many small ones at once: giving memory back takes 0.1 s, however little it is.
+            # Many small problems at once: releasing memory takes 0.1 s, however little it is.
             while self._problems and excess > 0:
                 excess -= self._problems.popitem(last=False)[1].needed_bytes
             self._release()
 
     def _reserved_bytes(self) -> int:
-        """What the kept problems take: on a GPU all that torch holds (graphs' memory and places included)."""
+        """Bytes that the bound problems take: on a GPU all that torch has reserved (with the graphs' memory and buffers)."""
         if self._torch_device.type == "cuda":
             return torch.cuda.memory_reserved(self._torch_device)
         return sum(b.needed_bytes for b in self._problems.values())
@@ -193,7 +193,7 @@ class DeviceSession:
             torch.cuda.empty_cache()
 
     def _make_room(self) -> str | None:
-        """After out-of-memory: forget what is kept. Why this process must be replaced, where that does not help."""
+        """After out-of-memory: drop all bound problems. Return why this process must be replaced, where that does not help."""
         self._problems.clear()
         self._release()
         if self._torch_device.type == "cuda":

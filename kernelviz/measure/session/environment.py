@@ -27,7 +27,7 @@ _PACKAGES = (
 
 
 def device_of(device_id: str) -> Device:
-    """The discovered device completed with what torch knows. Raises UnknownName, DeviceError with the remedy."""
+    """The discovered device, completed by torch's properties. Raises UnknownName, DeviceError with the remedy."""
     devices = {d.id: d for d in discover()}
     if device_id not in devices and not (device_id.startswith("cuda") and torch.cuda.is_available()):
         raise UnknownName("device", device_id, devices)
@@ -55,7 +55,7 @@ def device_of(device_id: str) -> Device:
 
 
 def environment_of(device: Device, tracer: str | None) -> Environment:
-    """Versions, host and threads beside the device; roofs are the store's to add."""
+    """The device with versions, host and threads; the store adds the roofs."""
     import kernelviz
 
     versions = installed_versions(_PACKAGES)

@@ -1,4 +1,4 @@
-"""From an exception to a Failure: which stage, for which reason, and whether this process can go on."""
+"""Convert an exception to a Failure with its stage and reason, and decide whether this process can continue."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def disk_full(error: BaseException) -> bool:
 
 
 def _not_writable(error: BaseException) -> CacheNotWritable | None:
-    """A compiler's cache that cannot be written (no permission, a disk mounted for reading only), else None."""
+    """The compiler's cache that cannot be written (no permission, a read-only disk), else None."""
     for e in _chain(error):
         if (
             isinstance(e, OSError)
@@ -76,7 +76,7 @@ def _not_writable(error: BaseException) -> CacheNotWritable | None:
 
 
 def failure(error: Exception, *, calling: bool) -> Failure:
-    """The Failure that an exception of a variant means. `calling`: it was raised by the call, not by the bind."""
+    """The Failure for an exception of a variant. `calling`: the call raised it, not the bind."""
     if isinstance(error, DoesNotFit):
         needs = DoesNotFitMemory(needed_bytes=error.needed_bytes, free_bytes=error.free_bytes, device=error.device)
         return Failure(stage="out_of_memory", reasons=(needs,))

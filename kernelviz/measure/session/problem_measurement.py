@@ -1,4 +1,4 @@
-"""One problem being measured: what is prepared, the rounds over what stands, and what is told of it."""
+"""The measurement of one problem: prepare its variants, run the rounds, and emit the results."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kernelviz.ops import Op, Variant
 
 
 class ProblemMeasurement:
-    """One problem being measured: its series, its rounds and what has been told of it."""
+    """The measurement of one problem: its series, its rounds and the results that it emits."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class ProblemMeasurement:
         self.emit(CaseStep(case=Case(problem=self.problem, variant=variant), step=step, fraction=fraction))
 
     def cold(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
-        """Prepare the variants, then rounds over those that stand, with the baseline; emit a result for each."""
+        """Prepare the variants, measure the prepared ones in rounds with the baseline, and emit a result for each."""
         ready = self._ready(bound, variants)
         if not ready or self.state.spoilt is not None:
             return
@@ -67,7 +67,7 @@ class ProblemMeasurement:
         fresh = list(series)
         if self.base is not None and self.again is not None:
             series = [*(s for s in series if s is not self.base), self.base]
-            if len(series) > 1:  # alone, there is nothing whose verdict would need a noise floor
+            if len(series) > 1:  # a single series has no verdict that needs a noise floor
                 series.append(self.again)
         before = compilations()
         try:
@@ -84,11 +84,11 @@ class ProblemMeasurement:
                 continue
             self.emit(CaseDone(result=self._measured(b, s, now)))
         if self.base is not None and self.base_bound is not None and self.base not in fresh:
-            # The baseline's rounds beside a late variant are part of its series: told again, complete.
+            # The baseline's rounds beside a slowly compiled variant extend its series: its result is emitted again.
             self.emit(CaseDone(result=self._measured(self.base_bound, self.base, now)))
 
     def secondary(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
-        """Measure the figures beside device cold of every variant that is right; emit them as results without a cold time."""
+        """Measure the secondary timings of every correct variant; emit them as results without a cold time."""
         ready = [b for b in self._ready(bound, variants) if b.accuracy.passed]
         if not ready or self.state.spoilt is not None:
             return
@@ -127,8 +127,8 @@ class ProblemMeasurement:
         return ready
 
     def _broken(self, ready: Sequence[BoundVariant], error: Exception) -> None:
-        """Rounds ended by an error: everyone in them fails. Raises it where the process is no longer good: whose work broke
-        the context cannot be told from here; the cases are measured again elsewhere, alone with the one that comes first."""
+        """Fail all variants of rounds that an error ended. Raise the error where the process cannot be used any more: which
+        variant broke the context is unknown here, so the supervisor measures the cases again in new processes."""
         self.state.note(error)
         if self.state.spoilt is not None:
             raise error
@@ -136,7 +136,7 @@ class ProblemMeasurement:
             self.emit(CaseDone(result=self.result(b.variant, failures.failure(error, calling=True), b)))
 
     def _prepared(self, bound: BoundProblem, variant: Variant) -> BoundVariant | None:
-        """The variant ready for rounds, or None when it failed (and that was told)."""
+        """The variant ready for rounds, or None when it failed (its result is emitted then)."""
         if self.stop():
             failed = Failure(stage="cancelled", reasons=(CancelledBefore(),))
             self.emit(CaseDone(result=self.result(variant, failed)))
@@ -145,7 +145,7 @@ class ProblemMeasurement:
         if existing is not None:
             return existing
         refused = variant.refuses(self.problem)
-        if refused is not None:  # only this process has what a plug-in says of its configurations
+        if refused is not None:  # only this process knows what a plug-in says of its configurations
             self.emit(CaseDone(result=self.result(variant, Failure(stage="unavailable", reasons=(refused,)))))
             return None
         self.step(variant.name, "compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding")
@@ -162,7 +162,7 @@ class ProblemMeasurement:
         except Exception as error:
             self.state.note(error)
             if isinstance(error, TraceError) and not isinstance(error, WrongWork):
-                raise  # no fault of the variant: it is measured again by a fresh process
+                raise  # not the variant's fault: a new process measures it again
             spent = Preparation(bind_s=time.perf_counter() - begun)
             result = self.result(variant, failures.failure(error, calling=calling))
             self.emit(CaseDone(result=result if calling else msgspec.structs.replace(result, preparation=spent)))
@@ -196,7 +196,7 @@ class ProblemMeasurement:
         several = len(series.timed.kernels) > 1
         timing = Timing(
             device_cold_s=cold,
-            # One kernel a call: busy is the span, whose samples are not stored twice.
+            # With one kernel a call, the busy time equals the span, so its samples are not stored twice.
             busy_s=series.figure(timer, "sum of kernel durations", busy=True) if several else None,
             again_s=again.figure(timer, timer.describe(again.timed)) if again is not None else None,
         )
