@@ -147,7 +147,7 @@ def test_alarms_are_counted() -> None:
 def test_a_slow_down_is_found_where_there_is_one(more: float, noise: float, share: float) -> None:
     at = bench(KnownTimer(noise=noise))
     base, slow = KnownTimed(2e-4), KnownTimed(2e-4 * (1 + more))
-    found = verdicts._found_slower([at.compared(slow, base, 0.2) for _ in range(4)], {"planted_fraction": more})  # type: ignore[arg-type]
+    found = verdicts._slower_share([at.compared(slow, base, 0.2) for _ in range(4)], {"planted_fraction": more})  # type: ignore[arg-type]
     assert found.value == share
     assert found.figures["measured_fraction"] == pytest.approx(more, abs=0.002)
 

@@ -18,15 +18,15 @@ from kernelviz.measure.timing.timestamps import Stamps
 from kernelviz.measure.timing.trace import Iteration
 
 BIG_BYTES = 16 * 2**20
-"""Outputs from this size on are spread over so many addresses that a call may get the same block every time."""
+"""Larger outputs cover so many addresses that a call may get the same block of memory every time."""
 
 
 class CudaTimed:
     """A captured call: graphs of `samples` iterations each, or the same pattern launched into the stream.
 
-    Cold: [poison what it writes; restore; flush; call; end marker]. Warm: [restore; call, untimed; begin marker; call; end
-    marker], so that its data lie in the caches as the call itself leaves them. The iterations go round the places at which
-    the call is bound, graph by graph; the last one of the first graph is at the first place.
+    Cold: [poison the outputs; restore; flush; call; end marker]. Warm: [restore; call, untimed; begin marker; call; end
+    marker], so that its data lie in the caches as the call itself leaves them. The iterations rotate over `launches`, which use
+    different buffers, graph by graph; the last iteration of the first graph uses the first launch.
     """
 
     def __init__(
@@ -37,10 +37,10 @@ class CudaTimed:
         self.samples = 1
         self.iteration_s = 0.0
         self.span_s = 0.0
-        """Of an eager call, by the stamps."""
+        """Span of an eager call, by the stamps."""
         self.correction_s = 0.0
         self.events: dict[tuple[int, int], tuple[Any, Any]] = {}
-        """Where times come from events: those of each call, by graph (-1: the stream) and number."""
+        """For times by events: the events of each call, by graph (-1: the stream) and number."""
         self.launch_mode: LaunchMode = "stream"
         self.kernels: tuple[Kernel, ...] = ()
         self.notes: tuple[Note, ...] = ()
@@ -49,20 +49,20 @@ class CudaTimed:
         self.outputs: tuple[Tensor, ...] = as_tuple(bound_launch.launch())
         self.static = [t.data_ptr() for t in as_tuple(bound_launch.launch())] == [t.data_ptr() for t in self.outputs]
         self._big = sum(t.numel() * t.element_size() for t in self.outputs) >= BIG_BYTES
-        # What a call writes where it does not allocate.
+        # The tensors that a call writes, where it does not allocate them.
         self._written = [self.outputs] if self.static else []
 
     def add(self, bound_launch: BoundLaunch) -> None:
-        """One more place at which the call is bound."""
+        """Add a launch of the same call that is bound to other buffers."""
         self.launches.append(bound_launch)
         outputs = as_tuple(bound_launch.launch())
         if self.static:
             self._written.append(outputs)
 
     def enqueue(self, samples: int, graph_index: int = 0) -> tuple[Tensor, ...]:
-        """The pattern, `samples` times, into the current stream; returns the outputs of the last call."""
+        """Enqueue the pattern `samples` times into the current stream; return the outputs of the last call."""
         outputs: tuple[Tensor, ...] = ()
-        # A call that allocates gets the block that was poisoned and freed right before it, every time another one.
+        # A call that allocates gets the block that was poisoned and freed directly before it, another block each time.
         allocates = not (self.static or self.warm)
         spare = [self._like_outputs() for _ in range(samples)] if allocates and not self._big else []
         live_outputs: list[tuple[Tensor, ...]] = []
@@ -111,7 +111,7 @@ class CudaTimed:
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
                 outputs = self.enqueue(samples, graph_index)
-            # The other graphs' outputs stay in their own memory, which only they write.
+            # The outputs of the other graphs stay in their own memory, which only these graphs write.
             first = first or outputs
             captured.append(graph)
         self.graphs, self.outputs, self.samples, self.launch_mode = tuple(captured), first, samples, "graph"
@@ -156,6 +156,6 @@ def kernels_of(iterations: Sequence[Iteration]) -> tuple[Kernel, ...]:
 
 
 def demangled(name: str) -> str:
-    """A C++ kernel's readable name; other names as they are."""
+    """The demangled name of a C++ kernel; other names as they are."""
     demangle = getattr(torch._C, "_demangle", None)
     return str(demangle(name)) if demangle is not None and name.startswith("_Z") else name

@@ -1,7 +1,7 @@
-"""Times without a tracer: CUDA events inside the graph, round each call, less those round an empty kernel.
+"""Times without a tracer: CUDA events inside the graph round each call, minus the time of events round an empty kernel.
 
-Events carry a constant of 1.3 us (an empty pair) to 3.3 us (round an empty kernel, whose own duration is under a microsecond),
-so what is subtracted is measured in this process by the same pattern.
+Events add a constant of 1.3 us (an empty pair) to 3.3 us (round an empty kernel, whose own duration is under a microsecond),
+so the subtracted constant is measured in this process by the same pattern.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from kernelviz.measure.timing.timestamps import Pattern
 from kernelviz.measure.timing.trace import Iteration, Record, TraceError, Tracer
 
 EMPTY_KERNEL_S = 0.25e-6
-"""What of the empty kernel's own time is put back. Its launch hides in the flush's tail: with 0, twelve calls of 0.7 to 44 us
-read 0 to 0.51 us less than by CUPTI (H200), so half of that is the smallest error either way."""
+"""The part of the empty kernel's own time that is added back. Its launch overlaps the flush's tail: with 0, twelve calls of
+0.7 to 44 us read 0 to 0.51 us less than by CUPTI (H200), so half of that gives the smallest error in either direction."""
 _SAMPLES = 12
 _CALL = "call, by events"
 
 
 class EventStamps:
-    """Stamps from events. Each call of a graph has two of its own, which a replay sets anew."""
+    """Stamps from events. Each call of a graph has its own pair, which every replay records again."""
 
     name: Timer = "events"
     description = "CUDA events round each call, less those round an empty kernel"
@@ -44,7 +44,7 @@ class EventStamps:
         self._pair(timed, graph_index, number)[1].record()
 
     def replayed(self, timed: Pattern, graph_index: int) -> None:
-        """Read the events before the next replay sets them: the device idles between blocks, never inside one."""
+        """Read the events before the next replay records them; the device idles between blocks, never inside one."""
         torch.cuda.synchronize()
         pairs = [self._pair(timed, graph_index, number) for number in range(timed.samples)]
         first = pairs[0][0]
@@ -109,6 +109,6 @@ class EventStamps:
 
 
 def _event(*, external: bool) -> Any:
-    """`external`: inside a graph it becomes a node of its own, set by each replay."""
+    """A timing event. `external`: inside a graph it becomes its own node, which each replay records."""
     make: Any = torch.cuda.Event
     return make(enable_timing=True, external=external)

@@ -1,4 +1,4 @@
-"""The figures beside device cold: device warm, and the call as a program makes it. Taken when the cold times stand."""
+"""Secondary timings: device warm, and the call as a program makes it. They are measured after the cold times."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from kernelviz.measure.timing.rounds import Rounds, Series
 from kernelviz.metrics.statistics import median_interval
 
 CALL_BLOCKS, CALLS_A_BLOCK, LEAST_CALLS = 20, 50, 2
-"""1,000 calls, so that the 99th percentile rests on ten; fewer of a call so long that they would take over CALLS_S."""
+"""1,000 calls, so that ten lie above the 99th percentile; fewer of a call that would take more than CALLS_S altogether."""
 CALLS_S = 0.1
 LONGEST_S = 0.1
-"""A call that takes longer has no other figures: what a launch costs is nothing beside it, and no cache holds its data."""
+"""A longer call has no secondary timings: its launch cost is negligible, and no cache can hold its data."""
 KINDS = 3
-"""Eager, graph, loop: each may take the case's budget."""
+"""Eager, graph, back to back: each may take the case's budget."""
 LOOP_S, MOST_LOOP = 2e-3, 200
-"""A block of the loop lasts about so long, and has at most so many calls: the device's queue holds about 1,000."""
+"""Length of a back-to-back block, and its most calls: the device's queue holds about 1,000."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Samples:
         self.blocks.append(Block(size=len(times), started_s=started_s, round=round_number))
 
     def figure(self) -> Figure | None:
-        """Its estimate is the median of all samples, with an interval from the blocks' medians."""
+        """The median of all samples, with an interval from the blocks' medians."""
         if not self.samples:
             return None
         ends = np.cumsum([b.size for b in self.blocks])
@@ -89,7 +89,7 @@ class _Called:
 
 @dataclass(slots=True)
 class SecondaryTimings:
-    """Measures the other figures of variants whose gate is passed. `compiled`: who compiled inside a timed region."""
+    """Measures the secondary timings of correct variants. `compiled`: names of variants that compiled inside a timed region."""
 
     state: DeviceState
     method: Method
@@ -102,7 +102,7 @@ class SecondaryTimings:
     seed: int = 0
 
     def take(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
-        """The figures that the method asks for, by variant; fewer when stopped."""
+        """The timings that the method requests, by variant; fewer when stopped."""
         ready = [b for b in ready if self._short(b)]
         timings = {b.variant.name: Timing() for b in ready}
         if not ready:
@@ -117,10 +117,10 @@ class SecondaryTimings:
         return timings
 
     def _short(self, bound: BoundVariant) -> bool:
-        """Whether the call is short enough for other figures; a note says where it is not."""
+        """Whether the call is short enough for secondary timings; a note is added where it is not."""
         calls = self.state.timer.calls(bound.timed.launches[0])
         call_s = calls.eager(1)[0][0]
-        if call_s > LONGEST_S:  # or a neighbour took the processor for a moment
+        if call_s > LONGEST_S:  # again, because another process may have interrupted this call
             call_s = min(call_s, *calls.eager(2)[0])
         if call_s > LONGEST_S:
             self.notes.setdefault(bound.variant.name, []).append(CallTooLong(figure="secondary", call_s=call_s))
@@ -205,7 +205,7 @@ class SecondaryTimings:
         on_gpu = self.state.device.kind == "cuda"
         return Timing(
             call_eager_s=c.eager.figure(),
-            # A processor's call is done when Python goes on: the two are one.
+            # On a processor the call has ended when Python continues, so both times are the same.
             enqueue_s=c.enqueue.figure() if on_gpu else None,
             call_graph_s=c.graph.figure(),
             loop_s=c.back_to_back.figure(),
@@ -223,7 +223,7 @@ class SecondaryTimings:
 
 
 def _device_s(known: Timing, bound: BoundVariant) -> float:
-    """About how long the device works for one call: what counts as load while the host's clock is looked at."""
+    """About how long the device works for one call: its load while the host's clock is used."""
     if known.device_warm_s is not None:
         return known.device_warm_s.estimate
     return sum(k.duration_s or 0.0 for k in bound.timed.kernels)

@@ -1,4 +1,4 @@
-"""When the calls of a pattern began and ended on the device: by a tracer's records, or by events where there is none."""
+"""Start and end times of a pattern's calls on the device: by a tracer's records, or by events where there is no tracer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ATTEMPTS = 3
 
 
 class Pattern(Protocol):
-    """What stamps must know of a captured call: how many calls a graph holds, and where it keeps events of its own."""
+    """The part of a captured call that stamps use: the number of calls in a graph, and the events of the calls."""
 
     samples: int
     graphs: tuple[Any, ...]
@@ -21,7 +21,7 @@ class Pattern(Protocol):
 
 
 class Stamps(Protocol):
-    """The source of a CUDA timer's times. `words` name it for people."""
+    """The source of a CUDA timer's times. `description` names it in the method line."""
 
     name: Timer
     description: str
@@ -29,7 +29,7 @@ class Stamps(Protocol):
     retraced: int
 
     def of(self, work: Callable[[], None], expected: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
-        """Do the work, which replays or enqueues these calls in this order; the iterations of each.
+        """Do the work, which replays or enqueues the expected calls in this order; return the iterations of each call.
 
         Errors: TraceError when the times cannot be those of the calls, WrongWork when the calls do not do their work.
         """
@@ -40,20 +40,20 @@ class Stamps(Protocol):
         ...
 
     def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
-        """The next thing in the stream is this call of that turn's graph."""
+        """Called before this call of that graph is enqueued."""
         ...
 
     def ends(self, timed: Pattern, graph_index: int, number: int) -> None:
-        """The last thing in the stream was that call."""
+        """Called after that call was enqueued."""
         ...
 
     def replayed(self, timed: Pattern, graph_index: int) -> None:
-        """The pattern of that turn was launched once more."""
+        """Called after the pattern of that graph was launched once more."""
         ...
 
 
 class TracedStamps:
-    """Stamps from a tracer. A session whose records cannot be right is repeated."""
+    """Stamps from a tracer. A session whose records are not plausible is repeated."""
 
     def __init__(self, tracer: Tracer) -> None:
         self.tracer: Tracer | None = tracer
@@ -80,7 +80,7 @@ class TracedStamps:
         return min((r.end_ns - r.start_ns) / 1e9 for r in self._tracer.trace(work))
 
     def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
-        """A tracer sees by itself where calls begin, where they end, and how often."""
+        """Do nothing: the tracer's records contain the start and end of each call."""
 
     ends = begins
 

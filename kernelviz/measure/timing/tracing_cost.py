@@ -1,8 +1,8 @@
-"""What a tracer adds to a call: CUPTI stamps a kernel by code in each of its blocks, which makes some kernels longer.
+"""The time that tracing adds to a call: CUPTI stamps a kernel by code in each of its blocks, which makes some kernels longer.
 
-Seen on an H200: a copy of 2^24 floats by 65,536 small blocks takes 48.8 us untraced (48.4 by ncu) and 53.5 us while it is
-traced; softmax 8192 x 8192 by torch 5.6 us of 258; an add of 2^24 in 16-byte words nothing. So every captured call is run
-traced and untraced, by events round whole graphs, and what tracing adds is taken off its samples.
+Measured on an H200: a copy of 2^24 floats by 65,536 small blocks takes 48.8 us untraced (48.4 by ncu) and 53.5 us while it is
+traced; softmax 8192 x 8192 by torch gets 5.6 us of 258 longer; an add of 2^24 in 16-byte vectors does not change. So every
+captured call is run traced and untraced, by events round whole graphs, and the difference is subtracted from its samples.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from kernelviz.measure.timing.trace import Tracer
 from kernelviz.ops.kernels import nvrtc
 
 GRAPH_S, MOST_CALLS = 1e-3, 20
-"""One graph holds calls for about so long, so that the events' half microsecond falls on many of them."""
+"""Length of a graph of calls, and its most calls: the events' error of half a microsecond is divided by the calls."""
 ATTEMPTS, MORE_ATTEMPTS = 7, 15
 LONG_S = 10e-3
-"""Calls that take longer differ from one another by more than the events' half microsecond: a graph holds one of them, and as
-few tries are made as must count. Of a call of 0.36 s the usual tries take 10 s, to find 0.01 % of it."""
+"""Longer calls vary by more than the events' half microsecond, so a graph holds one of them, and only the least number of
+attempts is made: for a call of 0.36 s the usual attempts take 10 s to determine 0.01 % of it."""
 RESOLVED_S, DOUBT_S = 0.3e-6, 0.15e-6
-"""Differences under the first are not told from none; within the second of it, more tries decide."""
+"""Differences below RESOLVED_S count as zero; within DOUBT_S of it more attempts are made."""
 LEAST_ATTEMPTS = 4
-"""With fewer that count, what tracing adds is unknown."""
+"""With fewer valid attempts, the cost of tracing is unknown."""
 MOST_SHARE = 1 / 3
-"""More than this of a call is no cost of tracing (8 % is the most that was seen) but a fault of this measurement."""
+"""A larger share of a call is not the cost of tracing (8 % is the most that was seen), but an error of this measurement."""
 COVER_CYCLES, MOST_COVER_CYCLES = 2_000_000, 32_000_000
-"""A kernel that only waits (1 ms at 2 GHz) runs ahead of a graph, so that the graph lies in the queue as a whole before its
-first kernel runs; it waits twice as long from the next try on when the host was late. Behind 0.24 ms of flushes every traced
-graph was late, since its launch takes the tracer longer. An empty call was as late, so that it was taken off again, until a busy
-host made a call of 16 blocks 2 us "longer"."""
+"""A kernel that only waits (1 ms at 2 GHz) runs before a graph, so that the whole graph is in the queue before its first kernel
+runs. When the host was late, the kernel waits twice as long from the next attempt on. After 0.24 ms of flushes every traced
+graph was late, because the tracer makes its launch longer. The delay of an empty call cancelled this, until a busy host made a
+call of 16 blocks 2 us "longer"."""
 _IN_TIME = 0.8
-"""The part of that wait in which the host must be ready."""
+"""The share of that wait within which the host must have launched the graph."""
 
 
 class TracingCost:
-    """Measures it on one device, against what tracing adds to an empty kernel in the same pattern."""
+    """Measures the cost of tracing on one device, relative to that of an empty kernel in the same pattern."""
 
     def __init__(self, instruments: Instruments, tracer: Tracer, rest: Callable[[float], None]) -> None:
-        """`rest`: called before so many seconds of load."""
+        """Prepare for one device. `rest` is called before load, with its seconds."""
         self._instruments, self._tracer, self._rest = instruments, tracer, rest
         self._cover_cycles = COVER_CYCLES
         self._of_nothing_s: float | None = None
 
     def adds_s(self, bound_launch: BoundLaunch, iteration_s: float, call_s: float) -> float | None:
-        """Seconds by which a call in a graph is longer while it is traced; 0 where that does not show. None, unknown, when memory
-        is short, when the host is too busy to tell, or when it would be more than MOST_SHARE of the call.
+        """Seconds by which a call in a graph is longer while it is traced; 0 below RESOLVED_S. None when memory is short,
+        when the host is too busy, or when the difference exceeds MOST_SHARE of the call.
 
         `iteration_s`: about how long flush and call take together; `call_s`: the call alone.
         """
@@ -80,7 +80,7 @@ class TracingCost:
         return added_s if added_s > RESOLVED_S else 0.0
 
     def _nothing_s(self) -> float | None:
-        """What tracing adds to an empty kernel in the same pattern; None while the host is too busy to tell."""
+        """The cost of tracing for an empty kernel in the same pattern; None while the host is too busy to measure it."""
         if self._of_nothing_s is None:
             empty = nvrtc.kernel(SOURCE, "kernelviz_empty")
             differences_s = self._added(BoundLaunch(lambda: _launched(empty)), MOST_CALLS, MORE_ATTEMPTS)
@@ -88,7 +88,7 @@ class TracingCost:
         return self._of_nothing_s
 
     def _added(self, bound_launch: BoundLaunch, calls: int, attempts: int) -> list[float]:
-        """What tracing adds to one call of the pattern, by as many tries as counted; at most three times `tries` are made."""
+        """The cost of tracing for one call of the pattern, by each valid attempt; at most three times `attempts` are made."""
         graph = self._captured(bound_launch, calls)
         differences_s: list[float] = []
         for _ in range(3 * attempts):
@@ -114,7 +114,7 @@ class TracingCost:
         return graph
 
     def _between_events_s(self, graph: torch.cuda.CUDAGraph) -> float | None:
-        """How long the graph takes; None when the host was late, and the device may have waited for it."""
+        """The time of the graph; None when the host was late, so that the device may have waited for it."""
         event: Callable[..., Any] = torch.cuda.Event
         first, begun, ended = (event(enable_timing=True) for _ in range(3))
         wait: Callable[[int], None] = torch.cuda._sleep
