@@ -15,6 +15,7 @@ from rehearsed_bench import RehearsedBench
 from kernelviz.bench import Progress
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.events import CheckDone, Event, RunEnded
+from kernelviz.core.notes import NotCapturable
 from kernelviz.core.problem import USUAL_FIGURES, Method
 from kernelviz.core.result import Block, Conditions, Figure, Result, Timing
 from kernelviz.core.run import Run, Status
@@ -78,11 +79,11 @@ def in_stream(result: Result) -> Result:
     assert timing.device_cold_s is not None
     cold = msgspec.structs.replace(timing.device_cold_s, launch="stream", correction_s=3.2e-7)
     seen = result.conditions or Conditions()
-    note = "not capturable as a graph (it synchronises): launched into the stream"
+    notes = tuple(NotCapturable(figure=f, error="it synchronises") for f in ("cold", "graph"))
     return msgspec.structs.replace(
         result,
         outcome=msgspec.structs.replace(timing, device_cold_s=cold),
-        conditions=msgspec.structs.replace(seen, retried_blocks=2, notes=(note, "graph of one call: it synchronises")),
+        conditions=msgspec.structs.replace(seen, retried_blocks=2, notes=notes),
     )
 
 

@@ -120,11 +120,9 @@ def _failing_words(failing: tuple[Pair, ...], limit: float) -> str:
 
 
 def _report(found: Comparison) -> RenderableType:
-    lines = [
-        *(_side_words(side, *of) for side, of in (("A", (found.a, found.variant_a)), ("B", (found.b, found.variant_b))))
-    ]
-    lines += [f"≠ {difference.words}" for difference in differences(found)]
-    parts: list[RenderableType] = [Text(line, style="red" if line.startswith("≠") else "") for line in lines]
+    sides = (("A", found.a, found.variant_a), ("B", found.b, found.variant_b))
+    parts: list[RenderableType] = [Text(_side_words(side, run, variant)) for side, run, variant in sides]
+    parts += [Text(f"≠ {difference.words}", style="red") for difference in differences(found)]
     if found.pairs:
         parts += [Text(""), _table(found), Text("")]
     parts += [Text(line) for line in only_words(found)]

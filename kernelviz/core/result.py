@@ -25,6 +25,8 @@ EventReason = Literal[
     "display clocks",
 ]
 """Why the driver held the clock down (hardware.telemetry), as documents name it; another tool's may name others."""
+IDLE: EventReason = "idle"
+POWER_CAP: EventReason = "power cap"
 
 
 class Block(Struct, frozen=True, kw_only=True):

@@ -13,7 +13,18 @@ from typing import Literal
 
 from kernelviz.core.notes import Note, SlowBlocks
 from kernelviz.core.problem import Clock
-from kernelviz.core.result import Block, Conditions, EventReason, Failure, Figure, LaunchMode, Result, Timer
+from kernelviz.core.result import (
+    IDLE,
+    POWER_CAP,
+    Block,
+    Conditions,
+    EventReason,
+    Failure,
+    Figure,
+    LaunchMode,
+    Result,
+    Timer,
+)
 from kernelviz.metrics.configuration import is_configuration
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import figure_of
@@ -36,11 +47,10 @@ PartName = Literal[
 ]
 CLOCK_MOVED = 0.01
 """A clock that moved by more than this is shown from least to most. A block this much under its series' first is slow."""
-_STEADY: tuple[EventReason, ...] = ("power cap",)
+_STEADY: tuple[EventReason, ...] = (POWER_CAP,)
 """What slows a card down under steady load by design: part of the question there, a disturbance of a burst."""
 _SETTINGS: tuple[EventReason, ...] = ("application clocks", "sync boost", "display clocks")
 """Reasons by which somebody set the clock; nothing was slowed down while it was measured."""
-_IDLE: EventReason = "idle"
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +280,7 @@ def _clock(seen: _Seen) -> Part:
 
 def _throttle(seen: _Seen) -> Part:
     now = seen.conditions
-    reasons = tuple(r for r in (now.event_reasons if now else ()) if r != _IDLE)
+    reasons = tuple(r for r in (now.event_reasons if now else ()) if r != IDLE)
     if not reasons:
         answered = now is not None and (now.temperature_c is not None or now.power_w is not None)
         return Part("throttle", Throttle(())) if answered else Part("throttle", Throttle(None), "note")

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from kernelviz.core import units
-from kernelviz.core.result import Figure, Result
+from kernelviz.core.result import IDLE, Figure, Result
 from kernelviz.core.run import Run
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.comparison import Comparison
@@ -152,7 +152,7 @@ def _clock_hz(figures: Sequence[Figure | None]) -> float | None:
 
 
 def _throttled(results: Sequence[Result]) -> str:
-    reasons = sorted({why for r in results if r.conditions for why in r.conditions.event_reasons if why != "idle"})
+    reasons = sorted({why for r in results if r.conditions for why in r.conditions.event_reasons if why != IDLE})
     return ", ".join(reasons) or "nothing"
 
 

@@ -13,6 +13,7 @@ from kernelviz.bench import Bench
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import CaseDone, CaseStep, DeviceBusy, Event, RoofDone, RunEnded, RunQueued
 from kernelviz.core.problem import Method, Plan
+from kernelviz.core.reasons import NeedMissing, NoDtype
 from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run, Status
@@ -90,8 +91,10 @@ def test_a_run_from_plan_to_document(bench: Bench) -> None:
 def test_what_cannot_run_here_fails_without_a_worker(bench: Bench) -> None:
     run = finished(bench, plan(bench, "needs_cuda", "half_only"))
     outcomes = {r.variant: r.outcome for r in run.results}
-    assert outcomes["needs_cuda"] == Failure(stage="unavailable", message="needs CUDA: no GPU here")
-    assert outcomes["half_only"] == Failure(stage="unavailable", message="has no fp32 kernel (it has fp16)")
+    assert outcomes["needs_cuda"] == Failure(
+        stage="unavailable", reasons=(NeedMissing(text="needs CUDA: no GPU here"),)
+    )
+    assert outcomes["half_only"] == Failure(stage="unavailable", reasons=(NoDtype(dtype="fp32", has=("fp16",)),))
     assert all(r.cost is not None for r in run.results)
     assert bench.health()["devices"]["cpu"]["workers_started"] == 0  # type: ignore[index]
     mixed = finished(bench, plan(bench, "needs_cuda", "a"))

@@ -9,6 +9,7 @@ import pytest
 
 from kernelviz.bench import Bench
 from kernelviz.core.events import CaseDone
+from kernelviz.core.notes import LaterFailure
 from kernelviz.core.problem import Method, Plan
 from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Result, Timing
@@ -78,7 +79,7 @@ def test_a_crash_behind_the_cold_time_is_a_note_and_the_time_stays(bench: Bench)
     kept = found[1, "later_abort"]
     assert timing(kept).device_cold_s is not None
     assert kept.conditions is not None
-    assert any(note.startswith("other figures: crash") for note in kept.conditions.notes)
+    assert any(isinstance(note, LaterFailure) and note.stage == "crash" for note in kept.conditions.notes)
     assert timing(found[1, "a"]).device_warm_s is not None
 
 

@@ -87,7 +87,7 @@ def test_resumed_it_goes_on_where_it_was_and_keeps_the_best(bench: Bench, cancel
     tried, kept = report.tried, report.kept
     assert (tried.planned, tried.space, tried.cancelled, tried.refused) == (32, 32, 0, 4)
     assert (tried.tried, tried.failed) == (28, 14)
-    assert {r.stage: len(r.variants) for r in tried.failures} == {"compile": 7, "wrong": 7, "unavailable": 4}
+    assert {r.failure.stage: len(r.variants) for r in tried.failures} == {"compile": 7, "wrong": 7, "unavailable": 4}
     assert kept is not None
     # 32 additions instead of one: the whole vector at once wins by far over blocks of 64.
     said = {r.result.variant: r.verdict for r in rows(report.run, ())}

@@ -1,4 +1,4 @@
-"""The table of a terminal: its trust column, why a time is not sound, and with --verbose every figure and the whole line."""
+"""The table of a terminal: its trust column, why a time is not good, and with --verbose every figure and the whole line."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def printed(capsys: pytest.CaptureFixture[str], run: Run, **how: object) -> list
 def test_the_level_stands_in_the_last_column_and_the_reasons_below(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, figures.run())
     cases = lines[2:14]
-    assert [line.split()[-1] for line in cases] == ["sound"] * 11 + ["noticed"]
-    (why,) = (line for line in lines if line.startswith("◐ noticed (1 of 12 cases): "))
+    assert [line.split()[-1] for line in cases] == ["good"] * 11 + ["note"]
+    (why,) = (line for line in lines if line.startswith("◐ note (1 of 12 cases): "))
     assert "2 blocks repeated; CUPTI stamps in stream, corrected by 320 ns; not capturable" in why
 
 
@@ -41,14 +41,14 @@ def test_unknown_figures_are_dashes_and_failures_have_no_trust(capsys: pytest.Ca
     first = next(line for line in lines if "composite_eager" in line and "–" in line.split())
     assert first.split().count("–") == 7
     failed = next(line for line in lines if "does not compile" in line)
-    assert "sound" not in failed
+    assert "✓ good" not in failed
 
 
 def test_warm_as_the_headline(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, figures.run(), headline="warm")
     assert lines[0].endswith("warm L2")
-    assert all(line.split()[-1] == "noticed" for line in lines[2:14])
-    assert "◐ noticed (12 of 12 cases): repeated blocks unknown" in lines
+    assert all(line.split()[-1] == "note" for line in lines[2:14])
+    assert "◐ note (12 of 12 cases): repeated blocks unknown" in lines
 
 
 def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,12 +59,10 @@ def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.Captu
         seen = msgspec.structs.replace(result.conditions, retried_blocks=number + 1, other_processes=others)
         made.append(msgspec.structs.replace(result, conditions=seen))
     lines = printed(capsys, msgspec.structs.replace(figures.run(), results=tuple(made)))
-    doubtful, noticed = (line for line in lines if line.startswith(("◐", "⚠")))
-    assert doubtful == "⚠ doubtful (3 of 12 cases): other processes 2; 1 block repeated / 2 blocks repeated / …"
-    assert noticed.startswith(
-        "◐ noticed (9 of 12 cases): 4 blocks repeated / 5 blocks repeated / …; CUPTI stamps in stream"
-    )
-    assert "corrected by 320 ns (1)" in noticed
+    suspect, note = (line for line in lines if line.startswith(("◐", "⚠")))
+    assert suspect == "⚠ suspect (3 of 12 cases): other processes 2; 1 block repeated / 2 blocks repeated / …"
+    assert note.startswith("◐ note (9 of 12 cases): 4 blocks repeated / 5 blocks repeated / …; CUPTI stamps in stream")
+    assert "corrected by 320 ns (1)" in note
 
 
 def test_who_leads_up_to_where_stands_under_the_conclusion(capsys: pytest.CaptureFixture[str]) -> None:

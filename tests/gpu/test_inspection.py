@@ -51,7 +51,7 @@ def test_large_right_ones_are_right_element_by_element(
 ) -> None:
     found = look(bench, op, variant, dtype, sizes)
     (errors,) = found.errors
-    assert found.passed, found.message
+    assert found.passed, found.reasons
     assert errors.counts.exact + sum(errors.counts.octaves) == errors.elements
     assert errors.worst_of_bound is not None
     assert errors.worst_of_bound <= 1

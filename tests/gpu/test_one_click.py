@@ -15,6 +15,7 @@ from kernelviz.core.problem import QUICK
 from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure
 from kernelviz.ops import catalogue
+from kernelviz.text.failures import describe_failure
 from kernelviz.ui.bench.form import choices, default_form
 
 # No time is judged here, so several processes may share the GPU; alone it takes 17 minutes.
@@ -32,7 +33,11 @@ def test_nothing_fails_but_what_cannot_be_solved(bench: Bench, name: str) -> Non
     run_id = bench.run(replace(form, variants=wanted).plan(RunRequest(op=bench)), QUICK, owner="test")
     ended = [event for _, event in bench.follow(run_id, timeout_s=240) if isinstance(event, RunEnded)]
     results = bench.load(run_id).results
-    failed = {r.case.key: f"{r.outcome.stage}: {r.outcome.message}" for r in results if isinstance(r.outcome, Failure)}
+    failed = {
+        r.case.key: f"{r.outcome.stage}: {describe_failure(r.outcome)}"
+        for r in results
+        if isinstance(r.outcome, Failure)
+    }
     made = [r.preparation for r in results if r.preparation is not None]
     found = {
         "cases": len(results),

@@ -18,6 +18,7 @@ from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import document
+from kernelviz.text.failures import describe_failure
 from kernelviz.worker.limits import Limits
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
@@ -89,7 +90,8 @@ def test_a_planted_variant_costs_only_its_own_case(bench: Bench, name: str, plug
     assert failure.stage == stage, failure
     assert isinstance(found["torch_eager"], Timing), found["torch_eager"]
     assert isinstance(found["triton_block"], Timing), found["triton_block"]
-    record(f"planted_{name}", {"message": failure.message, "arrived_s": arrived, "starts_s": starts})
+    message = str(describe_failure(failure))
+    record(f"planted_{name}", {"message": message, "arrived_s": arrived, "starts_s": starts})
     if stage == "crash":
         # The start of a worker (torch's import, a CUDA context) takes 3 to 6 s by machine; what the product adds to the one that
         # replaces it is the end of the dead process, and binding and measuring two short cases.

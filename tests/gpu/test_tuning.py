@@ -123,11 +123,11 @@ def test_failures_are_kept_with_their_reasons_and_cost_nobody_else(bench: Bench)
     run_id = bench.run(plan)
     assert follow(bench, run_id) == "finished"
     report = bench.tunings.report(run_id)
-    by_stage = Counter(r.stage for r in report.tried.failures for _ in r.variants)
+    by_stage = Counter(r.failure.stage for r in report.tried.failures for _ in r.variants)
     record("tuning_failures", kept_of(report))
     assert by_stage == {"compile": 8, "wrong": 2}
-    refused = next(r for r in report.tried.failures if r.stage == "compile")
-    assert "shared memory" in refused.message
+    refused = next(r for r in report.tried.failures if r.failure.stage == "compile")
+    assert "shared memory" in refused.failure.message
     assert all("shared_kib=256" in name for name in refused.variants)
     assert len(report.tried.ranked) == 38
     assert report.kept is not None

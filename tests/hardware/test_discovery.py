@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kernelviz.core.notes import DriverSilent
 from kernelviz.core.run import Device
 from kernelviz.hardware import discovery, nvml, telemetry
 from kernelviz.hardware.datasheet import datasheet
@@ -195,7 +196,7 @@ def test_conditions_hold_what_the_driver_says_and_nothing_else(driver: None, mon
 def test_conditions_of_a_lost_device_are_unknown(driver: None) -> None:
     seen = telemetry.conditions(Device(id="cuda:7", kind="cuda", name="?", uuid="GPU-zz"))
     assert seen.sm_clock_hz is None
-    assert seen.notes
+    assert seen.notes == (DriverSilent(),)
 
 
 def test_conditions_of_the_processor() -> None:

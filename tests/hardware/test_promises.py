@@ -13,7 +13,9 @@ ROOFS = shipped_runs.load("h200-add").environment.roofs
 
 
 def test_an_h200s_roofs_stand_below_its_sheet() -> None:
-    lines = {(h.roof.name, h.roof.level, h.roof.precision): h for h in data_sheet_shares(ROOFS, datasheet("NVIDIA H200"))}
+    lines = {
+        (h.roof.name, h.roof.level, h.roof.precision): h for h in data_sheet_shares(ROOFS, datasheet("NVIDIA H200"))
+    }
     read = lines["read", "dram", None]
     assert read.roof.bandwidth_bytes_per_s == max(
         r.bandwidth_bytes_per_s or 0 for r in ROOFS if (r.name, r.level) == ("read", "dram")

@@ -6,13 +6,24 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kernelviz.core.cheats import LOWER_PRECISION, MUTATED_INPUT, RECOMPILED, STALE, UNWRITTEN
 from kernelviz.core.events import CaseDone, CaseStep, Event
+from kernelviz.core.notes import CallTooLong, NoEnergyCounter
 from kernelviz.core.problem import USUAL_FIGURES, Method, Problem
+from kernelviz.core.reasons import (
+    DoesNotFitMemory,
+    ErrorTooLarge,
+    LowerPrecision,
+    MutatedInput,
+    OutputShape,
+    Reason,
+    Recompiled,
+    Stale,
+    Unwritten,
+)
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.timing import rounds
-from kernelviz.metrics.quality import notes_on_figures
+from kernelviz.metrics.quality import notes_on_other_figures
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
 QUICK = Method(budget_s=0.05)
@@ -34,23 +45,29 @@ def measure(session: DeviceSession, variants: tuple[str, ...], **sizes: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "stage", "message"),
+    ("name", "stage", "why"),
     [
-        ("writes_nothing", "wrong", UNWRITTEN),
-        ("is_wrong", "wrong", "times the allowed one"),
-        ("remembers", "wrong", STALE),
-        ("changes_its_input", "wrong", f"{MUTATED_INPUT}: x_N"),
-        ("has_another_shape", "wrong", "has shape"),
+        ("writes_nothing", "wrong", Unwritten),
+        ("is_wrong", "wrong", ErrorTooLarge),
+        ("remembers", "wrong", Stale),
+        ("changes_its_input", "wrong", MutatedInput(inputs=("x_N",))),
+        ("has_another_shape", "wrong", OutputShape),
         ("raises_in_bind", "compile", "no such configuration"),
         ("runs_out_of_memory", "out_of_memory", "memory"),
     ],
 )
-def test_a_planted_fault_becomes_its_failure(session: DeviceSession, name: str, stage: str, message: str) -> None:
+def test_a_planted_fault_becomes_its_failure(
+    session: DeviceSession, name: str, stage: str, why: str | Reason | type[Reason]
+) -> None:
     done = measure(session, ("honest", name))
     outcome = done[name].outcome
     assert isinstance(outcome, Failure)
     assert outcome.stage == stage
-    assert message in outcome.message
+    if isinstance(why, str):
+        assert (outcome.reasons, why in outcome.message) == ((), True)
+    else:
+        assert outcome.message == ""
+        assert any(isinstance(r, why) if isinstance(why, type) else r == why for r in outcome.reasons)
     assert isinstance(done["honest"].outcome, Timing)
     assert session.spoilt is None
 
@@ -146,7 +163,9 @@ def test_a_problem_that_does_not_fit_fails_before_anything_is_allocated(session:
     outcome = measure(session, ("honest",), n=2**44)["honest"].outcome
     assert isinstance(outcome, Failure)
     assert outcome.stage == "out_of_memory"
-    assert "GiB are free" in outcome.message
+    (needs,) = outcome.reasons
+    assert isinstance(needs, DoesNotFitMemory)
+    assert needs.needed_bytes > needs.free_bytes
 
 
 def test_a_stop_gives_cancelled_to_what_has_no_result(session: DeviceSession) -> None:
@@ -183,10 +202,10 @@ def test_what_was_used_longest_ago_is_forgotten_and_memory_given_back_once(monke
 def test_errors_of_a_narrower_format_are_named(session: DeviceSession) -> None:
     outcome = measure(session, ("honest", "computes_in_half"))["computes_in_half"].outcome
     assert isinstance(outcome, Failure)
-    assert outcome.message.startswith(f"{LOWER_PRECISION}: its errors are those of fp16")
+    assert outcome.reasons[0] == LowerPrecision(precision="fp16")
     plainly_wrong = measure(session, ("honest", "is_wrong"))["is_wrong"].outcome
     assert isinstance(plainly_wrong, Failure)
-    assert LOWER_PRECISION not in plainly_wrong.message
+    assert not any(isinstance(r, LowerPrecision) for r in plainly_wrong.reasons)
 
 
 def others(session: DeviceSession, variants: tuple[str, ...], n: int) -> dict[str, Result]:
@@ -224,7 +243,7 @@ def test_a_call_that_compiles_while_it_is_timed_is_refused(session: DeviceSessio
     found = others(session, ("honest", "compiles_in_every_call"), 3001)
     outcome = found["compiles_in_every_call"].outcome
     assert isinstance(outcome, Failure)
-    assert outcome.message == RECOMPILED
+    assert (outcome.reasons, outcome.message) == ((Recompiled(),), "")
     assert isinstance(found["honest"].outcome, Timing)
 
 
@@ -249,7 +268,9 @@ def test_a_long_call_has_no_other_figures_and_says_why(session: DeviceSession) -
     seen = found["takes_long"].conditions
     assert seen is not None
     (note,) = seen.notes
-    assert note.startswith("other figures: not taken, one call takes 0.")
+    assert isinstance(note, CallTooLong)
+    assert note.figure == "secondary"
+    assert 0.1 < note.call_s < 1
 
 
 def test_a_device_without_a_counter_of_energy_says_so_with_the_result(session: DeviceSession) -> None:
@@ -261,4 +282,4 @@ def test_a_device_without_a_counter_of_energy_says_so_with_the_result(session: D
     assert found.timing is not None
     assert found.timing.energy is None
     assert found.timing.device_warm_s is not None
-    assert notes_on_figures(found) == "energy: this device has no counter of it"
+    assert notes_on_other_figures(found) == (NoEnergyCounter(figure="energy"),)

@@ -17,7 +17,9 @@ from kernelviz.measure.selftest.workbench import Finding, NotHere, Probe, Spoilt
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.metrics.statistics import Interval, Verdict
+from kernelviz.metrics.verdict_reasons import Straddles
 from kernelviz.ops import catalogue
+from kernelviz.text.cheats import NAMES
 from tests.measure.test_rounds import KnownTimed, KnownTimer
 
 TIMES = ("empty_call", "known_traffic_copy", "host_sleep", "flush_by_time")
@@ -105,7 +107,7 @@ def test_every_name_is_there_once_and_every_cheat_is_planted() -> None:
         assert len(set(names)) == len(names)
         assert all(p.question.endswith("?") for p in probes)
     for cheat in CHEATS:
-        assert any(cheat in p.question for p in refusals.CUDA), cheat
+        assert any(str(NAMES[cheat]) in p.question for p in refusals.CUDA), cheat
 
 
 @pytest.mark.parametrize("name", [p.name for p in refusals.CPU])
@@ -136,7 +138,7 @@ def test_alarms_are_counted() -> None:
             return next(said)
 
     words: list[Any] = ["same", "faster", "unclear", "slower", "slower"]
-    said = iter([Verdict(w, Interval(1.0 + i / 100, None, None), 0.005, 10, "") for i, w in enumerate(words)])
+    said = iter([Verdict(w, Interval(1.0 + i / 100, None, None), 0.005, 10, Straddles()) for i, w in enumerate(words)])
     found = verdicts._same(bench(KnownTimer(), Alarmed), [KnownTimed(4e-6)], 5)  # type: ignore[list-item]
     assert found.value == 3.0
     assert found.figures["largest_difference_fraction"] == pytest.approx(0.04)
@@ -153,8 +155,8 @@ def test_a_slow_down_is_found_where_there_is_one(more: float, noise: float, shar
 
 
 def test_a_check_of_a_planted_variant_says_when_it_is_not_refused(session: DeviceSession) -> None:
-    from kernelviz.core import cheats
     from kernelviz.core.problem import Problem
+    from kernelviz.core.reasons import Stale
     from kernelviz.ops import variant
 
     @variant(op="add", backend="torch")
@@ -163,6 +165,6 @@ def test_a_check_of_a_planted_variant_says_when_it_is_not_refused(session: Devic
         return lambda: x_N + y_N
 
     problem = Problem(op="add", sizes={"n": 999}, dtype="fp32")
-    asked: Probe = refusals._refused("none", honest, cheats.STALE, problem=problem)
+    asked: Probe = refusals._refused("none", honest, Stale, problem=problem)
     found = asked.make(bench(session.timer))
     assert (found.passed, found.value, found.message) == (False, 0.0, "it was not refused")

@@ -3,9 +3,9 @@
     git worktree add ../before COMMIT
     python tests/ops/carry_report.py ../before
 
-An entry stays where the variant's digest in that checkout is the entry's own (the report was made from it) and the code there is
-the code here, by the rules of `kernelviz.ops.catalog.digest`: it gets today's digest. All others are removed; the tests name them
-until they have passed on a GPU.
+An entry stays where the variant's digest in that checkout is the entry's own and the code there is the code here. The entry's own
+digest may be the one that the checkout itself computes, or the one by the rules of `kernelviz.ops.catalog.digest`. An entry that
+stays gets today's digest. All others are removed; the tests name them until they have passed on a GPU.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def carried(entries: list[Entry], before: Digests, now: Digests) -> list[Entry]:
     kept = []
     for entry in entries:
         key = (entry.op, entry.variant, entry.direction)
-        if key in before and key in now and before[key][0] == entry.source_digest and before[key][1] == now[key][1]:
+        if key in before and key in now and entry.source_digest in before[key] and before[key][1] == now[key][1]:
             kept.append(replace(entry, source_digest=now[key][1]))
     return kept
 

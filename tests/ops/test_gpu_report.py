@@ -57,6 +57,7 @@ def test_only_entries_of_the_same_code_are_carried_over() -> None:
     key = ("add", "v", "forward")
     kept = carried([ENTRY], {key: ("a", "1")}, {key: ("1", "1")})
     assert kept == [replace(ENTRY, source_digest="1")]
+    assert carried(kept, {key: ("a", "1")}, {key: ("1", "1")}) == kept  # once more changes nothing
     assert carried([ENTRY], {key: ("a", "1")}, {key: ("2", "2")}) == []  # the code has changed since
     assert carried([ENTRY], {key: ("b", "1")}, {key: ("1", "1")}) == []  # the report was made from other code
     assert carried([ENTRY], {}, {key: ("1", "1")}) == []

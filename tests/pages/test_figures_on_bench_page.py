@@ -17,7 +17,7 @@ import kernelviz.bench
 from kernelviz.core.problem import USUAL_FIGURES
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.quality import trust_words
+from kernelviz.text.quality import describe_quality_of
 
 Open = Callable[..., AppTest]
 
@@ -49,7 +49,7 @@ def test_cold_is_shown_first_and_warm_by_the_switch_and_from_the_address(page: O
     table = next(d.value for d in again.dataframe if "warm time, µs" in d.value)
     stored = [r.timing.device_warm_s.estimate * 1e6 for r in run.results if r.timing and r.timing.device_warm_s]
     assert list(table["warm time, µs"]) == pytest.approx(stored)
-    assert list(table["trust"]) == [trust_words(r, "warm", "burst") for r in run.results]
+    assert list(table["trust"]) == [str(describe_quality_of(r, "warm", "burst")) for r in run.results]
     again.segmented_control(key="l2").set_value("cold").run()
     assert "l2" not in again.query_params
 
@@ -89,7 +89,7 @@ def test_every_figure_has_a_column_and_its_question(page: Open) -> None:
     assert table["host-bound"].iloc[0].startswith("host-bound, ")
     assert table["host-bound"].iloc[-1] == "no, 1.0×"
     assert table["how"].iloc[-1] == "CUPTI stamps in stream, corrected by 320 ns; warm: CUPTI stamps in graph"
-    assert table["noticed"].iloc[-1] == "graph of one call: it synchronises"
+    assert table["noticed"].iloc[-1] == "graph of one call: not capturable as a graph: it synchronises"
     assert "energy, mJ a call" not in table
     assert all(f"**{f.name}** {f.question}" in words(test) for f in FIGURES)
 
@@ -115,7 +115,7 @@ def test_each_time_beside_the_bars_has_its_line_and_host_bound_in_words(page: Op
     said = words(page(figures.run(), at="4096"))
     run = figures.run()
     for result in run.results[:3]:
-        assert trust_words(result, "cold", "burst") in said
+        assert str(describe_quality_of(result, "cold", "burst")) in said
     assert said.count("host-bound: loop") == 3
     assert "host-bound: loop" not in words(page(figures.run(), at="16777216"))
 

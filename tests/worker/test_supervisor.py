@@ -15,6 +15,7 @@ from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Failure, Figure, Result, Timing
 from kernelviz.core.run import Environment
 from kernelviz.core.tuning import Tuned
+from kernelviz.text.failures import describe_failure
 from kernelviz.worker.device_lock import DeviceLock
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.protocol import Measure, decode_to_worker, encode
@@ -141,7 +142,8 @@ def test_a_fault_costs_its_own_case_only(supervisor: Supervisor, fault: str, sta
     sink = measured(supervisor, "a", fault, "b")
     failure = sink.failure(fault)
     assert failure.stage == stage
-    assert all(w in failure.message for w in words), failure.message
+    said = str(describe_failure(failure))
+    assert all(w in said for w in words), said
     assert isinstance(sink.results["a"].outcome, Timing)
     assert isinstance(sink.results["b"].outcome, Timing)
 
@@ -189,7 +191,7 @@ def test_a_worker_that_cannot_start_says_why_and_is_not_started_for_every_proble
             for _ in range(3):
                 failure = measured(made, "a", "b").failure("b")
                 assert failure.stage == "unavailable"
-                assert words in failure.message
+                assert words in str(describe_failure(failure))
             assert made.state().workers_started == 1
         finally:
             made.close()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from kernelviz.core.errors import one_line
-from kernelviz.core.result import Conditions, EventReason
+from kernelviz.core.result import IDLE, Conditions, EventReason
 from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import conditions, strangers
 from kernelviz.measure.session import failures
@@ -108,7 +108,7 @@ class Watch:
         self._next_s = 0.0
         self.look()
         # A device is idle between two batches; this did not slow anything down.
-        reasons = dict.fromkeys(r for c in self._seen for r in c.event_reasons if r != "idle")
+        reasons = dict.fromkeys(r for c in self._seen for r in c.event_reasons if r != IDLE)
         other_processes = [c.other_processes for c in self._seen if c.other_processes is not None]
         hottest = [c.temperature_c for c in self._seen if c.temperature_c is not None]
         return msgspec.structs.replace(

@@ -7,7 +7,8 @@ What counts is the closure of imports and ``#include``s, within `kernelviz.ops`,
 - every module of `kernelviz.ops` that these import (also inside functions, but not for type checkers only), whole, and what those
   import. `kernelviz.ops.catalog` is left out, because it declares variants and computes nothing;
 - every kernel file that any of this names by a string (``"cuda.cu"``, beside the Python file), with the headers that it includes;
-- what the function was made with, where a function makes it: the functions and plain values that it holds from outside.
+- where a factory makes the function: the plain values and functions that it holds from the factory. A function of another module
+  counts with that whole module.
 
 Comments, docstrings, formatting and paths do not count (`source_code`), so a moved file keeps its digest. What a decorator
 `@variant(…)` is given does not count either: those are facts about the variant, and a result states the configuration apart.
@@ -50,13 +51,6 @@ def source_digest(bind: Callable[..., object], name: str, read: Read = read_sour
         return _hash([name])[:16]
 
 
-def source_files(bind: Callable[..., object], read: Read = read_source) -> tuple[Path, ...]:
-    """The files that the digest is taken of, the one that defines the function first. Errors: OSError, TypeError, SyntaxError."""
-    closure = Closure(read)
-    closure.digest(bind)
-    return tuple(closure.files)
-
-
 class Closure:
     """What a bind function runs. `root`: the folder of the package `kernelviz.ops` (that of another version can be given)."""
 
@@ -73,6 +67,7 @@ class Closure:
         self._parts: set[str] = set()
         self._functions: dict[int, str] = {}
         self._wholes: dict[Path, str] = {}
+        self._entry: Path | None = None
         self._targets: dict[tuple[Import, Path], tuple[Path | None, str]] = {}
         self.files: dict[Path, None] = {}
 
@@ -117,7 +112,8 @@ class Closure:
         module = python_module(self._text(path))
         self.files[path] = None
         definitions = module.functions(function.__qualname__)
-        if own is None or not definitions:
+        self._entry = self._entry or path
+        if own is None or not definitions or path != self._entry:
             self._whole(path)
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
         held = sorted(f"{name}={self._value(_content(cell))}" for name, cell in cells)

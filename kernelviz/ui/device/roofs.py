@@ -127,7 +127,7 @@ def history(bench: Bench, device: Device) -> None:
     st.markdown("##### How roofs moved")
     kept = bench.machine.calibrations(device.id)
     if len(kept) < 2:
-        st.caption(words.ONE_CALIBRATION if kept else words.NOT_CALIBRATED.partition(".")[0] + ".")
+        st.caption(words.ONE_CALIBRATION if kept else words.NOT_MEASURED)
         return
     newest, earlier = kept[0], kept[1:]
     chosen = 0

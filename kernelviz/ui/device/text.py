@@ -25,9 +25,8 @@ NO_SHEET = (
     "No data sheet of a GPU with exactly this name is in our table, so nothing is promised for it: no guess is made."
 )
 NO_SHEET_CPU = "Data sheets are kept for NVIDIA GPUs only; a processor's measured roofs stand alone."
-NOT_CALIBRATED = (
-    "The roofs of this device were not measured yet. **Calibrate** measures them; nothing else is measured meanwhile."
-)
+NOT_MEASURED = "The roofs of this device were not measured yet."
+NOT_CALIBRATED = f"{NOT_MEASURED} **Calibrate** measures them; nothing else is measured meanwhile."
 CALIBRATE_HELP = (
     "Streams of bytes, matrix products, multiply-adds, launches, transfers. Also: kernelviz device --calibrate"
 )
