@@ -1,4 +1,4 @@
-"""What a launch costs: an empty kernel on the device, and the host from idle until Python goes on (as a result's enqueue)."""
+"""Launch costs: an empty kernel on the device, and the host's time from idle until Python continues (as a result's enqueue)."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kernelviz.metrics.statistics import median_interval
 from kernelviz.ops import Launch
 
 BLOCKS, CALLS, TURN_BLOCKS = 80, 50, 4
-"""At least so many blocks of calls; so many of them each time that another roof has been measured."""
+"""Least number of blocks, calls of a block, and blocks that are measured after each other roof."""
 BEST_SHARE = 4
-"""The fastest quarter of the blocks counts. A floor is what was reached: of 40 blocks in 20 ms the median was 8-14 % longer
-in one calibration than in the next, all three calls at once, by what else the host did."""
+"""The fastest quarter of the blocks counts, because a floor is a time that was reached: of 40 blocks in 20 ms the median was
+8-14 % longer in one calibration than in the next, for all three calls, because of the host's other load."""
 
 
 def empty_kernel(device: Device, contest: Contest) -> Iterator[Roof | None]:
@@ -51,7 +51,7 @@ class _HostLaunch:
 
 
 class HostLaunches:
-    """The host's part of launches, taken a little at a time between the other roofs: the host's own pace wanders."""
+    """The host's part of launches, measured in short parts between the other roofs, because the host's speed drifts."""
 
     def __init__(self, device: Device) -> None:
         x, y = (torch.ones(1, device=device.id) for _ in range(2))

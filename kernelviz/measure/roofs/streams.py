@@ -1,5 +1,5 @@
-"""Streams on a GPU: from memory at several sizes (what a kernel wrote last may still lie in the L2 when it ends, which makes
-smaller ones faster), and inside the L2."""
+"""Streams on a GPU: from memory at several sizes (a kernel's last writes may still be in the L2 when it ends, which makes
+smaller streams faster), and inside the L2."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MIXES: dict[StreamName, tuple[int, int]] = {
 """Arrays read and written by each mix."""
 LARGEST_BYTES = 2**32
 MEMORY_SHARE = 8
-"""A stream takes at most this part of the memory; its two buffers together twice that."""
+"""A stream takes at most 1 / MEMORY_SHARE of the memory; its two buffers together take twice that."""
 STEP = 4
 CACHED_SHARES = (8, 4, 2)
-"""Working sets inside the L2: these parts of it."""
+"""Working sets inside the L2: the L2's size divided by these."""
 CACHED_TRAFFIC = 32
-"""A cached stream moves this many times the L2's size: some 300 us, of which launch and tail are 1 %."""
+"""A cached stream moves this many times the L2's size, which takes some 300 us; launch and tail are 1 % of that."""
 OFFSETS, _PAGE_BYTES = 5, 2**21
-"""Successive blocks of a stream lie at so many places of the buffers: as many as the timer has graphs."""
+"""Successive blocks of a stream rotate over this many offsets in the buffers: as many as the timer has graphs."""
 _THREADS = 512
 _GUARD = ctypes.c_uint(7)
 
@@ -61,13 +61,13 @@ def memory_sizes(l2_bytes: int, largest_bytes: int) -> tuple[int, ...]:
     sizes = [min(2 * l2_bytes, largest_bytes)]
     while sizes[-1] * STEP <= largest_bytes:
         sizes.append(sizes[-1] * STEP)
-    # A last step of less than half as much again would tell nothing new.
+    # A last step of less than 1.5 times would add no information.
     return (*sizes, largest_bytes) if largest_bytes >= sizes[-1] * 1.5 else tuple(sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Buffers:
-    """Memory that every stream uses, so that all mixes and sizes lie in the same place."""
+    """The memory that all streams share, so that all mixes and sizes use the same addresses."""
 
     source: Tensor
     target: Tensor
@@ -80,18 +80,18 @@ class _Buffers:
         where = torch.device(device.id)
         properties = torch.cuda.get_device_properties(where)
         largest = min(LARGEST_BYTES, properties.total_memory // MEMORY_SHARE)
-        # Words below 2^30: no AND of them has all bits set, which is what would make a reading stream write.
+        # Values below 2^30: no AND of them has all bits set, which would make a reading stream write.
         source = torch.randint(0, 2**30, (largest // 4,), dtype=torch.int32, device=where)
         resident = properties.multi_processor_count * (properties.max_threads_per_multi_processor // _THREADS)
         return cls(source, torch.empty_like(source), properties.L2_cache_size, largest, resident)
 
     def offsets(self, used_bytes: int) -> list[int]:
-        """Bytes into both buffers at which a stream that holds so much of each is timed; the first is 0."""
+        """Offsets in bytes into both buffers, for a stream that uses so many bytes of each; the first is 0."""
         step = (self.largest_bytes - used_bytes) // OFFSETS // _PAGE_BYTES * _PAGE_BYTES
         return [i * step for i in range(OFFSETS)] if step > 0 else [0]
 
     def at(self, offset_bytes: int) -> tuple[Tensor, Tensor]:
-        """Source and target from there on, float32."""
+        """Source and target from that offset on, as float32."""
         there = slice(offset_bytes // 4, None)
         return self.source[there].view(torch.float32), self.target[there].view(torch.float32)
 
@@ -140,7 +140,7 @@ def _inside_l2(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[C
 
 def _launch(kernel: object, blocks: int, tools: _Buffers, offset_bytes: int, *sizes: object) -> Launch:
     pointers = [t.data_ptr() + offset_bytes for t in (tools.source, tools.target)]
-    seen = tools.target[:4]  # A launch returns what it wrote, and that is poisoned: here as little as possible.
+    seen = tools.target[:4]  # A launch's outputs are poisoned, so it returns as few bytes as possible.
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, _THREADS, *pointers, *sizes)
@@ -152,7 +152,7 @@ def _launch(kernel: object, blocks: int, tools: _Buffers, offset_bytes: int, *si
 def library_stream(
     mix: StreamName, source: Tensor, target: Tensor, elements: int
 ) -> tuple[str, Callable[[], Tensor]] | None:
-    """torch's own kernel of a mix over float32 arrays of `elements`, None where it has none."""
+    """torch's own kernel for a mix over float32 arrays of `elements`, None where it has none."""
     seen = target[:4]
     if mix == "copy":
         read, written = source[:elements], target[:elements]

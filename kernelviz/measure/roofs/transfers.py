@@ -1,4 +1,4 @@
-"""Copies between pinned host memory and the device, both ways, by CUDA events: beside 5 ms a copy their constant is nothing."""
+"""Copies between pinned host memory and the device in both directions, by CUDA events, whose constant is small beside 5 ms."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
 
 
 def copied(target: Tensor, source: Tensor) -> Interval:
-    """How long one copy takes, seconds."""
+    """The time of one copy, seconds."""
     samples: list[float] = []
     blocks: list[Block] = []
     target.copy_(source, non_blocking=True)
