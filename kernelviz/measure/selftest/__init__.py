@@ -1,6 +1,6 @@
-"""The instrument put to the test on the machine at hand: what it claims about its own numbers, checked here and now.
+"""The selftest: checks of the instrument's claims about its own numbers on this machine.
 
-A check is a function with `@probe(question, limit=…)` in one of the modules of this package, and a place in CUDA or CPU.
+A check is a function with `@probe(question, limit=…)` in one of the modules of this package, listed in CUDA or CPU.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ CPU: tuple[Probe, ...] = (
     *refusals.CPU,
 )
 TIMELINE = "timeline"
-"""The name by which the picture of one measurement is asked for; it is no check."""
+"""The name that requests the timeline of one measurement; it is not a check."""
 
 
 def selftest(
@@ -75,7 +75,7 @@ def selftest(
     only: Sequence[str] = (),
     quick: bool = False,
 ) -> None:
-    """Make every check of the site's device, or those named; see Session.selftest. `opened`: see Workbench.
+    """Make every check of the device, or those named in `only`; see Session.selftest. `opened`: see Workbench.
 
     Errors: UnknownName.
     """
@@ -144,7 +144,7 @@ def _within(one: Probe, finding: Finding) -> bool:
 
 def _take_picture(bench: Workbench, emit: Emit) -> None:
     if bench.device.kind != "cuda":
-        return  # a processor's only stamps are those of the call
+        return  # a processor has no stamps except those of the call
     try:
         emit(TimelineTaken(timeline=picture.timeline(bench)))
     except (NotHere, Stopped):

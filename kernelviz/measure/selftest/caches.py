@@ -1,4 +1,4 @@
-"""Does the flush flush? A read of 16 MB behind it must come from DRAM, whatever priority its lines had before."""
+"""Checks of the flush: a read of 16 MB after it must come from DRAM, whatever priority its lines had before."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kernelviz.measure.timing.trace import Tracer
 from kernelviz.ops import Launch
 
 LEAST_OF_WARM = 1.2
-"""A read out of the L2 is at least this much shorter than one out of DRAM (3.4 against 5.5 us)."""
+"""A read from DRAM takes at least this many times as long as one from the L2 (5.5 against 3.4 us)."""
 DRAM_SHARE = 0.98
 
 
@@ -27,7 +27,7 @@ DRAM_SHARE = 0.98
     unit="fraction",
 )
 def flush_by_time(at: Workbench) -> Finding:
-    """If the flush left lines in the L2, the read behind two of them would take longer than behind one."""
+    """If the flush left lines in the L2, the read after two flushes would take longer than after one."""
     timer, tracer = at.tracing()
     source = kernels.vectors(kernels.READ_BYTES // kernels.VECTOR_BYTES, at.where)
     second = kernels.read(kernels.vectors(FLUSH_SHARE * timer.instruments.l2_bytes // kernels.VECTOR_BYTES, at.where))
@@ -62,7 +62,7 @@ def _done(launch: Launch) -> Callable[[], None]:
 
 
 def _in_stream(launch: Launch) -> Launch:
-    """The same call, refused while a graph is captured: the access window belongs to a stream."""
+    """The same call, which raises while a graph is captured, because the access window belongs to a stream."""
 
     def called() -> Any:
         if torch.cuda.is_current_stream_capturing():
@@ -73,7 +73,7 @@ def _in_stream(launch: Launch) -> Launch:
 
 
 def _warm_s(tracer: Tracer, launch: Launch, calls: int = 8) -> float:
-    """The median duration of one of several such reads right behind each other."""
+    """The median duration of several such reads directly after one another."""
 
     def work() -> None:
         for _ in range(calls):
@@ -91,7 +91,7 @@ def _warm_s(tracer: Tracer, launch: Launch, calls: int = 8) -> float:
     at_most=False,
 )
 def flush_by_counters(at: Workbench) -> Finding:
-    """ncu counts bytes read from DRAM in a process of its own, which flushes as this one does."""
+    """ncu counts the bytes read from DRAM in its own process, which flushes as this one does."""
     metric = "dram__bytes_read.sum"
     options = ("--cache-control", "none", "--metrics", metric)
     rows = ncu.profiled(at, "kernelviz.measure.selftest.read_probe", (at.device.id,), options)

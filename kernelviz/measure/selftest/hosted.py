@@ -1,4 +1,4 @@
-"""Time that the host spends in a call is not the device's. On a processor it is, and must be seen."""
+"""Checks of host time: a GPU's device time must not include the host's sleep in a call; a processor's time must include it."""
 
 from __future__ import annotations
 
@@ -35,25 +35,25 @@ def _added(x_N: Tensor, y_N: Tensor, *, sleeps: bool, captured: bool) -> Launch:
 
 @variant(backend="torch")
 def sleeps_captured(x_N: Tensor, y_N: Tensor) -> Launch:
-    """An add that sleeps on the host before it launches, captured as a graph."""
+    """An add that sleeps on the host before its launch, captured as a graph."""
     return _added(x_N, y_N, sleeps=True, captured=True)
 
 
 @variant(backend="torch")
 def plain_in_stream(x_N: Tensor, y_N: Tensor) -> Launch:
-    """An add that cannot be captured: it is timed in the stream."""
+    """An add that cannot be captured, so that it is timed in the stream."""
     return _added(x_N, y_N, sleeps=False, captured=False)
 
 
 @variant(backend="torch")
 def sleeps_in_stream(x_N: Tensor, y_N: Tensor) -> Launch:
-    """The same, which sleeps on the host before it launches."""
+    """An add that sleeps on the host before its launch, and cannot be captured."""
     return _added(x_N, y_N, sleeps=True, captured=False)
 
 
 @probe("By how much does a sleep of 200 us on the host move a call's device time?", limit=0.01, unit="fraction")
 def host_sleep(at: Workbench) -> Finding:
-    """An add of 2^24 elements as a graph, and one launched into the stream, each with and without the sleep."""
+    """An add of 2^24 elements as a graph, and another launched into the stream, each with and without the sleep."""
     problem = Problem(op="add", sizes={"n": 2**24}, dtype="fp32")
     results = at.results(problem, (sleeps_captured, plain_in_stream, sleeps_in_stream), "torch_eager", budget_s=1.0)
     figures = {f"{name}_s": cold(result).estimate for name, result in results.items()}
@@ -61,7 +61,7 @@ def host_sleep(at: Workbench) -> Finding:
         "graph_moved_fraction": _ratio(results["sleeps_captured"], results["torch_eager"]) - 1,
         "stream_moved_fraction": _ratio(results["sleeps_in_stream"], results["plain_in_stream"]) - 1,
     }
-    # The figure that must show it: back-to-back calls of a host that sleeps are bound by the host.
+    # This figure must show the sleep: back-to-back calls of a host that sleeps are limited by the host.
     figures["loop_plain_s"], figures["loop_sleeping_s"] = (
         _back_to_back_s(at, sleeps=sleeps) for sleeps in (False, True)
     )
@@ -88,7 +88,7 @@ def _ratio(of: Result, to: Result) -> float:
 
 @probe("How much of a sleep of 5 ms in a call does the processor's time show?", limit=0.2, unit="fraction")
 def host_sleep_on_processor(at: Workbench) -> Finding:
-    """A call's time on a processor is the host's: the value is how far the reading's growth is from the sleep."""
+    """On a processor a call's time includes the host's; the value is the error of the measured growth relative to the sleep."""
 
     def plain() -> tuple[Tensor, ...]:
         return ()

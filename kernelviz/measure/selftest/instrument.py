@@ -1,4 +1,4 @@
-"""Does the instrument read what is known by construction? An empty kernel, a copy of known traffic, gaps between kernels."""
+"""Checks of the instrument by known work: an empty kernel, a copy of known traffic, gaps between kernels."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from kernelviz.ops import Launch
 EMPTY_LEAST_S, EMPTY_MOST_S = 0.4e-6, 1.5e-6
 COPY_BYTES, COPY_CALLS, COPY_REPEATS = 2**30, 20, 5
 LEAST_SHARE = 0.6
-"""Of the data sheet's bandwidth: a copy below it is no copy of a working device."""
+"""Least share of the data sheet's bandwidth that a copy on a working device reaches."""
 GAP_KERNELS, GAP_REPEATS = 200, 15
 COVER = 12
-"""Flushes (about 30 us each) ahead of a graph, so that it is submitted as a whole before its first kernel runs."""
+"""Flushes (about 30 us each) before a graph, so that the whole graph is submitted before its first kernel runs."""
 
 
 @probe("What does the method read for a kernel that does nothing?", limit=EMPTY_MOST_S, unit="s")
@@ -39,7 +39,7 @@ def empty_kernel(at: Workbench) -> Finding:
     unit="fraction",
 )
 def known_traffic_copy(at: Workbench) -> Finding:
-    """Twenty copies by events, and by the tracer's stamps; the bandwidth of one of them by the product's method."""
+    """Twenty copies by events and by the tracer's stamps; the bandwidth of one copy by the product's method."""
     count = min(COPY_BYTES, at.room_bytes // 2) // kernels.VECTOR_BYTES
     source, target = kernels.vectors(count, at.where), torch.empty(4 * count, dtype=torch.int32, device=at.where)
     launch = kernels.copy(source, target, count)
@@ -82,7 +82,7 @@ def known_traffic_copy(at: Workbench) -> Finding:
 
 @probe("By how much does tracing widen the gap between two kernels of a graph?", limit=0.5e-6, unit="s")
 def gap_widening(at: Workbench) -> Finding:
-    """The slope of a graph's time by the number of its empty kernels: by stamps while traced, by events while not."""
+    """The slope of a graph's time over its number of empty kernels: by stamps while traced, by events while not."""
     traced_s, untraced_s = _slopes(at)
     figures = {"traced_slope_s": traced_s, "untraced_slope_s": untraced_s}
     return Finding(traced_s - untraced_s, figures)
@@ -136,7 +136,7 @@ def _span_s(records: Sequence[Record]) -> float:
 
 
 def between_events_s(work: Callable[[], None]) -> float:
-    """Seconds between two events round some work."""
+    """The seconds between two events round some work."""
     first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
     first.record()
     work()

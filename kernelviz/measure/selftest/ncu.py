@@ -1,4 +1,4 @@
-"""Nsight Compute as a second opinion: kernels of a module of ours under `ncu`, and the rows that it writes."""
+"""Run a module's kernels under Nsight Compute (`ncu`), an independent timer, and parse the rows that it prints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = Mapping[str, str]
 
 
 def path() -> str | None:
-    """Where ncu is."""
+    """The path of ncu, or None."""
     return shutil.which("ncu")
 
 
@@ -40,9 +40,9 @@ def profiled(
     options: Sequence[str],
     most_s: float = children.MOST_S,
 ) -> list[Row]:
-    """A row for each kernel that the module launches between cudaProfilerStart and -Stop, in order; units in ``""``.
+    """A row for each kernel that the module launches between cudaProfilerStart and -Stop, in order; see `rows_of`.
 
-    Raises NotHere where ncu is missing or refused, RuntimeError with its last words when it fails otherwise.
+    Raises NotHere where ncu is missing or not permitted, RuntimeError with the end of its output when it fails otherwise.
     """
     executable = path()
     if executable is None:
@@ -63,7 +63,7 @@ def profiled(
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """In the module that runs under ncu: what is launched inside, and nothing else, is profiled."""
+    """In the module that runs under ncu: profile only the launches inside this context."""
     torch.cuda.synchronize()
     torch.cuda.profiler.start()  # type: ignore[no-untyped-call]
     yield
@@ -72,7 +72,7 @@ def watched() -> Iterator[None]:
 
 
 def rows_of(output: str) -> list[Row]:
-    """The rows of ncu's CSV, out of all that it and the program printed; the unit of a column is under ``(its name)``.
+    """The rows of ncu's CSV in the output of ncu and the program; the unit of a column has the key ``(its name)``.
 
     >>> rows_of('noise\\n"ID","Kernel Name","t.sum"\\n"","","ns"\\n"0","k","1,024"\\n')
     [{'ID': '0', 'Kernel Name': 'k', 't.sum': '1,024', '(t.sum)': 'ns'}]
@@ -88,7 +88,7 @@ def rows_of(output: str) -> list[Row]:
 
 
 def quantity(row: Row, metric: str) -> float:
-    """A metric in base units.
+    """A metric of a row in base units.
 
     >>> quantity({"t.sum": "1,024", "(t.sum)": "ns"}, "t.sum")
     1.024e-06
@@ -100,7 +100,7 @@ def quantity(row: Row, metric: str) -> float:
 
 
 def dims(row: Row, column: str) -> tuple[int, ...]:
-    """A grid or a block.
+    """The dimensions of a grid or a block.
 
     >>> dims({"Grid Size": "(1,024, 2, 1)"}, "Grid Size"), dims({"Grid Size": "(64, 1, 1)"}, "Grid Size")
     ((1024, 2, 1), (64, 1, 1))

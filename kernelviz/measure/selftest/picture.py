@@ -1,4 +1,4 @@
-"""The picture of one measurement: what the device did in a few consecutive iterations of a real block."""
+"""The timeline of one measurement: the device's activity in a few consecutive iterations of a real block."""
 
 from __future__ import annotations
 

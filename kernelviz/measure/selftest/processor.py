@@ -1,4 +1,4 @@
-"""The instrument on a processor, whose timer is the host's clock round one call."""
+"""Checks of the instrument on a processor, whose timer is the host's clock round one call."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ EMPTY_MOST_S = 20e-6
 CACHES = 4
 COPY_REPEATS = 12
 BETWEEN = 0.25
-"""Two ways of timing a copy may differ by so much: neighbours on a small machine take a core for milliseconds."""
+"""Two ways of timing a copy may differ by this share: other processes on a small machine occupy a core for milliseconds."""
 
 
 @probe("What does the method read for a call that does nothing?", limit=EMPTY_MOST_S, unit="s")
 def empty_call_on_processor(at: Workbench) -> Finding:
-    """One Python call behind a flush that has emptied its caches too."""
+    """One Python call after a flush, which has also emptied its caches."""
     figure = at.figure(at.timed(BoundLaunch(lambda: ())), 0.3)
     return Finding(
         figure.estimate, {"estimate_s": figure.estimate, "low_s": figure.low or 0.0, "high_s": figure.high or 0.0}
@@ -31,7 +31,7 @@ def empty_call_on_processor(at: Workbench) -> Finding:
 
 @probe("Do one copy behind a flush and copies back to back give the same bandwidth?", limit=BETWEEN, unit="fraction")
 def known_traffic_copy_on_processor(at: Workbench) -> Finding:
-    """Copies of four times the last level of cache, in turn each way."""
+    """Copies of four times the last-level cache, timed alternately in both ways."""
     elements = _cache_bytes(at) * CACHES // 8
     source, target = torch.randn(elements), torch.empty(elements)
     timed = at.timed(BoundLaunch(lambda: target.copy_(source)))
@@ -60,7 +60,7 @@ def known_traffic_copy_on_processor(at: Workbench) -> Finding:
     at_most=False,
 )
 def flush_by_time_on_processor(at: Workbench) -> Finding:
-    """The ratio cold to warm; 1 would mean that the flush does nothing."""
+    """The ratio of cold to warm; 1 would mean that the flush has no effect."""
     source = torch.randn(_cache_bytes(at) // 8 // 4)
     read = _reads(source)
     cold = at.figure(at.timed(BoundLaunch(read)), 0.5)

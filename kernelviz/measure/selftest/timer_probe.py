@@ -1,4 +1,4 @@
-"""Another timer on the same calls, in a process of its own: prints one JSON line. Run as a module.
+"""Another timer on the same calls in its own process: prints one JSON line. Run as a module.
 
 python -m kernelviz.measure.selftest.timer_probe cuda:0 kineto|events|do_bench CASES
 """
@@ -27,7 +27,7 @@ from kernelviz.ops import catalogue, op_named
 
 
 def main(device_id: str, timer: str, cases_json: str) -> None:
-    """Prints ``{"seconds": {problem: seconds}}``, or ``{"not_here": why}``."""
+    """Print ``{"seconds": {problem: seconds}}``, or ``{"not_here": why}``."""
     torch.cuda.set_device(torch.device(device_id))
     cases = msgspec.json.decode(cases_json, type=list[Case])
     ways: dict[str, Callable[[str, list[Case]], dict[str, float]]] = {

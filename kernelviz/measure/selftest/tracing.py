@@ -1,4 +1,4 @@
-"""Does tracing change what it measures? CUPTI stamps kernels by code in their blocks, which makes those of many blocks longer."""
+"""Check of the cost of tracing: CUPTI stamps kernels by code in their blocks, which makes kernels of many blocks longer."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.ops import op_named
 
 RESOLVED_S = 0.8e-6
-"""What events resolve: that much they may differ from CUPTI on a call that tracing does not change."""
+"""Resolution of events: they may differ from CUPTI by this much on a call that tracing does not change."""
 CASES = (
     Case(problem=Problem(op="add", sizes={"n": 2**20}, dtype="fp32"), variant="torch_eager"),
     Case(problem=Problem(op="add", sizes={"n": 2**24}, dtype="fp32"), variant="torch_eager"),
-    # 65,536 blocks of 256 elements: on an H200 its own 48 us read 53 while it is traced.
+    # 65,536 blocks of 256 elements: on an H200 it takes 48 us, and 53 us while it is traced.
     Case(problem=Problem(op="copy", sizes={"n": 2**24}, dtype="fp32"), variant="cuda_scalar"),
     Case(problem=Problem(op="softmax", sizes={"m": 8192, "n": 8192}, dtype="bf16"), variant="torch_eager"),
     Case(problem=Problem(op="matmul", sizes={"m": 2048, "n": 2048, "k": 2048}, dtype="bf16"), variant="torch_eager"),
@@ -25,7 +25,7 @@ CASES = (
 
 @probe("How far is a time from that of the untraced call, beyond 0.8 us?", limit=0.01, unit="fraction")
 def traced_calls(at: Workbench) -> Finding:
-    """The product's time, from which is taken what tracing adds, against events in a graph that nothing traces."""
+    """The product's time, with the cost of tracing subtracted, compared with events in a graph that is not traced."""
     timer, _ = at.tracing()
     untraced = CudaTimer(timer.instruments, EventStamps(timer.instruments))
     figures: dict[str, float] = {}

@@ -1,4 +1,4 @@
-"""Are the verdicts true? The same call twice, and slow-downs of known size, many times each."""
+"""Checks of the verdicts: the same call twice, and slow-downs of known size, many times each."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ DETECTED_SHARE = 0.95
 
 @probe("How many of the comparisons of a call with itself say faster or slower?", limit=FALSE_ALARMS, unit="count")
 def a_a(at: Workbench) -> Finding:
-    """Adds of 2^20 (4 us) and 2^24 (44 us) elements in turn, each against itself."""
+    """Adds of 2^20 (4 us) and 2^24 (44 us) elements alternately, each compared with itself."""
     return _same(at, [at.add(2**20), at.add(2**24)], at.repeats(A_A, A_A_QUICK), budget_s=0.5)
 
 
 @probe("How many of the comparisons of a call with itself say faster or slower?", limit=FALSE_ALARMS, unit="count")
 def a_a_on_processor(at: Workbench) -> Finding:
-    """An add of 2^20 elements against itself; the name keeps it apart from the GPU's, whose count is five times as large."""
+    """An add of 2^20 elements compared with itself; it has its own name because the GPU's check makes five times as many."""
     return _same(at, [at.add(2**20)], at.repeats(A_A_QUICK, 3), budget_s=0.5)
 
 
@@ -50,7 +50,7 @@ def _same(at: Workbench, calls: list[Timed], count: int, budget_s: float = 1.0) 
     at_most=False,
 )
 def planted_1_percent_of_200_us(at: Workbench) -> Finding:
-    """About a hundred full waves of blocks against 1 % more of them."""
+    """About a hundred full waves of blocks compared with 1 % more."""
     return _planted_copy(at, 200e-6, 0.01)
 
 
@@ -58,7 +58,7 @@ def planted_1_percent_of_200_us(at: Workbench) -> Finding:
     "How often is a copy of 1 % more bytes found slower, at 1 ms?", limit=DETECTED_SHARE, unit="fraction", at_most=False
 )
 def planted_1_percent_of_1_ms(at: Workbench) -> Finding:
-    """About five hundred full waves of blocks against 1 % more of them."""
+    """About five hundred full waves of blocks compared with 1 % more."""
     return _planted_copy(at, 1e-3, 0.01)
 
 
@@ -69,12 +69,12 @@ def planted_1_percent_of_1_ms(at: Workbench) -> Finding:
     at_most=False,
 )
 def planted_2_percent_of_20_us(at: Workbench) -> Finding:
-    """About ten waves of blocks: 2 % more bytes are a fifth of a wave, in the middle of one."""
+    """About ten waves of blocks: 2 % more bytes are a fifth of a wave, in the middle of a wave."""
     return _planted_copy(at, 20e-6, 0.02)
 
 
 def _planted_copy(at: Workbench, time_s: float, more: float) -> Finding:
-    """A copy of so many words against one of the words and `more` of them, in the same buffers, by the same kernel."""
+    """A copy of about `time_s` compared with a copy of `more` (a fraction) vectors, in the same buffers, by the same kernel."""
     wave = kernels.wave_vectors(at.where)
     pilot = 64 * wave
     rate = pilot / at.figure(at.timed(BoundLaunch(_copy(at, pilot)[0])), 0.2).estimate
@@ -117,7 +117,7 @@ def _slower_share(verdicts: list[Verdict], planted: dict[str, float]) -> Finding
     at_most=False,
 )
 def planted_20_percent_on_processor(at: Workbench) -> Finding:
-    """A copy of at least 5 ms: with neighbours on a small machine the noise floor is 6 %, so that less is not claimed."""
+    """A copy of at least 5 ms: with other processes on a small machine the noise floor is 6 %, so less is not claimed."""
     rate = _processor_rate()
     few = int(max(5e-3 * rate, 2**24)) // 4 // 100 * 100
     many = few * 120 // 100
@@ -133,7 +133,7 @@ def _part(source: torch.Tensor, target: torch.Tensor, count: int) -> Launch:
 
 
 def _processor_rate() -> float:
-    """Bytes a second that a copy of 64 MiB reads, the best of five."""
+    """Bytes per second that a copy of 64 MiB reads, the best of five."""
     source, target = torch.randn(2**24), torch.empty(2**24)
     times = []
     for _ in range(5):
@@ -144,7 +144,7 @@ def _processor_rate() -> float:
 
 
 def _whole_waves(count: float, wave: int, more: float) -> int:
-    """Words near the wished ones whose share `more` is whole waves too, where the copy is long enough for that.
+    """A number of vectors near `count` for which the share `more` is whole waves too, where the copy is long enough.
 
     >>> _whole_waves(95 * 64, 64, 0.01) // 64, _whole_waves(9.3 * 64, 64, 0.02) / 64
     (100, 9.5)
@@ -156,7 +156,7 @@ def _whole_waves(count: float, wave: int, more: float) -> int:
 
 
 def _moved(source: torch.Tensor, target: torch.Tensor, count: int) -> int:
-    """How many words the copy of `count` words really writes."""
+    """The number of vectors that the copy of `count` vectors really writes."""
     target.fill_(-1)
     kernels.copy(source, target, count)()
     equal = (source == target).view(-1, 4).all(dim=1)

@@ -1,4 +1,4 @@
-"""What a check of the selftest has at hand: the product's own timer and rounds, and problems with planted variants."""
+"""The tools of a selftest's check: the product's own timer and rounds, and problems with planted variants."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ class Stopped(Exception):
 
 
 class Spoilt(Exception):
-    """A planted variant broke the process; nothing that is measured from here on would say anything of the instrument."""
+    """A planted variant broke the process, so that further measurements would not describe the instrument."""
 
 
 class NotHere(Exception):
-    """The check cannot be made on this machine; the message says why."""
+    """The check cannot be made on this machine, for the reason in the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a check found. Without `passed`, `value` against the check's limit decides."""
+    """The result of a check. Without `passed`, the comparison of `value` with the check's limit decides."""
 
     value: float | None
     figures: dict[str, float]
@@ -48,9 +48,9 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A check that can be made: `make` returns what it found, or raises NotHere or Stopped.
+    """A check: `make` returns its finding, or raises NotHere or Stopped.
 
-    `limit` may follow from the device; it is compared with the value, which must be at most it (`at_most`) or at least.
+    The value must be at most the `limit` (`at_most`), or at least it.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Probe:
 def probe(
     question: str, *, limit: float | None = None, unit: CheckUnit | None = None, at_most: bool = True
 ) -> Callable[[Callable[[Workbench], Finding]], Probe]:
-    """Make a Probe of a function, with its name; what is asked of a processor in its own way has the same name there."""
+    """Make a Probe of a function, with its name; a processor's version of a check has the same name as the GPU's."""
 
     def decorate(make: Callable[[Workbench], Finding]) -> Probe:
         return Probe(make.__name__.removesuffix("_on_processor"), question, make, limit, unit, at_most)
@@ -74,10 +74,10 @@ def probe(
 
 @dataclass(slots=True)
 class Workbench:
-    """One device under test. Everything here uses its own timer, never another method.
+    """One device under test. All methods use the device's own timer, never another method.
 
-    `opened` opens the product's session on the same device and timer, with other ops: planted variants must not stay bound
-    beside honest ones.
+    `opened` opens the product's session on the same device and timer with other ops, so that planted variants do not stay bound
+    beside honest ones. `stop`: see Session.
     """
 
     state: DeviceState
@@ -100,18 +100,18 @@ class Workbench:
 
     @property
     def room_bytes(self) -> int:
-        """What a check may allocate: an eighth of the device's memory."""
+        """The bytes that a check may allocate: an eighth of the device's memory."""
         return (self.device.memory_bytes or 2**32) // 8
 
     def tracing(self) -> tuple[CudaTimer, Tracer]:
-        """The GPU's timer and what traces for it. Raises NotHere where times come from events."""
+        """The GPU's timer and its tracer. Raises NotHere where times come from events."""
         assert isinstance(self.timer, CudaTimer)
         if self.timer.tracer is None:
             raise NotHere("nothing can be traced on this GPU: its times come from events")
         return self.timer, self.timer.tracer
 
     def go_on(self) -> None:
-        """Asked between steps. Raises Stopped."""
+        """Called between steps. Raises Stopped."""
         if self.stop():
             raise Stopped
 
@@ -123,7 +123,7 @@ class Workbench:
             torch.cuda.synchronize(self.where)
 
     def timed(self, bound_launch: BoundLaunch, more: Iterable[BoundLaunch] = ()) -> Timed:
-        """A call made ready, which was called once before."""
+        """A call that is ready to be timed, after one call."""
         bound_launch.launch()
         self.wait()
         timed = self.timer.prepare(bound_launch, more)
@@ -131,19 +131,19 @@ class Workbench:
         return timed
 
     def figure(self, timed: Timed, budget_s: float = 1.0) -> Figure:
-        """Its cold time by the product's rounds."""
+        """The cold time of a call by the product's rounds."""
         series = Series("call", timed)
         self._take([series], None, None, budget_s)
         return series.figure(self.timer)
 
     def together(self, calls: list[Timed], budget_s: float = 1.0) -> list[Figure]:
-        """Their cold times from shared, interleaved rounds."""
+        """The cold times of calls from shared, interleaved rounds."""
         series = [Series(str(i), timed) for i, timed in enumerate(calls)]
         self._take(series, None, None, budget_s)
         return [s.figure(self.timer) for s in series]
 
     def compared(self, call: Timed, baseline: Timed, budget_s: float = 1.0) -> Verdict:
-        """The verdict on `call`, as the product gives it: shared rounds, the baseline twice."""
+        """The product's verdict on `call`: shared rounds, the baseline twice."""
         base, again, other = Series("base", baseline), Series("again", baseline), Series("call", call)
         self._take([other, base, again], base, again, budget_s)
         return verdict(other.figure(self.timer), base.figure(self.timer), again.figure(self.timer))
@@ -154,7 +154,7 @@ class Workbench:
             raise Stopped
 
     def add(self, n: int) -> Timed:
-        """torch.add of n fp32 elements, at as many places in memory as the product would time it."""
+        """torch.add of n fp32 elements, on as many copies of its tensors as the product uses."""
         return self.timed(self._add_launch(n), self._more_adds(n))
 
     def _add_launch(self, n: int) -> BoundLaunch:
