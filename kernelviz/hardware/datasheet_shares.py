@@ -1,4 +1,4 @@
-"""Measured roofs beside what the data sheet promises."""
+"""Measured roofs compared with the data sheet."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class DataSheetShare:
 
 
 def data_sheet_shares(roofs: Sequence[Roof], sheet: DataSheet | None) -> tuple[DataSheetShare, ...]:
-    """The best of each kind of roof against the sheet, in the order of the roofs; launches, which none promises, are left out.
+    """The best of each kind of roof compared with the sheet, in the order of the roofs, without launches, which no sheet states.
 
-    Streams from memory are held against the bandwidth; matrix products, and multiply-adds in fp32, against the peak of
-    their precision (other multiply-adds do not run on the units of which a sheet states the peak).
+    Streams from memory are compared with the bandwidth; matrix products, and multiply-adds in fp32, with the peak of their
+    precision (other multiply-adds do not run on the units whose peak a sheet states).
 
     >>> sheet = DataSheet(names=("x",), architecture="x", bandwidth_bytes_per_s=2e12, peaks={}, sources={})
     >>> held([Roof(name="read", level="dram", bandwidth_bytes_per_s=1.5e12)], sheet)[0].share
@@ -49,7 +49,7 @@ def _share(roof: Roof, sheet: DataSheet | None) -> DataSheetShare:
     if sheet is None or value is None:
         return DataSheetShare(roof=roof)
     if roof.rate_flop_per_s is None:
-        # A stream of an earlier version knows no level: it was from memory.
+        # A stream of an earlier version has no level: it was from memory.
         of_memory = roof.name not in ("h2d", "d2h") and roof.level != "l2"
         promised = sheet.bandwidth_bytes_per_s if of_memory else None
         return DataSheetShare(roof=roof, promised=promised, share=None if promised is None else value / promised)

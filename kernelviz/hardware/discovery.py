@@ -1,4 +1,4 @@
-"""Which devices there are, which of them can be used, and what a variant lacks on one of them."""
+"""The devices of this machine, whether each can be used, and the needs of a variant that a device does not meet."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from kernelviz.hardware.toolchain import (
     torch_build,
 )
 
-# CUDA C++ Programming Guide, "Compute Capabilities": FP32 cores of one multiprocessor; from 10.0 on helper_cuda.h of NVIDIA's
-# cuda-samples, and the counts of products (GeForce RTX 5090: 21,760 cores in 170; B200: 18,944 in 148).
+# FP32 cores of one multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities"; from 10.0 on helper_cuda.h of NVIDIA's
+# cuda-samples, and the core counts of products (GeForce RTX 5090: 21,760 cores in 170 multiprocessors; B200: 18,944 in 148).
 _CORES_A_MULTIPROCESSOR = {
     **dict.fromkeys(((7, 0), (7, 5), (8, 0)), 64),
     **dict.fromkeys(((8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1)), 128),
@@ -52,7 +52,7 @@ def gpu_problem() -> str:
 
 
 def gpus() -> tuple[Device, ...]:
-    """The NVIDIA GPUs that CUDA would number from 0, also those that cannot be used, with the reason."""
+    """The NVIDIA GPUs in CUDA's numbering, including those that cannot be used, with the reason."""
     library = nvml.opened().library
     if library is None:
         return ()
@@ -71,7 +71,7 @@ def gpus() -> tuple[Device, ...]:
 def missing(needs: Iterable[str], device: Device) -> str | None:
     """Why a variant with these needs (`kernelviz.ops.catalog.op.Need`) cannot run on that device, with the remedy, else None.
 
-    A GPU that cannot be used at all says so first, for every variant.
+    For a GPU that cannot be used at all, that reason is returned for every variant.
     """
     if not device.usable:
         return device.reason
@@ -123,7 +123,7 @@ def _no_gpu() -> str:
 
 
 def visible(uuids: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The UUIDs that CUDA shows, in its order: CUDA_VISIBLE_DEVICES holds numbers or UUIDs, a bad one ends the list.
+    """The UUIDs that CUDA shows, in its order: CUDA_VISIBLE_DEVICES holds numbers or UUIDs; an invalid entry ends the list.
 
     >>> visible(("GPU-a1", "GPU-b2"), {"CUDA_VISIBLE_DEVICES": "1,0"})
     ('GPU-b2', 'GPU-a1')
@@ -197,10 +197,10 @@ def unusable(
     torch: TorchBuild | None,
     nvrtc: str | None = None,
 ) -> str:
-    """Why the worker cannot run on a GPU with that driver, with the remedy; empty when nothing speaks against it.
+    """Why the worker cannot run on a GPU with that driver, with the remedy; empty when it can.
 
-    `nvrtc`: the version of the installed compiler. Flush and end marker are compiled by it, so a torch for an older CUDA
-    does not help a driver that is older than it.
+    `nvrtc`: the version of the installed compiler. It compiles the flush and the end marker, so the driver must support its
+    CUDA version even when torch is built for an older one.
     """
     if torch is None:
         return "torch is not installed; install it with pip install -r requirements.txt and restart kernelviz"

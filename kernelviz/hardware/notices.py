@@ -1,4 +1,4 @@
-"""What of this machine hampers measuring, each in a sentence with its remedy: for the page and for `kernelviz device`."""
+"""The notices of this machine: problems for measuring with their remedies, for the page and for `kernelviz device`."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _VARIANTS = {
     "nvrtc": "CUDA C++",
     "cxx": "C++",
 }
-"""Needs that a machine can lack while its device works, and what people call the variants that have them."""
+"""Needs that a machine can lack while its device works, and the usual names of the variants with these needs."""
 _ON = {"cuda": ("triton", "inductor", "nvrtc"), "cpu": ("inductor", "cxx")}
 
 
 def notices(
     device: Device, tracer: str | None, data_folder: Path | None, *, worker: bool = False
 ) -> tuple[Notice, ...]:
-    """Everything that there is to say of a device now, the worst first. Never raises, takes some milliseconds.
+    """All current notices of a device, the most severe first. Never raises, takes some milliseconds.
 
-    `tracer`: the line of the last environment measured on it (core.run.Environment.tracer). `data_folder`: where runs are.
-    `worker`: one of ours is on it, which a container cannot tell from others.
+    `tracer`: the tracer's line of the last environment on it (core.run.Environment.tracer). `data_folder`: the folder of runs.
+    `worker`: whether a worker of this server runs on it, which a container cannot distinguish from other processes.
     """
     collected: list[Notice | None] = [unusable(device), *toolchain(device)]
     if device.kind == "cuda":
@@ -46,7 +46,7 @@ def notices(
 
 
 def unusable(device: Device) -> Notice | None:
-    """The reason that discovery found already (driver too old, a torch without CUDA, a GPU too old)."""
+    """A notice with discovery's reason why the device cannot be used (an old driver, a torch without CUDA, an old GPU)."""
     if device.usable:
         return None
     notice = of_reason("device", device.reason, "error")
@@ -54,9 +54,9 @@ def unusable(device: Device) -> Notice | None:
 
 
 def toolchain(device: Device, missing: Missing = discovery.missing) -> tuple[Notice, ...]:
-    """Compilers, headers and packages that are not here, each once, with the variants that need them.
+    """Notices of missing compilers, headers and packages, each once, with the variants that need them.
 
-    Without NVRTC nothing can be measured on a GPU: flush and end marker are compiled by it.
+    Without NVRTC nothing can be measured on a GPU, because it compiles the flush and the end marker.
     """
     if not device.usable:
         return ()
@@ -79,7 +79,7 @@ def toolchain(device: Device, missing: Missing = discovery.missing) -> tuple[Not
 
 
 def unlisted(problem: str, files: tuple[str, ...]) -> Notice | None:
-    """A GPU is here, by its files, and the driver's library could not be asked for it: `problem` says why."""
+    """A notice where device files of a GPU exist, but the driver's library cannot be used for the reason `problem`."""
     if not problem or not files:
         return None
     notice = of_reason("driver", problem)

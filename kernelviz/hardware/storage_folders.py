@@ -1,4 +1,4 @@
-"""The folders that are written while measuring: which variable moves them, and whether their disks have room."""
+"""The folders that are written while measuring: the variables that set them, and the free space of their disks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kernelviz.hardware.notice import Notice
 from kernelviz.ops.kernels.nvrtc import cache_folder
 
 LEAST_FREE_BYTES = 2**30
-"""Under this a compile or a long run may fill the disk: one run of torch.compile's sweep leaves some 100 MB."""
+"""With less free space a compilation or a long run may fill the disk: one sweep of torch.compile leaves some 100 MB."""
 
 _LOST = {
     "TRITON_CACHE_DIR": "Triton and torch.compile variants cannot be compiled",
@@ -27,12 +27,12 @@ _LOST = {
     "KERNELVIZ_HOME": "runs cannot be stored",
     "TMPDIR": "compilers cannot write their temporary files",
 }
-"""What does not work when the variable's folder cannot be written."""
+"""The consequence when the variable's folder cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderState:
-    """A folder (which need not exist yet), the variable that moves it, and its disk: a number, and the bytes free there."""
+    """A folder (which may not exist yet), the variable that sets it, and its disk: its number and its free bytes."""
 
     variable: str
     folder: Path
@@ -44,7 +44,7 @@ class FolderState:
 def folders(
     environment: Mapping[str, str], data_folder: Path | None = None, kind: DeviceKind = "cuda"
 ) -> dict[str, Path]:
-    """What is written while measuring on such a device, by the variable that moves it."""
+    """The folders that are written while measuring on such a device, by the variable that sets them."""
     temporary = tempfile.gettempdir()
     triton = environment.get("TRITON_CACHE_DIR") or f"{environment.get('TRITON_HOME') or Path.home()}/.triton/cache"
     inductor = environment.get("TORCHINDUCTOR_CACHE_DIR") or f"{temporary}/torchinductor_{_user()}"
@@ -56,7 +56,7 @@ def folders(
 
 
 def look(written: Mapping[str, Path]) -> tuple[FolderState, ...]:
-    """The folders as they are now; one that is not there yet is judged by the parent in which it would be made."""
+    """The current state of the folders; a missing folder is judged by the parent in which it would be created."""
     return tuple(_look(variable, folder) for variable, folder in written.items())
 
 
@@ -72,7 +72,7 @@ def _look(variable: str, folder: Path) -> FolderState:
 
 
 def disks(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> tuple[Notice, ...]:
-    """Folders that cannot be written, then disks that are nearly full, each disk once."""
+    """Notices of folders that cannot be written, then of disks that are nearly full, each disk once."""
     notices: list[Notice] = []
     full: dict[int | None, list[FolderState]] = {}
     for state in states:
@@ -91,9 +91,9 @@ def disks(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) ->
 
 
 def refused(environment: Mapping[str, str], path: str) -> CacheNotWritable | None:
-    """A file or folder that could not be written in a compiler's cache; None when it is in none.
+    """The reason that a file or folder of a compiler's cache could not be written; None when it is in no such cache.
 
-    The folder for temporary files does not count: what a variant does there is its own.
+    The folder for temporary files is excluded, because a variant may use it itself.
     """
     caches = {v: f for v, f in folders(environment).items() if v != "TMPDIR"}
     variable = next((v for v, folder in caches.items() if Path(path).is_relative_to(folder)), None)
@@ -103,7 +103,7 @@ def refused(environment: Mapping[str, str], path: str) -> CacheNotWritable | Non
 
 
 def filled(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> DiskFull:
-    """A disk that was full while something was compiled: the folders that are short of room now, else all."""
+    """The reason that a disk was full while compiling, with the folders that have little space now, else with all."""
     known = tuple(states)
     short = [p for p in known if p.free_bytes is not None and p.free_bytes < least_bytes] or list(known)
     return DiskFull(folders=tuple(Folder(path=str(p.folder), variable=p.variable) for p in short))
@@ -119,7 +119,7 @@ def _listed(names: Iterable[str]) -> str:
 
 
 def _user() -> str:
-    """The name as torch._inductor's default_cache_dir has it."""
+    """The user's name as in torch._inductor's default_cache_dir."""
     try:
         return re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
     except (KeyError, ModuleNotFoundError, OSError):

@@ -1,4 +1,4 @@
-"""How long the kernels of recent runs took: read without their samples, which are nearly all of a result."""
+"""The times of the kernels of recent runs, read without samples, which are nearly all of a result."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DECODER = msgspec.json.Decoder(_Result)
 
 
 def kernel_times(database: Database, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
-    """The newest runs of a device that are not deleted, the newest first."""
+    """The kernels' times of the newest runs of a device that are not deleted, the newest first."""
     newest = select(runs.c.id, runs.c.title, runs.c.op, runs.c.created_at)
     newest = newest.where(runs.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
     newest = newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(limit)

@@ -1,4 +1,4 @@
-"""The times of every case over all runs, small beside the results: what a trend is made of. An index that can be rebuilt."""
+"""The times of every case over all runs, for trends: a table much smaller than the results, which can be rebuilt from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kernelviz.store.tables import results, runs, times
 @dataclass(frozen=True, slots=True)
 class TimeRow:
     """A case's device times in one run, cold and warm as (estimate, low, high). `setup`: clock mode, timer and launch, which
-    must be equal for times to be comparable; `digest`: of the variant's source; `configuration`: what it was bound with."""
+    must be equal for times to be comparable; `digest`: of the variant's source; `configuration`: with which it was bound."""
 
     run_id: str
     at: str
@@ -46,7 +46,7 @@ class CaseTimes:
         self._database = database
 
     def times(self, device_uuid: str, *, op: str | None = None, case_key: str | None = None) -> list[TimeRow]:
-        """Every time on that device, case by case, each case's runs in the order of time; without deleted runs."""
+        """All times on that device, case by case, each case's runs in the order of time; without deleted runs."""
         chosen = select(times, runs.c.created_at).join(runs, runs.c.id == times.c.run_id)
         chosen = chosen.where(times.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
         if op is not None:
