@@ -1,4 +1,4 @@
-"""Run lock: one thread of the process at a time begins a run, or finds that no process measures it."""
+"""The lock of a run: one thread of the process at a time may begin it, or report that no process measures it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class _Turn:
-    """A lock that its holder can acquire again. It is dropped when nobody waits for it."""
+class _RunLock:
+    """A reentrant lock, which is removed when no thread uses it."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
 
 
 _shared = threading.Lock()
-_turns: weakref.WeakValueDictionary[tuple[str, str], _Turn] = weakref.WeakValueDictionary()
+_locks: weakref.WeakValueDictionary[tuple[str, str], _RunLock] = weakref.WeakValueDictionary()
 
 
 @contextmanager
-def turn(store_url: str, run_id: str) -> Iterator[None]:
-    """Hold the lock of that run of that store, so that no other thread of this process begins it at the same time."""
+def run_lock(store_url: str, run_id: str) -> Iterator[None]:
+    """Keep other threads of this process, also of other runners, from beginning that run of that store meanwhile."""
     with _shared:
-        mine = _turns.setdefault((store_url, run_id), _Turn())
+        mine = _locks.setdefault((store_url, run_id), _RunLock())
     with mine.lock:
         yield

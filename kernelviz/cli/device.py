@@ -22,7 +22,7 @@ from kernelviz.core import units
 from kernelviz.core.errors import BadField
 from kernelviz.core.run import Device, Roof
 from kernelviz.hardware.datasheet import DataSheet, datasheet
-from kernelviz.hardware.datasheet_shares import held
+from kernelviz.hardware.datasheet_shares import data_sheet_shares
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.alerts import Thresholds
 from kernelviz.metrics.calibrations import change_words, moves
@@ -190,9 +190,9 @@ def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet | None) -> list[tuple[s
     """The figures of the data sheet, each with the share of it that the best measured roof reaches."""
     if sheet is None:
         return []
-    shares = held(roofs, sheet)
-    best = {line.roof.precision: line.share for line in shares if line.share and line.roof.rate_flop_per_s}
-    memory = max((line.share for line in shares if line.share and line.roof.bandwidth_bytes_per_s), default=None)
+    of_roofs = data_sheet_shares(roofs, sheet)
+    best = {line.roof.precision: line.share for line in of_roofs if line.share and line.roof.rate_flop_per_s}
+    memory = max((line.share for line in of_roofs if line.share and line.roof.bandwidth_bytes_per_s), default=None)
 
     def measured(share: float | None) -> str:
         return "" if share is None else f", {units.percent(share)} measured"
