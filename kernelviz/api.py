@@ -33,6 +33,7 @@ from kernelviz.core.errors import BadField, DeviceError, UnknownName
 from kernelviz.core.events import RunEnded
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import USUAL_FIGURES, Clock, FigureName, Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.core.selftest import Selftest
@@ -183,7 +184,8 @@ def run(
 ) -> Report:
     """Measure variants of an op and wait for the results; what is not given takes the op's default.
 
-    sizes: by axis a number, a text ("2^10..2^14", "2^27/n") or several numbers. budget_s: most device time for a case.
+    sizes: by axis a number, a text ("2^10..2^14", "2^27/n") or several numbers. variants: by default those that can run here,
+    without those that run only when they are named. budget_s: most device time for a case.
     clock: in short bursts, or under steady load. figures: what is measured; "energy" is asked for.
     plugins: files with variants of one's own. An interrupt ends the run after its current block; its results stay in
     the store, and the interrupt is raised on. Errors: UnknownName and BadField, which name the field and the nearest
@@ -192,9 +194,9 @@ def run(
     if not budget_s > 0:
         raise BadField("budget_s", budget_s, "give seconds above 0")
     bench = use_cases.current()
-    plan = bench.plan(
-        op,
-        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
+    request = RunRequest(
+        op=op,
+        sizes=_size_texts(sizes),
         preset=preset,
         variants=None if variants is None else _several(variants),
         dtype=dtype,
@@ -203,10 +205,12 @@ def run(
         data=data,
         baseline=baseline,
         device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
+        plugins=_paths(plugins),
     )
     run_id = bench.run(
-        plan, Method(budget_s=budget_s, clock=clock, figures=_several(figures)), owner=f"python {os.getpid()}"
+        bench.plan(request),
+        Method(budget_s=budget_s, clock=clock, figures=_several(figures)),
+        owner=f"python {os.getpid()}",
     )
     return _waited(bench, run_id)
 
@@ -343,20 +347,19 @@ def tune(
     if not budget_s > 0:
         raise BadField("budget_s", budget_s, "give seconds above 0")
     bench = use_cases.current()
-    plan = bench.tuning(
-        op,
-        variant,
-        configurations=configurations,
-        seed=seed,
-        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
+    request = RunRequest(
+        op=op,
+        variants=(variant,),
+        sizes=_size_texts(sizes),
         preset=preset,
         dtype=dtype,
         compute=compute,
         direction=direction,
         data=data,
         device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
+        plugins=_paths(plugins),
     )
+    plan = bench.tuning(request, configurations=configurations, seed=seed)
     run_id = bench.run(plan, msgspec.structs.replace(TUNING, budget_s=budget_s), owner=f"python {os.getpid()}")
     _waited(bench, run_id)
     return Tuned(bench.tunings.report(run_id))
@@ -421,15 +424,17 @@ def inspect(
     """
     bench = use_cases.current()
     plan = bench.plan(
-        op,
-        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
-        preset=preset,
-        variants=(variant,),
-        dtype=dtype,
-        compute=compute,
-        data=data,
-        device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
+        RunRequest(
+            op=op,
+            sizes=_size_texts(sizes),
+            preset=preset,
+            variants=(variant,),
+            dtype=dtype,
+            compute=compute,
+            data=data,
+            device=device,
+            plugins=_paths(plugins),
+        )
     )
     if len(plan.problems) != 1:
         raise BadField("sizes", f"{len(plan.problems)} problems", "give one size for each axis")
@@ -550,6 +555,18 @@ def size_text(size: int | str | Sequence[int], axis: str = "") -> str:
     except TypeError:
         remedy = "give a whole number, a text as 2^10..2^14, or several whole numbers"
         raise BadField(f"size {axis}".rstrip(), size, remedy) from None
+
+
+def _size_texts(
+    sizes: Mapping[str, int | str | Sequence[int]] | Mapping[str, int | str] | None,
+) -> dict[str, str] | None:
+    """Each axis' sizes as text. Errors: BadField."""
+    return None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()}
+
+
+def _paths(plugins: Sequence[PathLike]) -> tuple[str, ...]:
+    """Absolute paths of plug-ins."""
+    return tuple(str(Path(p).resolve()) for p in _several(plugins))
 
 
 def _several(given: Sequence[_Named]) -> tuple[_Named, ...]:

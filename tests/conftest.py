@@ -1,6 +1,32 @@
 """What all tests run under."""
 
+from __future__ import annotations
+
+import functools
 import os
+import sys
+from collections.abc import Generator
+
+import pytest
 
 # A test process a core, and each with torch's threads on all of them, spend two thirds of their time waiting for each other's.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Return one test process more than there are cores: browser tests and tests of real runs wait half of their time."""
+    cores = yield
+    return cores if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ else cores + 1
+
+
+@pytest.fixture(scope="session", autouse=True)
+def components_are_looked_for_once() -> None:
+    """Let every AppTest after the first one use the list of installed Streamlit components that the first one made.
+
+    Each AppTest reads the metadata of all installed packages, which is a third of what most pages take; no test changes them.
+    """
+    if "streamlit.testing.v1" in sys.modules:
+        from streamlit.components.v2 import manifest_scanner
+
+        manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)

@@ -13,12 +13,12 @@ import msgspec
 import sample_inspections as inspections
 import sample_runs as samples
 
-from kernelviz.bench import Bench, Offer, Progress, RunSummary
+from kernelviz.bench import Bench, Offer, Progress, RunSummary, planning
 from kernelviz.bench.history import History
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import Tunings
-from kernelviz.core.errors import BadField, UnknownName, UnknownRun
+from kernelviz.core.errors import UnknownName, UnknownRun
 from kernelviz.core.events import (
     CaseDone,
     CaseStep,
@@ -31,9 +31,9 @@ from kernelviz.core.events import (
 )
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Case, Method, Plan, Problem, case_key
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
-from kernelviz.core.sizes import expand
 from kernelviz.formats import shipped_runs
 from kernelviz.hardware.notices import Notice, unusable
 from kernelviz.ops import Op, catalogue, op_named
@@ -118,43 +118,13 @@ class RehearsedBench(Bench):
             for v in op_named(op, self.ops()).variants
         )
 
-    def plan(
-        self,
-        op: str,
-        *,
-        sizes: Mapping[str, str] | None = None,
-        preset: str | None = None,
-        variants: tuple[str, ...] | None = None,
-        dtype: str | None = None,
-        compute: str | None = None,
-        direction: str = "forward",
-        data: str = "normal",
-        baseline: str | None = None,
-        device: str | None = None,
-        plugins: tuple[str, ...] = (),
-    ) -> Plan:
-        found = op_named(op, self.ops())
-        chosen = self.device(device or self.default_device())
-        if preset is not None:
-            sizes = next(p.sizes for p in found.presets if p.name == preset)
-        texts = sizes or {a.name: a.default if chosen.kind == "cuda" else a.cpu_default for a in found.axes}
-        names = variants if variants is not None else tuple(o.variant.name for o in self.offers(op, chosen.id))
-        if not names:
-            raise BadField("variants", "", "choose at least one")
-        for name in names:
-            found.variant_named(name)
-        made = tuple(
-            found.problem(
-                s,
-                dtype or found.dtypes[0],
-                compute=compute,
-                direction="backward" if direction == "backward" else "forward",
-                data=data,
-            )
-            for s in expand(found.axis_names, texts)
-        )
-        base = baseline or (found.baseline if found.baseline in names else names[0])
-        return Plan(problems=made, variants=names, baseline=base, device=chosen.id)
+    def plan(self, request: RunRequest) -> Plan:
+        op = op_named(request.op, self.ops())
+        device = self.device(request.device or self.default_device())
+        problems = planning.problems(op, device, request)
+        offers = self.offers(op.name, device.id)
+        names, base = planning.chosen_variants(op, offers, problems[0], request.variants, request.baseline)
+        return Plan(problems=problems, variants=names, baseline=base, device=device.id)
 
     def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:
         run_id = uuid.uuid4().hex[:10]

@@ -78,10 +78,10 @@ class DeviceBench(RehearsedBench):
         store = self.history._store
         for number in range(calibrations):
             for roof in loaded.environment.roofs:
-                store.put_roof(devices[0].uuid, _on_day(roof, number, 1 + 0.02 * (number - calibrations + 1)))
+                store.roofs.put(devices[0].uuid, _on_day(roof, number, 1 + 0.02 * (number - calibrations + 1)))
         for number in range(runs):
             environment = msgspec.structs.replace(loaded.environment, device=devices[0])
-            store.create(
+            store.runs.create(
                 msgspec.structs.replace(
                     loaded, id=f"run-{number}", environment=environment, results=loaded.results[number::4]
                 )

@@ -240,7 +240,7 @@ def test_the_installed_command_finds_its_ops_and_its_site(elsewhere: Path, tmp_p
     assert done.returncode == 0, done.stderr
     for name in ("add", "matmul", "rmsnorm"):
         assert re.search(rf"^{name}\b", done.stdout, re.MULTILINE)
-    code = "from kernelviz.cli import serving; print(serving.site())"
+    code = "from kernelviz.cli import serve; print(serve.site())"
     site = subprocess.run(
         [elsewhere / "bin" / "python", "-c", code],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,

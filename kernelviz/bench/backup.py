@@ -156,16 +156,16 @@ def restore(history: History, store: Store, path: Path) -> Backup:
                 run = _run(line)
                 ids += history.add_all((run,), owner=line.owner, deleted_at=line.deleted_at)
             case RoofLine():
-                store.add_roof(line.device_uuid, line.roof)
+                store.roofs.put(line.device_uuid, line.roof, only_new=True)
             case SelftestLine():
-                store.add_selftest(line.selftest)
+                store.selftests.put(line.selftest, only_new=True)
             case InspectionLine():
                 made = line.inspection
-                known = store.inspection(made.environment.device.uuid, made.case_key)
+                known = store.inspections.get(made.environment.device.uuid, made.case_key)
                 if known is None or known.created_at < made.created_at:
-                    store.put_inspection(made)
+                    store.inspections.put(made)
             case TuningLine():
-                store.add_tuning(line.tuning)
+                store.tunings.put(line.tuning, only_newer=True)
             case _:
                 assert_never(line)
     return _backup(kinds, ids)
@@ -191,17 +191,17 @@ def _backup(kinds: Counter[type], ids: Sequence[str]) -> Backup:
 
 def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
     most = 2**31
-    for row in (*store.rows(most), *store.rows(most, deleted=True)):
+    for row in (*store.runs.rows(most), *store.runs.rows(most, deleted=True)):
         try:
-            run = store.run(row.id)
+            run = store.runs.load(row.id)
         except UnknownRun:  # discarded meanwhile
             continue
         ids.append(row.id)
         yield RunLine(owner=row.owner, deleted_at=row.deleted_at, run=msgspec.Raw(document.encode(run)))
-    yield from (RoofLine(device_uuid=uuid, roof=roof) for uuid, roof in store.all_roofs())
-    yield from (SelftestLine(selftest=made) for made in store.all_selftests())
-    yield from (InspectionLine(inspection=made) for made in store.all_inspections())
-    yield from (TuningLine(tuning=made) for made in store.tunings())
+    yield from (RoofLine(device_uuid=uuid, roof=roof) for uuid, roof in store.roofs.every())
+    yield from (SelftestLine(selftest=made) for made in store.selftests.every())
+    yield from (InspectionLine(inspection=made) for made in store.inspections.every())
+    yield from (TuningLine(tuning=made) for made in store.tunings.find())
 
 
 def _lines(path: Path) -> Iterator[Line]:

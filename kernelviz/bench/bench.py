@@ -26,6 +26,7 @@ from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import Event, RunEnded
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import USUAL_FIGURES, Method, Plan, Problem, case_key
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import LIVING, Device, Environment, Roof, Run
 from kernelviz.core.selftest import Selftest
@@ -111,73 +112,25 @@ class Bench:
 
     # Measuring
 
-    def plan(
-        self,
-        op: str,
-        *,
-        sizes: Mapping[str, str] | None = None,
-        preset: str | None = None,
-        variants: tuple[str, ...] | None = None,
-        dtype: str | None = None,
-        compute: str | None = None,
-        direction: str = "forward",
-        data: str = "normal",
-        baseline: str | None = None,
-        device: str | None = None,
-        plugins: tuple[str, ...] = (),
-    ) -> Plan:
-        """A checked plan; None takes the op's default (sizes: the axes' default for the device; variants: those
-        available). Raises UnknownName and BadField, which name the field and the nearest valid value."""
-        files = tuple(dict.fromkeys((*self._choice.plugins, *planning.plugin_paths(plugins))))
-        found = op_named(op, self._choice.ops(files))
-        where = self.device(device or self.default_device())
-        problems = planning.problems(
-            found,
-            where,
-            sizes=sizes,
-            preset=preset,
-            dtype=dtype,
-            compute=compute,
-            direction=direction,
-            data=data,
-        )
-        offers = self._choice.offers(found, where)
-        chosen, base = planning.chosen_variants(found, offers, problems[0], variants, baseline)
-        return Plan(problems=problems, variants=chosen, baseline=base, device=where.id, plugins=files)
+    def plan(self, request: RunRequest) -> Plan:
+        """The checked plan of a request. Errors: UnknownName and BadField, which name the field and the nearest valid value."""
+        files = tuple(dict.fromkeys((*self._choice.plugins, *planning.plugin_paths(request.plugins))))
+        op = op_named(request.op, self._choice.ops(files))
+        device = self.device(request.device or self.default_device())
+        problems = planning.problems(op, device, request)
+        offers = self._choice.offers(op, device)
+        variants, baseline = planning.chosen_variants(op, offers, problems[0], request.variants, request.baseline)
+        return Plan(problems=problems, variants=variants, baseline=baseline, device=device.id, plugins=files)
 
-    def tuning(
-        self,
-        op: str,
-        variant: str,
-        *,
-        configurations: int | None = None,
-        seed: int = 0,
-        sizes: Mapping[str, str] | None = None,
-        preset: str | None = None,
-        dtype: str | None = None,
-        compute: str | None = None,
-        direction: str = "forward",
-        data: str = "normal",
-        device: str | None = None,
-        plugins: tuple[str, ...] = (),
-    ) -> Plan:
-        """A checked plan that tunes a variant for one problem: all its configurations, or so many drawn with the seed.
+    def tuning(self, request: RunRequest, *, configurations: int | None = None, seed: int = 0) -> Plan:
+        """The checked plan that tunes the request's one variant for one problem: all its configurations, or so many, drawn with
+        the seed.
 
         `run` measures it; when it has come to its end its best configuration is kept (`tunings`), and used by every later run.
-        Raises UnknownName and BadField, also for a variant that has nothing to tune or cannot run there.
+        Errors: UnknownName and BadField, also for a variant that has nothing to tune or cannot run there.
         """
-        plan = self.plan(
-            op,
-            sizes=sizes,
-            preset=preset,
-            variants=(variant,),
-            dtype=dtype,
-            compute=compute,
-            direction=direction,
-            data=data,
-            device=device,
-            plugins=plugins,
-        )
+        plan = self.plan(request)
+        (variant,) = request.variants or (plan.baseline,)
         where, found = self._checked(plan)
         for offer in self._choice.offers(found, where):
             refusal = offer.lack or offer.variant.refuses(plan.problems[0])
@@ -221,7 +174,7 @@ class Bench:
         if live is not None:
             live.cancel()
             return
-        row = self._store.row(run_id)
+        row = self._store.runs.row(run_id)
         if row.status in LIVING:
             where = f"process {row.presence.pid} on {row.presence.host} measures it"
             raise BadField("run", run_id, f"{where}; cancel it there")
@@ -235,7 +188,7 @@ class Bench:
         try:
             self._runner.settle(run_id)
             live = self._runner.live(run_id)  # before its status, which may be that of its end a moment later
-            run = self._store.run(run_id)
+            run = self._store.runs.load(run_id)
         except UnknownRun:
             return True
         if run.note or run.title != planning.title_of(run.plan, run.environment.device):
@@ -245,7 +198,7 @@ class Bench:
         elif run.status in LIVING:
             return False
         else:
-            self._store.remove(run_id)
+            self._store.runs.remove(run_id)
         return True
 
     def resume(self, run_id: str, *, owner: str = "") -> None:
@@ -283,7 +236,7 @@ class Bench:
 
     def selftest_made(self, selftest_id: str) -> Selftest | None:
         """What a selftest found, also while it goes on; None when it is unknown or was not begun yet."""
-        return self._runner.made_selftest(selftest_id) or self._store.selftest(selftest_id)
+        return self._runner.made_selftest(selftest_id) or self._store.selftests.get(selftest_id)
 
     def last_selftest(self, device_id: str) -> Selftest | None:
         """The newest whole selftest of that device that was kept."""
@@ -291,7 +244,7 @@ class Bench:
 
     def selftests(self, device_id: str, limit: int = 20) -> tuple[Selftest, ...]:
         """The whole selftests of that device, the newest first."""
-        return self._store.selftests(self.device(device_id).uuid, limit)
+        return self._store.selftests.newest(self.device(device_id).uuid, limit)
 
     def inspect(
         self, problem: Problem, variant: str, device_id: str, *, plugins: tuple[str, ...] = (), owner: str = ""
@@ -314,7 +267,7 @@ class Bench:
 
     def inspection(self, problem: Problem, variant: str, device_id: str) -> Inspection | None:
         """The newest inspection of the case on that device; None when it was not looked at yet (or long ago)."""
-        return self._store.inspection(self.device(device_id).uuid, case_key(problem, variant))
+        return self._store.inspections.get(self.device(device_id).uuid, case_key(problem, variant))
 
     # Following
 
@@ -329,7 +282,7 @@ class Bench:
             return log.follow(after, timeout_s)
         if shipped_progress(run_id) is not None:
             return iter([(after + 1, RunEnded(status="finished"))])
-        self._store.row(run_id)  # raised here, not at the first event
+        self._store.runs.row(run_id)  # raised here, not at the first event
         return remote_runs.follow(self._store, run_id, after, timeout_s)
 
     def progress(self, run_id: str) -> Progress:
@@ -351,7 +304,7 @@ class Bench:
 
     def roofs(self, device_id: str) -> tuple[Roof, ...]:
         """The roofs measured on that device, newest of each; empty when not calibrated."""
-        return self._store.roofs(self.device(device_id).uuid)
+        return self._store.roofs.newest(self.device(device_id).uuid)
 
     def roofs_of(self, run: Run) -> tuple[Roof, ...]:
         """The roofs to hold a run against: those of its own time, else (same device, calibrated since) those known now."""
@@ -380,7 +333,7 @@ class Bench:
         known = self._notices.get(device_id)
         if known is None or self._stale(device_id, known[0], _NOTICES_S):
             state = self._runner.state(device_id)
-            tracer = self._store.last_tracer(device.uuid)
+            tracer = self._store.runs.last_tracer(device.uuid)
             worker = state is not None and state.state != "none"
             now_s = time.monotonic()
             known = self._notices[device_id] = (now_s, notices(device, tracer, self._store.folder, worker=worker))
@@ -412,7 +365,7 @@ class Bench:
 
     def recover(self) -> list[str]:
         """Mark runs whose process is gone as interrupted; their ids."""
-        return self._store.interrupt_dead()
+        return self._store.runs.interrupt_dead()
 
     def close(self) -> None:
         """Stop the workers; running cases become interrupted."""
@@ -444,7 +397,7 @@ class Bench:
             python=platform.python_version(),
             kernelviz=kernelviz.__version__,
             versions=installed_versions(("torch", "triton")),
-            roofs=self._store.roofs(device.uuid),
+            roofs=self._store.roofs.newest(device.uuid),
             threads=device.threads,
         )
 

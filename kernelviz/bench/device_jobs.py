@@ -76,7 +76,7 @@ class LiveCalibration(LiveJob):
 
     def keep(self, event: Event) -> None:
         if isinstance(event, RoofDone):
-            self._store.put_roof(self._device_uuid, event.roof)
+            self._store.roofs.put(self._device_uuid, event.roof)
 
     def finish(self, status: Status, message: str) -> None:
         """Nothing is left."""
@@ -120,7 +120,7 @@ class LiveSelftest(LiveJob):
         if status == "interrupted" and self._checks:
             self.tell(CheckDone(check=_broken_off(message)))
         if self._kept and self.made is not None and self._checks and status != "cancelled":
-            self._store.put_selftest(self.made)
+            self._store.selftests.put(self.made)
 
 
 class LiveInspection(LiveJob):
@@ -137,7 +137,7 @@ class LiveInspection(LiveJob):
     def keep(self, event: Event) -> None:
         if isinstance(event, InspectionDone):
             self.made = event.inspection
-            self._store.put_inspection(event.inspection)
+            self._store.inspections.put(event.inspection)
 
     def finish(self, status: Status, message: str) -> None:
         """Nothing is left."""

@@ -35,15 +35,15 @@ class History:
 
     def find(self, search: str = "", *, limit: int = 50, offset: int = 0) -> tuple[RunSummary, ...]:
         """The newest runs first. `search`: words that all occur in id, title, note, op, device or status."""
-        return tuple(_summary(row) for row in self._store.rows(limit, offset, search=search))
+        return tuple(_summary(row) for row in self._store.runs.rows(limit, offset, search=search))
 
     def count(self, search: str = "") -> int:
         """How many runs `find` would give without a limit."""
-        return self._store.count(search=search)
+        return self._store.runs.count(search=search)
 
     def deleted(self, limit: int = 50) -> tuple[RunSummary, ...]:
         """Runs that were deleted and can be brought back, the newest first."""
-        return tuple(_summary(row) for row in self._store.rows(limit, deleted=True))
+        return tuple(_summary(row) for row in self._store.runs.rows(limit, deleted=True))
 
     def shipped(self) -> tuple[RunSummary, ...]:
         """The runs that came with the package."""
@@ -53,42 +53,42 @@ class History:
         """The line of one run, deleted or not. Raises UnknownRun."""
         if run_id in shipped_runs.names():
             return _shipped_summary(shipped_runs.lines()[run_id])
-        return _summary(self._store.row(run_id))
+        return _summary(self._store.runs.row(run_id))
 
     def load(self, run_id: str) -> Run:
         """The run with all results so far. Raises UnknownRun, also when it was deleted."""
         if run_id in shipped_runs.names():
             return shipped_runs.load(run_id)
-        if self._store.row(run_id).deleted_at is not None:
+        if self._store.runs.row(run_id).deleted_at is not None:
             raise UnknownRun(run_id)
-        return self._store.run(run_id)
+        return self._store.runs.load(run_id)
 
     def rename(self, run_id: str, title: str) -> None:
         """Errors: UnknownRun; BadField for a title that is too long or a run that came with the package."""
         self._changeable(run_id)
         line = _short_enough("title", " ".join(title.split()), TITLE_CHARACTERS)
-        self._store.set_words(run_id, title=line)
+        self._store.runs.set_title_or_note(run_id, title=line)
 
     def annotate(self, run_id: str, note: str) -> None:
         """Errors: UnknownRun; BadField for a note that is too long or a run that came with the package."""
         self._changeable(run_id)
         text = _short_enough("note", note.strip(), NOTE_CHARACTERS)
-        self._store.set_words(run_id, note=text)
+        self._store.runs.set_title_or_note(run_id, note=text)
 
     def delete(self, run_id: str) -> None:
         """Hide an ended run; `restore` brings it back for KEPT_DAYS. Errors: UnknownRun; BadField; StoreError while it runs."""
         self._changeable(run_id)
         self._settle(run_id)
-        self._store.set_deleted(run_id, timestamps.now())
+        self._store.runs.set_deleted(run_id, timestamps.now())
 
     def restore(self, run_id: str) -> None:
         """Bring a deleted run back. Raises UnknownRun."""
         self._changeable(run_id)
-        self._store.set_deleted(run_id, None)
+        self._store.runs.set_deleted(run_id, None)
 
     def purge(self) -> list[str]:
         """Remove for good what was deleted more than KEPT_DAYS ago; the ids."""
-        return self._store.purge(timestamps.iso(datetime.now(UTC) - timedelta(days=KEPT_DAYS)))
+        return self._store.runs.purge(timestamps.iso(datetime.now(UTC) - timedelta(days=KEPT_DAYS)))
 
     def take_in(self, data: bytes | str) -> str:
         """Keep the run of a file in any format that is read (see `take_in_all`); its id here. Errors: DocumentError, also where
@@ -139,9 +139,9 @@ class History:
                 new[run_id] = msgspec.structs.replace(kept, id=run_id)
             elif run_id not in new and run_id not in shipped_runs.names():
                 known.append(run_id)
-        self._store.create_all(list(new.values()), owner=owner, deleted_at=deleted_at)
+        self._store.runs.create_all(list(new.values()), owner=owner, deleted_at=deleted_at)
         for run_id in known if deleted_at is None else ():
-            self._store.set_deleted(run_id, None)
+            self._store.runs.set_deleted(run_id, None)
         return tuple(ids)
 
     def _place(self, kept: Run, new: Mapping[str, Run]) -> tuple[str, bool]:
@@ -186,7 +186,7 @@ class History:
         if run_id in shipped_runs.names():
             return shipped_runs.load(run_id)
         try:
-            return self._store.run(run_id)
+            return self._store.runs.load(run_id)
         except UnknownRun:
             return None
 

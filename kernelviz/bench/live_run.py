@@ -75,12 +75,12 @@ class LiveRun:
     def begun(self, environment: Environment) -> None:
         if self._held_since_s is None:
             self._held_since_s = time.monotonic()
-        complete = msgspec.structs.replace(environment, roofs=self._store.roofs(environment.device.uuid))
+        complete = msgspec.structs.replace(environment, roofs=self._store.roofs.newest(environment.device.uuid))
         if not self._begun:
             self._begun = True
-            self._store.set_status(self.run_id, "running")
+            self._store.runs.set_status(self.run_id, "running")
         if complete != self._environment:
-            self._store.set_environment(self.run_id, complete)
+            self._store.runs.set_environment(self.run_id, complete)
             self._environment = complete
 
     def tell(self, event: Event) -> None:
@@ -98,12 +98,12 @@ class LiveRun:
 
     def _put(self, results: Sequence[Result]) -> None:
         keys = [r.case.key for r in results]
-        known = self._store.results_of(self.run_id, keys)
+        known = self._store.results.of_cases(self.run_id, keys)
         joined: dict[str, Result] = {}
         for key, result in zip(keys, results, strict=True):
             earlier = joined.get(key) or known.get(key)
             joined[key] = result if earlier is None else with_later(earlier, result)
-        self._store.put_results(self.run_id, [(self._positions[key], r) for key, r in joined.items()])
+        self._store.results.put(self.run_id, [(self._positions[key], r) for key, r in joined.items()])
         for key, result in joined.items():
             if result.timing is not None:
                 self._standing.add(key)
@@ -114,7 +114,7 @@ class LiveRun:
     def timed(self, problem: Problem, variant: str) -> Result | None:
         """The stored result of a case that has a correct time; None for any other."""
         key = case_key(problem, variant)
-        return self._store.result(self.run_id, key) if key in self._standing else None
+        return self._store.results.get(self.run_id, key) if key in self._standing else None
 
     def standing(self, problem: Problem, variants: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the variants that have a correct time of the problem."""
@@ -131,7 +131,7 @@ class LiveRun:
 
     def _add_spent(self, held_s: float) -> None:
         try:
-            self._store.add_spent(self.run_id, held_s)
+            self._store.runs.add_device_time(self.run_id, held_s)
         except Exception:  # a cost that nobody knows must not end the run
             _log.exception("what run %s took could not be stored", self.run_id)
 
@@ -173,7 +173,7 @@ class LiveRun:
 
     def _remove(self) -> None:
         try:
-            self._store.remove(self.run_id)
+            self._store.runs.remove(self.run_id)
         except Exception:  # it stays in the list of runs, where it can be deleted by hand
             _log.exception("run %s could not be removed", self.run_id)
 
@@ -198,7 +198,7 @@ class LiveRun:
         try:
             if status == "finished":
                 self.conclude()
-            self._store.set_status(self.run_id, status)
+            self._store.runs.set_status(self.run_id, status)
         except Exception as error:  # the followers must learn of the end, whatever became of the disk
             _log.exception("the end of run %s could not be stored", self.run_id)
             status, message = "interrupted", message or str(error)
@@ -208,6 +208,6 @@ class LiveRun:
     def _set_interrupted(self) -> None:
         """Once more, since a run that is left as running can neither be resumed nor deleted (but see Runner.settle)."""
         try:
-            self._store.set_status(self.run_id, "interrupted")
+            self._store.runs.set_status(self.run_id, "interrupted")
         except Exception:
             _log.exception("run %s could not be marked as interrupted", self.run_id)

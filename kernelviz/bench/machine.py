@@ -50,11 +50,11 @@ class Machine:
 
     def calibrations(self, device_id: str) -> tuple[Calibration, ...]:
         """Every calibration of the device that was kept, the newest first. Raises UnknownName."""
-        return calibrations(self._store.every_roof(self._device(device_id).uuid))
+        return calibrations(self._store.roofs.of_device(self._device(device_id).uuid))
 
     def run_times(self, device_id: str, limit: int = 6) -> tuple[RunTimes, ...]:
         """How long the kernels of the newest runs on the device took, the newest run first. Raises UnknownName."""
-        return self._store.run_times(self._device(device_id).uuid, limit)
+        return self._store.runs.kernel_times(self._device(device_id).uuid, limit)
 
     def close(self) -> None:
         self._monitor.close()

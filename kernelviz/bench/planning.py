@@ -1,49 +1,40 @@
-"""From words to a checked plan."""
+"""From a request to a checked plan."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 from kernelviz.bench.summaries import Offer
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Clock, Direction, FigureName, Method, Plan, Problem
+from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Device
 from kernelviz.core.sizes import MAX_PROBLEMS, expand
 from kernelviz.ops import Op
 
 
-def problems(
-    op: Op,
-    device: Device,
-    *,
-    sizes: Mapping[str, str] | None,
-    preset: str | None,
-    dtype: str | None,
-    compute: str | None,
-    direction: str,
-    data: str,
-) -> tuple[Problem, ...]:
-    """The problems that these words mean; None takes the op's default. Raises UnknownName, BadField."""
-    if direction not in get_args(Direction):
-        raise UnknownName("direction", direction, get_args(Direction))
+def problems(op: Op, device: Device, request: RunRequest) -> tuple[Problem, ...]:
+    """The problems that a request names, each once. Errors: UnknownName, BadField."""
+    if request.direction not in get_args(Direction):
+        raise UnknownName("direction", request.direction, get_args(Direction))
     texts = {a.name: a.default if device.kind == "cuda" else a.cpu_default for a in op.axes}
-    if preset is not None:
-        texts.update(_preset(op, preset))
-    texts.update(sizes or {})
-    found = [
+    if request.preset is not None:
+        texts.update(_preset(op, request.preset))
+    texts.update(request.sizes or {})
+    every = [
         op.problem(
-            combined,
-            dtype or op.dtypes[0],
-            compute=compute,
-            direction="backward" if direction == "backward" else "forward",
-            data=data,
+            sizes,
+            request.dtype or op.dtypes[0],
+            compute=request.compute,
+            direction=cast(Direction, request.direction),
+            data=request.data,
         )
-        for combined in expand(op.axis_names, texts)
+        for sizes in expand(op.axis_names, texts)
     ]
-    distinct = {p.key: p for p in found}
+    distinct = {p.key: p for p in every}
     if len(distinct) > MAX_PROBLEMS:
         raise BadField("sizes", f"{len(distinct)} problems", f"a plan holds at most {MAX_PROBLEMS}; sweep fewer sizes")
     return tuple(distinct.values())
@@ -61,9 +52,11 @@ def chosen_variants(
 ) -> tuple[tuple[str, ...], str]:
     """The variants and the baseline among them. Raises UnknownName, BadField.
 
-    None takes every variant that can run here and solves such a problem; a baseline that was asked for is measured too.
+    None takes every variant that can run here and solves such a problem, but those that run only when they are named. A
+    baseline that was asked for is measured too.
     """
     if names is None:
+        offers = tuple(o for o in offers if not o.variant.only_when_named)
         able = [o.variant.name for o in offers if o.available and o.variant.refuses(problem) is None]
         names = tuple(able) or tuple(o.variant.name for o in offers)
     if not names:

@@ -15,17 +15,17 @@ POLL_S = 0.3
 
 def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> Iterator[tuple[int, Event]]:
     """Results as they are stored, then RunEnded; just RunEnded for a run that has ended. Raises UnknownRun."""
-    status = store.row(run_id).status
+    status = store.runs.row(run_id).status
     if status not in LIVING:
         yield after + 1, RunEnded(status=status)
         return
     # A number beyond the newest revision is of the events that the process which measured it before had in memory.
-    seen = after if after <= store.newest_revision(run_id) else 0
+    seen = after if after <= store.results.newest_revision(run_id) else 0
     heard_s = time.monotonic()
     while True:
         # The status first: what was stored before the end is then told before it.
-        status = store.row(run_id).status
-        for revision, result in store.results_after(run_id, seen):
+        status = store.runs.row(run_id).status
+        for revision, result in store.results.after(run_id, seen):
             seen, heard_s = revision, time.monotonic()
             yield revision, CaseDone(result=result)
         if status not in LIVING:
@@ -38,7 +38,7 @@ def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> It
 
 def progress(store: Store, run_id: str) -> Progress:
     """Raises UnknownRun."""
-    row = store.row(run_id)
+    row = store.runs.row(run_id)
     message = ""
     if row.status in LIVING:
         message = f"measured by process {row.presence.pid} on {row.presence.host}"

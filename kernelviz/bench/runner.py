@@ -86,9 +86,9 @@ class Runner:
         """Mark a run as interrupted that this process left as running, as when its end could not be stored. Raises UnknownRun."""
         with self.turn(run_id):
             under_way = self._under_way(run_id)  # before the row, which may be that of its end a moment later
-            row = self._store.row(run_id)
-            if row.status in LIVING and self._store.is_own(row) and not under_way:
-                self._store.set_status(run_id, "interrupted")
+            row = self._store.runs.row(run_id)
+            if row.status in LIVING and self._store.runs.is_own(row) and not under_way:
+                self._store.runs.set_status(run_id, "interrupted")
 
     def _under_way(self, run_id: str) -> bool:
         """Whether any runner of this process measures it."""
@@ -99,7 +99,7 @@ class Runner:
     def start(self, run: Run, op: Op, device: Device, *, owner: str) -> None:
         """Store a run and queue its cases; what cannot run here fails at once, without a worker."""
         with self.turn(run.id):
-            self._store.create(run, owner=owner)
+            self._store.runs.create(run, owner=owner)
             with self._or_interrupted(run.id):
                 self._begin(run, op, device, owner, frozenset())
 
@@ -107,13 +107,13 @@ class Runner:
         """Queue the cases of a stored run that have no result yet or were cancelled. False when it is being measured."""
         with self.turn(run.id):
             self.settle(run.id)
-            if not self._store.claim(run.id):
+            if not self._store.runs.claim(run.id):
                 return False
             with self._or_interrupted(run.id):
                 # Read again, now that nobody else writes: another process may have measured some of it up to now.
-                found = msgspec.structs.replace(self._store.run(run.id), status=run.status)
+                found = msgspec.structs.replace(self._store.runs.load(run.id), status=run.status)
                 void = frozenset(r.case.key for r in found.results if r.given_up)
-                self._store.drop_results(run.id, void)
+                self._store.results.drop(run.id, void)
                 self._begin(found, op, device, owner, void)
         return True
 
@@ -128,7 +128,7 @@ class Runner:
                 live.break_off(one_line(error))
             else:
                 try:
-                    self._store.set_status(run_id, "interrupted")
+                    self._store.runs.set_status(run_id, "interrupted")
                 except Exception:  # `settle` will, and the error that is raised says what is wrong
                     _log.exception("run %s could not be marked as interrupted", run_id)
             raise
@@ -236,10 +236,10 @@ class Runner:
         if log is None or not log.ended or not isinstance(live, LiveRun):
             return log
         try:
-            row = self._store.row(run_id)
+            row = self._store.runs.row(run_id)
         except UnknownRun:
             return log
-        if not self._store.is_own(row):
+        if not self._store.runs.is_own(row):
             return None
         if row.status in LIVING:  # our end could not be stored, or another runner of this process goes on with it
             return None if self._under_way(run_id) else log

@@ -14,7 +14,7 @@ from kernelviz.core.run import Device, Environment
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.trend import Change, Point, Trend, trend
 from kernelviz.store import Store
-from kernelviz.store.case_times import TimeRow
+from kernelviz.store.trends import TimeRow
 
 MOST_RUNS = 200
 """Of a case the newest so many runs are looked at."""
@@ -47,14 +47,14 @@ class Trends:
         `l2`: ``cold`` or ``warm``, whose times are taken. What the runs on both sides of a change are made of is not told
         here; see `case`.
         """
-        rows = self._store.times(self._device(device_id).uuid, op=op)
+        rows = self._store.trends.times(self._device(device_id).uuid, op=op)
         grouped = (_case(list(group), _headline(l2)) for _, group in groupby(rows, key=attrgetter("case_key")))
         return tuple(c for c in grouped if c is not None)
 
     def case(self, device_id: str, problem: Problem, variant: str, *, l2: str = "cold") -> CaseTrend | None:
         """The trend of one case, with what differs between the runs on both sides of each change; None when it was never
         measured there. Raises UnknownName."""
-        rows = self._store.times(self._device(device_id).uuid, case_key=case_key(problem, variant))
+        rows = self._store.trends.times(self._device(device_id).uuid, case_key=case_key(problem, variant))
         found = _case(rows, _headline(l2))
         return None if found is None else self._explained(found)
 
@@ -73,7 +73,7 @@ class Trends:
         indices = [c.index for c in found.trend.changes] + ([last.index] if last is not None else [])
         points = found.trend.points
         needed = {points[i].run_id for index in indices for i in (index - 1, index)}
-        machines = self._store.environments(sorted(needed))
+        machines = self._store.runs.environments(sorted(needed))
         told = [replace(p, made_of=(*p.made_of, *_made_of(machines.get(p.run_id)))) for p in points]
         return replace(found, trend=trend(told))
 

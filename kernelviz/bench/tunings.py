@@ -56,17 +56,17 @@ def tuning_plan(plan: Plan, op: Op, count: int | None, seed: int) -> Plan:
 
 def conclude(store: Store, run_id: str, *, finished: bool = True) -> Tuning | None:
     """Keep what a tuning found, from then on used by the variant; None where no configuration is correct. Raises UnknownRun."""
-    run = store.run(run_id)
+    run = store.runs.load(run_id)
     found = tried(run, finished=finished)
-    made = tuning_of(run, found, created_at=timestamps.now(), seconds=store.row(run_id).spent_s)
+    made = tuning_of(run, found, created_at=timestamps.now(), seconds=store.runs.row(run_id).spent_s)
     if made is not None:
-        store.put_tuning(made)
+        store.tunings.put(made)
     return made
 
 
 def finalists(store: Store, run_id: str, problem: Problem) -> tuple[str, ...]:
     """The best of the sweep so far, without the default, which is measured beside them in any case."""
-    run = store.run(run_id)
+    run = store.runs.load(run_id)
     return best_names([row for row in rows(run, ()) if row.result.problem == problem], FINALISTS)
 
 
@@ -75,7 +75,7 @@ class Chosen:
 
     def __init__(self, store: Store, device: Device, op: Op) -> None:
         tunable = {v.name for v in op.variants if v.space}
-        known = store.tunings(device.uuid, op.name) if tunable else ()
+        known = store.tunings.find(device.uuid, op.name) if tunable else ()
         self._known = {(t.variant, tuning_key(t.problem)): t.tuned for t in known if t.variant in tunable}
 
     def of(self, problem: Problem, variants: Sequence[str]) -> dict[str, Tuned]:
@@ -107,7 +107,7 @@ class Tunings:
         """What is kept, by op, variant and problem. Errors: UnknownName for a device."""
         if device is not None and device not in self._uuids:
             raise UnknownName("device", device, self._uuids)
-        found = self._store.tunings(None if device is None else self._uuids[device], op)
+        found = self._store.tunings.find(None if device is None else self._uuids[device], op)
         ops = self._ops()
         return tuple(KeptTuning(t, _stale(t, ops.get(t.problem.op))) for t in found if variant in (None, t.variant))
 
@@ -121,17 +121,17 @@ class Tunings:
         """What the variants of a plan use for its first problem, by variant. Errors: UnknownName for the device."""
         if plan.device not in self._uuids:
             raise UnknownName("device", plan.device, self._uuids)
-        known = self._store.tunings(self._uuids[plan.device], plan.op)
+        known = self._store.tunings.find(self._uuids[plan.device], plan.op)
         key = tuning_key(plan.problems[0])
         return {t.variant: t.tuned for t in known if t.variant in plan.variants and tuning_key(t.problem) == key}
 
     def found_by(self, run_id: str) -> Tuning | None:
         """What the run of a tuning left, if it is still what is used."""
-        return next((t for t in self._store.tunings() if t.run_id == run_id), None)
+        return next((t for t in self._store.tunings.find() if t.run_id == run_id), None)
 
     def forget(self, kept: Sequence[KeptTuning]) -> None:
         """The variants go back to their default configurations for these problems."""
-        self._store.drop_tunings([k.tuning for k in kept])
+        self._store.tunings.drop([k.tuning for k in kept])
 
     def keep(self, run_id: str) -> Tuning:
         """Keep the best so far of a tuning that was cancelled or interrupted, without finishing it.
@@ -159,7 +159,7 @@ class Tunings:
 
     def _spent_s(self, run_id: str) -> float:
         try:
-            return self._store.row(run_id).spent_s
+            return self._store.runs.row(run_id).spent_s
         except UnknownRun:  # one that came with the package
             return 0.0
 

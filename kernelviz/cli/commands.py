@@ -32,6 +32,7 @@ from kernelviz.cli import run as running
 from kernelviz.cli import serve as serving
 from kernelviz.core.errors import BadField, KernelvizError, one_line
 from kernelviz.core.problem import Data as DataKind
+from kernelviz.core.request import RunRequest
 from kernelviz.metrics.alerts import Thresholds
 from kernelviz.ops import catalogue
 
@@ -97,7 +98,10 @@ def ops(
 def run(
     context: typer.Context,
     op: OpName,
-    variants: Annotated[str | None, typer.Option(metavar="A,B", help="default: those available here")] = None,
+    variants: Annotated[
+        str | None,
+        typer.Option(metavar="A,B", help="default: those available here that need not be named"),
+    ] = None,
     size: SizeTexts = None,
     sweep: Annotated[
         list[str] | None,
@@ -141,17 +145,19 @@ def run(
     bench = use_cases.current()
     try:
         plan = bench.plan(
-            op,
-            sizes=running.sizes(size or (), sweep or ()) or None,
-            preset=preset,
-            variants=running.names(variants),
-            dtype=dtype,
-            compute=compute,
-            direction=direction,
-            data=data,
-            baseline=baseline,
-            device=device,
-            plugins=tuple(str(p.resolve()) for p in plugins or ()),
+            RunRequest(
+                op=op,
+                sizes=running.sizes(size or (), sweep or ()) or None,
+                preset=preset,
+                variants=running.names(variants),
+                dtype=dtype,
+                compute=compute,
+                direction=direction,
+                data=data,
+                baseline=baseline,
+                device=device,
+                plugins=tuple(str(p.resolve()) for p in plugins or ()),
+            )
         )
         if "energy" in method.figures and bench.device(plan.device).kind == "cpu":
             console.err().print(f"no energy is measured: {plan.device} has no counter of it; a GPU's board has one")
@@ -178,15 +184,17 @@ def launch(
     bench = use_cases.current()
     try:
         plan = bench.plan(
-            op,
-            sizes=running.sizes(size or (), ()) or None,
-            preset=preset,
-            variants=running.names(variants),
-            dtype=dtype,
-            compute=compute,
-            data=data,
-            device=device,
-            plugins=tuple(str(p.resolve()) for p in plugins or ()),
+            RunRequest(
+                op=op,
+                sizes=running.sizes(size or (), ()) or None,
+                preset=preset,
+                variants=running.names(variants),
+                dtype=dtype,
+                compute=compute,
+                data=data,
+                device=device,
+                plugins=tuple(str(p.resolve()) for p in plugins or ()),
+            )
         )
         chosen, offers = bench.device(plan.device), bench.offers(plan.op, plan.device)
         tuned = bench.tunings.chosen(plan)
@@ -215,15 +223,17 @@ def inspect_(
     bench = use_cases.current()
     try:
         plan = bench.plan(
-            op,
-            sizes=running.sizes(size or (), ()) or None,
-            preset=preset,
-            variants=running.names(variant),
-            dtype=dtype,
-            compute=compute,
-            data=data,
-            device=device,
-            plugins=tuple(str(p.resolve()) for p in plugins or ()),
+            RunRequest(
+                op=op,
+                sizes=running.sizes(size or (), ()) or None,
+                preset=preset,
+                variants=running.names(variant),
+                dtype=dtype,
+                compute=compute,
+                data=data,
+                device=device,
+                plugins=tuple(str(p.resolve()) for p in plugins or ()),
+            )
         )
         code = inspect.inspect(bench, plan, as_json=as_json)
     finally:

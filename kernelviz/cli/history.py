@@ -20,8 +20,8 @@ from kernelviz.cli import console, tables, tune
 from kernelviz.cli import run as running
 from kernelviz.cli.progress import Reporter
 from kernelviz.core.errors import BadField, KernelvizError
-from kernelviz.formats.digest import WORDS as SEALS
-from kernelviz.formats.digest import sealed
+from kernelviz.formats.integrity import WORDS as SEALS
+from kernelviz.formats.integrity import sealed
 from kernelviz.metrics.summary import rows
 
 FORMATS = "json, parquet, csv, md, html, gbench, nvbench"

@@ -8,7 +8,7 @@ from rich.table import Table
 
 from kernelviz.bench import Bench, Offer
 from kernelviz.cli import console
-from kernelviz.ops import Op
+from kernelviz.ops import Op, Variant
 from kernelviz.ops.catalog.space import space_words
 
 
@@ -26,7 +26,7 @@ def ops(bench: Bench, device: str | None, *, as_json: bool) -> None:
         sizes = ", ".join(op.axis_names)
         table.add_row(name, "", "", "", f"{op.summary} ({sizes}; {', '.join(op.dtypes)})", style="bold")
         for offer in offers[name]:
-            words = " ".join(filter(None, (offer.variant.summary, space_words(offer.variant))))
+            words = " ".join(filter(None, (offer.variant.summary, space_words(offer.variant), _remark(offer.variant))))
             table.add_row("", offer.variant.name, offer.variant.backend, _here(offer), words)
     console.show(table)
 
@@ -45,6 +45,7 @@ def described(op: Op, offers: Sequence[Offer]) -> dict[str, object]:
                 "summary": offer.variant.summary,
                 "available": offer.available,
                 "reason": offer.reason,
+                "only_when_named": offer.variant.only_when_named,
             }
             for offer in offers
         ],
@@ -63,9 +64,13 @@ def markdown(ops: Mapping[str, Op]) -> str:
         "|---|---|---|---|---|",
     ]
     for name, op in ops.items():
-        variants = ", ".join(f"`{v.name}`" for v in op.variants)
+        variants = ", ".join(" ".join(filter(None, (f"`{v.name}`", _remark(v)))) for v in op.variants)
         lines.append(f"| `{name}` | {op.summary} | {', '.join(op.axis_names)} | {', '.join(op.dtypes)} | {variants} |")
     return "\n".join(lines)
+
+
+def _remark(variant: Variant) -> str:
+    return "(only when named)" if variant.only_when_named else ""
 
 
 def _here(offer: Offer) -> str:

@@ -21,6 +21,7 @@ from kernelviz.cli.progress import Reporter
 from kernelviz.core import units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.request import RunRequest
 from kernelviz.metrics.summary import Row
 from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
@@ -86,18 +87,20 @@ def tune(
             if not (op and variant):
                 raise BadField("VARIANT", variant, "name an op and a variant; `kernelviz ops` lists them")
             plan = bench.tuning(
-                op,
-                variant,
+                RunRequest(
+                    op=op,
+                    variants=(variant,),
+                    sizes=running.sizes(size or (), ()) or None,
+                    preset=preset,
+                    dtype=dtype,
+                    compute=compute,
+                    direction=direction,
+                    data=data,
+                    device=device,
+                    plugins=tuple(str(p.resolve()) for p in plugins or ()),
+                ),
                 configurations=configurations,
                 seed=seed,
-                sizes=running.sizes(size or (), ()) or None,
-                preset=preset,
-                dtype=dtype,
-                compute=compute,
-                direction=direction,
-                data=data,
-                device=device,
-                plugins=tuple(str(p.resolve()) for p in plugins or ()),
             )
             method = msgspec.structs.replace(METHOD, budget_s=budget_s)
             run_id = bench.run(plan, method, owner=f"terminal {os.getpid()}")

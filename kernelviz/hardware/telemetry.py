@@ -70,19 +70,6 @@ def sm_clock_hz(device: Device) -> float | None:
     return None if reached is None else _sm_clock_hz(*reached)
 
 
-def free_memory_bytes(device: Device) -> int | None:
-    """Memory that is free on the device now; None when unknown."""
-    if device.kind == "cpu":
-        available = int(psutil.virtual_memory().available)
-        return available if device.memory_bytes is None else min(available, device.memory_bytes)
-    reached = nvml.reached(device)
-    if reached is None:
-        return None
-    library, handle = reached
-    memory = nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
-    return None if memory is None else int(memory.free)
-
-
 def event_reasons(bits: int | None) -> tuple[EventReason, ...]:
     """
     >>> event_reasons(0x4 | 0x20), event_reasons(0)

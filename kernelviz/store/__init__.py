@@ -2,6 +2,7 @@
 
 from kernelviz.store.database import StoreError
 from kernelviz.store.process_presence import Presence
-from kernelviz.store.store import RunRow, Store, home
+from kernelviz.store.run_rows import RunRow
+from kernelviz.store.store import Store, home
 
 __all__ = ["Presence", "RunRow", "Store", "StoreError", "home"]

@@ -33,11 +33,8 @@ def _inspections(connection: Connection) -> None:
 
 
 def _times(connection: Connection) -> None:
-    from kernelviz.store.case_times import rebuild
-
     connection.exec_driver_sql("CREATE INDEX IF NOT EXISTS results_by_stage ON results (run_id, stage)")
     tables.times.create(connection, checkfirst=True)
-    rebuild(connection)
 
 
 def _tunings(connection: Connection) -> None:
@@ -70,8 +67,13 @@ class StoreError(KernelvizError):
 class Database:
     """An engine whose writing transactions take SQLite's write lock at their start."""
 
-    def __init__(self, url: str | URL) -> None:
-        """Opens the database, making or migrating its tables. Raises StoreError, whose message holds no password."""
+    def __init__(self, url: str | URL, *, fill_times: Callable[[Connection], None]) -> None:
+        """Open the database, and create or migrate its tables.
+
+        `fill_times` fills the table of times from the results, in the migration that adds it.
+        Errors: StoreError, whose message holds no password.
+        """
+        self._fill_times = fill_times
         self.url = _parsed(url)
         self._engine = _engine(self.url)
         with self._errors():
@@ -122,6 +124,8 @@ class Database:
                 return
             while found < VERSION:
                 MIGRATIONS[found](connection)
+                if MIGRATIONS[found] is _times:
+                    self._fill_times(connection)
                 found += 1
             connection.execute(update(tables.meta).where(tables.meta.c.key == "version").values(value=str(VERSION)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 from sqlalchemy import delete, insert, select
 
@@ -9,30 +11,46 @@ from kernelviz.core.inspection import Inspection
 from kernelviz.store.database import Database
 from kernelviz.store.tables import inspections
 
-KEPT = 256
+MOST = 256
 """One takes up to 110 kB: together at most 28 MB."""
 
 
-def put_inspection(database: Database, made: Inspection) -> None:
-    """Keep it instead of an earlier one of the same case and device; beyond KEPT the oldest are dropped."""
-    uuid = made.environment.device.uuid
-    same = (inspections.c.device_uuid == uuid, inspections.c.case_key == made.case_key)
-    newest = select(inspections.c.created_at).order_by(inspections.c.created_at.desc()).offset(KEPT - 1).limit(1)
-    with database.write() as connection:
-        connection.execute(delete(inspections).where(*same))
-        body = msgspec.json.encode(made)
-        values = {"device_uuid": uuid, "case_key": made.case_key, "created_at": made.created_at, "body": body}
-        connection.execute(insert(inspections).values(**values))
-        last = connection.scalar(newest)
-        if last is not None:
-            connection.execute(delete(inspections).where(inspections.c.created_at < last))
+class Inspections:
+    """The inspections of all devices."""
 
+    def __init__(self, database: Database) -> None:
+        self._database = database
 
-def inspection(database: Database, device_uuid: str, case_key: str) -> Inspection | None:
-    """The one that is kept of that case on that device."""
-    asked = select(inspections.c.body).where(
-        inspections.c.device_uuid == device_uuid, inspections.c.case_key == case_key
-    )
-    with database.read() as connection:
-        body = connection.scalar(asked)
-    return None if body is None else msgspec.json.decode(body, type=Inspection)
+    def put(self, inspection: Inspection) -> None:
+        """Store it instead of an earlier one of the same case and device; beyond MOST the oldest are dropped."""
+        uuid = inspection.environment.device.uuid
+        same = (inspections.c.device_uuid == uuid, inspections.c.case_key == inspection.case_key)
+        newest = select(inspections.c.created_at).order_by(inspections.c.created_at.desc()).offset(MOST - 1).limit(1)
+        with self._database.write() as connection:
+            connection.execute(delete(inspections).where(*same))
+            connection.execute(
+                insert(inspections).values(
+                    device_uuid=uuid,
+                    case_key=inspection.case_key,
+                    created_at=inspection.created_at,
+                    body=msgspec.json.encode(inspection),
+                )
+            )
+            last = connection.scalar(newest)
+            if last is not None:
+                connection.execute(delete(inspections).where(inspections.c.created_at < last))
+
+    def get(self, device_uuid: str, case_key: str) -> Inspection | None:
+        """The newest inspection of the case on that device, while it is stored."""
+        asked = select(inspections.c.body).where(
+            inspections.c.device_uuid == device_uuid, inspections.c.case_key == case_key
+        )
+        with self._database.read() as connection:
+            body = connection.scalar(asked)
+        return None if body is None else msgspec.json.decode(body, type=Inspection)
+
+    def every(self) -> Iterator[Inspection]:
+        """Every inspection, one at a time, the oldest first, so that storing them in this order keeps the newest."""
+        with self._database.read() as connection:
+            for body in connection.scalars(select(inspections.c.body).order_by(inspections.c.created_at)):
+                yield msgspec.json.decode(body, type=Inspection)

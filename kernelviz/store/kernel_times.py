@@ -34,7 +34,7 @@ class _Result(Struct, frozen=True, kw_only=True):
 _DECODER = msgspec.json.Decoder(_Result)
 
 
-def run_times(database: Database, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
+def kernel_times(database: Database, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
     """The newest runs of a device that are not deleted, the newest first."""
     newest = select(runs.c.id, runs.c.title, runs.c.op, runs.c.created_at)
     newest = newest.where(runs.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))

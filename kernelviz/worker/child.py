@@ -30,7 +30,6 @@ from kernelviz.worker.protocol import (
     Described,
     Hello,
     Inspect,
-    Launch,
     Lines,
     Measure,
     Open,
@@ -100,7 +99,7 @@ class Worker:
                     self._open(request)
                 case Describe():
                     self._describe(request)
-                case Measure() | Calibrate() | Selftest() | Launch() | Inspect():
+                case Measure() | Calibrate() | Selftest() | Inspect():
                     self._do(request)
                 case Cancel():
                     pass  # of a task that has ended meanwhile
@@ -154,8 +153,6 @@ class Worker:
                     session.calibrate(emit, stop)
                 case Selftest(only=only, quick=quick):
                     session.selftest(emit, stop, only=only, quick=quick)
-                case Launch(problem=problem, variant=variant, calls=calls, tuned=tuned):
-                    session.launch(problem, variant, calls, tuned=tuned)
                 case Inspect(problem=problem, variant=variant, tuned=tuned):
                     session.inspect(problem, variant, emit, stop, tuned=tuned)
         except Exception as error:

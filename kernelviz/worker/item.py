@@ -52,8 +52,7 @@ class InspectionAsked:
 
 @dataclass(frozen=True, kw_only=True)
 class Item:
-    """What is queued: one problem of a run, a launch of it (`calls` > 0), a selftest, an inspection, or (none of these) a
-    calibration.
+    """What is queued: one problem of a run, a selftest, an inspection, or (none of these) a calibration.
 
     `known_baseline`: asked, when the item's turn comes, for the baseline's result so far, when it is not among the variants
     (it was measured with the prompt ones, or before a run was resumed).
@@ -69,7 +68,6 @@ class Item:
     baseline: str = ""
     method: Method = field(default_factory=Method)
     plugins: tuple[str, ...] = ()
-    calls: int = 0
     selftest: SelftestAsked | None = None
     inspection: InspectionAsked | None = None
     known_baseline: Callable[[], Result | None] | None = None

@@ -65,10 +65,6 @@ class WorkerProcess:
             theirs.close()
             os.close(pipe_read)
 
-    @property
-    def guard_pid(self) -> int:
-        return self._guard.pid
-
     def alive(self) -> bool:
         return not self._ended and self._guard.poll() is None
 

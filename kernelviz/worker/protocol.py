@@ -1,6 +1,6 @@
 """What server and worker say to each other: one JSON object a line, over a private pair of sockets.
 
-Server to worker: Open first, then Measure, Calibrate, Selftest, Launch, Inspect, Describe, Cancel, Shutdown. Worker to
+Server to worker: Open first, then Measure, Calibrate, Selftest, Inspect, Describe, Cancel, Shutdown. Worker to
 server: Hello answers Open, Told carries an event of core.events, and TaskDone, TaskFailed or Described ends a task.
 """
 
@@ -59,16 +59,6 @@ class Selftest(_Message, frozen=True, kw_only=True, tag="selftest"):
     quick: bool = False
 
 
-class Launch(_Message, frozen=True, kw_only=True, tag="launch"):
-    """Bind, then flush and call that many times with no tracer attached."""
-
-    task: int
-    problem: Problem
-    variant: str
-    calls: int
-    tuned: dict[str, Tuned] = {}
-
-
 class Inspect(_Message, frozen=True, kw_only=True, tag="inspect"):
     """Make one call and describe what it got and gave, and where it differs from the reference."""
 
@@ -95,7 +85,7 @@ class Shutdown(_Message, frozen=True, kw_only=True, tag="shutdown"):
     """Leave."""
 
 
-Task = Measure | Calibrate | Selftest | Launch | Inspect
+Task = Measure | Calibrate | Selftest | Inspect
 Request = Open | Task | Describe | Cancel | Shutdown
 
 
@@ -116,6 +106,7 @@ class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
     directions: tuple[Direction, ...] = ("forward",)
     mutates: tuple[str, ...] = ()
     late: bool = False
+    only_when_named: bool = False
     space: dict[str, tuple[int, ...]] = {}
     backward_digest: str | None = None
 

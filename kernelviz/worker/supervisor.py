@@ -25,7 +25,7 @@ from kernelviz.worker.conversation import converse
 from kernelviz.worker.device_lock import DeviceLock
 from kernelviz.worker.item import Item, ItemEnd
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.protocol import Calibrate, Inspect, Launch, Measure, Selftest, Task
+from kernelviz.worker.protocol import Calibrate, Inspect, Measure, Selftest, Task
 from kernelviz.worker.queue import FairQueue
 from kernelviz.worker.worker_slot import Keeper
 
@@ -170,7 +170,7 @@ class Supervisor:
             self._keeper.end("another process measured on this GPU since")
         self._keeper.held_fds = (self._lock.held_fd(),)
         try:
-            if item.problem is not None and not item.calls:
+            if item.problem is not None:
                 return self._measure(item, item.problem)
             return self._once(item)
         finally:
@@ -231,7 +231,7 @@ class Supervisor:
         return self._converse(item, request, budget_s, attempt.heard)
 
     def _once(self, item: Item) -> tuple[ItemEnd, str]:
-        """A calibration, a selftest, an inspection or a launch: it has no cases, so its trouble is the message of its end."""
+        """A calibration, a selftest or an inspection: it has no cases, so its trouble is the message of its end."""
         request: Task
         if item.inspection is not None:
             asked = item.inspection
@@ -240,16 +240,8 @@ class Supervisor:
             )
         elif item.selftest is not None:
             request = Selftest(task=next(self._tasks), only=item.selftest.only, quick=item.selftest.quick)
-        elif item.problem is None:
-            request = Calibrate(task=next(self._tasks))
         else:
-            request = Launch(
-                task=next(self._tasks),
-                problem=item.problem,
-                variant=item.variants[0],
-                calls=item.calls,
-                tuned=dict(item.tuned),
-            )
+            request = Calibrate(task=next(self._tasks))
         # A check of the selftest makes a hundred comparisons before it has anything to tell.
         budget_s = self._limits.case_s * (5 if item.selftest is not None else 1)
         ending = self._converse(item, request, budget_s, lambda event: event)

@@ -54,26 +54,26 @@ SELFTEST = Selftest(
 
 def filled(made: Made) -> None:
     store, history = made
-    store.create(run(1, note="a <b>note</b>"), owner="somebody")
-    store.create(samples.mixed())
-    store.create(run(2))
+    store.runs.create(run(1, note="a <b>note</b>"), owner="somebody")
+    store.runs.create(samples.mixed())
+    store.runs.create(run(2))
     history.delete("r2")
     for roof in samples.H200_ROOFS:
-        store.put_roof(samples.H200.uuid, roof)
-    store.put_selftest(SELFTEST)
-    store.put_inspection(sample_inspections.wrong_tile())
-    store.put_tuning(tunings.tuning())
+        store.roofs.put(samples.H200.uuid, roof)
+    store.selftests.put(SELFTEST)
+    store.inspections.put(sample_inspections.wrong_tile())
+    store.tunings.put(tunings.tuning())
 
 
 def contents(made: Made) -> object:
     store = made[0]
-    rows = [*store.rows(99), *store.rows(99, deleted=True)]
+    rows = [*store.runs.rows(99), *store.runs.rows(99, deleted=True)]
     return (
-        [(r.id, r.title, r.note, r.owner, r.status, r.deleted_at, encode(store.run(r.id))) for r in rows],
-        store.all_roofs(),
-        list(store.all_selftests()),
-        list(store.all_inspections()),
-        store.tunings(),
+        [(r.id, r.title, r.note, r.owner, r.status, r.deleted_at, encode(store.runs.load(r.id))) for r in rows],
+        store.roofs.every(),
+        list(store.selftests.every()),
+        list(store.inspections.every()),
+        store.tunings.find(),
     )
 
 
@@ -97,7 +97,7 @@ def test_everything_comes_back_and_twice_changes_nothing(
 def test_a_run_of_other_facts_under_the_same_id_stays_beside(make: Callable[[str], Made], tmp_path: Path) -> None:
     there, here = make("there"), make("here")
     filled(there)
-    here[0].create(run(1, results=()))
+    here[0].runs.create(run(1, results=()))
     there[1].back_up(tmp_path / "b")
     ids = here[1].take_in_backup(tmp_path / "b").ids
     assert "r1" not in ids
@@ -135,12 +135,12 @@ def test_a_backup_of_an_earlier_version_is_read(make: Callable[[str], Made], tmp
 
 def test_a_tuning_that_is_newer_here_stays(make: Callable[[str], Made], tmp_path: Path) -> None:
     there, here = make("there"), make("here")
-    there[0].put_tuning(tunings.tuning(block=64, created_at="2026-11-20T10:00:00+00:00"))
+    there[0].tunings.put(tunings.tuning(block=64, created_at="2026-11-20T10:00:00+00:00"))
     there[1].back_up(tmp_path / "b")
     newer = tunings.tuning(block=512, created_at="2026-11-21T10:00:00+00:00")
-    here[0].put_tuning(newer)
+    here[0].tunings.put(newer)
     here[1].take_in_backup(tmp_path / "b")
-    assert here[0].tunings() == (newer,)
+    assert here[0].tunings.find() == (newer,)
 
 
 def test_a_damaged_backup_keeps_nothing(make: Callable[[str], Made], tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_damaged_backup_keeps_nothing(make: Callable[[str], Made], tmp_path: P
         (tmp_path / "d").write_bytes(data)
         with pytest.raises(DocumentError, match=words):
             here[1].take_in_backup(tmp_path / "d")
-        assert (here[1].count(), here[0].all_roofs()) == (0, ())
+        assert (here[1].count(), here[0].roofs.every()) == (0, ())
     for cut in range(0, len(whole), 9973):
         (tmp_path / "d").write_bytes(whole[:cut])
         with pytest.raises(KernelvizError):
@@ -184,7 +184,7 @@ def test_it_holds_one_run_at_a_time(make: Callable[[str], Made], tmp_path: Path)
     there, here = make("there"), make("here")
     big = samples.run(id="big")
     for number in range(40):
-        there[0].create(msgspec.structs.replace(big, id=f"big{number}", title=str(number)))
+        there[0].runs.create(msgspec.structs.replace(big, id=f"big{number}", title=str(number)))
     one = len(encode(big))
     for work in (lambda: there[1].back_up(tmp_path / "b.gz"), lambda: here[1].take_in_backup(tmp_path / "b.gz")):
         tracemalloc.start()

@@ -14,6 +14,7 @@ from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import CaseDone, CaseStep, DeviceBusy, Event, RoofDone, RunEnded, RunQueued
 from kernelviz.core.problem import Method, Plan
 from kernelviz.core.reasons import NeedMissing, NoDtype
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run, Status
 from kernelviz.store import StoreError
@@ -32,7 +33,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def plan(bench: Bench, *variants: str, n: str = "1") -> Plan:
-    return bench.plan("add", sizes={"n": n}, variants=variants)
+    return bench.plan(RunRequest(op="add", sizes={"n": n}, variants=variants))
 
 
 def followed(bench: Bench, run_id: str) -> list[Event]:
@@ -221,40 +222,40 @@ def test_unknown_things_are_named(bench: Bench) -> None:
         with pytest.raises(UnknownRun, match="'nowhere'"):
             ask("nowhere")
     with pytest.raises(UnknownName, match="did you mean 'add'"):
-        bench.plan("ad")
+        bench.plan(RunRequest(op="ad"))
     with pytest.raises(UnknownName, match="did you mean 'abort'"):
-        bench.plan("add", variants=("abbort",))
+        bench.plan(RunRequest(op="add", variants=("abbort",)))
     with pytest.raises(UnknownName, match="no device 'cuda:3'"):
-        bench.plan("add", device="cuda:3")
+        bench.plan(RunRequest(op="add", device="cuda:3"))
     with pytest.raises(UnknownName, match="did you mean 'fp32'"):
-        bench.plan("add", dtype="fp322")
+        bench.plan(RunRequest(op="add", dtype="fp322"))
     with pytest.raises(UnknownName, match=r"no preset 'modl'.*did you mean 'model'"):
-        bench.plan("add", preset="modl")
+        bench.plan(RunRequest(op="add", preset="modl"))
     with pytest.raises(UnknownName, match="no axis 'm'"):
-        bench.plan("add", sizes={"m": "1"})
+        bench.plan(RunRequest(op="add", sizes={"m": "1"}))
     with pytest.raises(UnknownName, match="no direction"):
-        bench.plan("add", direction="sideways")
+        bench.plan(RunRequest(op="add", direction="sideways"))
     with pytest.raises(BadField, match="size n"):
-        bench.plan("add", sizes={"n": "-3"})
+        bench.plan(RunRequest(op="add", sizes={"n": "-3"}))
     with pytest.raises(BadField, match="no such file"):
-        bench.plan("add", plugins=("/nowhere/x.py",))
+        bench.plan(RunRequest(op="add", plugins=("/nowhere/x.py",)))
     with pytest.raises(BadField, match="budget_s"):
         bench.run(plan(bench, "a"), Method(budget_s=float("nan")))
     assert bench.runs() == ()
 
 
 def test_plans_by_default(bench: Bench) -> None:
-    asked = bench.plan("add")
+    asked = bench.plan(RunRequest(op="add"))
     axis = bench.ops()["add"].axes[0]
     assert len(asked.problems) == len(axis.cpu_default.split(","))
     assert "needs_cuda" not in asked.variants
     assert "half_only" not in asked.variants
     assert (asked.baseline, asked.device, asked.problems[0].dtype) == ("a", "cpu", "fp32")
-    assert [p.sizes["n"] for p in bench.plan("add", preset="model").problems] == [64, 128]
-    assert [p.sizes["n"] for p in bench.plan("add", preset="model", sizes={"n": "7"}).problems] == [7]
-    named = bench.plan("add", variants=("b",), baseline="a")
+    assert [p.sizes["n"] for p in bench.plan(RunRequest(op="add", preset="model")).problems] == [64, 128]
+    assert [p.sizes["n"] for p in bench.plan(RunRequest(op="add", preset="model", sizes={"n": "7"})).problems] == [7]
+    named = bench.plan(RunRequest(op="add", variants=("b",), baseline="a"))
     assert (named.variants, named.baseline) == (("a", "b"), "a")
-    assert bench.plan("add", variants=("b", "twice")).baseline == "b"
+    assert bench.plan(RunRequest(op="add", variants=("b", "twice"))).baseline == "b"
 
 
 def test_devices_and_offers(tmp_path: Path) -> None:
@@ -341,7 +342,7 @@ def test_a_disk_that_fills_up_ends_the_run_with_its_reason(bench: Bench, monkeyp
         raise StoreError("the disk is full")
 
     run_id = bench.run(plan(bench, "a", n="1,2"), SHORT)
-    monkeypatch.setattr(bench._store, "put_results", full)
+    monkeypatch.setattr(bench._store.results, "put", full)
     end = followed(bench, run_id)[-1]
     assert isinstance(end, RunEnded)
     monkeypatch.undo()

@@ -26,13 +26,13 @@ def test_a_run_above_the_limit_of_documents_comes_back(
     there, here = Store.open(tmp_path / "there"), Store.open(tmp_path / "here")
     run = samples.run(id="big")
     try:
-        there.create(run)
+        there.runs.create(run)
         with pytest.raises(DocumentError, match="are not read"):
             document.decode(encode(run))
         History(there).back_up(tmp_path / name)
         assert [r.id for r in backup.runs(tmp_path / name)] == ["big"]
         assert History(here).take_in_backup(tmp_path / name).ids == ("big",)
-        assert encode(here.run("big")) == encode(there.run("big"))
+        assert encode(here.runs.load("big")) == encode(there.runs.load("big"))
     finally:
         there.close()
         here.close()

@@ -41,7 +41,7 @@ def run(number: int, **changes: object) -> Run:
 
 def test_runs_are_found_by_words_of_title_note_op_device_and_status(store: Store, history: History) -> None:
     for number in range(1, 6):
-        store.create(run(number))
+        store.runs.create(run(number))
     history.annotate("r2", "after the 100 % change")
     assert [r.id for r in history.find()] == ["r5", "r4", "r3", "r2", "r1"]
     assert [r.id for r in history.find("NUMBER 3")] == ["r3"]
@@ -52,7 +52,7 @@ def test_runs_are_found_by_words_of_title_note_op_device_and_status(store: Store
 
 
 def test_title_and_note_are_changed_and_limited(store: Store, history: History) -> None:
-    store.create(run(1))
+    store.runs.create(run(1))
     history.rename("r1", "  two\nlines ")
     history.annotate("r1", "  first\nsecond  ")
     found = history.summary("r1")
@@ -65,7 +65,7 @@ def test_title_and_note_are_changed_and_limited(store: Store, history: History) 
 
 
 def test_a_deleted_run_is_gone_until_it_is_restored(store: Store, history: History) -> None:
-    store.create(run(1))
+    store.runs.create(run(1))
     before = history.load("r1")
     history.delete("r1")
     assert history.find() == ()
@@ -78,7 +78,7 @@ def test_a_deleted_run_is_gone_until_it_is_restored(store: Store, history: Histo
 
 
 def test_a_run_that_is_measured_cannot_be_deleted(store: Store, history: History) -> None:
-    store.create(run(1, status="running"))
+    store.runs.create(run(1, status="running"))
     with pytest.raises(StoreError, match="cancel it"):
         history.delete("r1")
     assert history.count() == 1
@@ -86,12 +86,12 @@ def test_a_run_that_is_measured_cannot_be_deleted(store: Store, history: History
 
 def test_what_was_deleted_long_ago_is_removed_with_its_results(store: Store, history: History) -> None:
     for number in (1, 2):
-        store.create(run(number))
-    store.set_deleted("r1", (datetime.now(UTC) - timedelta(days=KEPT_DAYS + 1)).isoformat())
+        store.runs.create(run(number))
+    store.runs.set_deleted("r1", (datetime.now(UTC) - timedelta(days=KEPT_DAYS + 1)).isoformat())
     history.delete("r2")
     assert history.purge() == ["r1"]
     assert [r.id for r in history.deleted()] == ["r2"]
-    assert store.results_after("r1", 0) == []
+    assert store.results.after("r1", 0) == []
 
 
 def test_a_document_is_taken_in_once_and_comes_back_when_it_was_deleted(history: History) -> None:

@@ -50,8 +50,8 @@ def test_a_roof_is_kept_of_the_device_that_the_worker_has_before_it_is_told(stor
     calibration = jobs(store)[0]
     calibration.begun(ENVIRONMENT)
     calibration.tell(RoofDone(roof=ROOF))
-    assert store.roofs(UUID) == (ROOF,)
-    assert store.roofs("of another device") == ()
+    assert store.roofs.newest(UUID) == (ROOF,)
+    assert store.roofs.newest("of another device") == ()
     assert told(calibration) == [RoofDone(roof=ROOF)]
 
 
@@ -85,7 +85,7 @@ def test_the_facts_of_a_case_are_kept_before_they_are_told(store: Store) -> None
     made = inspections.wrong_tile(environment=ENVIRONMENT)
     job.tell(InspectionDone(inspection=made))
     job.ended("finished", "")
-    assert job.made == store.inspection(UUID, made.case_key) == made
+    assert job.made == store.inspections.get(UUID, made.case_key) == made
     assert told(job) == [InspectionDone(inspection=made), RunEnded(status="finished")]
     progress = job.log.progress()
     assert (progress.done, progress.failed, progress.status) == (1, 1, "finished")

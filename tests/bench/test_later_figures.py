@@ -11,6 +11,7 @@ from kernelviz.bench import Bench
 from kernelviz.core.events import CaseDone
 from kernelviz.core.notes import LaterFailure
 from kernelviz.core.problem import Method, Plan
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Result, Timing
 from tests.bench.bench_of_sessions import bench_in
 
@@ -25,7 +26,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def plan(bench: Bench, *variants: str, n: str = "1") -> Plan:
-    return bench.plan("add", sizes={"n": n}, variants=variants, device="cpu")
+    return bench.plan(RunRequest(op="add", sizes={"n": n}, variants=variants, device="cpu"))
 
 
 def told(bench: Bench, run_id: str) -> list[Result]:

@@ -35,7 +35,9 @@ def elsewhere(tmp_path: Path) -> Iterator[Bench]:
     """A bench on the same store that counts as one of another process, which lives."""
     made = bench_in(tmp_path)
     parent = psutil.Process(os.getppid())
-    made._store._own = msgspec.structs.replace(made._store._own, pid=parent.pid, started_s=parent.create_time())
+    made._store.runs._own = msgspec.structs.replace(
+        made._store.runs._own, pid=parent.pid, started_s=parent.create_time()
+    )
     yield made
     made.close()
 
@@ -65,9 +67,9 @@ def cancelled(bench: Bench, *variants: str) -> str:
 def left_running(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> str:
     """A run whose end could not be stored at all."""
     with monkeypatch.context() as patched:
-        patched.setattr(bench._store, "set_status", full)
+        patched.setattr(bench._store.runs, "set_status", full)
         run_id = bench.run(plan(bench, "needs_cuda"), SHORT)
-    assert bench._store.row(run_id).status in LIVING
+    assert bench._store.runs.row(run_id).status in LIVING
     assert bench.progress(run_id).status == "interrupted"
     assert followed(bench, run_id)[-1] == RunEnded(status="interrupted", message="the disk is full")
     return run_id
@@ -90,7 +92,7 @@ def test_a_run_whose_end_could_not_be_stored_can_be_cancelled_resumed_discarded_
 
 def test_a_run_that_cannot_be_begun_does_not_stay_queued(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(bench._store, "put_results", full)
+        patched.setattr(bench._store.results, "put", full)
         with pytest.raises(StoreError, match="full"):
             bench.run(plan(bench, "needs_cuda", "a"), SHORT)
     run_id = bench.runs()[0].id
@@ -102,20 +104,21 @@ def test_a_run_that_cannot_be_begun_does_not_stay_queued(bench: Bench, monkeypat
 
 
 @pytest.mark.usefixtures("lock")
-@pytest.mark.parametrize("broken", ["drop_results", "run"])
+@pytest.mark.parametrize("broken", [("results", "drop"), ("runs", "load")])
 def test_a_run_that_cannot_be_resumed_does_not_stay_queued(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch, broken: str
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, broken: tuple[str, str]
 ) -> None:
     run_id = cancelled(bench, "a")
-    known = getattr(bench._store, broken)
+    part, method = broken
+    known = getattr(getattr(bench._store, part), method)
 
     def once_claimed(*arguments: object) -> object:
-        if bench._store.row(run_id).status in LIVING:
+        if bench._store.runs.row(run_id).status in LIVING:
             full()
         return known(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(bench._store, broken, once_claimed)
+        patched.setattr(getattr(bench._store, part), method, once_claimed)
         with pytest.raises(StoreError, match="full"):
             bench.resume(run_id)
     assert (bench.load(run_id).status, bench.progress(run_id).status) == ("interrupted", "interrupted")
@@ -151,7 +154,7 @@ def test_what_goes_on_in_this_process_is_not_taken_for_left_behind(bench: Bench,
 def test_a_run_that_ends_while_it_is_deleted_keeps_its_end(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = bench.run(plan(bench, "until_cancelled"), SHORT)
     until(bench, run_id, is_measuring)
-    row = bench._store.row
+    row = bench._store.runs.row
 
     def and_then_it_ends(asked: str) -> RunRow:
         before = row(asked)
@@ -160,9 +163,9 @@ def test_a_run_that_ends_while_it_is_deleted_keeps_its_end(bench: Bench, monkeyp
         followed(bench, asked)
         return before
 
-    monkeypatch.setattr(bench._store, "row", and_then_it_ends)
+    monkeypatch.setattr(bench._store.runs, "row", and_then_it_ends)
     bench.history.delete(run_id)
-    assert bench._store.row(run_id).status == "cancelled"
+    assert bench._store.runs.row(run_id).status == "cancelled"
 
 
 def test_what_another_process_measured_before_the_claim_is_kept(
@@ -191,14 +194,14 @@ def test_what_another_process_measured_before_the_claim_is_kept(
 def test_a_cancel_during_a_resume_is_heard(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     run_id = cancelled(bench, "a", "b")
     cancelling = threading.Thread(target=lambda: bench.cancel(run_id))
-    drop = bench._store.drop_results
+    drop = bench._store.results.drop
 
     def and_cancel(*arguments: object) -> None:
         drop(*arguments)  # type: ignore[arg-type]
         cancelling.start()
         cancelling.join(0.1)
 
-    monkeypatch.setattr(bench._store, "drop_results", and_cancel)
+    monkeypatch.setattr(bench._store.results, "drop", and_cancel)
     bench.resume(run_id)
     cancelling.join(10)
     assert followed(bench, run_id)[-1] == RunEnded(status="cancelled")

@@ -18,6 +18,8 @@ from kernelviz.core.problem import Plan, Problem
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import Status
 from kernelviz.store import Store, StoreError
+from kernelviz.store.database import Database
+from kernelviz.store.results import Results
 from kernelviz.worker.item import Item
 from tests.bench.bench_of_sessions import ops
 from tests.worker.sessions import result
@@ -27,21 +29,29 @@ PROBLEM = Problem(op="add", sizes={"n": 1}, dtype="fp32")
 CRASH = Failure(stage="crash", message="signal 6")
 
 
-class CountingStore(Store):
-    """Remembers how much was written at a time."""
+class CountingResults(Results):
+    """Remembers how much was written at a time, and how often results were read."""
 
-    def __init__(self, url: str) -> None:
-        super().__init__(url)
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
         self.written: list[int] = []
         self.read = 0
 
-    def results_of(self, run_id: str, case_keys: Sequence[str]) -> dict[str, Result]:
+    def of_cases(self, run_id: str, case_keys: Sequence[str]) -> dict[str, Result]:
         self.read += 1
-        return super().results_of(run_id, case_keys)
+        return super().of_cases(run_id, case_keys)
 
-    def put_results(self, run_id: str, placed: Sequence[tuple[int, Result]]) -> None:
+    def put(self, run_id: str, placed: Sequence[tuple[int, Result]]) -> None:
         self.written.append(len(placed))
-        super().put_results(run_id, placed)
+        super().put(run_id, placed)
+
+
+class CountingStore(Store):
+    results: CountingResults
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.results = CountingResults(self._database)
 
 
 @pytest.fixture
@@ -64,7 +74,7 @@ def live_run(store: Store, *variants: str, count: int = 1) -> LiveRun:
         method=run.method,
         plan=plan,
     )
-    store.create(run)
+    store.runs.create(run)
     return LiveRun("r1", plan, OP, store, EventLog(len(plan.cases())), run.environment)
 
 
@@ -81,7 +91,7 @@ def later_item(live: LiveRun, *variants: str) -> Item:
 
 
 def stages(store: Store) -> dict[str, str]:
-    return {r.variant: r.outcome.stage if isinstance(r.outcome, Failure) else "" for r in store.run("r1").results}
+    return {r.variant: r.outcome.stage if isinstance(r.outcome, Failure) else "" for r in store.runs.load("r1").results}
 
 
 def test_a_cancel_before_the_later_figures_keeps_failures_and_times(store: CountingStore) -> None:
@@ -91,7 +101,7 @@ def test_a_cancel_before_the_later_figures_keeps_failures_and_times(store: Count
     live.ended("finished", "")
     live.abandon = lambda: [later_item(live, "a", "abort")]
     live.cancel()
-    assert store.row("r1").status == "cancelled"
+    assert store.runs.row("r1").status == "cancelled"
     assert stages(store) == {"a": "", "abort": "crash"}
     told = [e.result.variant for _, e in live.log.follow(0, 0.0) if isinstance(e, CaseDone)]
     assert told == ["abort", "a"]  # only the time has got a note
@@ -106,7 +116,7 @@ def test_cancelled_cases_are_neither_done_nor_failed_here_as_in_the_store(store:
     live.ended("finished", "")
     live.abandon = lambda: [Item(run_id="r1", owner="", sink=live, problem=PROBLEM, variants=("b",))]
     live.cancel()
-    progress, row = live.log.progress(), store.row("r1")
+    progress, row = live.log.progress(), store.runs.row("r1")
     assert stages(store)["b"] == "cancelled"
     assert (progress.done, progress.failed) == (row.done, row.failed) == (2, 1)
     far = remote_runs.progress(store, "r1")
@@ -118,7 +128,7 @@ def test_a_time_that_arrives_while_the_case_is_cancelled_is_kept(
 ) -> None:
     live = live_run(store, "a")
     measured = threading.Thread(target=lambda: live.put([result(PROBLEM, "a")]))
-    read = store.results_of
+    read = store.results.of_cases
 
     def and_meanwhile(run_id: str, keys: Sequence[str]) -> dict[str, Result]:
         found = read(run_id, keys)
@@ -127,7 +137,7 @@ def test_a_time_that_arrives_while_the_case_is_cancelled_is_kept(
             measured.join(0.1)  # it would be done by now
         return found
 
-    monkeypatch.setattr(store, "results_of", and_meanwhile)
+    monkeypatch.setattr(store.results, "of_cases", and_meanwhile)
     live.put([result(PROBLEM, "a", Failure(stage="cancelled", message=""))])
     measured.join(10)
     assert stages(store) == {"a": ""}
@@ -153,8 +163,8 @@ def test_a_big_plan_is_cancelled_in_few_reads_and_writes(store: CountingStore) -
     live.expect(800)
     live.abandon = lambda: [*queued, *later]
     live.cancel()
-    assert (store.written, store.read) == ([500, 500, 200], 3)
-    found = store.run("r1")
+    assert (store.results.written, store.results.read) == ([500, 500, 200], 3)
+    found = store.runs.load("r1")
     assert (found.status, [r.case for r in found.results]) == ("cancelled", found.plan.cases())
     assert all(r.cost == OP.cost_of(r.problem) for r in found.results)
 
@@ -164,16 +174,16 @@ def test_an_end_that_cannot_be_stored_at_once_is_stored_as_interrupted(
 ) -> None:
     live = live_run(store, "a")
     live.expect(1)
-    known = store.set_status
+    known = store.runs.set_status
 
     def full_once(run_id: str, status: Status) -> None:
         if status == "finished":
             raise StoreError("the database is locked")
         known(run_id, status)
 
-    monkeypatch.setattr(store, "set_status", full_once)
+    monkeypatch.setattr(store.runs, "set_status", full_once)
     live.ended("finished", "")
-    assert store.row("r1").status == "interrupted"
+    assert store.runs.row("r1").status == "interrupted"
     assert [e for _, e in live.log.follow(0, 0.0)] == [RunEnded(status="interrupted", message="the database is locked")]
 
 
@@ -182,16 +192,16 @@ def test_what_is_discarded_while_its_end_is_stored_is_removed(
 ) -> None:
     live = live_run(store, "a")
     live.expect(1)
-    known = store.set_status
+    known = store.runs.set_status
 
     def meanwhile(run_id: str, status: Status) -> None:
         live.discard()
         known(run_id, status)
 
-    monkeypatch.setattr(store, "set_status", meanwhile)
+    monkeypatch.setattr(store.runs, "set_status", meanwhile)
     live.ended("finished", "")
     with pytest.raises(UnknownRun):
-        store.row("r1")
+        store.runs.row("r1")
 
 
 def test_what_is_discarded_when_it_has_ended_is_removed(store: CountingStore) -> None:
@@ -200,7 +210,7 @@ def test_what_is_discarded_when_it_has_ended_is_removed(store: CountingStore) ->
     live.ended("finished", "")
     live.discard()
     with pytest.raises(UnknownRun):
-        store.row("r1")
+        store.runs.row("r1")
 
 
 def test_a_number_of_events_in_memory_is_no_revision(store: CountingStore) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from kernelviz.bench.machine import Machine
 from kernelviz.core.errors import UnknownName
+from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Device
 from kernelviz.store import Store
 from kernelviz.worker.device_lock import DeviceLock, Holder
@@ -34,7 +35,7 @@ def test_times_of_the_newest_runs_are_read_without_their_samples(tmp_path: Path)
     bench = bench_in(tmp_path)
     ids = []
     for sizes in ("64", "64,128"):
-        ids.append(bench.run(bench.plan("add", sizes={"n": sizes}, variants=("a", "b"), device="cpu")))
+        ids.append(bench.run(bench.plan(RunRequest(op="add", sizes={"n": sizes}, variants=("a", "b"), device="cpu"))))
         list(bench.follow(ids[-1]))
     found = bench.machine.run_times("cpu")
     assert [(r.run_id, len(r.times_s)) for r in found] == [(ids[1], 4), (ids[0], 2)]

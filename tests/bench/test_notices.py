@@ -35,7 +35,7 @@ def test_the_machine_is_left_alone_while_it_measures(tmp_path: Path, monkeypatch
     monkeypatch.setattr(time, "monotonic", lambda: now_s[0])
     store = Store.open(tmp_path)
     run = samples.run(id="r")
-    store.create(run)
+    store.runs.create(run)
     bench = Bench(store, (run.environment.device,))
     monkeypatch.setattr(bench._runner, "state", lambda _: SimpleNamespace(state=state[0]))
     try:

@@ -12,6 +12,7 @@ from kernelviz.bench.availability import Choice
 from kernelviz.core.errors import BadField, DeviceError
 from kernelviz.core.events import RunEnded
 from kernelviz.core.problem import Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.hardware.discovery import discover
 from kernelviz.ops import catalogue
@@ -20,7 +21,7 @@ from kernelviz.store import Store
 PLUGIN = '''
 from kernelviz.ops import variant
 
-@variant(op="add", backend="triton", needs=("cuda",), dtypes=("fp16",), late=True)
+@variant(op="add", backend="triton", needs=("cuda",), dtypes=("fp16",), late=True, only_when_named=True)
 def mine(x_N, y_N):
     """My own addition."""
     raise AssertionError
@@ -42,6 +43,7 @@ def test_its_variants_join_the_ladder(plugin: Path) -> None:
     mine = ops["add"].variant_named("mine")
     assert ops["add"].variants[-1] == mine
     assert (mine.backend, mine.needs, mine.dtypes, mine.late) == ("triton", ("cuda",), ("fp16",), True)
+    assert mine.only_when_named
     assert mine.summary == "My own addition."
     assert set(ops) == set(catalogue())
     assert not any(getattr(m, "IMPORTED", False) for n, m in list(sys.modules.items()) if "plugin" in n)
@@ -57,7 +59,9 @@ def test_a_changed_file_is_described_anew(plugin: Path) -> None:
 
 
 def measured(bench: Bench, plugin: Path, variant: str) -> Result:
-    asked = bench.plan("add", sizes={"n": "64"}, variants=(variant,), device="cpu", plugins=(str(plugin),))
+    asked = bench.plan(
+        RunRequest(op="add", sizes={"n": "64"}, variants=(variant,), device="cpu", plugins=(str(plugin),))
+    )
     run_id = bench.run(asked, Method(budget_s=0.01))
     assert [e for _, e in bench.follow(run_id, timeout_s=60)][-1] == RunEnded(status="finished")
     return bench.load(run_id).results[0]

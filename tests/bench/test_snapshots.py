@@ -15,7 +15,7 @@ from kernelviz.bench.history import TITLE_CHARACTERS
 from kernelviz.bench.snapshots import at_sizes, narrowed, selected
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.formats import decode, digest, encode
-from kernelviz.formats.digest import sealed
+from kernelviz.formats.integrity import sealed
 from kernelviz.metrics.summary import rows
 from kernelviz.store import Store
 

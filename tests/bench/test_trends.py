@@ -19,7 +19,7 @@ from kernelviz.store import Store
 def store(tmp_path: Path) -> Iterator[Store]:
     made = Store.open(tmp_path)
     for run in nights():
-        made.create(run)
+        made.runs.create(run)
     yield made
     made.close()
 
@@ -52,7 +52,7 @@ def test_every_case_has_its_trend(store: Store) -> None:
 def test_only_runs_of_the_newest_setup_are_compared(store: Store) -> None:
     last = nights(15)[-1]
     sustained = msgspec.structs.replace(last, method=msgspec.structs.replace(last.method, clock="sustained"))
-    store.create(msgspec.structs.replace(sustained, id="steady"))
+    store.runs.create(msgspec.structs.replace(sustained, id="steady"))
     case = Trends(store, (samples.H200,)).cases(samples.H200.id)[0]
     assert case.setup.startswith("sustained")
     assert (len(case.trend.points), case.left_out) == (1, 14)
@@ -61,7 +61,7 @@ def test_only_runs_of_the_newest_setup_are_compared(store: Store) -> None:
 def test_deleted_runs_and_other_devices_do_not_count(store: Store) -> None:
     trends = Trends(store, (samples.H200, samples.CPU))
     for night in range(CHANGED, 14):
-        store.set_deleted(f"night-{night:02}", "2026-12-01")
+        store.runs.set_deleted(f"night-{night:02}", "2026-12-01")
     assert trends.regressions(samples.H200.id) == ()
     assert trends.cases(samples.CPU.id) == ()
 

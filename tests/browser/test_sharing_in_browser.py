@@ -117,7 +117,7 @@ def test_two_browsers_share_one_device_by_turns(real: str, real_home: Path, page
     assert (last["status"], last["done"], last["failed"]) == ("finished", 1, 0)
     # Between question and answer the problem in hand ended, and at most one that was taken while the run was being written.
     store = Store.open(real_home / "home")
-    sweep, point = store.run(run_of(page)), store.run(run_of(second))
+    sweep, point = store.runs.load(run_of(page)), store.runs.load(run_of(second))
     (answer,) = point.results
     meanwhile = {
         r.problem.key for r in sweep.results if point.created_at < (r.measured_at or "") < (answer.measured_at or "")

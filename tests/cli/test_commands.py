@@ -50,6 +50,30 @@ def test_a_run_prints_its_table_on_stdout_and_progress_on_stderr(
     assert printed.err.count(f"/{cases} rmsnorm bf16") == cases
 
 
+def test_a_run_that_names_no_variants_leaves_out_those_that_are_wrong_on_purpose(
+    install: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install()
+    add = catalogue()["add"]
+    assert main(["run", "add", "--size", "n=4096", "--json"]) == 0
+    measured = {r.variant for r in document.decode(capsys.readouterr().out).results}
+    assert measured == {v.name for v in add.variants if not v.only_when_named}
+    assert main(["run", "add", "--size", "n=4096", "--variants", "torch_eager,torch_aligned", "--json"]) == 0
+    assert {r.variant for r in document.decode(capsys.readouterr().out).results} == {"torch_eager", "torch_aligned"}
+
+
+def test_the_list_of_ops_says_which_variants_run_only_when_they_are_named(
+    install: Install, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install()
+    assert main(["ops", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    expected = {(op.name, v.name): v.only_when_named for op in catalogue().values() for v in op.variants}
+    assert {(op["name"], v["name"]): v["only_when_named"] for op in listed for v in op["variants"]} == expected
+    assert main(["ops"]) == 0
+    assert "(only when named)" in " ".join(capsys.readouterr().out.split())
+
+
 def test_json_is_one_document_and_nothing_else(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
     install()
     assert main(["run", "add", "--sweep", "n=2^10..2^12", "--variants", "torch_eager,triton_block", "--json"]) == 0
@@ -215,7 +239,7 @@ def test_ops_says_what_is_available_and_why_not(install: Install, capsys: pytest
     for op in listed:
         assert op.keys() == {"name", "family", "axes", "dtypes", "variants"}
         for variant in op["variants"]:
-            assert variant.keys() == {"name", "backend", "summary", "available", "reason"}
+            assert variant.keys() == {"name", "backend", "summary", "available", "reason", "only_when_named"}
             assert variant["available"] != bool(variant["reason"])
     assert main(["ops"]) == 0
     out = capsys.readouterr().out

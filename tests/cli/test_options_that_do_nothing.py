@@ -104,7 +104,7 @@ def test_what_cannot_be_forgotten_is_the_size_where_the_variant_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store = Store.open(tmp_path)
-    store.put_tuning(tunings.tuning())
+    store.tunings.put(tunings.tuning())
     made = Bench(store, (samples.CPU,), lock_directory=tmp_path)
     monkeypatch.setattr(use_cases, "current", lambda: made)
     for size, said in (

@@ -25,7 +25,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     cpu = next(d for d in discover() if d.kind == "cpu")
     store = Store.open(tmp_path)
     for run in nights(device=cpu):
-        store.create(run)
+        store.runs.create(run)
     made = Bench(store, (cpu,))
     monkeypatch.setattr(kernelviz.bench, "current", lambda: made)
     return made

@@ -80,7 +80,7 @@ def uploaded(history: History, data: bytes) -> bool:
             exports()[form].encode(kept)
     for run_id in set(ids):
         history.delete(run_id)
-    history._store.purge("9999")
+    history._store.runs.purge("9999")
     return True
 
 

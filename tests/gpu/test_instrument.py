@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 from figures import record, save
+from parts import part
 from servers import ROOT, served
 from stream_client import StreamClient
 
 from kernelviz.bench import Bench
 from kernelviz.core.problem import Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Result, Timing
 from kernelviz.core.run import Device
 from kernelviz.hardware.discovery import discover
@@ -24,10 +26,11 @@ from kernelviz.metrics.limiter import limiter
 from kernelviz.metrics.roofline import Headline
 from kernelviz.store import Store
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
+pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
 PLANTED = str(Path(__file__).parents[1] / "planted_limits_cuda.py")
 SIX = "torch_eager,torch_compile,triton_block,triton_adaptive,cuda_scalar,cuda_vec16"
+ASKED = len(SIX.split(","))
 
 
 def test_a_changed_size_is_stored_at_once_through_the_real_server(tmp_path: Path) -> None:
@@ -39,11 +42,13 @@ def test_a_changed_size_is_stored_at_once_through_the_real_server(tmp_path: Path
 
         def changed(n: int) -> tuple[float, float]:
             """Seconds from the change to six stored results, and to the page's last message."""
-            before = {row.id for row in store.rows(5)}
+            before = {row.id for row in store.runs.rows(5)}
             begun = time.perf_counter()
             with ThreadPoolExecutor(1) as pool:
                 rerun = pool.submit(page.set, "size_add_n", str(n))
-                while (row := next((r for r in store.rows(5) if r.id not in before), None)) is None or row.done < 6:
+                while (
+                    row := next((r for r in store.runs.rows(5) if r.id not in before), None)
+                ) is None or row.done < ASKED:
                     assert time.perf_counter() - begun < 60, row
                     time.sleep(0.003)
                 stored_s = time.perf_counter() - begun
@@ -75,7 +80,7 @@ def measured(
 ) -> tuple[dict[str, Result], Device]:
     """By variant, and the device as the worker knows it: the size of its L2 is not known without CUDA."""
     plugins = (PLANTED,) if op == "copy" else ()
-    plan = bench.plan(op, sizes=sizes, variants=variants, device="cuda:0", plugins=plugins)
+    plan = bench.plan(RunRequest(op=op, sizes=sizes, variants=variants, device="cuda:0", plugins=plugins))
     run_id = bench.run(plan, Method(budget_s=0.2, figures=("cold", "warm")))
     for _ in bench.follow(run_id, timeout_s=300):
         pass
@@ -187,7 +192,9 @@ def test_the_monitor_moves_with_a_load(bench: Bench) -> None:
 
 def test_the_monitor_does_not_move_the_times(bench: Bench) -> None:
     """Sampling once a second in this process while the worker measures: with and without, alternating."""
-    plan = bench.plan("add", sizes={"n": "2^12,2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0")
+    plan = bench.plan(
+        RunRequest(op="add", sizes={"n": "2^12,2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0")
+    )
 
     def times() -> dict[str, float]:
         run_id = bench.run(plan, Method())

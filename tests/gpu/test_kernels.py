@@ -3,10 +3,8 @@
 Writes docs/gpu-report.json (or the file that KERNELVIZ_GPU_REPORT names), which CI compares with the sources.
 """
 
-import platform
 import sys
 from collections.abc import Iterator
-from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -15,7 +13,9 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 
 from cases import WRONG, Way, large_sizes, odd_sizes, variants, ways
 from checking import bind, inputs_of, judged, reference_of
-from gpu_report import Entry, path, shared_digest, write
+from gpu_report import Entry, path, write
+from part_report import environment
+from parts import part
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
@@ -23,10 +23,9 @@ from kernelviz.core.result import Accuracy
 from kernelviz.ops import Op, Variant, refresh
 from kernelviz.text.failures import describe_check
 
-# Nothing is timed here, so several workers may share the GPU: `pytest -m gpu -n 8 tests/gpu/test_kernels.py`.
-pytestmark = [pytest.mark.gpu, pytest.mark.timeout(600)]
+# Nothing is timed here, so several processes may share the GPU.
+pytestmark = [part("kernels"), pytest.mark.gpu, pytest.mark.timeout(600)]
 
-PACKAGES = ("torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc")
 LATE_SIZES = 1
 """A variant that takes seconds to compile is tested at this many sizes of either kind."""
 
@@ -43,21 +42,7 @@ def entries() -> Iterator[list[Entry]]:
         pytest.fail("no usable NVIDIA GPU: run this on a machine that has one")
     found: list[Entry] = []
     yield found
-    environment = {
-        "device": torch.cuda.get_device_name(),
-        "compute_capability": list(torch.cuda.get_device_capability()),
-        "python": platform.python_version(),
-        "versions": {p: _version(p) for p in PACKAGES},
-        "cuda": torch.version.cuda,
-    }
-    write(path(), found, environment)
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
+    write(path(), found, environment())
 
 
 def problems(op: Op, variant: Variant, way: Way) -> list[Problem]:
@@ -136,7 +121,6 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
             worst_of_bound=worst if worst != float("inf") else None,
             cases=len(shares),
             source_digest=way.variant(op, variant).source_digest(),
-            shared_digest=shared_digest(),
             device=torch.cuda.get_device_name(),
             failures=failures,
         )

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import pytest
 from figures import record
+from parts import part
 
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Result, Timing
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
+pytestmark = [part("timing"), pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
 
 # Read-flush column of docs/measuring.md, seconds: CUPTI stamps of a graph, H200.
 ADD = {2**12: 1.82e-6, 2**18: 2.22e-6, 2**20: 4.36e-6, 2**24: 44.6e-6, 2**26: 181.4e-6}
@@ -142,7 +143,7 @@ def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session) -> None:
             memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
             time.sleep(pause.choice([0.0, 0.2, 1.0]))
     record(
-        "soak",
+        "soak_in_session",
         {
             "points": len(estimates),
             "records": tracer.records_seen - records,

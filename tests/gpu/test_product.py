@@ -1,6 +1,5 @@
 """The whole product on a GPU: Bench, queue, supervisor and worker, with variants that misbehave, and the page itself."""
 
-import json
 import statistics
 import subprocess
 import sys
@@ -9,13 +8,18 @@ from pathlib import Path
 
 import pytest
 from figures import record, save
+from judged import untrue_failures
+from parts import part
 
 from kernelviz.bench import Bench
-from kernelviz.core.events import CaseDone, RunEnded
+from kernelviz.core.events import CaseDone, CaseStep, RunEnded, WorkerStarting
 from kernelviz.core.problem import Method, Plan
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run
+from kernelviz.formats import document
 from kernelviz.text.failures import describe_failure
+from kernelviz.worker.limits import Limits
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
@@ -24,12 +28,24 @@ PLANTED = str(TESTS / "planted.py")
 PLANTED_CUDA = str(TESTS / "planted_cuda.py")
 
 
-def finished(bench: Bench, plan: Plan, method: Method | None = None) -> tuple[Run, dict[str, float]]:
-    """The run when it has ended, and when (seconds since its start) each variant's result arrived."""
+def finished(
+    bench: Bench, plan: Plan, method: Method | None = None, starts: list[float] | None = None
+) -> tuple[Run, dict[str, float]]:
+    """The run when it has ended, and when (seconds since its start) each variant's result arrived.
+
+    `starts` gets how long each start of a worker took, until that worker began its first case.
+    """
     begun = time.monotonic()
+    starting: float | None = None
     run_id = bench.run(plan, method or Method(budget_s=0.2), owner="test")
     arrived: dict[str, float] = {}
     for _, event in bench.follow(run_id, timeout_s=300):
+        if isinstance(event, WorkerStarting):
+            starting = time.monotonic()
+        if isinstance(event, CaseStep) and starting is not None:
+            if starts is not None:
+                starts.append(time.monotonic() - starting)
+            starting = None
         if isinstance(event, CaseDone):
             arrived[event.result.variant] = time.monotonic() - begun
         if isinstance(event, RunEnded):
@@ -41,6 +57,7 @@ def outcomes(run: Run) -> dict[str, Timing | Failure]:
     return {r.variant: r.outcome for r in run.results}
 
 
+@part("smoke")
 @pytest.mark.parametrize(
     ("name", "plugin", "stage"),
     [
@@ -52,50 +69,65 @@ def outcomes(run: Run) -> dict[str, Timing | Failure]:
         ("is_wrong", PLANTED, "wrong"),
         ("changes_its_input", PLANTED, "wrong"),
     ],
+    ids=lambda value: Path(value).stem,
 )
 def test_a_planted_variant_costs_only_its_own_case(bench: Bench, name: str, plugin: str, stage: str) -> None:
     plan = bench.plan(
-        "add",
-        sizes={"n": "2^20"},
-        dtype="fp32",
-        variants=("torch_eager", name, "triton_block"),
-        device="cuda:0",
-        plugins=(plugin,),
+        RunRequest(
+            op="add",
+            sizes={"n": "2^20"},
+            dtype="fp32",
+            variants=("torch_eager", name, "triton_block"),
+            device="cuda:0",
+            plugins=(plugin,),
+        )
     )
-    run, arrived = finished(bench, plan)
+    starts: list[float] = []
+    run, arrived = finished(bench, plan, starts=starts)
     found = outcomes(run)
     failure = found[name]
     assert isinstance(failure, Failure), failure
     assert failure.stage == stage, failure
     assert isinstance(found["torch_eager"], Timing), found["torch_eager"]
     assert isinstance(found["triton_block"], Timing), found["triton_block"]
-    record(f"planted_{name}", {"message": str(describe_failure(failure)), "arrived_s": arrived})
+    message = str(describe_failure(failure))
+    record(f"planted_{name}", {"message": message, "arrived_s": arrived, "starts_s": starts})
     if stage == "crash":
-        assert min(arrived["torch_eager"], arrived["triton_block"]) - arrived[name] <= 5.0
+        # The start of a worker (torch's import, a CUDA context) takes 3 to 6 s by machine; what the product adds to the one that
+        # replaces it is the end of the dead process, and binding and measuring two short cases.
+        others_s = min(arrived["torch_eager"], arrived["triton_block"])
+        assert others_s - arrived[name] - starts[-1] <= Limits().end_s
 
 
+@part("smoke")
 def test_a_declared_change_of_an_input_is_restored_before_every_call(bench: Bench) -> None:
     plan = bench.plan(
-        "add",
-        sizes={"n": "2^20"},
-        dtype="fp32",
-        variants=("torch_eager", "adds_in_place"),
-        device="cuda:0",
-        plugins=(PLANTED,),
+        RunRequest(
+            op="add",
+            sizes={"n": "2^20"},
+            dtype="fp32",
+            variants=("torch_eager", "adds_in_place"),
+            device="cuda:0",
+            plugins=(PLANTED,),
+        )
     )
     found = outcomes(finished(bench, plan)[0])
     assert isinstance(found["adds_in_place"], Timing), found["adds_in_place"]
     assert isinstance(found["torch_eager"], Timing)
 
 
+@part("smoke")
 def test_a_hang_in_c_is_ended_and_the_next_case_measured(bench: Bench, tmp_path: Path) -> None:
     from kernelviz.hardware.discovery import discover
     from kernelviz.store import Store
-    from kernelviz.worker.limits import Limits
 
     limits = Limits(bind_s=20.0, step_s=5.0, check_s=5.0)
     own = Bench(Store(f"sqlite:///{tmp_path}/runs.sqlite"), discover(), limits=limits)
-    plan = own.plan("add", sizes={"n": "2^20"}, variants=("torch_eager", "hangs"), device="cuda:0", plugins=(PLANTED,))
+    plan = own.plan(
+        RunRequest(
+            op="add", sizes={"n": "2^20"}, variants=("torch_eager", "hangs"), device="cuda:0", plugins=(PLANTED,)
+        )
+    )
     found = outcomes(finished(own, plan)[0])
     own.close()
     assert isinstance(found["hangs"], Failure)
@@ -103,11 +135,14 @@ def test_a_hang_in_c_is_ended_and_the_next_case_measured(bench: Bench, tmp_path:
     assert isinstance(found["torch_eager"], Timing)
 
 
+@part("product")
 def test_the_soak_through_the_worker(bench: Bench) -> None:
     """1,000 points with idle gaps: every bad block noticed and repeated, memory steady."""
     import psutil
 
-    plan = bench.plan("add", sizes={"n": "2^20"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
+    plan = bench.plan(
+        RunRequest(op="add", sizes={"n": "2^20"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
+    )
     estimates: list[float] = []
     memory: list[int] = []
     seconds: list[float] = []
@@ -147,6 +182,7 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
 SIX = "torch_eager,torch_compile,triton_block,triton_adaptive,cuda_scalar,cuda_vec16"
 
 
+@part("product")
 def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: Bench) -> None:
     from streamlit.testing.v1 import AppTest
 
@@ -171,7 +207,9 @@ def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: B
     assert not app.exception
     run = bench.load(run_id)
     shown = next(d.value for d in app.dataframe if "variant" in d.value.columns and "trust" in d.value.columns)
-    assert len(run.results) == len(shown) == 13 * 6
+    assert {r.case.key for r in run.results} == {case.key for case in run.plan.cases()}
+    assert set(run.plan.variants) == set(SIX.split(","))
+    assert len(run.results) == len(shown)
     times = next(c for c in shown.columns if c.startswith("cold time"))
     scale = {"ms": 1e-3, "µs": 1e-6}[times.split(", ")[1]]
     page = {(str(r["variant"]).replace(" ", "_"), int(r["n"])): float(r[times]) * scale for _, r in shown.iterrows()}
@@ -187,10 +225,13 @@ def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: B
     save(run, "add-h200.json")
 
 
+@part("product")
 def test_others_on_the_gpu_leave_no_trace_in_what_is_measured_after_them(bench: Bench) -> None:
     """A CUDA context that is made after the worker's makes its short kernels read 0.08-0.1 us longer for good: after the
     selftest's own processes, and after another kernelviz on the same GPU, another worker measures."""
-    plan = bench.plan("add", sizes={"n": "2^12,2^18"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
+    plan = bench.plan(
+        RunRequest(op="add", sizes={"n": "2^12,2^18"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
+    )
 
     def measured() -> tuple[list[float], int]:
         run, _ = finished(bench, plan, Method(budget_s=0.2))
@@ -226,6 +267,7 @@ def test_others_on_the_gpu_leave_no_trace_in_what_is_measured_after_them(bench: 
         assert times == pytest.approx(found["alone"][0], rel=0.02)
 
 
+@part("product")
 def test_a_calibration_measures_every_roof(bench: Bench) -> None:
     begun = time.monotonic()
     job = bench.calibrate("cuda:0", owner="test")
@@ -240,17 +282,26 @@ def test_a_calibration_measures_every_roof(bench: Bench) -> None:
     )
     assert {r.name for r in roofs} >= {"read", "copy", "write", "read2_write1", "read1_write2", "matmul"}
     assert taken < 30
-    plan = bench.plan("rmsnorm", dtype="bf16", device="cuda:0")
+    plan = bench.plan(RunRequest(op="rmsnorm", dtype="bf16", device="cuda:0"))
     run, _ = finished(bench, plan, Method(budget_s=0.5))
     assert len(run.environment.roofs) == len(roofs)
-    assert not [r for r in run.results if isinstance(r.outcome, Failure)]
+    failed = {
+        r.case.key: f"{r.outcome.stage}: {r.outcome.message}" for r in run.results if isinstance(r.outcome, Failure)
+    }
+    assert untrue_failures("rmsnorm", failed) == {}
     save(run, "rmsnorm-h200.json")
 
 
-def test_the_command_line_gives_one_document(tmp_path: Path) -> None:
+@part("smoke")
+def test_the_command_line_gives_one_document(bench: Bench) -> None:
+    """Every case of the plan that the same words make here, each with a result."""
     command = [sys.executable, "-m", "kernelviz", "run", "rmsnorm", "--size", "m=4096", "--sweep", "n=2^10..2^13"]
-    done = subprocess.run([*command, "--dtype", "bf16", "--json"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "--dtype", "bf16", "--quick", "--json"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-2000:]
-    document = json.loads(done.stdout)
-    assert document["environment"]["device"]["kind"] == "cuda"
-    assert len(document["results"]) == 4 * 5
+    run = document.decode(done.stdout)
+    assert run.environment.device.kind == "cuda"
+    expected = bench.plan(RunRequest(op="rmsnorm", sizes={"m": "4096", "n": "2^10..2^13"}, dtype="bf16"))
+    assert run.plan == expected
+    assert {r.case.key for r in run.results} == {case.key for case in expected.cases()}

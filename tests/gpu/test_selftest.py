@@ -4,6 +4,7 @@ import msgspec
 import pytest
 from figures import record
 from judged import MOST_FURTHER_OFF, PARTS, cases_of, further_off, one_kernel, without_reason
+from parts import part
 
 from kernelviz.core.problem import Problem
 from kernelviz.text.selftest import check_words
@@ -11,6 +12,7 @@ from kernelviz.text.selftest import check_words
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
 
+@part("selftest")
 def test_every_check_passes_or_cannot_be_made_here(tmp_path) -> None:
     from kernelviz.bench import Bench
     from kernelviz.hardware.discovery import discover
@@ -33,11 +35,12 @@ def test_every_check_passes_or_cannot_be_made_here(tmp_path) -> None:
 
 
 COMPARED: dict[int, dict[str, dict[str, object]]] = {}
-"""By part, what the test below found in this process."""
+"""By share of the ops, what the test below found in this process."""
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_calls_of_one_kernel_agree_with_ncu(part: int) -> None:
+@part("ncu")
+@pytest.mark.parametrize("share", range(PARTS))
+def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
     """|CUPTI - ncu| within 1.3 us + 1 %, for every variant whose call is one kernel, the same here and there; ncu adds its
     microsecond to each kernel of a call. Who is further off has a measured reason; over all parts they may be at most 5 %.
     """
@@ -50,7 +53,7 @@ def test_calls_of_one_kernel_agree_with_ncu(part: int) -> None:
 
     if ncu.path() is None:
         pytest.skip("ncu is not on the PATH")
-    cases = cases_of(part)
+    cases = cases_of(share)
     session = open_session("cuda:0")
     events: list[Event] = []
     by_problem: dict[str, tuple[Problem, list[str]]] = {}
@@ -92,15 +95,16 @@ def test_calls_of_one_kernel_agree_with_ncu(part: int) -> None:
             "beyond_at_our_clock_s": abs(found.seconds * found.clock_hz / own_hz - own_s) - 0.01 * own_s,
             "beyond_our_samples_s": abs(found.seconds - nearest) - 0.01 * own_s,
         }
-    COMPARED[part] = compared
-    record(f"ncu_every_variant_{part}", compared)
+    COMPARED[share] = compared
+    record(f"ncu_every_variant_{share}", compared)
     assert len(one_kernel(compared)) > len(cases) / 2
     assert without_reason(compared) == []
 
 
+@part("ncu")
 def test_few_calls_of_all_parts_are_further_off() -> None:
     """The same is asked of the figures that are committed, by tests/test_gpu_figures.py."""
     if len(COMPARED) < PARTS:
-        pytest.skip(f"{len(COMPARED)} of {PARTS} parts were compared in this process")
-    every = {key: case for part in COMPARED.values() for key, case in part.items()}
+        pytest.skip(f"{len(COMPARED)} of {PARTS} shares were compared in this process")
+    every = {key: case for share in COMPARED.values() for key, case in share.items()}
     assert len(further_off(every)) <= MOST_FURTHER_OFF * len(one_kernel(every))

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 from figures import record
+from parts import part
 
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.problem import USUAL_FIGURES, Case, Method, Problem
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Result, Timing
 from kernelviz.metrics.figures import host_bound
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
+pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
 
@@ -158,7 +160,7 @@ def test_a_page_that_reruns_does_not_move_the_times(bench, monkeypatch: pytest.M
     import kernelviz.ui
 
     monkeypatch.setattr(kernelviz.bench, "_made", bench)
-    plan = bench.plan("add", sizes={"n": "2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0")
+    plan = bench.plan(RunRequest(op="add", sizes={"n": "2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0"))
     done = threading.Event()
     reruns = 0
 
@@ -196,7 +198,9 @@ def test_a_page_that_reruns_does_not_move_the_times(bench, monkeypatch: pytest.M
 
 
 def test_a_run_has_its_cold_times_first_and_the_other_figures_after(bench) -> None:
-    plan = bench.plan("add", sizes={"n": "2^12..2^16"}, variants=("torch_eager", "triton_block"), device="cuda:0")
+    plan = bench.plan(
+        RunRequest(op="add", sizes={"n": "2^12..2^16"}, variants=("torch_eager", "triton_block"), device="cuda:0")
+    )
     run_id = bench.run(plan)
     first: dict[str, list[bool]] = {}
     for _, event in bench.follow(run_id):

@@ -7,17 +7,19 @@ from pathlib import Path
 import msgspec
 import pytest
 from figures import record
+from parts import part
 
 from kernelviz.bench import Bench
 from kernelviz.bench.tunings import TuningReport
 from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Timing
 from kernelviz.hardware.discovery import discover
 from kernelviz.store import Store
 from kernelviz.text.tuning import record as as_record
 
-pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
+pytestmark = [part("product"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
 PLUGIN = str(Path(__file__).parents[1] / "planted_tuning_cuda.py")
 SIZES = {"n": "2^26"}
@@ -53,7 +55,9 @@ def kept_of(report: TuningReport) -> dict[str, object]:
 
 def test_a_hundred_configurations_cancelled_and_resumed_and_the_best_used_afterwards(bench: Bench) -> None:
     plan = bench.tuning(
-        "add", "triton_tuned", sizes=SIZES, dtype="fp32", configurations=CONFIGURATIONS, seed=1, device="cuda:0"
+        RunRequest(op="add", variants=("triton_tuned",), sizes=SIZES, dtype="fp32", device="cuda:0"),
+        configurations=CONFIGURATIONS,
+        seed=1,
     )
     assert len(plan.variants) == CONFIGURATIONS >= 100
     run_id = bench.run(plan)
@@ -75,7 +79,13 @@ def test_a_hundred_configurations_cancelled_and_resumed_and_the_best_used_afterw
     assert len(again) <= 9, "what has a time is not measured again, but for the finalists and the default"
 
     usual = bench.plan(
-        "add", sizes=SIZES, dtype="fp32", variants=("torch_eager", "triton_block", "triton_tuned"), device="cuda:0"
+        RunRequest(
+            op="add",
+            sizes=SIZES,
+            dtype="fp32",
+            variants=("torch_eager", "triton_block", "triton_tuned"),
+            device="cuda:0",
+        )
     )
     after = bench.run(usual, Method(budget_s=0.3))
     assert follow(bench, after) == "finished"
@@ -99,7 +109,16 @@ def test_a_hundred_configurations_cancelled_and_resumed_and_the_best_used_afterw
 
 
 def test_failures_are_kept_with_their_reasons_and_cost_nobody_else(bench: Bench) -> None:
-    plan = bench.tuning("add", "through_shared", sizes={"n": "2^24"}, dtype="fp32", device="cuda:0", plugins=(PLUGIN,))
+    plan = bench.tuning(
+        RunRequest(
+            op="add",
+            variants=("through_shared",),
+            sizes={"n": "2^24"},
+            dtype="fp32",
+            device="cuda:0",
+            plugins=(PLUGIN,),
+        )
+    )
     assert len(plan.variants) == 48
     run_id = bench.run(plan)
     assert follow(bench, run_id) == "finished"

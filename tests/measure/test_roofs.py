@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -126,6 +128,44 @@ def test_only_the_finalists_are_measured_further() -> None:
     timer, made = planted([4e-4, 1e-4], [1.0, 1.0])
     assert Contest(timer, lambda: False, QUICK).best(made) is not None
     assert timer.taken == 2 * 10
+
+
+class NoisyTimer(QuickTimer):
+    """Planted times with 5 % of noise; counts the blocks of each launch."""
+
+    def __init__(self, planted: dict[int, float] | None = None) -> None:
+        super().__init__(planted)
+        self.random, self.blocks = random.Random(3), Counter[int]()
+
+    def _block(self, timed: Timed) -> Taken:
+        at = id(timed.places[0].launch)
+        self.blocks[at] += 1
+        took = self.planted[at] * self.random.gauss(1, 0.05)
+        return Taken([took], [took], time.perf_counter(), clock_hz=1e9)
+
+
+@pytest.mark.parametrize(("second_s", "goes_on"), [(2e-4, False), (1.01e-4, True)])
+def test_a_finalist_that_is_clearly_slower_is_not_measured_on(second_s: float, goes_on: bool) -> None:
+    quick, made = planted([second_s, 1e-4], [1.0, 1.0])
+    timer = NoisyTimer(quick.planted)
+    effort = Effort(choosing=Method(budget_s=1e-9), deciding=Method(budget_s=0.05, half_width=1e-6))
+    found = Contest(timer, lambda: False, effort).best(made)
+    assert found is not None
+    second, first = (timer.blocks[id(c.launch)] for c in made)
+    assert first >= 20
+    assert second == (first if goes_on else 10)
+    if not goes_on:
+        assert found.how == "1"
+
+
+def test_a_clear_roof_does_not_wait_for_the_interval_of_what_is_slower() -> None:
+    """The leader's interval is wide enough for this half-width, the other's is not asked."""
+    quick, made = planted([4e-4, 1e-4], [1.0, 1.0])
+    timer = NoisyTimer(quick.planted)
+    effort = Effort(choosing=Method(budget_s=1e-9), deciding=Method(budget_s=60.0, half_width=0.2))
+    found = Contest(timer, lambda: False, effort).best(made)
+    assert found is not None
+    assert timer.blocks.total() == 2 * 10
 
 
 def test_without_candidates_or_when_stopped_there_is_no_roof() -> None:

@@ -56,8 +56,8 @@ def test_the_store_keeps_every_roof_and_gives_the_newest_as_the_roof(tmp_path: P
     first = _copy(1e12, "2026-11-20T10:00:00+00:00")
     second = msgspec.structs.replace(first, bandwidth_bytes_per_s=1.1e12, measured_at="2026-11-21T10:00:00+00:00")
     for roof in (first, second):
-        store.put_roof("gpu", roof)
-    store.put_roof("another", first)
-    assert store.every_roof("gpu") == (first, second)
-    assert store.roofs("gpu") == (second,)
+        store.roofs.put("gpu", roof)
+    store.roofs.put("another", first)
+    assert store.roofs.of_device("gpu") == (first, second)
+    assert store.roofs.newest("gpu") == (second,)
     store.close()

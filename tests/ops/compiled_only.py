@@ -5,6 +5,9 @@ Triton's driver is replaced through its own seam (`driver.set_active`), ours thr
 target, compile to a cubin as always, check shared memory against the target's limit, and launch nothing. So what is compiled
 is what the product would compile: the same bind, the same configuration, the same specialisation on sizes and strides.
 Prints one JSON line a case: {"arch", "case", "ok", "message", "kernels"}.
+
+What docs/gpu-report.json proves is not compiled again: for the architecture of that report, a CUDA C++ source as it was when it
+passed there, with definitions that the sizes of the GPU tests ask for, by the same NVRTC. A changed source is compiled in full.
 """
 
 from __future__ import annotations
@@ -13,20 +16,30 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 import triton
-from cases import compile_problems, variants
+from cases import compile_problems, large_sizes, odd_sizes, variants, ways
 from checking import bind, inputs_of
+from gpu_report import path, read
 from triton.backends.compiler import GPUTarget
 from triton.backends.driver import DriverBase
 
+from kernelviz.core.errors import BadField
+from kernelviz.core.problem import Problem
+from kernelviz.measure.session.inputs import allocate
+from kernelviz.ops import Op, Variant
 from kernelviz.ops.kernels import nvrtc
 
 # CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": shared memory a thread block may have.
 SHARED_BYTES = {"sm_80": 163 * 1024, "sm_90": 227 * 1024, "sm_100": 227 * 1024}
+MOST_GPU_BYTES = 2**30
+"""Larger problems of the GPU tests are left out here; they ask for no other definitions than smaller ones."""
+Configuration = tuple[Path, tuple[tuple[str, str], ...]]
+"""What NVRTC is given: a source and its definitions."""
 compiled: list[str] = []
 
 
@@ -81,9 +94,13 @@ class CompileOnlyNvrtc:
 
     def __init__(self, arch: str) -> None:
         self.arch = arch
+        self.proven: set[Configuration] = set()
 
     def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
         assert shared_bytes <= SHARED_BYTES[self.arch]
+        if (source, tuple(sorted(defines.items()))) in self.proven:
+            compiled.append(f"{name} compiled on a GPU, {shared_bytes} B dynamic shared")
+            return name
         cubin = nvrtc.compile_cubin(source, self.arch, defines)
         assert cubin.startswith(b"\x7fELF")
         assert name.encode() in cubin
@@ -97,12 +114,58 @@ class CompileOnlyNvrtc:
         return 128
 
 
+class Asked(CompileOnlyNvrtc):
+    """Notes what it is asked to compile, and compiles nothing."""
+
+    def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any:
+        self.proven.add((source, tuple(sorted(defines.items()))))
+        return name
+
+
+class Report:
+    """What docs/gpu-report.json proves of an architecture."""
+
+    def __init__(self, arch: str) -> None:
+        self.arch = arch
+        self.entries = read(path())
+        written = json.loads(path().read_text()) if self.entries else {}
+        same_arch = "sm_{}{}".format(*written.get("compute_capability", (0, 0))) == arch
+        nvrtc_then = written.get("versions", {}).get("nvidia-cuda-nvrtc")
+        self.comparable = same_arch and nvrtc_then == metadata.version("nvidia-cuda-nvrtc")
+
+    def proven(self, op: Op, variant: Variant) -> set[Configuration]:
+        """What the GPU tests compiled of a variant as it is now: at odd and large sizes, in every precision and direction."""
+        if not self.comparable or variant.backend != "cuda" or variant.late:
+            return set()
+        nvrtc.active = asked = Asked(self.arch)
+        for way in ways(op, variant):
+            entry = self.entries.get((op.name, variant.name, way.dtype, way.compute or "", way.direction))
+            now = way.variant(op, variant).source_digest()
+            if entry is not None and entry.passed and entry.source_digest == now:
+                for sizes in (*odd_sizes(op), *large_sizes(op)):
+                    _ask(op, variant, way.problem(op, sizes))
+        return asked.proven
+
+
+def _ask(op: Op, variant: Variant, problem: Problem) -> None:
+    """Bind and call on tensors that nobody fills."""
+    directed = op.of(problem)
+    if directed.tensor_bytes(problem) > MOST_GPU_BYTES:
+        return
+    try:
+        bind(variant, problem, allocate(directed.inputs, problem, torch.device("cpu")))()
+    except BadField:
+        return  # a size that the variant refuses
+
+
 def main(arch: str, names: Sequence[str]) -> None:
     triton.runtime.driver.set_active(CompileOnlyDriver(arch))
-    nvrtc.active = CompileOnlyNvrtc(arch)
+    driver, report = CompileOnlyNvrtc(arch), Report(arch)
     for op, variant in variants("triton", "cuda"):
         if arch not in variant.targets or op.name not in names:
             continue
+        driver.proven = report.proven(op, variant)
+        nvrtc.active = driver
         for problem in compile_problems(op, variant, arch):
             compiled.clear()
             name = f"{variant.name} | {problem.key}"

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import op_named
-from kernelviz.ops.arithmetic.published import rows_of
+from kernelviz.ops.arithmetic.variants import rows_of
 from kernelviz.ops.catalog.space import draw
 from kernelviz.text.failures import describe_check
 

@@ -13,7 +13,7 @@ from torch import Tensor
 from kernelviz.core.dtypes import DTYPES
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import op_named
-from kernelviz.ops.cast import rounded
+from kernelviz.ops.cast.reference import rounded
 
 INF, NAN = float("inf"), float("nan")
 TARGETS = ("fp16", "bf16", "fp8")

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kernelviz.core.result import Accuracy
 from kernelviz.ops import op_named
-from kernelviz.ops.dropout import P
+from kernelviz.ops.dropout.reference import P
 
 KINDS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 DTYPES = tuple(KINDS)

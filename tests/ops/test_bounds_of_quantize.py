@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from kernelviz.ops import op_named
-from kernelviz.ops.quantize.formats import half_step
+from kernelviz.ops.quantize.reference import half_step
 
 DTYPES = ("fp32", "fp16", "bf16")
 QUANTIZE = ("quantize_fp8", "quantize_int8")

@@ -80,8 +80,11 @@ def test_inputs_that_are_not_contiguous_are_understood_or_refused(op: Op, varian
             assert accuracy.passed, accuracy.reasons
 
 
-def test_a_launch_reads_the_inputs_as_they_are_when_it_is_called() -> None:
-    for op, variant in [*HONEST, *INDUCTOR]:
+@pytest.mark.parametrize(
+    "tried", [HONEST, pytest.param(INDUCTOR, marks=pytest.mark.xdist_group("inductor"))], ids=["eager", "compiled"]
+)
+def test_a_launch_reads_the_inputs_as_they_are_when_it_is_called(tried: list[tuple[Op, Variant]]) -> None:
+    for op, variant in tried:
         problem = next(iter(ways(op, variant))).problem(op, dict.fromkeys(op.axis_names, 16))
         inputs = inputs_of(op, problem)
         launch = bind(variant, problem, inputs)

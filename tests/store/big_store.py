@@ -22,7 +22,7 @@ def filled(folder: Path, *, runs: int, cases: int) -> Store:
     begun = datetime(2026, 1, 1, tzinfo=UTC)
     for number in range(runs):
         source = sources[number % len(sources)]
-        store.create(_run(source, number, _results(source, cases), begun + timedelta(minutes=number)))
+        store.runs.create(_run(source, number, _results(source, cases), begun + timedelta(minutes=number)))
     return store
 
 

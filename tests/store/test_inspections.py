@@ -17,19 +17,19 @@ def test_the_newest_of_a_case_on_a_device_is_kept(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     old, new = inspections.wrong_tile(), inspections.right()
     uuid = old.environment.device.uuid
-    assert store.inspection(uuid, old.case_key) is None
-    store.put_inspection(old)
-    assert store.inspection(uuid, old.case_key) == old
-    store.put_inspection(new)
-    assert store.inspection(uuid, old.case_key) == new
-    assert store.inspection("another", old.case_key) is None
+    assert store.inspections.get(uuid, old.case_key) is None
+    store.inspections.put(old)
+    assert store.inspections.get(uuid, old.case_key) == old
+    store.inspections.put(new)
+    assert store.inspections.get(uuid, old.case_key) == new
+    assert store.inspections.get("another", old.case_key) is None
     other = inspections.right(variant="torch_eager")
-    assert store.inspection(uuid, other.case_key) is None
+    assert store.inspections.get(uuid, other.case_key) is None
     store.close()
 
 
 def test_beyond_so_many_the_oldest_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "KEPT", 3)
+    monkeypatch.setattr(kept, "MOST", 3)
     store = Store.open(tmp_path)
     made = [
         msgspec.structs.replace(
@@ -39,17 +39,17 @@ def test_beyond_so_many_the_oldest_are_dropped(tmp_path: Path, monkeypatch: pyte
         for i in range(5)
     ]
     for one in made:
-        store.put_inspection(one)
-    found = [store.inspection(one.environment.device.uuid, one.case_key) for one in made]
+        store.inspections.put(one)
+    found = [store.inspections.get(one.environment.device.uuid, one.case_key) for one in made]
     assert found == [None, None, *made[2:]]
     store.close()
 
 
 def test_those_of_one_moment_are_not_dropped_with_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "KEPT", 2)
+    monkeypatch.setattr(kept, "MOST", 2)
     store = Store.open(tmp_path)
     made = [inspections.right(variant=name) for name in ("a", "b", "c")]
     for one in made:
-        store.put_inspection(one)
-    assert store.inspection(made[2].environment.device.uuid, made[2].case_key) == made[2]
+        store.inspections.put(one)
+    assert store.inspections.get(made[2].environment.device.uuid, made[2].case_key) == made[2]
     store.close()

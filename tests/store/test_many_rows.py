@@ -15,7 +15,7 @@ from sqlalchemy import event
 from kernelviz.core.result import Result
 from kernelviz.core.run import Run
 from kernelviz.store import Store
-from kernelviz.store import store as module
+from kernelviz.store import results as module
 from kernelviz.store.result_encoding import packed
 
 MANY = 700
@@ -47,27 +47,27 @@ def run_of(count: int) -> Run:
 
 def test_a_run_of_many_cases_and_their_times(store: Store) -> None:
     run = run_of(MANY)
-    store.create(run)
-    assert store.run(run.id) == run
-    store.put_results(run.id, list(enumerate(run.results)))
-    assert len(store.times(run.environment.device.uuid)) == MANY
-    assert store.row(run.id).done == MANY
+    store.runs.create(run)
+    assert store.runs.load(run.id) == run
+    store.results.put(run.id, list(enumerate(run.results)))
+    assert len(store.trends.times(run.environment.device.uuid)) == MANY
+    assert store.runs.row(run.id).done == MANY
 
 
 def test_many_runs_are_listed_and_their_machines_told(store: Store) -> None:
     run = run_of(1)
     ids = [f"r{i}" for i in range(MANY)]
-    store.create_all([msgspec.structs.replace(run, id=i) for i in ids])
-    assert [row.done for row in store.rows(2 * MANY)] == [1] * MANY
-    assert store.environments(ids) == dict.fromkeys(ids, run.environment)
+    store.runs.create_all([msgspec.structs.replace(run, id=i) for i in ids])
+    assert [row.done for row in store.runs.rows(2 * MANY)] == [1] * MANY
+    assert store.runs.environments(ids) == dict.fromkeys(ids, run.environment)
 
 
 def test_of_two_results_of_a_case_the_later_one_is_kept(store: Store) -> None:
     run = run_of(2)
     again = samples.timed(run.plan.problems[0], run.plan.baseline, 0.25)
-    store.create(msgspec.structs.replace(run, results=(*run.results, again)))
-    assert store.run(run.id).results == (run.results[1], again)
-    assert len(store.times(run.environment.device.uuid)) == 2
+    store.runs.create(msgspec.structs.replace(run, results=(*run.results, again)))
+    assert store.runs.load(run.id).results == (run.results[1], again)
+    assert len(store.trends.times(run.environment.device.uuid)) == 2
 
 
 def test_others_can_write_while_results_are_packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,6 +82,6 @@ def test_others_can_write_while_results_are_packed(tmp_path: Path, monkeypatch: 
         return packed(result)
 
     monkeypatch.setattr(module, "packed", watched)
-    made.create(run_of(3))
+    made.runs.create(run_of(3))
     made.close()
     assert len(free) == 3

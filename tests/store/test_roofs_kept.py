@@ -12,15 +12,15 @@ def test_sizes_levels_and_units_stand_beside_each_other(tmp_path: Path) -> None:
     for day in ("2026-01-01", "2026-01-02"):
         for name, level, size in asked:
             roof = Roof(name=name, level=level, moved_bytes=size, bandwidth_bytes_per_s=1e12, measured_at=day)
-            store.put_roof("gpu", roof)
-        store.put_roof(
+            store.roofs.put("gpu", roof)
+        store.roofs.put(
             "gpu",
             Roof(name="matmul", precision="bf16", unit="tensor", rate_flop_per_s=1e14, moved_bytes=8, measured_at=day),
         )
-        store.put_roof("gpu", Roof(name="fma", precision="bf16", unit="vector", rate_flop_per_s=1e13, measured_at=day))
-        store.put_roof("gpu", Roof(name="launch", what="torch_call", time_s=1e-6, measured_at=day))
-        store.put_roof("gpu", Roof(name="launch", what="graph_launch", time_s=1e-6, measured_at=day))
-    found = store.roofs("gpu")
+        store.roofs.put("gpu", Roof(name="fma", precision="bf16", unit="vector", rate_flop_per_s=1e13, measured_at=day))
+        store.roofs.put("gpu", Roof(name="launch", what="torch_call", time_s=1e-6, measured_at=day))
+        store.roofs.put("gpu", Roof(name="launch", what="graph_launch", time_s=1e-6, measured_at=day))
+    found = store.roofs.newest("gpu")
     store.close()
     assert [(r.name, r.level, r.moved_bytes) for r in found[:3]] == asked
     assert {r.measured_at for r in found[:3]} == {"2026-01-02"}
@@ -37,15 +37,15 @@ def test_a_roof_without_level_or_unit_is_void_once_there_is_one_with_it(tmp_path
         Roof(name="matmul", precision="bf16", rate_flop_per_s=1e14),
     )
     for roof in old:
-        store.put_roof("gpu", roof)
-    assert store.roofs("gpu") == old
+        store.roofs.put("gpu", roof)
+    assert store.roofs.newest("gpu") == old
     new = (
         Roof(name="read", level="dram", moved_bytes=2**29, bandwidth_bytes_per_s=2e12),
         Roof(name="matmul", precision="bf16", unit="tensor", rate_flop_per_s=2e14),
     )
     for roof in new:
-        store.put_roof("gpu", roof)
-    found = store.roofs("gpu")
+        store.roofs.put("gpu", roof)
+    found = store.roofs.newest("gpu")
     store.close()
     assert found == (old[1], *new)
 
@@ -57,9 +57,9 @@ def test_a_roof_that_is_brought_later_but_was_measured_earlier_is_not_the_curren
         Roof(name="read", level="dram", moved_bytes=2**29, bandwidth_bytes_per_s=1e12, measured_at=f"{year}-01-01")
         for year in (2026, 2025)
     )
-    store.put_roof("gpu", new)
-    assert store.add_roof("gpu", old)
-    current, every, all_of_them = store.roofs("gpu"), store.every_roof("gpu"), store.all_roofs()
+    store.roofs.put("gpu", new)
+    assert store.roofs.put("gpu", old, only_new=True)
+    current, every, all_of_them = store.roofs.newest("gpu"), store.roofs.of_device("gpu"), store.roofs.every()
     store.close()
     assert current == (new,)
     assert every == (old, new)

@@ -27,14 +27,14 @@ def selftest(name: str, created_at: str) -> Selftest:
 def test_the_newest_selftest_of_a_device_comes_first(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
     old, new = selftest("one", "2026-01-01"), selftest("two", "2026-01-02")
-    store.put_selftest(new)
-    store.put_selftest(old)
-    store.put_selftest(old)
+    store.selftests.put(new)
+    store.selftests.put(old)
+    store.selftests.put(old)
     uuid = old.environment.device.uuid
-    assert store.selftests(uuid, 5) == (new, old)
-    assert store.selftests(uuid, 1) == (new,)
-    assert store.selftests("another", 5) == ()
-    assert (store.selftest("one"), store.selftest("three")) == (old, None)
+    assert store.selftests.newest(uuid, 5) == (new, old)
+    assert store.selftests.newest(uuid, 1) == (new,)
+    assert store.selftests.newest("another", 5) == ()
+    assert (store.selftests.get("one"), store.selftests.get("three")) == (old, None)
     store.close()
 
 
@@ -42,7 +42,7 @@ def test_the_newest_selftest_of_a_device_comes_first(tmp_path: Path) -> None:
 def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tmp_path: Path, version: int) -> None:
     store = Store.open(tmp_path)
     kept = samples.run(id="kept")
-    store.create(kept)
+    store.runs.create(kept)
     store.close()
     with sqlite3.connect(tmp_path / "kernelviz.db") as connection:
         # As that version left it.
@@ -62,22 +62,22 @@ def test_a_database_of_an_earlier_version_keeps_its_runs_and_gets_what_is_new(tm
             connection.execute("ALTER TABLE runs DROP COLUMN deleted_at")
         connection.execute("UPDATE meta SET value = ? WHERE key = 'version'", (str(version),))
     migrated = Store.open(tmp_path)
-    assert migrated.run("kept").results == kept.results
+    assert migrated.runs.load("kept").results == kept.results
     device = kept.environment.device.uuid
-    assert len(migrated.times(device)) == sum(r.timing is not None for r in kept.results) > 0
-    assert {row.configuration for row in migrated.times(device)} == {""}
-    migrated.set_deleted("kept", "2026-01-02")
-    assert migrated.row("kept").deleted_at == "2026-01-02"
+    assert len(migrated.trends.times(device)) == sum(r.timing is not None for r in kept.results) > 0
+    assert {row.configuration for row in migrated.trends.times(device)} == {""}
+    migrated.runs.set_deleted("kept", "2026-01-02")
+    assert migrated.runs.row("kept").deleted_at == "2026-01-02"
     made = selftest("one", "2026-01-01")
-    migrated.put_selftest(made)
-    assert migrated.selftests(made.environment.device.uuid, 1) == (made,)
+    migrated.selftests.put(made)
+    assert migrated.selftests.newest(made.environment.device.uuid, 1) == (made,)
     looked = inspections.right()
-    migrated.put_inspection(looked)
-    migrated.put_tuning(tunings.tuning())
-    assert migrated.tunings() == (tunings.tuning(),)
-    migrated.add_spent("kept", 2.5)
-    assert migrated.row("kept").spent_s == 2.5
-    assert migrated.inspection(looked.environment.device.uuid, looked.case_key) == looked
+    migrated.inspections.put(looked)
+    migrated.tunings.put(tunings.tuning())
+    assert migrated.tunings.find() == (tunings.tuning(),)
+    migrated.runs.add_device_time("kept", 2.5)
+    assert migrated.runs.row("kept").spent_s == 2.5
+    assert migrated.inspections.get(looked.environment.device.uuid, looked.case_key) == looked
     migrated.close()
     with sqlite3.connect(tmp_path / "kernelviz.db") as connection:
         assert connection.execute("SELECT value FROM meta WHERE key = 'version'").fetchone() == (str(VERSION),)

@@ -44,102 +44,102 @@ def results_of(count: int) -> list[Result]:
 
 def test_a_run_comes_back_as_it_was(store: Store) -> None:
     run = run_of(results_of(3))
-    store.create(run, owner="ann")
-    assert store.run("r1") == run
-    row = store.row("r1")
+    store.runs.create(run, owner="ann")
+    assert store.runs.load("r1") == run
+    row = store.runs.row("r1")
     assert (row.done, row.failed, row.owner, row.op) == (3, 0, "ann", run.plan.op)
 
 
 def test_results_keep_their_places_and_a_later_one_replaces(store: Store) -> None:
     results = results_of(3)
-    store.create(run_of([]))
-    store.put_results("r1", [(2, results[2]), (0, results[0])])
+    store.runs.create(run_of([]))
+    store.results.put("r1", [(2, results[2]), (0, results[0])])
     failed = samples.failed(results[1].problem, "torch_eager", "crash", "boom")
-    store.put_results("r1", [(1, failed)])
-    assert store.run("r1").results == (results[0], failed, results[2])
-    assert store.row("r1").failed == 1
-    newest = store.results_after("r1", 0)[-1][0]
-    store.put_results("r1", [(1, results[1])])
-    assert store.run("r1").results == tuple(results)
-    assert [r for _, r in store.results_after("r1", newest)] == [results[1]]
-    store.drop_results("r1", [results[0].case.key])
-    assert store.run("r1").results == (results[1], results[2])
+    store.results.put("r1", [(1, failed)])
+    assert store.runs.load("r1").results == (results[0], failed, results[2])
+    assert store.runs.row("r1").failed == 1
+    newest = store.results.after("r1", 0)[-1][0]
+    store.results.put("r1", [(1, results[1])])
+    assert store.runs.load("r1").results == tuple(results)
+    assert [r for _, r in store.results.after("r1", newest)] == [results[1]]
+    store.results.drop("r1", [results[0].case.key])
+    assert store.runs.load("r1").results == (results[1], results[2])
 
 
 def test_results_of_chosen_cases(store: Store) -> None:
     first = results_of(1)[0]
     problems = [msgspec.structs.replace(first.problem, sizes={**first.problem.sizes, "n": n}) for n in range(1200)]
     results = [samples.failed(p, "torch_eager", "crash", "") for p in problems]
-    store.create(run_of(results))
+    store.runs.create(run_of(results))
     keys = [r.case.key for r in results]
-    assert store.results_of("r1", [*keys, "another"]) == dict(zip(keys, results, strict=True))
-    assert store.results_of("r1", []) == {}
-    store.drop_results("r1", keys[:1100])
-    assert store.run("r1").results == tuple(results[1100:])
+    assert store.results.of_cases("r1", [*keys, "another"]) == dict(zip(keys, results, strict=True))
+    assert store.results.of_cases("r1", []) == {}
+    store.results.drop("r1", keys[:1100])
+    assert store.runs.load("r1").results == tuple(results[1100:])
 
 
 def test_no_revision_is_given_twice(store: Store) -> None:
     """A follower that has seen the newest result learns of what is measured instead of it, and so does who keeps the run."""
     results = results_of(3)
-    store.create(run_of(results))
-    seen = store.newest_revision("r1")
-    assert store.run("r1").results == tuple(results)
+    store.runs.create(run_of(results))
+    seen = store.results.newest_revision("r1")
+    assert store.runs.load("r1").results == tuple(results)
     again = samples.timed(results[2].problem, "torch_eager", 0.7)
-    store.drop_results("r1", [results[2].case.key])
-    assert store.newest_revision("r1") == seen
-    store.put_results("r1", [(2, again)])
-    assert [r for _, r in store.results_after("r1", seen)] == [again]
-    assert store.run("r1").results == (*results[:2], again)
+    store.results.drop("r1", [results[2].case.key])
+    assert store.results.newest_revision("r1") == seen
+    store.results.put("r1", [(2, again)])
+    assert [r for _, r in store.results.after("r1", seen)] == [again]
+    assert store.runs.load("r1").results == (*results[:2], again)
 
 
 def test_what_is_not_finite_is_not_stored(store: Store) -> None:
     timing = Timing(device_cold_s=Figure(estimate=float("nan")), device_warm_s=Figure(estimate=1.0, high=float("inf")))
-    store.create(run_of([msgspec.structs.replace(results_of(1)[0], outcome=timing)]))
-    assert store.run("r1").results[0].outcome == Timing(device_warm_s=Figure(estimate=1.0))
+    store.runs.create(run_of([msgspec.structs.replace(results_of(1)[0], outcome=timing)]))
+    assert store.runs.load("r1").results[0].outcome == Timing(device_warm_s=Figure(estimate=1.0))
 
 
 def test_unknown_runs_are_named(store: Store) -> None:
-    for ask in (store.run, store.row, store.claim):
+    for ask in (store.runs.load, store.runs.row, store.runs.claim):
         with pytest.raises(UnknownRun, match="'r9'"):
             ask("r9")
     with pytest.raises(UnknownRun):
-        store.put_results("r9", [(0, results_of(1)[0])])
+        store.results.put("r9", [(0, results_of(1)[0])])
     with pytest.raises(UnknownRun):
-        store.set_words("r9", title="x")
+        store.runs.set_title_or_note("r9", title="x")
 
 
 def test_words_and_environment_can_be_completed(store: Store) -> None:
     run = run_of([])
-    store.create(run)
-    store.set_words("r1", title="new", note="why")
+    store.runs.create(run)
+    store.runs.set_title_or_note("r1", title="new", note="why")
     environment = msgspec.structs.replace(run.environment, tracer="cupti")
-    store.set_environment("r1", environment)
-    found = store.run("r1")
+    store.runs.set_environment("r1", environment)
+    found = store.runs.load("r1")
     assert (found.title, found.note, found.environment) == ("new", "why", environment)
 
 
 def test_newest_runs_come_first(store: Store) -> None:
     for day in (2, 1, 3):
-        store.create(run_of([], run_id=f"r{day}", created=f"2026-01-0{day}"))
-    assert [row.id for row in store.rows(2)] == ["r3", "r2"]
+        store.runs.create(run_of([], run_id=f"r{day}", created=f"2026-01-0{day}"))
+    assert [row.id for row in store.runs.rows(2)] == ["r3", "r2"]
 
 
 def test_the_newest_roof_of_each_kind_wins(store: Store) -> None:
     for rate, when in ((1e11, "2026-01-01"), (2e11, "2026-01-02")):
-        store.put_roof("gpu", Roof(name="copy", bandwidth_bytes_per_s=rate, measured_at=when))
-    store.put_roof("gpu", Roof(name="matmul", precision="fp32", rate_flop_per_s=1e12, measured_at="2026-01-01"))
-    store.put_roof("gpu", Roof(name="matmul", precision="bf16", rate_flop_per_s=2e12, measured_at="2026-01-01"))
-    found = store.roofs("gpu")
+        store.roofs.put("gpu", Roof(name="copy", bandwidth_bytes_per_s=rate, measured_at=when))
+    store.roofs.put("gpu", Roof(name="matmul", precision="fp32", rate_flop_per_s=1e12, measured_at="2026-01-01"))
+    store.roofs.put("gpu", Roof(name="matmul", precision="bf16", rate_flop_per_s=2e12, measured_at="2026-01-01"))
+    found = store.roofs.newest("gpu")
     assert [(r.name, r.precision) for r in found] == [("copy", None), ("matmul", "fp32"), ("matmul", "bf16")]
     assert found[0].bandwidth_bytes_per_s == 2e11
-    assert store.roofs("another") == ()
+    assert store.roofs.newest("another") == ()
 
 
 def test_a_run_of_a_dead_process_is_interrupted_and_can_be_claimed(store: Store, tmp_path: Path) -> None:
     code = (
         "import sys, msgspec; from pathlib import Path\n"
         "from kernelviz.store import Store; from kernelviz.formats import decode\n"
-        "Store.open(Path(sys.argv[1])).create(decode(sys.stdin.buffer.read()))\n"
+        "Store.open(Path(sys.argv[1])).runs.create(decode(sys.stdin.buffer.read()))\n"
         "sys.stdout.write('stored\\n'); sys.stdout.flush(); sys.stdin.close(); import time; time.sleep(60)\n"
     )
     from kernelviz.formats import encode
@@ -153,18 +153,18 @@ def test_a_run_of_a_dead_process_is_interrupted_and_can_be_claimed(store: Store,
         other.stdin.write(encode(run_of(results_of(2), status="running")))
         other.stdin.close()
         assert other.stdout.readline() == b"stored\n"
-        assert store.row("r1").status == "running"
-        assert store.interrupt_dead() == []
-        assert not store.claim("r1")
+        assert store.runs.row("r1").status == "running"
+        assert store.runs.interrupt_dead() == []
+        assert not store.runs.claim("r1")
         other.kill()
         other.wait()
-    assert store.row("r1").status == "interrupted"
-    assert len(store.run("r1").results) == 2
-    assert store.interrupt_dead() == ["r1"]
-    assert store.claim("r1")
-    assert store.row("r1").status == "queued"
-    assert store.row("r1").presence.pid == os.getpid()
-    assert not store.claim("r1")
+    assert store.runs.row("r1").status == "interrupted"
+    assert len(store.runs.load("r1").results) == 2
+    assert store.runs.interrupt_dead() == ["r1"]
+    assert store.runs.claim("r1")
+    assert store.runs.row("r1").status == "queued"
+    assert store.runs.row("r1").presence.pid == os.getpid()
+    assert not store.runs.claim("r1")
 
 
 def test_presence_tells_processes_apart() -> None:
@@ -184,23 +184,23 @@ from kernelviz.store import Store
 store = Store.open(Path(sys.argv[1]))
 results = msgspec.json.decode(sys.stdin.buffer.read(), type=list[Result])
 for i, result in enumerate(results):
-    store.put_results("r1", [(1000 + i, result)])
+    store.results.put("r1", [(1000 + i, result)])
 """
 
 
 def test_threads_and_another_process_write_at_once_and_nothing_is_lost(store: Store, tmp_path: Path) -> None:
     """Each result is a transaction of its own; "database is locked" would be raised in a thread or the process."""
     results = results_of(160)
-    store.create(run_of([]))
+    store.runs.create(run_of([]))
     other = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], cwd=ROOT, stdin=subprocess.PIPE)
     errors: list[BaseException] = []
 
     def write(first: int) -> None:
         try:
             for i in range(first, 120, 4):
-                store.put_results("r1", [(i, results[i])])
-                store.set_status("r1", "running")
-                store.rows(5)
+                store.results.put("r1", [(i, results[i])])
+                store.runs.set_status("r1", "running")
+                store.runs.rows(5)
         except BaseException as error:
             errors.append(error)
 
@@ -212,8 +212,8 @@ def test_threads_and_another_process_write_at_once_and_nothing_is_lost(store: St
         thread.join()
     assert not errors
     assert other.returncode == 0
-    assert list(store.run("r1").results) == results
-    revisions = [revision for revision, _ in store.results_after("r1", 0)]
+    assert list(store.runs.load("r1").results) == results
+    revisions = [revision for revision, _ in store.results.after("r1", 0)]
     assert revisions == list(range(1, 161))
 
 
@@ -252,23 +252,23 @@ def test_a_file_that_is_no_database_is_named(tmp_path: Path) -> None:
 
 
 def test_a_database_that_became_read_only_says_so(store: Store) -> None:
-    store.create(run_of([]))
+    store.runs.create(run_of([]))
     with store._database._engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA query_only=1")  # the same answer as for a read-only file, also for root
     with pytest.raises(StoreError, match="read-only"):
-        store.set_status("r1", "cancelled")
-    assert store.row("r1").status == "finished"
+        store.runs.set_status("r1", "cancelled")
+    assert store.runs.row("r1").status == "finished"
 
 
 def test_a_full_disk_says_so_and_keeps_what_is_stored(tmp_path: Path) -> None:
     store = Store.open(tmp_path)
-    store.create(run_of([]))
+    store.runs.create(run_of([]))
     with store._database._engine.connect() as connection:
         pages = connection.exec_driver_sql("PRAGMA page_count").scalar()
         connection.exec_driver_sql(f"PRAGMA max_page_count={pages}")
     with pytest.raises(StoreError, match="disk is full"):
-        store.put_results("r1", list(enumerate(results_of(200))))
-    assert store.row("r1").done == 0
+        store.results.put("r1", list(enumerate(results_of(200))))
+    assert store.runs.row("r1").done == 0
     store.close()
 
 

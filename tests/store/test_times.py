@@ -24,21 +24,21 @@ def store(tmp_path: Path) -> Iterator[Store]:
 def kept(store: Store, number: int, run: Run | None = None) -> Run:
     made = run or samples.run()
     made = msgspec.structs.replace(made, id=f"run-{number}", created_at=f"2026-11-{number:02}T00:00:00+00:00")
-    store.create(made)
+    store.runs.create(made)
     return made
 
 
 def test_times_are_case_by_case_in_the_order_of_time(store: Store) -> None:
     runs = [kept(store, number) for number in (3, 1, 2)]
     device = runs[0].environment.device.uuid
-    found = store.times(device)
+    found = store.trends.times(device)
     assert len(found) == 3 * len(runs[0].results)
     keys = list(dict.fromkeys(row.case_key for row in found))
     assert set(keys) == {r.case.key for r in runs[0].results}
     for key in keys:
         assert [row.run_id for row in found if row.case_key == key] == ["run-1", "run-2", "run-3"]
     result = runs[0].results[0]
-    (row, *_) = store.times(device, case_key=result.case.key)
+    (row, *_) = store.trends.times(device, case_key=result.case.key)
     assert (row.problem, row.variant) == (result.problem, result.variant)
     assert result.timing is not None
     cold = result.timing.device_cold_s
@@ -46,33 +46,33 @@ def test_times_are_case_by_case_in_the_order_of_time(store: Store) -> None:
     assert row.cold_s == (cold.estimate, cold.low, cold.high)
     assert row.warm_s is None
     assert row.setup.startswith("burst cupti")
-    assert store.times(device, op="none") == []
-    assert store.times("another device") == []
+    assert store.trends.times(device, op="none") == []
+    assert store.trends.times("another device") == []
 
 
 def test_only_correct_times_count_and_the_newest_result_of_a_case(store: Store) -> None:
     run = kept(store, 1, samples.mixed())
     device = run.environment.device.uuid
     correct = {r.case.key for r in run.results if r.timing is not None}
-    assert {row.case_key for row in store.times(device)} == correct
+    assert {row.case_key for row in store.trends.times(device)} == correct
     gone = next(r for r in run.results if r.timing is not None)
-    store.put_results("run-1", [(0, samples.failed(gone.problem, gone.variant, "wrong"))])
-    assert {row.case_key for row in store.times(device)} == correct - {gone.case.key}
-    store.put_results("run-1", [(0, gone)])
-    assert {row.case_key for row in store.times(device)} == correct
-    store.drop_results("run-1", [gone.case.key])
-    assert {row.case_key for row in store.times(device)} == correct - {gone.case.key}
+    store.results.put("run-1", [(0, samples.failed(gone.problem, gone.variant, "wrong"))])
+    assert {row.case_key for row in store.trends.times(device)} == correct - {gone.case.key}
+    store.results.put("run-1", [(0, gone)])
+    assert {row.case_key for row in store.trends.times(device)} == correct
+    store.results.drop("run-1", [gone.case.key])
+    assert {row.case_key for row in store.trends.times(device)} == correct - {gone.case.key}
 
 
 def test_deleted_runs_have_no_times_and_restored_ones_have(store: Store) -> None:
     run = kept(store, 1)
     device = run.environment.device.uuid
-    store.set_deleted("run-1", "2026-12-01")
-    assert store.times(device) == []
-    store.set_deleted("run-1", None)
-    assert len(store.times(device)) == len(run.results)
-    store.remove("run-1")
-    assert store.times(device) == []
+    store.runs.set_deleted("run-1", "2026-12-01")
+    assert store.trends.times(device) == []
+    store.runs.set_deleted("run-1", None)
+    assert len(store.trends.times(device)) == len(run.results)
+    store.runs.remove("run-1")
+    assert store.trends.times(device) == []
 
 
 def test_cancelled_cases_are_neither_done_nor_failed(store: Store) -> None:
@@ -80,33 +80,33 @@ def test_cancelled_cases_are_neither_done_nor_failed(store: Store) -> None:
     cancelled = [samples.failed(r.problem, r.variant, "cancelled") for r in results[2:]]
     wrong = samples.failed(results[1].problem, results[1].variant, "wrong")
     kept(store, 1, samples.run([results[0], wrong, *cancelled]))
-    row = store.row("run-1")
+    row = store.runs.row("run-1")
     assert (row.done, row.failed, row.cancelled) == (2, 1, 3)
 
 
 def test_an_ended_run_is_read_once_until_something_of_it_changes(store: Store) -> None:
     run = kept(store, 1)
-    first = store.run("run-1")
-    assert store.run("run-1") is first
-    store.set_words("run-1", title="renamed")
-    renamed = store.run("run-1")
+    first = store.runs.load("run-1")
+    assert store.runs.load("run-1") is first
+    store.runs.set_title_or_note("run-1", title="renamed")
+    renamed = store.runs.load("run-1")
     assert renamed.title == "renamed"
     gone = run.results[0]
     failed = samples.failed(gone.problem, gone.variant, "wrong")
-    store.put_results("run-1", [(0, failed)])
-    assert store.run("run-1").results[0].outcome == failed.outcome
-    store.drop_results("run-1", [gone.case.key])
-    assert len(store.run("run-1").results) == len(run.results) - 1
-    store.remove("run-1")
+    store.results.put("run-1", [(0, failed)])
+    assert store.runs.load("run-1").results[0].outcome == failed.outcome
+    store.results.drop("run-1", [gone.case.key])
+    assert len(store.runs.load("run-1").results) == len(run.results) - 1
+    store.runs.remove("run-1")
     with pytest.raises(UnknownRun):
-        store.run("run-1")
+        store.runs.load("run-1")
 
 
 def test_another_process_s_writes_are_seen(store: Store, tmp_path: Path) -> None:
     run = kept(store, 1)
-    assert store.run("run-1").results[0] == run.results[0]
+    assert store.runs.load("run-1").results[0] == run.results[0]
     other = Store.open(tmp_path)
     failed = samples.failed(run.results[0].problem, run.results[0].variant, "wrong")
-    other.put_results("run-1", [(0, failed)])
+    other.results.put("run-1", [(0, failed)])
     other.close()
-    assert store.run("run-1").results[0].outcome == failed.outcome
+    assert store.runs.load("run-1").results[0].outcome == failed.outcome

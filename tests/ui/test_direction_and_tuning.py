@@ -92,12 +92,12 @@ def test_the_sidebar_says_what_is_tuned_for_these_sizes(bench: RehearsedBench) -
     made = tunings.tuning(
         problem=Problem(op="add", sizes={"n": 64}, dtype="fp32"), variant="tunable", source_digest=digest
     )
-    bench.history._store.put_tuning(made)
+    bench.history._store.tunings.put(made)
     assert tuned_words(bench, form, variants) == ["tunable: tuned, block=256, warps=4 (run tuned-1)"]
     several = replace(form, sizes={"n": "64,128"})
     assert tuned_words(bench, several, variants) == ["tunable: tuned at 1 of 2 sizes, default configuration elsewhere"]
     assert tuned_words(bench, replace(form, sizes={"n": "128"}), variants)[0].startswith("tunable: default")
-    bench.history._store.put_tuning(tunings.tuning(problem=made.problem, variant="tunable", source_digest="0" * 16))
+    bench.history._store.tunings.put(tunings.tuning(problem=made.problem, variant="tunable", source_digest="0" * 16))
     (stale,) = tuned_words(bench, form, variants)
     assert "default configuration" in stale
     assert "its source has changed since" in stale

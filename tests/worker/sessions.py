@@ -214,10 +214,6 @@ class Session:
             passed = {"fails": False, "absent": None}.get(name, True)
             emit(CheckDone(check=check(name, passed, count=20 if quick else 100)))
 
-    def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
-        if variant in FAULTS:
-            FAULTS[variant]()
-
     def inspect(
         self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED
     ) -> None:

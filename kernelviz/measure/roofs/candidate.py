@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from statistics import median
@@ -81,11 +83,43 @@ class Contest:
             if not warm and (place == 0 or candidate.roof.name == "matmul"):
                 self.timer.refine(first.timed)
             finalists.append((candidate, Series(first.name, first.timed)))
-        if not finalists or not self._take([s for _, s in finalists], self.effort.deciding):
+        if not finalists or not self._decide(finalists):
             return None
         others = ordered[self.effort.finalists :]
         self.tried = [self._roof(candidate, s) for candidate, s in (*finalists, *others) if s.blocks]
         return self._roof(*self._ordered(finalists)[0])
+
+    def _decide(self, finalists: Sequence[tuple[Candidate, Series]]) -> bool:
+        """Measure the finalists until the best is known well, or the budget is spent. False when stopped.
+
+        A finalist that is clearly slower after the first rounds cannot be the roof, so the rest is measured without it: its
+        blocks would take half of the time.
+        """
+        method, both = self.effort.deciding, [s for _, s in finalists]
+        if len(finalists) > 1:
+            began_s = time.monotonic()
+            if not self._take(both, self.effort.choosing):
+                return False
+            contenders = [s for _, s in self._contenders(finalists)]
+            if Rounds(self.timer, method, self.stop).decided(contenders, None, None):
+                return True
+            if len(contenders) == len(both):
+                spent_s = (time.monotonic() - began_s) / len(both)
+                method = msgspec.structs.replace(method, budget_s=max(1e-3, method.budget_s - spent_s))
+            both = contenders
+        return self._take(both, method)
+
+    def _contenders(self, finalists: Sequence[tuple[Candidate, Series]]) -> list[tuple[Candidate, Series]]:
+        """Those that may be the best, by their intervals so far."""
+
+        def rates(pair: tuple[Candidate, Series]) -> tuple[float, float]:
+            """The lowest and the highest rate in the interval of the time."""
+            amount, time_s = pair[0].amount or 1.0, pair[1].figure(self.timer)
+            return (amount / time_s.high if time_s.high else 0.0), (amount / time_s.low if time_s.low else math.inf)
+
+        leader = self._ordered(finalists)[0]
+        at_least, _ = rates(leader)
+        return [pair for pair in finalists if pair is leader or rates(pair)[1] >= at_least]
 
     def _take(self, series: Sequence[Series], method: Method) -> bool:
         return Rounds(self.timer, method, self.stop).take(series, None, None, lambda _: None)

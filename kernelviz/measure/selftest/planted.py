@@ -137,7 +137,7 @@ def through_bf16(x_N: Tensor, y_N: Tensor) -> Launch:
 @variant(op="matmul", backend="torch")
 def through_tf32(a_MK: Tensor, b_KN: Tensor) -> Launch:
     """Multiplies in tf32, whatever the problem asks for."""
-    from kernelviz.ops.matmul.vendor import bind_mm
+    from kernelviz.ops.matmul.torch import bind_mm
 
     return bind_mm(a_MK, b_KN, "tf32")
 

@@ -65,10 +65,6 @@ class Session(Protocol):
         """
         ...
 
-    def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
-        """Bind, then flush and call that many times with no tracer attached (to point ncu at)."""
-        ...
-
     def inspect(
         self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED
     ) -> None:

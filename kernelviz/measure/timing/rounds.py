@@ -113,7 +113,7 @@ class Rounds:
             else:
                 # A rest that lasts until the budget's end is not waited for.
                 spent_s = time.monotonic() - started + self.timer.waits_s(count * per_round)
-                if spent_s >= budget_s or self._decided(series, baseline, again):
+                if spent_s >= budget_s or self.decided(series, baseline, again):
                     return True
             orders = [shuffled.sample(range(len(series)), len(series)) for _ in range(count)]
             taken = self._collected(series, orders)
@@ -171,7 +171,8 @@ class Rounds:
                 rounds[position] = self.timer.collect([[series[i].timed for i in order]])[0]
         return rounds
 
-    def _decided(self, series: Sequence[Series], baseline: Series | None, again: Series | None) -> bool:
+    def decided(self, series: Sequence[Series], baseline: Series | None, again: Series | None) -> bool:
+        """Whether the blocks so far are as many and as close as the method wants."""
         figures = {s.name: s.figure(self.timer) for s in series}
         least = SHORT_BLOCKS / self.method.half_width
         if any(f.estimate < SHORT_S and len(f.blocks or ()) < least for f in figures.values()):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 from kernelviz.core.configuration import base_name, configured_name, parted
@@ -15,7 +13,7 @@ from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Cost, Data, Direction, Problem
 from kernelviz.core.reasons import NoCompute, NoDirection, NoDtype, NotAdmitted, Refusal
-from kernelviz.ops.kernels.nvrtc import with_headers
+from kernelviz.ops.catalog.digest import source_digest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -127,6 +125,7 @@ class Variant:
     `bind(*inputs)` or, where it names a parameter ``compute``, `bind(*inputs, compute="tf32")`. Allocation and
     compiling belong into the bind or the first call; the launch itself must be the op and nothing else.
     `late`: preparing it takes seconds, so it joins after the others have been measured.
+    `only_when_named`: a plan includes it only if it names it, because it is known to be wrong or slow (a published variant, say).
     `mutates`: names of inputs that the call changes; they are restored before each call.
     `targets`: GPU architectures that its own kernels compile for; empty where it has no kernels of its own.
     `backward(*inputs, *grads of the outputs)`: the bind of the backward pass, whose launch is a `Staged` one where it reads
@@ -146,7 +145,7 @@ class Variant:
     directions: tuple[Direction, ...] = ("forward",)
     mutates: tuple[str, ...] = ()
     late: bool = False
-    sources: tuple[Path, ...] = ()
+    only_when_named: bool = False
     targets: tuple[str, ...] = ()
     backward: Callable[..., Launch] | None = None
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -181,21 +180,8 @@ class Variant:
         return replace(self, bind=self.backward, backward=None) if self.backward else self
 
     def source_digest(self) -> str:
-        """SHA-256 (16 hex digits) over the bind function and the kernel files that it names; of a plug-in over its whole file.
-
-        A plug-in's kernels stand in the same file, outside the function: runs with other kernels must not count as of one source.
-        """
-        digest = hashlib.sha256()
-        try:
-            digest.update(inspect.getsource(self.bind).encode())
-            if not self.bind.__module__.startswith("kernelviz.ops."):
-                digest.update(Path(inspect.getfile(self.bind)).read_bytes())
-        except (OSError, TypeError):
-            digest.update(base_name(self.name).encode())
-        for source in self.sources:
-            for path in with_headers(source) if source.suffix == ".cu" else (source,):
-                digest.update(path.read_bytes())
-        return digest.hexdigest()[:16]
+        """SHA-256 (16 hex digits) of the code that `bind` runs (`digest`): that of the backward pass is `of_backward`'s own."""
+        return source_digest(self.bind, base_name(self.name))
 
     def keywords(self, problem: Problem) -> dict[str, str | int | None]:
         """What `bind` is given beside the inputs, as far as it names it: the compute precision, the sizes of axes, and its
@@ -231,7 +217,7 @@ def variant(
     directions: tuple[Direction, ...] = ("forward",),
     mutates: tuple[str, ...] = (),
     late: bool = False,
-    sources: tuple[str, ...] = (),
+    only_when_named: bool = False,
     targets: tuple[str, ...] | None = None,
     backward: Callable[..., Launch] | None = None,
     space: Mapping[str, tuple[int, ...]] | None = None,
@@ -239,11 +225,10 @@ def variant(
 ) -> Callable[[Callable[..., Launch]], Variant]:
     """Make a Variant of a bind function. Its name is the function's, its caption the docstring's first line.
 
-    `sources` are kernel files beside the function's own file, part of the source digest. `targets`: architectures that they
-    compile for, by default Ampere, Hopper and Blackwell (with the need ``sm_90`` the latter two). A plug-in with a backward
-    pass only says `directions=("backward",)`, and `bind` is that pass. Each key of `space` is a keyword of the function (or of
-    `backward`), and what that has as its default comes first in the space. Errors: ValueError when the function has no docstring
-    or a space does not fit it.
+    `targets`: architectures that its kernels compile for, by default Ampere, Hopper and Blackwell (with the need ``sm_90`` the
+    latter two). A plug-in with a backward pass only says `directions=("backward",)`, and `bind` is that pass. Each key of `space`
+    is a keyword of the function (or of `backward`), and what that has as its default comes first in the space. Errors: ValueError
+    when the function has no docstring or a space does not fit it.
     """
     if targets is None and backend in ("triton", "cuda"):
         targets = tuple(t for t in TARGETS if "sm_90" not in needs or t != "sm_80")
@@ -254,7 +239,6 @@ def variant(
         doc = inspect.getdoc(bind)
         if not doc:
             raise ValueError(f"variant {bind.__name__!r} needs a docstring: its first line is its caption")
-        folder = Path(inspect.getfile(bind)).parent
         _check_space(bind, backward, space or {})
         return Variant(
             name=bind.__name__,
@@ -268,7 +252,7 @@ def variant(
             directions=directions,
             mutates=mutates,
             late=late,
-            sources=tuple(folder / s for s in sources),
+            only_when_named=only_when_named,
             targets=targets or (),
             backward=backward,
             space={key: tuple(values) for key, values in (space or {}).items()},

@@ -1,14 +1,14 @@
 // CUDA C++ kernels of `topk`. ELEMENT is float, __half or __nv_bfloat16.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 #ifndef THREADS
 #define THREADS 512
 #endif
-#ifndef WORDS
-#define WORDS 4
+#ifndef VECTORS
+#define VECTORS 4
 #endif
 typedef unsigned long long Entry;
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
 constexpr int MOST = 1024;          // the largest k
 constexpr int GROUP = 4 * THREADS;  // elements that a block looks at between two barriers
 constexpr int ROOM = 2 * GROUP > MOST + GROUP ? 2 * GROUP : MOST + GROUP;
@@ -287,7 +287,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_radix_select(
 // back to the k largest when the room is full. Few rows have several blocks each; what these keep is offered again to the one
 // that is done last. `tickets` count the finished blocks of each row and are 0 again when the last one has taken its ticket.
 extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
-    const ELEMENT* __restrict__ x, Entry* __restrict__ kept, unsigned* __restrict__ tickets, ELEMENT* __restrict__ values,
+    const ELEMENT* __restrict__ x, Entry* __restrict__ candidates, unsigned* __restrict__ tickets, ELEMENT* __restrict__ values,
     long long* __restrict__ indices, int n, int k, int splits, int part) {
     __shared__ Shared s;
     const long long row = blockIdx.x / splits;
@@ -298,49 +298,49 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
     const int before = (16 - reinterpret_cast<unsigned long long>(from) % 16) % 16 / sizeof(ELEMENT);
     const int head = before < length ? before : length;
     const int count = (length - head) / WIDTH;
-    const Word<ELEMENT>* words = reinterpret_cast<const Word<ELEMENT>*>(from + head);
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(from + head);
     if (threadIdx.x == 0) {
         s.fill = 0;
         s.threshold = 0;
     }
     __syncthreads();
     {
-        // The elements before the first whole word and behind the last.
-        const int behind = head + count * WIDTH + threadIdx.x - 32;
-        const int at = threadIdx.x < 32 ? threadIdx.x : behind;
+        // The elements before the first whole vector and behind the last.
+        const int tail_index = head + count * WIDTH + threadIdx.x - 32;
+        const int at = threadIdx.x < 32 ? threadIdx.x : tail_index;
         Entry entry[4] = {};
-        const bool any = threadIdx.x < 32 ? threadIdx.x < head : threadIdx.x < 64 && behind < length;
+        const bool any = threadIdx.x < 32 ? threadIdx.x < head : threadIdx.x < 64 && tail_index < length;
         if (any) {
             entry[0] = entry_of(key_of(to_float(from[at])), first + at);
         }
         join(s, entry, any, k);
     }
-    for (int base = 0; base < count; base += WORDS * THREADS) {
-        Word<ELEMENT> word[WORDS];
+    for (int base = 0; base < count; base += VECTORS * THREADS) {
+        Vec16<ELEMENT> vector[VECTORS];
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
+        for (int w = 0; w < VECTORS; ++w) {
             const int i = base + w * THREADS + threadIdx.x;
             if (i < count) {
-                word[w] = load_streaming(words + i);
+                vector[w] = load_streaming(vectors + i);
             }
         }
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
+        for (int w = 0; w < VECTORS; ++w) {
             if (base + w * THREADS >= count) {
                 break;
             }
             const int i = base + w * THREADS + threadIdx.x;
 #pragma unroll
-            for (int part_of_word = 0; part_of_word < WIDTH; part_of_word += 4) {
+            for (int offset = 0; offset < WIDTH; offset += 4) {
                 float v[4];
 #pragma unroll
                 for (int e = 0; e < 4; ++e) {
-                    v[e] = to_float(word[w].e[part_of_word + e]);
+                    v[e] = to_float(vector[w].e[offset + e]);
                 }
                 // With no threshold yet, NaN: nothing is up to it.
                 const unsigned threshold = s.threshold;
                 const float limit = threshold == 0 ? __uint_as_float(0x7fffffffu) : value_of(threshold);
-                offer(s, v, first + head + i * WIDTH + part_of_word, i < count, k, threshold, limit);
+                offer(s, v, first + head + i * WIDTH + offset, i < count, k, threshold, limit);
             }
         }
     }
@@ -349,7 +349,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
         keep_largest(s, k);
     }
     if (splits > 1) {
-        Entry* mine = kept + (row * splits + piece) * k;
+        Entry* mine = candidates + (row * splits + piece) * k;
         for (int i = threadIdx.x; i < k; i += THREADS) {
             mine[i] = i < s.fill ? s.entries[i] : 0;
         }
@@ -365,7 +365,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
             return;
         }
         __threadfence();
-        const Entry* all = kept + row * splits * k;
+        const Entry* all = candidates + row * splits * k;
         for (int base = 0; base < splits * k; base += GROUP) {
             const unsigned threshold = s.threshold;
             Entry entry[4] = {};

@@ -32,11 +32,11 @@ def bitonic_topk_kernel(x_ptr, values_ptr, indices_ptr, n, k, K: tl.constexpr, B
         mine = tl.topk(tl.where(at < n, entry, NOTHING), K)
         best = tl.topk(tl.reshape(tl.join(best, mine), (2 * K,)), K)
     # The number itself is read again: it is in L2, and its bits stay what they are.
-    place = 0x7FFFFFFF - (best & 0xFFFFFFFF)
+    position = 0x7FFFFFFF - (best & 0xFFFFFFFF)
     ranks = tl.arange(0, K)
-    value = tl.load(x_ptr + row * n + place, mask=ranks < k, other=0.0)
+    value = tl.load(x_ptr + row * n + position, mask=ranks < k, other=0.0)
     tl.store(values_ptr + row * k + ranks, value, mask=ranks < k)
-    tl.store(indices_ptr + row * k + ranks, place, mask=ranks < k)
+    tl.store(indices_ptr + row * k + ranks, position, mask=ranks < k)
 
 
 def bind_bitonic(x_MN: torch.Tensor, k: int) -> Launch:

@@ -11,6 +11,7 @@ from kernelviz.core.configuration import base_name
 from kernelviz.core.errors import UsageError
 from kernelviz.core.problem import USUAL_FIGURES, Clock, Data, Direction, FigureName, Method, Plan, Problem
 from kernelviz.core.reasons import Refusal
+from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Run
 from kernelviz.core.sizes import expand, written
 from kernelviz.ops import Op, Variant
@@ -47,15 +48,17 @@ class Form:
     def plan(self, bench: Bench) -> Plan:
         """The checked plan. Errors: UsageError, with the field and what instead."""
         return bench.plan(
-            self.op,
-            sizes=dict(self.sizes),
-            variants=self.variants,
-            dtype=self.dtype,
-            compute=self.compute,
-            direction=self.direction or "forward",
-            data=self.data,
-            baseline=self.baseline,
-            device=self.device,
+            RunRequest(
+                op=self.op,
+                sizes=dict(self.sizes),
+                variants=self.variants,
+                dtype=self.dtype,
+                compute=self.compute,
+                direction=self.direction or "forward",
+                data=self.data,
+                baseline=self.baseline,
+                device=self.device,
+            )
         )
 
     @property
@@ -135,8 +138,8 @@ def default_direction(op: Op) -> Direction | None:
 
 
 def default_variants(offered: Sequence[Choice], op: Op) -> tuple[str, ...]:
-    """The op's first choice where usable; else the first usable ones."""
-    usable = [c.variant.name for c in offered if c.usable]
+    """The op's first choice where usable; else the first usable ones. None that runs only when it is named."""
+    usable = [c.variant.name for c in offered if c.usable and not c.variant.only_when_named]
     return tuple(n for n in op.first if n in usable) or tuple(usable[:MOST_VISIBLE])
 
 

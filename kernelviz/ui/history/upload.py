@@ -9,7 +9,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core.errors import KernelvizError
 from kernelviz.formats import MAX_BYTES
-from kernelviz.formats.digest import WORDS, sealed
+from kernelviz.formats.integrity import WORDS, sealed
 from kernelviz.ui.shared import site
 from kernelviz.ui.shared.text import plain
 

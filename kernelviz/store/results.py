@@ -1,0 +1,118 @@
+"""Results of runs: one row a case, with a revision that says in which order they were written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import Connection, delete, func, select
+from sqlalchemy.dialects.postgresql import insert as insert_postgresql
+from sqlalchemy.dialects.sqlite import insert as insert_sqlite
+
+from kernelviz.core.chunks import parts
+from kernelviz.core.finite import finite_result
+from kernelviz.core.result import Failure, Result
+from kernelviz.core.run import Run
+from kernelviz.store.database import TOGETHER, Database
+from kernelviz.store.result_encoding import packed, unpacked
+from kernelviz.store.run_rows import RunHeader, stored_row
+from kernelviz.store.tables import results, times
+from kernelviz.store.trends import put_times, times_rows
+
+
+class Results:
+    """The results of all runs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._dropped_at: dict[str, int] = {}
+
+    def put(self, run_id: str, placed: Sequence[tuple[int, Result]]) -> None:
+        """Store results at their positions in the plan; a case that has one already gets the new one. Errors: UnknownRun."""
+        with self._database.write() as connection:
+            row = stored_row(connection, run_id)
+            header = msgspec.json.decode(row.header, type=RunHeader)
+            finite = [(position, finite_result(given)) for position, given in placed]
+            last = self._revision(connection, run_id)
+            make = insert_postgresql if connection.dialect.name == "postgresql" else insert_sqlite
+            values = _result_rows(run_id, finite, row.device_uuid, last + 1)
+            if values:
+                added = make(results)
+                replaced = {name: added.excluded[name] for name in values[0] if name not in ("run_id", "case_key")}
+                upsert = added.on_conflict_do_update(index_elements=["run_id", "case_key"], set_=replaced)
+                connection.execute(upsert, values)
+            put_times(connection, run_id, row.device_uuid, header.method, header.plan, [given for _, given in finite])
+
+    def drop(self, run_id: str, case_keys: Iterable[str]) -> None:
+        """Remove the results of these cases."""
+        keys = list(case_keys)
+        with self._database.write() as connection:
+            # The newest may be among them, and its revision must not be given to another result: followers have seen it.
+            self._dropped_at[run_id] = self._revision(connection, run_id)
+            for some in parts(keys, TOGETHER):
+                for table in (results, times):
+                    connection.execute(delete(table).where(table.c.run_id == run_id, table.c.case_key.in_(some)))
+
+    def get(self, run_id: str, case_key: str) -> Result | None:
+        """The result of one case so far; None when it has none."""
+        return self.of_cases(run_id, (case_key,)).get(case_key)
+
+    def of_cases(self, run_id: str, case_keys: Sequence[str]) -> dict[str, Result]:
+        """The results of those of the cases that have one so far, by key."""
+        found: dict[str, Result] = {}
+        with self._database.read() as connection:
+            for some in parts(case_keys, TOGETHER):
+                chosen = select(results.c.case_key, results.c.body).where(
+                    results.c.run_id == run_id, results.c.case_key.in_(some)
+                )
+                found.update({row.case_key: unpacked(row.body) for row in connection.execute(chosen)})
+        return found
+
+    def after(self, run_id: str, revision: int) -> list[tuple[int, Result]]:
+        """What was written after that revision, with its revision, in the order of writing."""
+        newer = select(results.c.revision, results.c.body).where(
+            results.c.run_id == run_id, results.c.revision > revision
+        )
+        with self._database.read() as connection:
+            found = connection.execute(newer.order_by(results.c.revision)).all()
+        return [(row.revision, unpacked(row.body)) for row in found]
+
+    def newest_revision(self, run_id: str) -> int:
+        """The revision of what was written last in the run; 0 when nothing was."""
+        with self._database.read() as connection:
+            return self._revision(connection, run_id)
+
+    def _revision(self, connection: Connection, run_id: str) -> int:
+        last = connection.scalar(select(func.max(results.c.revision)).where(results.c.run_id == run_id)) or 0
+        return max(last, self._dropped_at.get(run_id, 0))
+
+
+def case_rows(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows for the results of a new run and for their times; of two results of one case the later one."""
+    last = {result.case.key: (i, finite_result(result)) for i, result in enumerate(run.results)}
+    kept, uuid = list(last.values()), run.environment.device.uuid
+    return (
+        _result_rows(run.id, kept, uuid, 1),
+        times_rows(run.id, uuid, run.method, run.plan, [result for _, result in kept]),
+    )
+
+
+def _result_rows(
+    run_id: str, placed: Sequence[tuple[int, Result]], device_uuid: str, first_revision: int
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "run_id": run_id,
+            "case_key": result.case.key,
+            "position": position,
+            "revision": revision,
+            "op": result.problem.op,
+            "variant": result.variant,
+            "dtype": result.problem.dtype,
+            "device_uuid": device_uuid,
+            "stage": result.outcome.stage if isinstance(result.outcome, Failure) else "",
+            "body": packed(result),
+        }
+        for revision, (position, result) in enumerate(placed, first_revision)
+    ]

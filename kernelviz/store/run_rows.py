@@ -1,0 +1,88 @@
+"""Rows of the table of runs: the stored header, the line of a run in a list, and its status now."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, select
+
+from kernelviz.core.errors import UnknownRun
+from kernelviz.core.problem import Method, Plan, Struct
+from kernelviz.core.run import LIVING, SCHEMA, Environment, Status
+from kernelviz.store import tables
+from kernelviz.store.process_presence import Presence
+
+
+class RunHeader(Struct, frozen=True, kw_only=True):
+    """What the database stores of a run beside its results and the indexed columns."""
+
+    schema: str = SCHEMA
+    environment: Environment
+    method: Method
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run without its results. `status` is ``interrupted`` when the process that measured it is gone.
+
+    `done`: cases with a result, `failed` ones among them; `cancelled` ones were given up and are in neither. `spent_s`: how
+    long it held its device, all its parts together (0: measured by an earlier version, or elsewhere).
+    """
+
+    id: str
+    title: str
+    op: str
+    device: str
+    created_at: str
+    status: Status
+    owner: str
+    note: str
+    cases: int
+    done: int
+    failed: int
+    cancelled: int
+    presence: Presence
+    deleted_at: str | None
+    spent_s: float = 0.0
+
+
+def stored_row(connection: Connection, run_id: str) -> Row[Any]:
+    """The row of a run. Errors: UnknownRun."""
+    row = connection.execute(select(tables.runs).where(tables.runs.c.id == run_id)).one_or_none()
+    if row is None:
+        raise UnknownRun(run_id)
+    return row
+
+
+def presence_of(row: Row[Any]) -> Presence:
+    """The process that measures the run of a row, or did so last."""
+    return Presence(host=row.host, boot_id=row.boot_id, pid=row.pid, started_s=row.pid_started_s)
+
+
+def status_of(row: Row[Any]) -> Status:
+    """The stored status, or ``interrupted`` where the run's process has ended."""
+    stored: Status = row.status
+    return "interrupted" if stored in LIVING and not presence_of(row).alive() else stored
+
+
+def run_row(row: Row[Any], done: int, failed: int, cancelled: int) -> RunRow:
+    """The row with the counts of its results."""
+    return RunRow(
+        id=row.id,
+        title=row.title,
+        op=row.op,
+        device=row.device,
+        created_at=row.created_at,
+        status=status_of(row),
+        owner=row.owner,
+        note=row.note,
+        cases=row.cases,
+        done=done,
+        failed=failed,
+        cancelled=cancelled,
+        presence=presence_of(row),
+        deleted_at=row.deleted_at,
+        spent_s=row.spent_s,
+    )

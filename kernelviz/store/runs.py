@@ -1,0 +1,253 @@
+"""Runs: a header a run, its status, its title and note, and who measures it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
+
+from kernelviz.core.chunks import parts
+from kernelviz.core.errors import UnknownRun
+from kernelviz.core.kernel_times import RunTimes
+from kernelviz.core.run import LIVING, Environment, Run, Status
+from kernelviz.store.database import TOGETHER, Database, StoreError
+from kernelviz.store.kernel_times import kernel_times
+from kernelviz.store.process_presence import Presence
+from kernelviz.store.result_encoding import unpacked
+from kernelviz.store.results import case_rows
+from kernelviz.store.run_rows import RunHeader, RunRow, run_row, status_of, stored_row
+from kernelviz.store.tables import results, runs, times
+
+CACHED_RUNS = 4
+"""Ended runs that were read last stay in memory while nothing was written to them; one of 100 cases has 20 MB there."""
+
+
+class Runs:
+    """All runs of one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._own = Presence.own()
+        self._cache: dict[str, tuple[tuple[object, ...], Run]] = {}
+        self._cache_lock = threading.Lock()
+
+    def create(self, run: Run, *, owner: str = "") -> None:
+        """Store a run, with the results that it has, as one of this process."""
+        self.create_all((run,), owner=owner)
+
+    def create_all(self, created: Sequence[Run], *, owner: str = "", deleted_at: str | None = None) -> None:
+        """Store runs with the results that they have, all of them or none, as ones of this process."""
+        # Before the write lock is taken: packing the bodies of 100,000 cases takes many seconds, for which others would wait.
+        about = {"owner": owner, "deleted_at": deleted_at, **self._presence()}
+        prepared = [(_run_values(run) | about, *case_rows(run)) for run in created]
+        with self._database.write() as connection:
+            for values, result_rows, time_rows in prepared:
+                connection.execute(insert(runs).values(**values))
+                for table, rows in ((results, result_rows), (times, time_rows)):
+                    if rows:
+                        connection.execute(insert(table), rows)
+
+    def set_status(self, run_id: str, status: Status) -> None:
+        """Change the status of a run."""
+        with self._database.write() as connection:
+            connection.execute(update(runs).where(runs.c.id == run_id).values(status=status))
+
+    def add_device_time(self, run_id: str, seconds: float) -> None:
+        """Record that the run held its device for so many seconds more."""
+        with self._database.write() as connection:
+            connection.execute(update(runs).where(runs.c.id == run_id).values(spent_s=runs.c.spent_s + seconds))
+
+    def set_environment(self, run_id: str, environment: Environment) -> None:
+        """Complete the header with what the worker knows of the machine. Errors: UnknownRun."""
+        with self._database.write() as connection:
+            stored = msgspec.json.decode(stored_row(connection, run_id).header, type=RunHeader)
+            header = msgspec.structs.replace(stored, environment=environment)
+            device = environment.device
+            values = {"header": msgspec.json.encode(header), "device": device.name, "device_uuid": device.uuid}
+            connection.execute(update(runs).where(runs.c.id == run_id).values(**values))
+            connection.execute(update(times).where(times.c.run_id == run_id).values(device_uuid=device.uuid))
+
+    def set_title_or_note(self, run_id: str, *, title: str | None = None, note: str | None = None) -> None:
+        """Change title or note, which are no part of the document's digest. Errors: UnknownRun."""
+        values = {key: value for key, value in (("title", title), ("note", note)) if value is not None}
+        with self._database.write() as connection:
+            if values and not connection.execute(update(runs).where(runs.c.id == run_id).values(**values)).rowcount:
+                raise UnknownRun(run_id)
+
+    def set_deleted(self, run_id: str, at: str | None) -> None:
+        """Hide an ended run since `at` (ISO time), or show it again. Errors: UnknownRun; StoreError while it is measured."""
+        with self._database.write() as connection:
+            row = stored_row(connection, run_id)
+            if at is not None and status_of(row) in LIVING:
+                raise StoreError(f"run {run_id} is being measured; cancel it before it is deleted")
+            connection.execute(update(runs).where(runs.c.id == run_id).values(deleted_at=at))
+
+    def purge(self, before: str) -> list[str]:
+        """Remove for good what was deleted before that ISO time; the ids."""
+        with self._database.write() as connection:
+            gone = list(connection.scalars(select(runs.c.id).where(runs.c.deleted_at < before)))
+            for run_id in gone:
+                _remove(connection, run_id)
+        return gone
+
+    def remove(self, run_id: str) -> None:
+        """Remove an ended run for good. No-op when it is not there. Errors: StoreError while it is measured."""
+        with self._database.write() as connection:
+            row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
+            if row is not None and status_of(row) in LIVING:
+                raise StoreError(f"run {run_id} is being measured; cancel it before it is removed")
+            _remove(connection, run_id)
+
+    def claim(self, run_id: str) -> bool:
+        """Make an ended run one of this process again, queued. False when it is being measured, by whatever process."""
+        with self._database.write() as connection:
+            if status_of(stored_row(connection, run_id)) in LIVING:
+                return False
+            connection.execute(update(runs).where(runs.c.id == run_id).values(status="queued", **self._presence()))
+            return True
+
+    def interrupt_dead(self) -> list[str]:
+        """Mark the runs whose process is gone as interrupted; their ids."""
+        with self._database.read() as connection:
+            rows = connection.execute(select(runs).where(runs.c.status.in_(LIVING))).all()
+        dead = [row for row in rows if status_of(row) == "interrupted"]
+        with self._database.write() as connection:
+            for row in dead:
+                # Only if no process has claimed it meanwhile.
+                unchanged = (runs.c.id == row.id, runs.c.pid == row.pid, runs.c.pid_started_s == row.pid_started_s)
+                connection.execute(update(runs).where(*unchanged).values(status="interrupted"))
+        return [row.id for row in dead]
+
+    def load(self, run_id: str) -> Run:
+        """The run with the results so far, in the order of the plan, deleted or not. Errors: UnknownRun."""
+        written = select(func.max(results.c.revision), func.count()).where(results.c.run_id == run_id)
+        with self._database.read() as connection:
+            row = stored_row(connection, run_id)
+            state = (tuple(row), *connection.execute(written).one())
+            with self._cache_lock:
+                if run_id in self._cache and self._cache[run_id][0] == state:
+                    return self._cache[run_id][1]
+            ordered = select(results.c.body).where(results.c.run_id == run_id).order_by(results.c.position)
+            bodies = connection.scalars(ordered).all()
+        header = msgspec.json.decode(row.header, type=RunHeader)
+        run = Run(
+            id=row.id,
+            title=row.title,
+            note=row.note,
+            created_at=row.created_at,
+            status=status_of(row),
+            environment=header.environment,
+            method=header.method,
+            plan=header.plan,
+            results=tuple(map(unpacked, bodies)),
+        )
+        if run.status not in LIVING:
+            self._remember(run_id, state, run)
+        return run
+
+    def row(self, run_id: str) -> RunRow:
+        """The run's line and counts, deleted or not. Errors: UnknownRun."""
+        found = self._rows(select(runs).where(runs.c.id == run_id))
+        if not found:
+            raise UnknownRun(run_id)
+        return found[0]
+
+    def rows(self, limit: int, offset: int = 0, *, search: str = "", deleted: bool = False) -> list[RunRow]:
+        """The newest runs first. `search`: words that all occur in id, title, note, op, device or status."""
+        newest = select(runs).where(*_matching(search, deleted))
+        newest = newest.order_by(runs.c.created_at.desc(), runs.c.id.desc())
+        return self._rows(newest.limit(limit).offset(offset))
+
+    def count(self, *, search: str = "", deleted: bool = False) -> int:
+        """How many runs `rows` would give without a limit."""
+        with self._database.read() as connection:
+            return connection.scalar(select(func.count()).select_from(runs).where(*_matching(search, deleted))) or 0
+
+    def is_own(self, row: RunRow) -> bool:
+        """Whether this process measures the run, or did so last."""
+        # Not by its start, which reads the same to a tick only: two live processes never share the other three.
+        known, own = row.presence, self._own
+        return (known.host, known.boot_id, known.pid) == (own.host, own.boot_id, own.pid) and known.alive()
+
+    def last_tracer(self, device_uuid: str) -> str | None:
+        """The tracer's line of the newest run on that device which has one."""
+        newest = select(runs.c.header).where(runs.c.device_uuid == device_uuid).order_by(runs.c.created_at.desc())
+        with self._database.read() as connection:
+            for body in connection.scalars(newest.limit(5)):
+                tracer = msgspec.json.decode(body, type=RunHeader).environment.tracer
+                if tracer is not None:
+                    return tracer
+        return None
+
+    def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
+        """The machines of these runs."""
+        found: dict[str, Environment] = {}
+        with self._database.read() as connection:
+            for some in parts(run_ids, TOGETHER):
+                chosen = select(runs.c.id, runs.c.header).where(runs.c.id.in_(some))
+                for row in connection.execute(chosen):
+                    found[row.id] = msgspec.json.decode(row.header, type=RunHeader).environment
+        return found
+
+    def kernel_times(self, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
+        """How long the kernels of the newest runs on a device took."""
+        return kernel_times(self._database, device_uuid, limit)
+
+    def _remember(self, run_id: str, state: tuple[object, ...], run: Run) -> None:
+        """A page reads its run again at each redraw: unpacking a hundred cases takes 50 ms."""
+        with self._cache_lock:
+            self._cache.pop(run_id, None)
+            self._cache[run_id] = (state, run)
+            while len(self._cache) > CACHED_RUNS:
+                del self._cache[next(iter(self._cache))]
+
+    def _presence(self) -> dict[str, Any]:
+        own = self._own
+        return {"host": own.host, "boot_id": own.boot_id, "pid": own.pid, "pid_started_s": own.started_s}
+
+    def _rows(self, chosen: Any) -> list[RunRow]:
+        counts = select(
+            results.c.run_id,
+            func.sum(case((results.c.stage != "cancelled", 1), else_=0)).label("done"),
+            func.sum(case((results.c.stage.not_in(("", "cancelled")), 1), else_=0)).label("failed"),
+            func.sum(case((results.c.stage == "cancelled", 1), else_=0)).label("cancelled"),
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(chosen).all()
+            by_run: dict[str, tuple[int, int, int]] = {}
+            for some in parts(rows, TOGETHER):
+                ids = [row.id for row in some]
+                counted = connection.execute(counts.where(results.c.run_id.in_(ids)).group_by(results.c.run_id))
+                by_run |= {row.run_id: (row.done, row.failed, row.cancelled) for row in counted}
+        return [run_row(row, *by_run.get(row.id, (0, 0, 0))) for row in rows]
+
+
+def _run_values(run: Run) -> dict[str, Any]:
+    header = RunHeader(environment=run.environment, method=run.method, plan=run.plan)
+    return {
+        "id": run.id,
+        "header": msgspec.json.encode(header),
+        "title": run.title,
+        "note": run.note,
+        "created_at": run.created_at,
+        "status": run.status,
+        "op": run.plan.op,
+        "device": run.environment.device.name,
+        "device_uuid": run.environment.device.uuid,
+        "cases": len(run.plan.cases()),
+    }
+
+
+def _remove(connection: Connection, run_id: str) -> None:
+    for table in (results, times):
+        connection.execute(delete(table).where(table.c.run_id == run_id))
+    connection.execute(delete(runs).where(runs.c.id == run_id))
+
+
+def _matching(search: str, deleted: bool) -> list[ColumnElement[bool]]:
+    searched = (runs.c.id, runs.c.title, runs.c.note, runs.c.op, runs.c.device, runs.c.status)
+    state = runs.c.deleted_at.is_not(None) if deleted else runs.c.deleted_at.is_(None)
+    return [state, *(or_(*(c.icontains(word, autoescape=True) for c in searched)) for word in search.split())]

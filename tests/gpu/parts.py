@@ -1,0 +1,63 @@
+"""The named parts of the GPU suite: what each asks, how long it may take, and how many processes run its tests.
+
+    python -m pytest tests/gpu --part smoke
+
+Every GPU test belongs to exactly one part, by the marker ``part``; conftest.py refuses a test without one. Imports no torch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+TOTAL_LIMIT_S = 25 * 60
+"""All parts together on one card."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """`limit_s`: no test begins later than this after the first. `processes`: how many run the tests; 0: pytest's own process
+    alone, which every part needs that judges times."""
+
+    summary: str
+    limit_s: float
+    processes: int = 0
+
+
+PARTS: dict[str, Part] = {
+    "smoke": Part(summary="a run by the command line, variants that crash, hang or are wrong", limit_s=180),
+    "kernels": Part(
+        summary="every variant is right in every format, at odd and large sizes, called and replayed",
+        limit_s=480,
+        processes=14,
+    ),
+    # One worker may take 17 GiB (histogram of 2^30 bytes), most take less than 6: six fit into 80 GB.
+    "one_click": Part(summary="every op with the defaults of the Bench page", limit_s=480, processes=6),
+    "timing": Part(summary="the timing method, fresh processes, a soak, and the roofs", limit_s=480),
+    "instrument": Part(
+        summary="the other figures, energy, live mode, what limits a kernel, page and monitor beside a measurement",
+        limit_s=480,
+    ),
+    "product": Part(summary="sweep, soak and calibration through the worker, tuning, inspections", limit_s=480),
+    "selftest": Part(summary="all checks of `kernelviz selftest`", limit_s=480),
+    "ncu": Part(summary="every variant of the catalogue against ncu", limit_s=480),
+}
+
+
+def part(name: str) -> pytest.MarkDecorator:
+    """The marker of a test (or, as `pytestmark`, of a file of tests) that belongs to this part."""
+    if name not in PARTS:
+        raise ValueError(f"no part {name!r} of the GPU suite; there are {', '.join(PARTS)}")
+    return pytest.mark.part(name)
+
+
+def part_of(item: pytest.Item) -> str:
+    """The part that a collected test belongs to. Raises pytest.UsageError where it names none, or more than one."""
+    names = [str(marker.args[0]) for marker in item.iter_markers("part")]
+    if len(names) != 1 or names[0] not in PARTS:
+        found = ", ".join(names) or "none"
+        raise pytest.UsageError(
+            f"{item.nodeid} belongs to the parts: {found}; mark it with exactly one of {', '.join(PARTS)} (tests/gpu/parts.py)"
+        )
+    return names[0]

@@ -1,0 +1,241 @@
+"""The parts of the GPU suite, without a GPU: every test is in exactly one, and only reports that belong together are joined."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import gpu_report
+import join_reports
+import pytest
+from part_report import JoinError, PartReport, Told, join, report_file, told_with, write
+from parts import PARTS, TOTAL_LIMIT_S, part, part_of
+
+ROOT = Path(__file__).parents[1]
+CARD = {
+    "device": "NVIDIA H200",
+    "compute_capability": [9, 0],
+    "driver": "580.159",
+    "python": "3.12.3",
+    "versions": {"torch": "2.11.0", "triton": "3.6.0"},
+    "cuda": "13.0",
+    "commit": "a",
+}
+ENTRY = gpu_report.Entry(
+    op="add",
+    variant="v",
+    dtype="fp32",
+    compute=None,
+    passed=True,
+    worst_of_bound=0.5,
+    cases=3,
+    source_digest="s1",
+    device="NVIDIA H200",
+)
+
+
+def report(name: str = "smoke", **changed: Any) -> PartReport:
+    made = PartReport(
+        part=name,
+        began_at="2026-11-22T10:00:00+00:00",
+        seconds=100.0,
+        ended=True,
+        environment=CARD,
+        tests={"tests/gpu/test_x.py::a": Told("passed", 1.0)},
+    )
+    return replace(made, **changed)
+
+
+@pytest.fixture(scope="module")
+def listed() -> dict[str, list[str]]:
+    """What the command prints; it refuses a test that belongs to no part, or to two."""
+    command = [sys.executable, "-m", "pytest", "tests/gpu", "--list-parts", "-q", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    assert len(lines) == 1, done.stdout[-2000:] + done.stderr[-2000:]
+    found: dict[str, list[str]] = json.loads(lines[0])
+    return found
+
+
+def test_every_gpu_test_belongs_to_exactly_one_part(listed: dict[str, list[str]]) -> None:
+    assert list(listed) == list(PARTS)
+    assert all(listed.values()), {name: len(tests) for name, tests in listed.items()}
+    every = [test for tests in listed.values() for test in tests]
+    assert len(every) == len(set(every))
+    files = {path.name for path in (ROOT / "tests" / "gpu").glob("test_*.py")}
+    assert {test.partition("::")[0].rpartition("/")[2] for test in every} == files
+    elsewhere = [p for p in (ROOT / "tests").rglob("*.py") if "mark.gpu" in p.read_text() and p.parent.name != "gpu"]
+    assert elsewhere == [Path(__file__)]
+
+
+def test_names_of_tests_are_the_same_on_every_machine(listed: dict[str, list[str]]) -> None:
+    """Reports of other checkouts are joined by them."""
+    assert not [test for tests in listed.values() for test in tests if str(ROOT) in test]
+
+
+def test_the_limits_of_the_parts() -> None:
+    assert PARTS["smoke"].limit_s <= 180
+    assert all(p.limit_s <= 480 for p in PARTS.values())
+    assert TOTAL_LIMIT_S <= 1500
+
+
+@pytest.mark.parametrize(
+    "committed", sorted((ROOT / "docs").glob("gpu-report*.json")), ids=lambda path: cast("Path", path).name
+)
+def test_a_committed_report_has_kept_the_limits_and_has_no_failure(committed: Path) -> None:
+    found = json.loads(committed.read_text())
+    assert report_file(found["device"]) == committed
+    parts = found.get("parts", {})
+    assert {name: p["seconds"] for name, p in parts.items() if p["seconds"] > PARTS[name].limit_s} == {}
+    assert sum(p["seconds"] for p in parts.values()) <= TOTAL_LIMIT_S
+    assert [t for p in parts.values() for t, told in p["tests"].items() if told["outcome"] == "failed"] == []
+    assert [entry for entry in found["kernels"] if not entry["passed"]] == []
+
+
+@pytest.mark.parametrize("names", [(), ("smoke", "ncu"), ("no_such_part",)])
+def test_a_test_in_no_part_or_in_two_is_refused(names: tuple[str, ...]) -> None:
+    marks = [pytest.mark.part(name).mark for name in names]
+    item = SimpleNamespace(nodeid="tests/gpu/test_x.py::a", iter_markers=lambda name: iter(marks))
+    with pytest.raises(pytest.UsageError, match="mark it with exactly one of smoke, "):
+        part_of(cast("pytest.Item", item))
+
+
+def test_a_part_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="no part 'smok'"):
+        part("smok")
+
+
+def test_a_part_writes_its_report_also_when_its_tests_fail(tmp_path: Path) -> None:
+    """Here they fail or are skipped, because there is no GPU: each is in the report, with what it said."""
+    command = [sys.executable, "-m", "pytest", "tests/gpu", "--part", "ncu", "-q", "-p", "no:cacheprovider"]
+    environment = {**os.environ, "KERNELVIZ_GPU_REPORTS": str(tmp_path), "PATH": "/nowhere"}
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, env=environment)
+    made = PartReport.read(tmp_path / "ncu.json")
+    assert made.part == "ncu"
+    assert made.ended
+    assert made.summary() in done.stdout
+    assert {told.outcome for told in made.tests.values()} == {"skipped"}
+    assert any("ncu is not on the PATH" in told.message for told in made.tests.values())
+    with pytest.raises(JoinError, match="it ran without a GPU"):
+        join({"ncu.json": made})
+
+
+def phase(when: str, outcome: str) -> SimpleNamespace:
+    return SimpleNamespace(when=when, duration=1.0, passed=outcome == "passed", failed=outcome == "failed")
+
+
+@pytest.mark.parametrize(
+    ("phases", "expected"),
+    [
+        ([("setup", "passed")], Told("unfinished", 1.0)),
+        ([("setup", "passed"), ("call", "passed"), ("teardown", "passed")], Told("passed", 3.0)),
+        ([("setup", "skipped"), ("teardown", "passed")], Told("skipped", 2.0, "setup")),
+        ([("setup", "failed"), ("teardown", "passed")], Told("failed", 2.0, "setup")),
+        ([("setup", "passed"), ("call", "failed"), ("teardown", "failed")], Told("failed", 3.0, "call")),
+        ([("setup", "passed"), ("call", "passed"), ("teardown", "failed")], Told("failed", 3.0, "teardown")),
+    ],
+)
+def test_a_test_has_passed_when_its_call_has_and_no_phase_failed(phases: list[tuple[str, str]], expected: Told) -> None:
+    told: Told | None = None
+    for when, outcome in phases:
+        told = told_with(told, phase(when, outcome), "" if outcome == "passed" else when)
+    assert told == expected
+
+
+def test_reports_of_one_part_lie_beside_each_other(tmp_path: Path) -> None:
+    first, second = report(kernels=[ENTRY], figures={"f": {"a": 1}}), report(seconds=2.0)
+    assert [r.write(tmp_path).name for r in (first, second)] == ["smoke.json", "smoke-2.json"]
+    assert [PartReport.read(tmp_path / name) for name in ("smoke.json", "smoke-2.json")] == [first, second]
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(JoinError, match=r"other\.json: not a report of a part"):
+        PartReport.read(tmp_path / "other.json")
+
+
+def test_parts_that_ran_at_different_times_are_joined() -> None:
+    later = "2026-11-22T12:00:00+00:00"
+    failed = {"tests/gpu/test_x.py::a": Told("failed", 1.0, "assert 1"), "tests/gpu/test_x.py::b": Told("passed", 1.0)}
+    joined = join(
+        {
+            "again": report(began_at=later, seconds=5.0, environment={**CARD, "commit": "b"}, figures={"f": 2}),
+            "first": report(tests=failed, figures={"f": 1, "g": 1}),
+            "kernels": report("kernels", kernels=[ENTRY]),
+        }
+    )
+    smoke = joined.parts["smoke"]
+    assert {name: told["outcome"] for name, told in smoke["tests"].items()} == {
+        "tests/gpu/test_x.py::a": "passed",
+        "tests/gpu/test_x.py::b": "passed",
+    }
+    assert (smoke["began_at"], smoke["commit"], smoke["seconds"]) == (later, "b", 100.0)
+    assert joined.figures == {"f": 2, "g": 1}
+    assert joined.kernels == [ENTRY]
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "words"),
+    [
+        (
+            "device",
+            "NVIDIA H100 80GB HBM3",
+            "device is 'NVIDIA H200' in the first and 'NVIDIA H100 80GB HBM3' in the second",
+        ),
+        ("driver", "570.1", "driver is '580.159' in the first and '570.1' in the second"),
+        ("versions", {"torch": "2.13.0", "triton": "3.6.0"}, "versions is "),
+        ("cuda", "12.9", "cuda is "),
+        ("python", "3.13.1", "python is "),
+        ("compute_capability", [10, 0], "compute_capability is "),
+    ],
+)
+def test_reports_of_other_cards_or_versions_are_refused(fact: str, value: object, words: str) -> None:
+    other = report("ncu", began_at="2026-11-22T11:00:00+00:00", environment={**CARD, fact: value})
+    with pytest.raises(JoinError, match=r"a\.json and b\.json cannot be joined") as refused:
+        join({"a.json": report(), "b.json": other})
+    assert words in str(refused.value)
+
+
+def test_reports_of_other_sources_of_a_variant_are_refused() -> None:
+    other = report("kernels", began_at="2026-11-22T11:00:00+00:00", kernels=[replace(ENTRY, source_digest="new")])
+    with pytest.raises(JoinError, match=r"different sources of add v fp32 \(digest .1 and new\)"):
+        join({"a.json": report("kernels", kernels=[ENTRY]), "b.json": other})
+
+
+def test_another_card_has_a_report_of_its_own(tmp_path: Path) -> None:
+    first = report_file("NVIDIA H200", tmp_path)
+    assert first.name == "gpu-report.json"
+    write(join({"a": report("kernels", kernels=[ENTRY])}), first)
+    assert report_file("NVIDIA H200", tmp_path) == first
+    second = report_file("NVIDIA H100 80GB HBM3", tmp_path)
+    assert second.name == "gpu-report-nvidia-h100-80gb-hbm3.json"
+    of_other = join({"b": report(environment={**CARD, "device": "NVIDIA H100 80GB HBM3"})})
+    with pytest.raises(JoinError, match="is the report of NVIDIA H200, these are reports of NVIDIA H100"):
+        write(of_other, first)
+    write(of_other, second)
+    assert json.loads(second.read_text())["device"] == "NVIDIA H100 80GB HBM3"
+
+
+def test_the_command_joins_into_the_report_and_says_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target, figures = tmp_path / "report.json", tmp_path / "figures.json"
+    figures.write_text(json.dumps({"about": "x", "figures": {"one_click": {"add": 1}, "old": 3}}))
+    one = report(figures={"one_click": {"mul": 2}, "new": 4}).write(tmp_path / "parts")
+    two = report("kernels", kernels=[ENTRY]).write(tmp_path / "parts")
+    options = ["--report", str(target), "--figures", str(figures)]
+    assert join_reports.main([str(one), *options]) == 0
+    assert join_reports.main([str(two), *options]) == 0
+    assert "kernels: {'passed': 1}, 100 s" in capsys.readouterr().out
+    found = json.loads(target.read_text())
+    assert found["parts"].keys() == {"smoke", "kernels"}
+    assert gpu_report.read(target) == {ENTRY.key: ENTRY}
+    assert json.loads(figures.read_text())["figures"] == {"one_click": {"add": 1, "mul": 2}, "old": 3, "new": 4}
+    bad = report("ncu", tests={"t": Told("failed", 1.0, "assert 1")}).write(tmp_path / "parts")
+    assert join_reports.main([str(bad), "--report", str(target)]) == 1
+    other = report("ncu", environment={**CARD, "driver": "570"}).write(tmp_path / "parts")
+    assert join_reports.main([str(one), str(other), "--report", str(target)]) == 2
+    assert "cannot be joined" in capsys.readouterr().err
