@@ -21,7 +21,7 @@ from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.quality import LEVELS, quality
 from kernelviz.text import method
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
-from kernelviz.text.quality import describe_quality, format_level
+from kernelviz.text.quality import describe_part, describe_quality, format_level
 
 Open = Callable[..., AppTest]
 
