@@ -36,7 +36,7 @@ def figures_of(draw: st.DrawFn) -> Figure:
         timer=draw(st.sampled_from([None, "cupti", "host"])),
         launch=draw(st.sampled_from([None, "graph", "call"])),
         method=draw(st.none() | text),
-        places=draw(st.none() | st.integers(1, 60)),
+        buffers=draw(st.none() | st.integers(1, 60)),
     )
 
 

@@ -44,7 +44,7 @@ def complete(result: Result) -> Result:
     timing = result.timing
     assert timing is not None
     assert timing.device_cold_s is not None
-    cold = msgspec.structs.replace(timing.device_cold_s, method=COLD_METHOD, places=60)
+    cold = msgspec.structs.replace(timing.device_cold_s, method=COLD_METHOD, buffers=60)
     warm_s = 0.7 * cold.estimate
     seed = sum(result.variant.encode())
     return msgspec.structs.replace(
@@ -52,7 +52,7 @@ def complete(result: Result) -> Result:
         outcome=Timing(
             device_cold_s=cold,
             again_s=timing.again_s,
-            device_warm_s=msgspec.structs.replace(samples.figure(warm_s, seed=seed), method=WARM_METHOD, places=1),
+            device_warm_s=msgspec.structs.replace(samples.figure(warm_s, seed=seed), method=WARM_METHOD, buffers=1),
             again_warm_s=samples.figure(warm_s, seed=seed + 1) if timing.again_s else None,
             call_eager_s=called(warm_s + 9e-6),
             enqueue_s=called(5e-6),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
 from kernelviz.core.notes import Note
 from kernelviz.core.problem import Case, Cost, Problem, Struct
 from kernelviz.core.reasons import Reason
@@ -44,7 +46,7 @@ class Figure(Struct, frozen=True, kw_only=True):
 
     `low` and `high` are None when there were too few blocks for an interval. `samples` and `blocks` are None when
     another tool's file did not say. `correction_s` was taken off every sample (what tracing adds); None: nothing was.
-    `places`: at how many places in memory the call's tensors lay by turns; None: not said.
+    `buffers`: the number of copies of the call's tensors over which the calls rotate; None: not stated.
     """
 
     estimate: float
@@ -56,7 +58,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     launch: LaunchMode | None = None
     method: str | None = None
     correction_s: float | None = None
-    places: int | None = None
+    buffers: int | None = msgspec.field(default=None, name="places")
 
     @property
     def half_width(self) -> float | None:

@@ -237,7 +237,7 @@ def _samples(seen: _Seen) -> Part:
     figure = seen.figure
     if figure.samples is None:
         return Part("samples", Samples(None), "note")
-    return Part("samples", Samples(len(figure.samples), len(figure.blocks or ()) or None, figure.places))
+    return Part("samples", Samples(len(figure.samples), len(figure.blocks or ()) or None, figure.buffers))
 
 
 def _interval(seen: _Seen) -> Part:

@@ -1,4 +1,4 @@
-"""What plug-ins hold, asked of a process of its own: the server never imports them."""
+"""Describe the variants of plug-ins in a separate process, because the server never imports plug-ins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.ops import catalogue, with_plugins
 from kernelviz.text.failures import describe_failure
 from kernelviz.worker.process import WorkerDied, WorkerProcess
-from kernelviz.worker.protocol import Describe, Described, TaskFailed, VariantFacts
+from kernelviz.worker.protocol import Describe, Described, VariantFacts, WorkFailed
 
 PLUGIN = "plug-in"
 """The field of a `BadField` about a plug-in (kernelviz.ops.catalog.discovery)."""
@@ -26,12 +26,12 @@ def describe(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
     until = time.monotonic() + DESCRIBE_S
     where = ", ".join(plugins) or "an installed entry point"
     try:
-        process.send(Describe(task=0, plugins=tuple(plugins)))
+        process.send(Describe(work_id=0, plugins=tuple(plugins)))
         while (left := until - time.monotonic()) > 0:
             reply = process.receive(left)
             if isinstance(reply, Described):
                 return reply.variants
-            if isinstance(reply, TaskFailed):
+            if isinstance(reply, WorkFailed):
                 if reply.plugin is not None:
                     raise BadField(PLUGIN, reply.plugin.plugin, reply.plugin.remedy)
                 raise BadField(PLUGIN, where, reply.message)
@@ -43,12 +43,12 @@ def describe(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
 
 
 def variants_of(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
-    """In the worker: import the plug-ins, and say what they add to the ops of the catalogue."""
+    """In the worker: import the plug-ins, and return the variants that they add to ops of the catalogue."""
     own = catalogue()
-    found: list[VariantFacts] = []
+    facts: list[VariantFacts] = []
     for name, op in with_plugins(plugins).items():
         known = {v.name for v in own[name].variants} if name in own else set()
-        found += [
+        facts += [
             VariantFacts(
                 op=name,
                 name=v.name,
@@ -68,4 +68,4 @@ def variants_of(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
             for v in op.variants
             if name in own and v.name not in known
         ]
-    return tuple(found)
+    return tuple(facts)

@@ -76,8 +76,8 @@ def test_a_measurement_of_another_process_counts_while_that_process_lives(tmp_pa
     assert lock.acquire(lambda _: None, lambda: True)
     assert not machine._measured_on(GPU), "this process is told apart by its own state"
     holder = Holder(pid=other.pid, user="u", command="kernelviz run", since="now")
-    os.pwrite(lock.held_fd(), msgspec.json.encode(holder), 0)
-    os.ftruncate(lock.held_fd(), len(msgspec.json.encode(holder)))
+    os.pwrite(lock.lock_fd(), msgspec.json.encode(holder), 0)
+    os.ftruncate(lock.lock_fd(), len(msgspec.json.encode(holder)))
     assert machine._measured_on(GPU)
     other.communicate()
     assert not machine._measured_on(GPU), "who died measures nothing"

@@ -90,7 +90,7 @@ def test_nothing_is_invented() -> None:
             if isinstance(result.outcome, Timing):
                 assert result.outcome.figures == {}
                 for figure in result.outcome.other_times.values():
-                    assert (figure.low, figure.high, figure.blocks, figure.places) == (None, None, None, None)
+                    assert (figure.low, figure.high, figure.blocks, figure.buffers) == (None, None, None, None)
                     assert figure.method
         assert summary(rows(run, ())) is None, "no winner among times that nobody may compare"
         assert read(encode(run)) == (run,)

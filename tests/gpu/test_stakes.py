@@ -127,7 +127,7 @@ def test_a_sweep_of_bound_variants_is_a_matter_of_two_seconds(session) -> None:
     method = Method(half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
     for problem in problems:
         measured(session, problem, SIX, method)
-    bound = [p.key in session._kept for p in problems]
+    bound = [p.key in session._problems for p in problems]
     time.sleep(0.5)
     begun = time.monotonic()
     each = []

@@ -95,7 +95,7 @@ def test_each_trouble_is_its_own_configurations(session: DeviceSession) -> None:
 
 def test_configurations_are_given_back_when_they_are_measured_the_baseline_stays(session: DeviceSession) -> None:
     measure(session, BASE, "in_blocks[block=128,way=0]", "in_blocks[block=256,way=0]", "torch_eager")
-    held = session._kept[PROBLEM.key].variants
+    held = session._problems[PROBLEM.key].variants
     assert BASE in held
     assert "torch_eager" in held
     assert not any(name.startswith("in_blocks[") and name != BASE for name in held)

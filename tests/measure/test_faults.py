@@ -10,7 +10,7 @@ import pytest
 
 from kernelviz.core.reasons import CacheNotWritable, DiskFull, Folder
 from kernelviz.hardware import storage_folders
-from kernelviz.hardware.storage_folders import Place
+from kernelviz.hardware.storage_folders import FolderState
 from kernelviz.measure.session.failures import failure
 
 
@@ -40,8 +40,8 @@ def test_a_disk_that_fills_while_compiling_names_the_folders_that_are_short_of_r
     cause: Exception, calling: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = (
-        Place("TRITON_CACHE_DIR", Path("/full/triton"), writable=True, disk=1, free_bytes=0),
-        Place("KERNELVIZ_CACHE", Path("/roomy"), writable=True, disk=2, free_bytes=2**40),
+        FolderState("TRITON_CACHE_DIR", Path("/full/triton"), writable=True, disk=1, free_bytes=0),
+        FolderState("KERNELVIZ_CACHE", Path("/roomy"), writable=True, disk=2, free_bytes=2**40),
     )
     monkeypatch.setattr(storage_folders, "look", lambda _: places)
     found = failure(wrapped(cause), calling=calling)
@@ -50,7 +50,7 @@ def test_a_disk_that_fills_while_compiling_names_the_folders_that_are_short_of_r
 
 
 def test_where_room_was_found_again_every_folder_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place("TRITON_CACHE_DIR", Path("/t"), writable=True, disk=1, free_bytes=2**40)
+    place = FolderState("TRITON_CACHE_DIR", Path("/t"), writable=True, disk=1, free_bytes=2**40)
     monkeypatch.setattr(storage_folders, "look", lambda _: (place,))
     found = failure(OSError(errno.ENOSPC, "No space left on device"), calling=False)
     assert found.reasons == (DiskFull(folders=(Folder(path="/t", variable="TRITON_CACHE_DIR"),)),)

@@ -95,8 +95,8 @@ def test_other_places_hold_the_same_numbers_elsewhere(session: DeviceSession) ->
     op = session.ops["add"]
     problem = Problem(op="add", sizes={"n": 1001}, dtype="fp32")
     bound = BoundProblem.allocate(op, problem, torch.device("cpu"), 2**30, "cpu")
-    assert bound.places == 1
-    bound.places = 3
+    assert bound.buffers == 1
+    bound.buffers = 3
     launches = [p.launch() for p in bound._other_places(op.variant_named("torch_eager"))]
     assert len(launches) == len(bound.elsewhere) == 2
     expected = bound.inputs[0] + bound.inputs[1]
@@ -113,7 +113,7 @@ def test_a_reference_is_computed_once_for_all_variants_where_the_memory_is_large
     import torch
 
     from kernelviz.measure.session import binding
-    from kernelviz.measure.timing.timer import Place
+    from kernelviz.measure.timing.timer import BoundLaunch
 
     computed = []
 
@@ -121,7 +121,7 @@ def test_a_reference_is_computed_once_for_all_variants_where_the_memory_is_large
         computed.append(inputs)
         return (inputs[0] + inputs[1],)
 
-    monkeypatch.setattr(binding, "KEPT_BYTES", 0)
+    monkeypatch.setattr(binding, "CACHED_BYTES", 0)
     op = replace(session.ops["add"], reference=reference)
     problem = Problem(op="add", sizes={"n": 2**14}, dtype="fp32")  # 256 KiB a seed
     bound = binding.BoundProblem.allocate(op, problem, torch.device("cpu"), free_bytes, "cpu")
@@ -129,7 +129,7 @@ def test_a_reference_is_computed_once_for_all_variants_where_the_memory_is_large
     def check_two_variants() -> None:
         for name in ("torch_eager", "torch_eager"):
             variant = op.variant_named(name)
-            place = Place(bound.bind(variant, bound.inputs)[0])
+            place = BoundLaunch(bound.bind(variant, bound.inputs)[0])
             assert bound.check(variant, session.timer.prepare(place), None, 3).passed
 
     check_two_variants()
@@ -178,24 +178,24 @@ def test_a_stop_gives_cancelled_to_what_has_no_result(session: DeviceSession) ->
 
 def test_a_repeated_point_binds_nothing_again(session: DeviceSession) -> None:
     measure(session, ("honest",), n=4242)
-    bound = session._kept["add fp32 n=4242"].variants["honest"]
+    bound = session._problems["add fp32 n=4242"].variants["honest"]
     measure(session, ("honest",), n=4242)
-    assert session._kept["add fp32 n=4242"].variants["honest"] is bound
+    assert session._problems["add fp32 n=4242"].variants["honest"] is bound
 
 
 def test_what_was_used_longest_ago_is_forgotten_and_memory_given_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
     session = open_session("cpu")
     released = []
-    monkeypatch.setattr(session, "_release", lambda: released.append(len(session._kept)))
+    monkeypatch.setattr(session, "_release", lambda: released.append(len(session._problems)))
     for n in range(100, 120):
         session._bound(session.ops["add"], Problem(op="add", sizes={"n": n}, dtype="fp32"))
-    newest = list(session._kept)[-3:]
+    newest = list(session._problems)[-3:]
     held = session._held_bytes()
-    last_three = sum(session._kept[key].needed_bytes for key in newest)
-    monkeypatch.setattr("kernelviz.measure.session.device_session.KEPT_SHARE", (last_three + 1) / held)
+    last_three = sum(session._problems[key].needed_bytes for key in newest)
+    monkeypatch.setattr("kernelviz.measure.session.device_session.CACHED_SHARE", (last_three + 1) / held)
     monkeypatch.setattr(session, "device", msgspec.structs.replace(session.device, memory_bytes=held))
     session._trim()
-    assert list(session._kept) == newest
+    assert list(session._problems) == newest
     assert released == [20, 3]  # the references, then all problems that had to go
 
 

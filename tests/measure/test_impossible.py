@@ -8,7 +8,7 @@ from kernelviz.core.problem import Method, Problem
 from kernelviz.core.reasons import ImpossiblyFast
 from kernelviz.core.result import Accuracy, Failure, Figure, Timing
 from kernelviz.core.run import Device
-from kernelviz.measure.session.problem_measurement import Task
+from kernelviz.measure.session.problem_measurement import ProblemMeasurement
 from kernelviz.ops import catalogue
 from kernelviz.text.failures import describe_failure
 
@@ -18,7 +18,9 @@ RIGHT = Accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.0)
 
 def judged(problem: Problem, time_s: float, device: Device = H200, clock_hz: float | None = None):
     site = SimpleNamespace(device=device, timer=None, watch=lambda: SimpleNamespace(look=lambda: False))
-    task = Task(site, catalogue()[problem.op], problem, "torch_eager", Method(), lambda _: None, lambda: False)  # type: ignore[arg-type]
+    task = ProblemMeasurement(
+        site, catalogue()[problem.op], problem, "torch_eager", Method(), lambda _: None, lambda: False
+    )  # type: ignore[arg-type]
     return task._judged(Timing(device_cold_s=Figure(estimate=time_s)), RIGHT, clock_hz)
 
 

@@ -181,11 +181,11 @@ def test_a_look_leaves_what_is_timed_as_it_was(session: DeviceSession) -> None:
     problem = Problem(op="add", sizes={"n": 2000}, dtype="fp32")
     names = ("honest", "adds_in_place")
     session.measure(problem, names, "honest", Method(budget_s=0.02), lambda _: None, lambda: False)
-    bound = session._kept[problem.key]
+    bound = session._problems[problem.key]
     kept = dict(bound.variants)
     for name in (*names, "is_wrong"):
         inspected(session, name, n=2000)
-        assert session._kept[problem.key] is bound
+        assert session._problems[problem.key] is bound
         assert unchanged(bound.op, bound.inputs, problem, TIMED_SEED) == []
     assert bound.variants == kept
     expected = bound.inputs[0] + bound.inputs[1]

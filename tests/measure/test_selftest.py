@@ -13,9 +13,9 @@ from kernelviz.core.run import Device
 from kernelviz.core.selftest import Check
 from kernelviz.measure import selftest as package
 from kernelviz.measure.selftest import refusals, verdicts
-from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench, probe
+from kernelviz.measure.selftest.workbench import Finding, NotHere, Probe, Spoilt, Stopped, Workbench, probe
 from kernelviz.measure.session.device_session import DeviceSession, open_session
-from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.metrics.statistics import Interval, Verdict
 from kernelviz.metrics.verdict_reasons import Straddles
 from kernelviz.ops import catalogue
@@ -38,37 +38,37 @@ def checks(session: DeviceSession, *only: str, stop: Any = lambda: False) -> lis
 
 def bench(timer: Any, cls: type[Workbench] = Workbench) -> Workbench:
     device = Device(id="cpu", kind="cpu", name="known", uuid="CPU-known")
-    site = Site(device, timer, lambda: None)
+    site = DeviceState(device, timer, lambda: None)
     return cls(site, catalogue(), lambda ops: DeviceSession(device, ops, timer), lambda: False)
 
 
 @probe("Is it small?", limit=2.0, unit="s")
-def small(at: Workbench) -> Found:
-    return Found(1.0, {"value_s": 1.0})
+def small(at: Workbench) -> Finding:
+    return Finding(1.0, {"value_s": 1.0})
 
 
 @probe("Is it large?", limit=2.0, unit="s", at_most=False)
-def large_on_processor(at: Workbench) -> Found:
-    return Found(1.0, {})
+def large_on_processor(at: Workbench) -> Finding:
+    return Finding(1.0, {})
 
 
 @probe("Is it here?")
-def elsewhere(at: Workbench) -> Found:
+def elsewhere(at: Workbench) -> Finding:
     raise NotHere("there is no such tool")
 
 
 @probe("Does it break?")
-def broken(at: Workbench) -> Found:
+def broken(at: Workbench) -> Finding:
     raise ValueError("of no use")
 
 
 @probe("Does it end?")
-def stopped(at: Workbench) -> Found:
+def stopped(at: Workbench) -> Finding:
     raise Stopped
 
 
 @probe("Is the process still good?")
-def spoils(at: Workbench) -> Found:
+def spoils(at: Workbench) -> Finding:
     raise Spoilt("the context is lost")
 
 
@@ -149,7 +149,7 @@ def test_alarms_are_counted() -> None:
 def test_a_slow_down_is_found_where_there_is_one(more: float, noise: float, share: float) -> None:
     at = bench(KnownTimer(noise=noise))
     base, slow = KnownTimed(2e-4), KnownTimed(2e-4 * (1 + more))
-    found = verdicts._found_slower([at.compared(slow, base, 0.2) for _ in range(4)], {"planted_fraction": more})  # type: ignore[arg-type]
+    found = verdicts._slower_share([at.compared(slow, base, 0.2) for _ in range(4)], {"planted_fraction": more})  # type: ignore[arg-type]
     assert found.value == share
     assert found.figures["measured_fraction"] == pytest.approx(more, abs=0.002)
 

@@ -91,11 +91,11 @@ def test_what_was_noticed_is_said_and_sets_the_level(result: Result, level: str,
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ({"places": 7}, "at 7 places"),
-        ({"places": 1}, "at 1 place"),
-        ({"places": None}, ""),
-        ({"places": None, "method": None}, ""),
-        ({"places": 7, "method": None}, "at 7 places"),
+        ({"buffers": 7}, "at 7 places"),
+        ({"buffers": 1}, "at 1 place"),
+        ({"buffers": None}, ""),
+        ({"buffers": None, "method": None}, ""),
+        ({"buffers": 7, "method": None}, "at 7 places"),
     ],
 )
 def test_places_are_told_by_their_field(said: dict[str, Any], words: str) -> None:

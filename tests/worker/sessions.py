@@ -71,7 +71,7 @@ def _hang() -> None:
 
 
 def _garbage() -> None:
-    os.write(1, b'{"say": "done", "task": 1}\nno message \xff\xfe\n' * 10)
+    os.write(1, b'{"say": "done", "work_id": 1}\nno message \xff\xfe\n' * 10)
     sys.stdout.write("printed by a variant\n")
 
 

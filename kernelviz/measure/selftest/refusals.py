@@ -1,4 +1,4 @@
-"""Is every cheat refused, by its name, without harm to the honest call beside it?"""
+"""Checks that every cheat is refused by its name, without harm to the honest call beside it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kernelviz.core.reasons import (
 from kernelviz.core.result import Failure, Timing
 from kernelviz.hardware.discovery import missing
 from kernelviz.measure.selftest import planted
-from kernelviz.measure.selftest.workbench import Found, Probe, Workbench
+from kernelviz.measure.selftest.workbench import Finding, Probe, Workbench
 from kernelviz.measure.timing.kernels import persisting_bytes
 from kernelviz.ops import Variant
 from kernelviz.text.cheats import NAMES
@@ -34,9 +34,9 @@ _MATMUL = Problem(op="matmul", sizes={"m": 512, "n": 512, "k": 512}, dtype="fp32
 def _refused(
     name: str, variant: Variant, cheat: type[Cheating], *also: type[Cheating], problem: Problem = _ADD
 ) -> Probe:
-    """A check that this planted variant fails for this cheat first, or for one that is as true of it."""
+    """A check that the first reason against this planted variant is this cheat, or one of `also`, which also applies."""
 
-    def make(at: Workbench) -> Found:
+    def make(at: Workbench) -> Finding:
         lacks = missing(variant.needs, at.device)
         if lacks is not None:
             at.not_here(lacks)
@@ -45,21 +45,21 @@ def _refused(
         finally:
             if cheat is PersistingL2:
                 torch.cuda.synchronize()
-                persisting_bytes()  # and it is 0 again
+                persisting_bytes()  # resets the limit to 0
         honest, outcome = results["torch_eager"].outcome, results[variant.name].outcome
         if not isinstance(honest, Timing):
-            return Found(0.0, {}, False, f"the honest call beside it failed: {describe_failure(honest)}")
+            return Finding(0.0, {}, False, f"the honest call beside it failed: {describe_failure(honest)}")
         if not isinstance(outcome, Failure):
-            return Found(0.0, {}, False, "it was not refused")
+            return Finding(0.0, {}, False, "it was not refused")
         named = bool(outcome.reasons) and isinstance(outcome.reasons[0], (cheat, *also))
-        return Found(float(named), {}, named, str(describe_failure(outcome)))
+        return Finding(float(named), {}, named, str(describe_failure(outcome)))
 
     question = f"Is a call refused that {NAMES[cheat_of(cheat)]}?"
     return Probe(f"cheat_{name}", question, make, 1.0, "count", at_most=False)
 
 
 def _everywhere(problem: Problem) -> tuple[Probe, ...]:
-    """The cheats that a processor knows too."""
+    """The cheats that are also possible on a processor."""
     return (
         _refused("copied_output", planted.copied_output, CachedOutput, Stale, problem=problem),
         _refused("mutated_input", planted.mutated_input, MutatedInput, problem=problem),
@@ -70,7 +70,7 @@ def _everywhere(problem: Problem) -> tuple[Probe, ...]:
 
 
 CPU = (
-    # No tracer sees that a call did nothing; what was put into its output before is then still there.
+    # No tracer shows that a call did nothing; the poison is then still in its output.
     _refused("cached_output", planted.cached_output, CachedOutput, Unwritten, problem=_SMALL_ADD),
     *_everywhere(_SMALL_ADD),
 )

@@ -1,4 +1,4 @@
-"""Which configuration a variant is bound with: the one that its name says, the one that tuning found, or its default."""
+"""The configuration with which a variant is bound: the one in its name, the tuned one, or its default."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernelviz.ops import Op, Variant
 
 
 def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
-    """The variant of that name with its configuration set, where it has something to tune. Errors: UnknownName, BadField."""
+    """The variant of that name, with its configuration where it has tunable parameters. Errors: UnknownName, BadField."""
     variant = op.variant_named(name)
     if not variant.space or variant.configuration is not None:
         return variant
@@ -22,7 +22,7 @@ def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
 
 
 def stale(variant: Variant, known: Tuned) -> StaleTuning | None:
-    """Why what was found for this variant is not used, None where it is: another source may have another best."""
+    """Why the tuned configuration of this variant is not used, or None: another source may have another best configuration."""
     if known.source_digest != variant.source_digest():
         return StaleTuning(run_id=known.run_id, another="source")
     try:

@@ -1,4 +1,4 @@
-"""From an exception to a Failure: which stage, for which reason, and whether this process can go on."""
+"""Convert an exception to a Failure with its stage and reason, and decide whether this process can continue."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _COMPILER_ERRORS = {
 def sticky(error: BaseException) -> bool:
     """True for CUDA errors after which this process can no longer use the GPU (they are returned by every later call)."""
     text = str(error).lower()
-    return any(word in text for word in _STICKY)
+    return any(sign in text for sign in _STICKY)
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -62,21 +62,21 @@ def disk_full(error: BaseException) -> bool:
 
 
 def _not_writable(error: BaseException) -> CacheNotWritable | None:
-    """A compiler's cache that cannot be written (no permission, a disk mounted for reading only), else None."""
+    """The compiler's cache that cannot be written (no permission, a read-only disk), else None."""
     for e in _chain(error):
         if (
             isinstance(e, OSError)
             and e.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
             and isinstance(e.filename, str)
         ):
-            found = storage_folders.refused(os.environ, e.filename)
-            if found is not None:
-                return found
+            reason = storage_folders.refused(os.environ, e.filename)
+            if reason is not None:
+                return reason
     return None
 
 
 def failure(error: Exception, *, calling: bool) -> Failure:
-    """The Failure that an exception of a variant means. `calling`: it was raised by the call, not by the bind."""
+    """The Failure for an exception of a variant. `calling`: the call raised it, not the bind."""
     if isinstance(error, DoesNotFit):
         needs = DoesNotFitMemory(needed_bytes=error.needed_bytes, free_bytes=error.free_bytes, device=error.device)
         return Failure(stage="out_of_memory", reasons=(needs,))
@@ -106,9 +106,9 @@ def failure(error: Exception, *, calling: bool) -> Failure:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
+    chain: list[BaseException] = []
     current: BaseException | None = error
-    while current is not None and current not in found:
-        found.append(current)
+    while current is not None and current not in chain:
+        chain.append(current)
         current = getattr(current, "inner_exception", None) or current.__cause__ or current.__context__
-    return found
+    return chain

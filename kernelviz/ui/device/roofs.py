@@ -8,7 +8,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core import units
 from kernelviz.core.run import LIVING, Device, Roof
 from kernelviz.hardware.datasheet import DataSheet, datasheet
-from kernelviz.hardware.datasheet_shares import Held, held
+from kernelviz.hardware.datasheet_shares import DataSheetShare, data_sheet_shares
 from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.tables.column import Column
@@ -34,9 +34,9 @@ def show(bench: Bench, device: Device) -> None:
     roofs, sheet = bench.roofs(device.id), datasheet(device.name)
     if not roofs and not going:
         st.info(words.NOT_CALIBRATED, icon=":material/straighten:")
-    lines = held(roofs, sheet)
+    lines = data_sheet_shares(roofs, sheet)
     if lines:
-        columns = [c for c in _HELD if sheet is not None or c.heading not in _OF_SHEET]
+        columns = [c for c in _SHARES_OF_SHEET if sheet is not None or c.heading not in _OF_SHEET]
         table.show(columns, lines, key="held", alt="Measured roofs against the data sheet", height="content")
         if sheet is not None:
             st.markdown(words.SHARES)
@@ -56,7 +56,7 @@ def _asked(bench: Bench, name: str, progress: Progress, device: Device) -> None:
         st.error(f"The calibration broke off: {plain(progress.message)}", icon=":material/error:")
 
 
-def _promised(line: Held) -> str | None:
+def _promised(line: DataSheetShare) -> str | None:
     """In the unit of the measured value beside it."""
     if line.promised is None:
         return None
@@ -83,7 +83,7 @@ def _interval(roof: Roof) -> str:
 
 
 _OF_SHEET = ("Of the sheet", "At this clock", "Data sheet", "Sheet's clock")
-_HELD: tuple[Column[Held], ...] = (
+_SHARES_OF_SHEET: tuple[Column[DataSheetShare], ...] = (
     Column("", "Roof", "What was measured.", units.TEXT, lambda line: _where(line.roof)),
     Column("", "Measured", "The best that was reached.", units.OWN_NUMBER, lambda line: roof_value(line.roof)),
     Column("", "Of the sheet", "The measured value over the data sheet's, as stated there.", units.OWN_NUMBER,
