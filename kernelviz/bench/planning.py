@@ -17,7 +17,7 @@ from kernelviz.ops import Op
 
 
 def problems(op: Op, device: Device, request: RunRequest) -> tuple[Problem, ...]:
-    """The problems that a request names, each once. Errors: UnknownName, BadField."""
+    """The problems of a request, each once. Errors: UnknownName, BadField."""
     if request.direction not in get_args(Direction):
         raise UnknownName("direction", request.direction, get_args(Direction))
     texts = {a.name: a.default if device.kind == "cuda" else a.cpu_default for a in op.axes}
@@ -50,10 +50,10 @@ def _preset(op: Op, name: str) -> Mapping[str, str]:
 def chosen_variants(
     op: Op, offers: tuple[Offer, ...], problem: Problem, names: tuple[str, ...] | None, baseline: str | None
 ) -> tuple[tuple[str, ...], str]:
-    """The variants and the baseline among them. Raises UnknownName, BadField.
+    """The variants of a request, and the baseline, which is one of them. Raises UnknownName, BadField.
 
-    None takes every variant that can run here and solves such a problem, but those that run only when they are named. A
-    baseline that was asked for is measured too.
+    None selects every variant that can run here and can solve the problem, except those that run only when they are named. A
+    baseline that is named is measured, too.
     """
     if names is None:
         offers = tuple(o for o in offers if not o.variant.only_when_named)
@@ -71,7 +71,7 @@ def chosen_variants(
 
 
 def plugin_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Absolute paths, since the worker lives in another folder. Raises BadField for a file that is not there."""
+    """Absolute paths, because the worker has another current folder. Raises BadField for a file that does not exist."""
     found = []
     for given in paths:
         path = Path(given).expanduser().resolve()
@@ -82,7 +82,7 @@ def plugin_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def checked_method(method: Method) -> Method:
-    """The method if it can be followed. Raises BadField, UnknownName."""
+    """The method, if it can be carried out. Raises BadField, UnknownName."""
     if method.clock not in get_args(Clock):
         raise UnknownName("clock", str(method.clock), get_args(Clock))
     for name, least, most in (("budget_s", 0.001, 3600.0), ("half_width", 1e-6, 1.0), ("ratio_half_width", 1e-6, 1.0)):
@@ -100,7 +100,7 @@ def checked_method(method: Method) -> Method:
 
 
 def title_of(plan: Plan, device: Device) -> str:
-    """What a run is called unless somebody names it.
+    """The title of a run, unless somebody gives it another one.
 
     >>> from kernelviz.core.problem import Problem
     >>> cpu = Device(id="cpu", kind="cpu", name="EPYC", uuid="u")

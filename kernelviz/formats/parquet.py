@@ -21,7 +21,8 @@ from kernelviz.formats.export_format import Export
 from kernelviz.formats.import_format import MAX_BYTES, Import
 from kernelviz.formats.validation import MAX_CASES
 from kernelviz.metrics.summary import in_plan_order
-from kernelviz.text.records import Value, free, records, sizes_in
+from kernelviz.tables.column import Value
+from kernelviz.tables.records import free, records, sizes_in
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -19,7 +19,7 @@ class Selftests:
         self._database = database
 
     def put(self, selftest: Selftest, *, only_new: bool = False) -> bool:
-        """Store a selftest, replacing one of its id; with `only_new` only where there is none. Returns whether it was stored."""
+        """Store a selftest in place of one of its id; with `only_new` only if there is none. Return whether it was stored."""
         same = selftests.c.id == selftest.id
         with self._database.write() as connection:
             if only_new and connection.scalar(select(selftests.c.id).where(same)) is not None:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from kernelviz.core import units
 from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord, mean_ratio
 from kernelviz.metrics.statistics import Interval
-from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import size_words
 from kernelviz.text.verdicts import describe_pair_reason
 
@@ -87,13 +86,6 @@ def pair_words(pair: Pair) -> str:
             )
         case _:
             return f"{said}: {change}"
-
-
-def times_words(pair: Pair, found: Comparison) -> tuple[str, str]:
-    """The time of A and of B, or that there is none."""
-    figures = (figure_of(r.timing, found.headline) for r in (pair.before, pair.after))
-    before, after = ("–" if f is None else units.seconds(f.estimate) for f in figures)
-    return before, after
 
 
 def case_words(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> str:

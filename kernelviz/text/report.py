@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics import foreign_times, roofline
+from kernelviz.core.units import typed_size
+from kernelviz.metrics import foreign_times
 from kernelviz.metrics.configuration import is_configuration
 from kernelviz.metrics.quality import LEVELS, Part, PartName, Quality, quality
 from kernelviz.metrics.roofline import Headline
@@ -16,11 +17,8 @@ from kernelviz.metrics.summary import Row, Summary
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.text.cells import failures as failed_cases
 from kernelviz.text.configuration import format_configuration
-from kernelviz.text.correctness import describe_correctness
-from kernelviz.text.failures import STAGES, format_failure
+from kernelviz.text.failures import format_failure
 from kernelviz.text.quality import describe_part, describe_quality, format_level
-from kernelviz.text.times import format_time
-from kernelviz.text.verdicts import format_verdict
 
 
 def heading(run: Run, headline: Headline = "cold") -> str:
@@ -37,28 +35,6 @@ def heading(run: Run, headline: Headline = "cold") -> str:
     ]
     caches = "" if foreign_times.alone(run) else f", {headline} L2"
     return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}{caches}"
-
-
-def cells(row: Row) -> tuple[str, str, str, str, str]:
-    """Time, rate, share of the roof, verdict, correctness of one case."""
-    if row.failure is not None and row.wrong_figure is None:
-        return f"✕ {STAGES[row.failure.stage]}", "", "", "", ""
-    time = format_time(row.figure or row.wrong_figure)
-    if row.failure is not None:
-        return time, "", "", f"✕ {STAGES[row.failure.stage]}", str(describe_correctness(row.result))
-    verdict = "baseline" if row.is_baseline else str(format_verdict(row.verdict)) if row.verdict else ""
-    share = "–" if row.efficiency is None else units.percent(row.efficiency)
-    return time, rate_words(row), share, verdict, str(describe_correctness(row.result))
-
-
-def rate_words(row: Row) -> str:
-    """FLOP/s where the problem does much arithmetic on each byte, else GB/s of the minimal bytes."""
-    cost = row.result.cost
-    if cost is None:
-        return ""
-    if roofline.intense(cost):
-        return units.rate(row.rate_flop_per_s, "FLOP/s")
-    return units.gigabytes_per_s(row.bandwidth_bytes_per_s)
 
 
 def failures(found: Sequence[Row]) -> list[str]:
@@ -141,15 +117,6 @@ def typed_sizes(problem: Problem, axes: Sequence[str] | None = None) -> str:
     'm=2^12 n=1000'
     """
     return " ".join(f"{a}={typed_size(problem.sizes[a])}" for a in (problem.sizes if axes is None else axes))
-
-
-def typed_size(size: int) -> str:
-    """A size as one types it: never with a comma, which separates sizes.
-
-    >>> typed_size(2**20), typed_size(1_000_000)
-    ('2^20', '1000000')
-    """
-    return units.power_of_two(size).replace(",", "")
 
 
 def trust_lines(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:

@@ -9,8 +9,10 @@ import sample_runs as samples
 
 from kernelviz.cli import console, tables
 from kernelviz.core.run import Run
-from kernelviz.metrics.figures import FIGURES, TIMES
+from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.summary import rows
+from kernelviz.tables.cases import COLUMNS
+from kernelviz.tables.column import View
 
 
 def printed(capsys: pytest.CaptureFixture[str], run: Run, **how: object) -> list[str]:
@@ -28,8 +30,8 @@ def test_the_level_stands_in_the_last_column_and_the_reasons_below(capsys: pytes
 
 def test_verbose_shows_every_figure_its_question_and_every_line(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, figures.run(), verbose=True)
-    heads = next(line for line in lines if "call eager p99" in line)
-    assert all(name in heads for name in TIMES.values())
+    heads = next(line for line in lines if "Call eager p99" in line)
+    assert all(column.title in heads for column in COLUMNS if View.TIMES_NARROW in column.view)
     assert all(f"{f.name}: {f.question}" in lines for f in FIGURES)
     text = "\n".join(lines)
     assert text.count("host-bound: loop 5.6× device warm") == 3  # the smallest size
@@ -77,7 +79,7 @@ def test_samples_have_a_line_for_each_figure_of_each_case(capsys: pytest.Capture
     run = figures.run()
     console.show(tables.samples(rows(run, ()), run))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:3] == ["n", "variant", "figure"]
+    assert lines[0].split()[:3] == ["n", "Variant", "Figure"]
     assert len([line for line in lines if "torch_eager" in line]) == 4 * 6
     cold = next(line for line in lines if "triton_block" in line and "device cold" in line)
     assert cold.split()[4:7] == ["480", "24", cold.split()[6]]

@@ -76,7 +76,7 @@ def check(run: Run) -> None:
 
 
 def test_a_document_is_upgraded_and_its_digest_is_that_of_what_it_said() -> None:
-    from kernelviz.formats.digest import sealed as seal
+    from kernelviz.formats.integrity import sealed as seal
 
     given = old()
     raw = json.dumps(given).encode()
@@ -95,7 +95,7 @@ def test_a_document_is_upgraded_and_its_digest_is_that_of_what_it_said() -> None
 
 
 def test_a_document_that_went_through_javascript_is_unchanged() -> None:
-    from kernelviz.formats.digest import sealed as seal
+    from kernelviz.formats.integrity import sealed as seal
 
     def as_javascript(value: Any) -> Any:
         if isinstance(value, float) and value.is_integer():

@@ -22,8 +22,8 @@ POLL_S = 0.01
 def device_memory(needed_bytes: int, total_bytes: int) -> Iterator[None]:
     """Hold as many slots of the device's memory as the case needs; other processes wait for them.
 
-    Slots are byte ranges of a lock file, so a process that dies gives them back. One process at a time acquires slots, so two that
-    need many cannot wait for each other. A case that needs more than all slots takes all of them.
+    Slots are byte ranges of a lock file, so a process that dies gives them back. One process at a time acquires slots, so
+    two that need many cannot wait for each other. A case that needs more than all slots takes all of them.
     """
     count = max(1, (total_bytes - FREE_FOR_SMALL_BYTES) // SLOT_BYTES)
     wanted = 0 if needed_bytes < SMALL_BYTES else min(count, -(-needed_bytes // SLOT_BYTES))

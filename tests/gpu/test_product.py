@@ -206,13 +206,13 @@ def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: B
     app.run()
     assert not app.exception
     run = bench.load(run_id)
-    shown = next(d.value for d in app.dataframe if "variant" in d.value.columns and "trust" in d.value.columns)
+    shown = next(d.value for d in app.dataframe if "Variant" in d.value.columns and "Quality" in d.value.columns)
     assert {r.case.key for r in run.results} == {case.key for case in run.plan.cases()}
     assert set(run.plan.variants) == set(SIX.split(","))
     assert len(run.results) == len(shown)
-    times = next(c for c in shown.columns if c.startswith("cold time"))
+    times = next(c for c in shown.columns if c.startswith("Cold time"))
     scale = {"ms": 1e-3, "µs": 1e-6}[times.split(", ")[1]]
-    page = {(str(r["variant"]).replace(" ", "_"), int(r["n"])): float(r[times]) * scale for _, r in shown.iterrows()}
+    page = {(str(r["Variant"]).replace(" ", "_"), int(r["n"])): float(r[times]) * scale for _, r in shown.iterrows()}
     stored = {}
     for result in run.results:
         assert isinstance(result.outcome, Timing), result

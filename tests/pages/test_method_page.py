@@ -21,7 +21,7 @@ from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.quality import LEVELS, quality
 from kernelviz.text import method
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
-from kernelviz.text.quality import describe_quality, format_level
+from kernelviz.text.quality import describe_part, describe_quality, format_level
 
 Open = Callable[..., AppTest]
 
@@ -173,6 +173,6 @@ def test_every_part_of_the_line_is_explained_beside_a_real_one(page: Open) -> No
     found = quality(figures.run().results[0], clock="burst")
     assert found is not None
     assert str(describe_quality(found)) in said
-    assert all(f"| **{p.name}** | {p.words} |" in said for p in found.parts)
+    assert all(f"| **{p.name}** | {describe_part(p)} |" in said for p in found.parts)
     assert [p.name for p in found.parts] == [n for n in method.PARTS if n not in ("configuration", "notes")]
     assert set(method.LEVEL_RULES) == set(LEVELS)

@@ -1,6 +1,6 @@
-// `norm_activation` (gelu of a layer normalisation) by persistent clusters with fixed columns (persistent_columns.cuh): weight and bias stay in
-// registers, and the next rows are prefetched while a row is stored. The copy roof of an H200 allows 27 instructions an element in 16
-// bits; cuda.cu takes 23, this kernel 14 and a cost for each row:
+// `norm_activation` (gelu of a layer normalisation) by persistent clusters with fixed columns (persistent_columns.cuh): weight and bias
+// stay in registers, and the next rows are prefetched while a row is stored. The copy roof of an H200 allows 27 instructions an element
+// in 16 bits; cuda.cu takes 23, this kernel 14 and a cost for each row:
 //   - Σ x and Σ x² of 16-bit elements on the tensor cores, five instructions a vector of 8 elements instead of 24, in one pass over the
 //     row and one exchange. Products of two such elements are exact in fp32, in which they are summed.
 //   - x̂ = x r - μ r, x̂ w + b: two multiply-adds.
@@ -93,9 +93,9 @@ template <typename E> __device__ __forceinline__ Moments moments_of(const C& col
     }
 }
 
-// The polynomial's error is a share of what the op's bound leaves beside the rounding of the output. z may be off by u |z|, of
-// which gelu takes nothing where it is smallest (-0.752) and much elsewhere: so bf16 needs degree 4 only (6 % of it), fp16
-// degree 5 (4 %), fp32 degree 8.
+// The polynomial may err by a share of what the op's bound allows beyond the rounding of the output. The bound includes an error of
+// u |z| in z, which does not change gelu at its minimum (-0.752) and does elsewhere. So bf16 needs only degree 4 (6 % of the
+// allowance), fp16 degree 5 (4 %), fp32 degree 8.
 __device__ __forceinline__ float gelu(float x) { return gelu_polynomial<sizeof(T) == 4 ? 8 : IS_HALF<T> ? 5 : 4>(x); }
 
 extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) layernorm_gelu_columns(

@@ -1,7 +1,7 @@
-// `quantize_fp8`, `quantize_int8` (INT8) and `rmsnorm_quantize_fp8` (NORM) by persistent clusters with fixed columns (persistent_columns.cuh): the
-// weight stays in registers, and the next rows are prefetched while a row is stored. One pass over a row gives Σ x² and max|x w|, so one
-// exchange a row is enough. Maxima are taken of the bits of magnitudes: as integers, numbers, infinity and NaN have the same order, a
-// warp's maximum is one instruction, and two 16-bit elements are compared at once.
+// `quantize_fp8`, `quantize_int8` (INT8) and `rmsnorm_quantize_fp8` (NORM) by persistent clusters with fixed columns
+// (persistent_columns.cuh): the weight stays in registers, and the next rows are prefetched while a row is stored. One pass over a row
+// gives Σ x² and max|x w|, so one exchange a row is enough. Maxima are taken of the bits of magnitudes: as integers, numbers, infinity
+// and NaN have the same order, a warp's maximum is one instruction, and two 16-bit elements are compared at once.
 // With a weight an element takes 14 of the 20 instructions that the roof of an H200 allows in 16 bits; the compiler keeps the weight as
 // fp32 numbers, which saves two instructions and takes 80 registers in all.
 #include "conversions.cuh"

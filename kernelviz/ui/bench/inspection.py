@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench, Progress
-from kernelviz.core import units
 from kernelviz.core.events import RunEnded
 from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts
 from kernelviz.core.problem import Problem, case_key
@@ -21,20 +18,18 @@ from kernelviz.core.run import LIVING, Device, Run
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as words
 from kernelviz.text.failures import describe_failure
-from kernelviz.ui.shared import callbacks, live_progress, session, view_filters
+from kernelviz.ui.shared import callbacks, live_progress, session, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
-_SEVEN = "%.7g"
 _WAIT_S = 0.3
 """So long the click waits for the facts, so that a quick case is drawn once; what takes longer is followed."""
 _WHAT = (
     "One call over seeded inputs, untimed: shape, strides, memory and values of every tensor, and each element of the outputs "
     "against the float64 reference. Also: kernelviz inspect"
 )
-_STRIDES = "How many elements lie between neighbours along each dimension."
-_ALIGNED = "Where it lies, and the largest power of two that divides its address (a 16-byte load needs 16)."
 _MAP_HELP = (
     "Each cell is a block of the output, in the order of its indices, the first row on top; its colour is the largest error in "
     "it, in units of the error that is allowed there. A wrong tile, row or column shows as such."
@@ -162,53 +157,11 @@ def _facts(made: Inspection, result: Result | None) -> None:
     if result is not None and result.source_digest not in (None, made.source_digest):
         st.caption(":orange[The variant's source is another one than in this run: Inspect again, or run it anew.]")
     st.markdown("**Tensors**")
-    frame, columns = _tensor_frame(made.tensors)
-    st.dataframe(
-        frame, column_config=columns, hide_index=True, placeholder="–", key="inspect_tensors",
-        alt=f"Memory and values of the {len(made.tensors)} tensors of the call",
-    )  # fmt: skip
+    alt = f"Memory and values of the {len(made.tensors)} tensors of the call"
+    table.show(TENSORS, made.tensors, key="inspect_tensors", alt=alt)
     for errors in made.errors:
         _errors(errors, made.rule)
     _values(made.tensors)
-
-
-def _tensor_frame(tensors: Sequence[TensorFacts]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    lines = [
-        {
-            "tensor": t.name,
-            "role": t.role,
-            "dtype": t.dtype,
-            "shape": words.shape_words(t.shape),
-            "strides, elements": words.layout_words(t),
-            "size": units.size_bytes(t.size_bytes),
-            "memory": words.memory_words(t),
-            "min": t.minimum,
-            "max": t.maximum,
-            "mean": t.mean,
-            "std": t.deviation,
-            "zeros": t.zeros,
-            "NaN": t.nan,
-            "+Inf": t.positive_infinity,
-            "−Inf": t.negative_infinity,
-            "never written": t.unwritten,
-        }
-        for t in tensors
-    ]
-    text, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    of_finite = "Of its finite values, in float64."
-    counted = {name: number(format="localized") for name in ("zeros", "NaN", "+Inf", "−Inf")}
-    shown: dict[str, Any] = {
-        "tensor": text(pinned=True),
-        "strides, elements": text(help=_STRIDES),
-        "memory": text(help=_ALIGNED),
-        **{name: number(format=_SEVEN, help=of_finite) for name in ("min", "max", "mean")},
-        "std": number(format=_SEVEN, help="Standard deviation about the mean, of all its finite values, in float64."),
-        **counted,
-        "never written": number(
-            format="localized", help="Elements that still hold the 0xFF bytes put there before the call."
-        ),
-    }
-    return pd.DataFrame(lines), shown
 
 
 def _errors(errors: OutputErrors, rule: str) -> None:
@@ -233,25 +186,8 @@ def _errors(errors: OutputErrors, rule: str) -> None:
         st.caption(f"Every element of {name} is exact.")
         return
     st.markdown(f"**Worst elements of {name}**" if errors.wrong else f"**Elements of {name} nearest to the bound**")
-    frame = pd.DataFrame(
-        {
-            "index": words.index_words(e),
-            "got": words.got_words(e),
-            "expected": words.number(e.expected, 9),
-            "|error|": words.number(e.error),
-            "allowed": words.number(e.allowed),
-            "|error| / allowed": words.times_words(e.share),
-        }
-        for e in errors.worst
-    )
-    right_aligned = st.column_config.TextColumn(alignment="right")
-    st.dataframe(
-        frame,
-        column_config={name: right_aligned for name in frame.columns if name != "index"},
-        hide_index=True,
-        key=f"worst_{errors.name}",
-        alt=f"The {len(errors.worst)} worst elements of {errors.name}",
-    )
+    alt = f"The {len(errors.worst)} worst elements of {errors.name}"
+    table.show(ELEMENTS, errors.worst, key=f"worst_{errors.name}", alt=alt)
 
 
 def _values(tensors: Sequence[TensorFacts]) -> None:

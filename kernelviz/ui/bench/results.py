@@ -22,11 +22,12 @@ from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, v
 from kernelviz.plots.frame import run_words
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text.cells import against_words, outcome_words
 from kernelviz.text.charts import bars_words, by_size_words, roofline_words
 from kernelviz.text.configuration import format_configuration
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.times import format_time
-from kernelviz.ui.bench import second_run, table, tabs, variant_filter, winners
+from kernelviz.ui.bench import second_run, tabs, variant_filter, winners
 from kernelviz.ui.shared import callbacks, live_progress, session, share, tiles, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -236,12 +237,12 @@ def _at_one_size(drawn: Sequence[Run], problem: Problem, headline: Headline) -> 
 def _in_words(row: Row, run: Run, headline: Headline) -> str:
     name = f"{mark(run.plan.op, row.result.variant)} **{plain(variant_words(row.result.variant))}**"
     if row.failure is not None:
-        return f"{name} :red[✕] {plain(table.outcome_words(row))[1:].strip()}"
+        return f"{name} :red[✕] {plain(outcome_words(row))[1:].strip()}"
     if row.figure is None:
         return f"{name} no {headline} time"
     trusted = describe_quality_of(row.result, headline, run.method.clock)
     bound = host_bound_words(row.result.timing)
     configured = format_configuration(row.result)
-    said = f"{name} {plain(format_time(row.figure))} · {plain(table.against_words(row))}"
+    said = f"{name} {plain(format_time(row.figure))} · {plain(against_words(row))}"
     said += f" · {plain(configured)}" if configured and not is_configuration(row.result.variant) else ""
     return f"{said}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(trusted)}]]"

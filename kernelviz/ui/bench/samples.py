@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from kernelviz import plots
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Run
-from kernelviz.metrics.drift import drift_words, lag_1_words
-from kernelviz.metrics.samples import SHOWN, Spread, clock_words, repeated_words, spread, spread_words
+from kernelviz.metrics.samples import SHOWN, Spread, spread, spread_words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.tables.column import View, select_with_sizes
+from kernelviz.tables.spreads import SPREADS, SpreadOfCase
 from kernelviz.text.quality import describe_throttle
-from kernelviz.ui.bench import table
-from kernelviz.ui.shared import view_filters
+from kernelviz.ui.shared import table, view_filters
 from kernelviz.ui.shared.text import plain
 
 _NAMES = {f.field: f.name for f in SHOWN}
@@ -27,10 +25,6 @@ _QUESTIONS = {f.field: f.question for f in SHOWN}
 _ORDER_HELP = (
     "Each dot is a sample; blocks stand in the order in which they were taken, and inside a block samples in order, since only "
     "the block's own beginning is stored. Dotted uprights are pauses: rests between batches, or a later task."
-)
-_DRIFT_HELP = (
-    "Mann-Kendall's test over the blocks in order. A series drifts where chance gives such a trend in under 1 % of series "
-    "and the last third of its blocks differs from the first by at least 0.5 %."
 )
 
 
@@ -52,11 +46,14 @@ def show(run: Run, found: Sequence[Row], problem: Problem) -> None:
             config=view_filters.CHART, alt=samples_words(list(spreads), _NAMES[field]),
         )  # fmt: skip
     with right:
-        frame, columns = _frame(spreads)
-        st.dataframe(
-            frame, column_config=columns, hide_index=True, placeholder="–", key="samples_table",
+        by_variant = {row.result.variant: row.result for row in rows}
+        of = [SpreadOfCase(by_variant[variant], _NAMES[field], s) for variant, s in spreads.items()]
+        table.show(
+            select_with_sizes(SPREADS, of, View.WIDE),
+            of,
+            key="samples_table",
             alt="What the samples of each variant say",
-        )  # fmt: skip
+        )
     _one(run, rows, field, spreads)
 
 
@@ -101,41 +98,3 @@ def _one(run: Run, rows: Sequence[Row], field: str, spreads: dict[str, Spread]) 
             config=view_filters.CHART,
             alt=f"{_NAMES[field]} samples of {variant_words(variant)} in the order taken: {'; '.join(spread_words(one))}",
         )  # fmt: skip
-
-
-def _frame(spreads: dict[str, Spread]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A line a variant, all times in one unit."""
-    scale, unit = table.time_unit([s.p50_s for s in spreads.values()])
-    lines = [
-        {
-            "variant": variant_words(variant),
-            "samples": s.samples,
-            "blocks": s.blocks,
-            f"p50, {unit}": s.p50_s / scale,
-            f"p90, {unit}": s.p90_s / scale,
-            f"p99, {unit}": s.p99_s / scale,
-            "±, %": None if s.figure.half_width is None else s.figure.half_width * 100,
-            "drift": drift_words(s.drift) if s.blocks else None,
-            "lag-1": lag_1_words(s.lag_1, s.blocks) if s.blocks else None,
-            "SM clock": clock_words(s),
-            "taken again": repeated_words(s) or None,
-        }
-        for variant, s in spreads.items()
-    ]
-    number = st.column_config.NumberColumn
-    text = st.column_config.TextColumn
-    shown: dict[str, Any] = {
-        "variant": text(pinned=True),
-        "samples": number(format="localized"),
-        "blocks": number(format="localized", help="Groups of samples taken in one go: what the interval rests on."),
-        **{
-            f"p{q}, {unit}": number(format="%.2f", help=f"{q} % of the samples take at most so long.")
-            for q in (50, 90, 99)
-        },
-        "±, %": number(format="%.2f", help="Half the 95 % interval of the estimate, bootstrapped over blocks."),
-        "drift": text(help=_DRIFT_HELP),
-        "lag-1": text(help="How much each block resembles the next; beyond 1.96 / √blocks it is more than chance."),
-        "SM clock": text(help="Of the slowest and the fastest block, measured inside each."),
-        "taken again": text(help="Blocks given up as their clock or the device was slowed down, and taken once more."),
-    }
-    return pd.DataFrame(lines), shown

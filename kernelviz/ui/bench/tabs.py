@@ -15,10 +15,13 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.tables.cases import case_columns, cases
+from kernelviz.tables.column import View, select_with_sizes
+from kernelviz.tables.kernels import KERNELS, kernels
 from kernelviz.text.cells import failures as failures_of
 from kernelviz.text.failures import STAGES, describe_failure, has_description
-from kernelviz.ui.bench import empty_states, inspection, samples, second_run, table
-from kernelviz.ui.shared import site, view_filters
+from kernelviz.ui.bench import empty_states, inspection, samples, second_run
+from kernelviz.ui.shared import site, table, view_filters
 from kernelviz.ui.shared.text import plain
 
 
@@ -69,9 +72,8 @@ def _cases(run: Run, found: Sequence[Row], headline: Headline, name: str, key: s
     if not found:
         st.caption("No result yet.")
         return
-    frame, columns = table.frame(found, run.plan.baseline, headline, run.method.clock)
-    alt = f"Every case of {name or 'the run'}"
-    st.dataframe(frame, column_config=columns, hide_index=True, placeholder="–", key=key, alt=alt)
+    of = cases(run, found, headline)
+    table.show(case_columns(of, View.WIDE), of, key=key, alt=f"Every case of {name or 'the run'}")
 
 
 def _figures(run: Run, found: Sequence[Row]) -> None:
@@ -80,10 +82,8 @@ def _figures(run: Run, found: Sequence[Row]) -> None:
         st.caption(
             "This run asked for device cold only, so the other columns are empty. A new run measures all of them."
         )
-    frame, columns = table.figures_frame(found)
-    st.dataframe(
-        frame, column_config=columns, hide_index=True, placeholder="–", key="figures", alt="Every figure of every case"
-    )
+    of = cases(run, found)
+    table.show(case_columns(of, View.TIMES_WIDE), of, key="figures", alt="Every figure of every case")
 
 
 def _failures(run: Run, failed: Mapping[tuple[str, Failure], Sequence[Row]]) -> None:
@@ -97,15 +97,10 @@ def _failures(run: Run, failed: Mapping[tuple[str, Failure], Sequence[Row]]) -> 
 
 
 def _kernels(found: Sequence[Row]) -> None:
-    kernels = table.kernels_frame(found)
-    if kernels.empty:
+    of = kernels(found)
+    if not of:
         st.caption("No kernels were recorded: a CPU run launches none, and a failed case has none.")
         return
-    st.dataframe(
-        kernels,
-        column_config=table.KERNEL_COLUMNS,
-        hide_index=True,
-        placeholder="–",
-        key="kernels",
-        alt="Kernels that a call of each case launches",
+    table.show(
+        select_with_sizes(KERNELS, of, View.WIDE), of, key="kernels", alt="Kernels that a call of each case launches"
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from kernelviz import plots
@@ -18,6 +16,8 @@ from kernelviz.plots.comparison import comparison_words
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.tiles import Tile
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.tables.column import View
+from kernelviz.tables.comparison import pair_columns
 from kernelviz.text.comparison import (
     case_words,
     change_words,
@@ -33,9 +33,9 @@ from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.text import sentence_case
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_pair_reason
-from kernelviz.ui.compare import choice, table
+from kernelviz.ui.compare import choice
 from kernelviz.ui.compare import text as words
-from kernelviz.ui.shared import site, tiles, view_filters
+from kernelviz.ui.shared import site, table, tiles, view_filters
 from kernelviz.ui.shared.text import plain
 
 MOST_BARS = 24
@@ -231,13 +231,12 @@ def _in_words(found: Comparison, pair: Pair) -> None:
 
 def _table(found: Comparison) -> None:
     st.markdown("##### Every case")
-    frame, columns = table.frame(found)
-    event = st.dataframe(
-        frame, column_config=columns, hide_index=True, placeholder="–", key="pairs", on_select="rerun",
-        selection_mode="single-row", alt="Every pair with its verdict, change, interval and both times",
+    chosen = table.show(
+        pair_columns(found, View.WIDE), found.pairs, key="pairs", on_select="rerun", selection_mode="single-row",
+        alt="Every pair with its verdict, change, interval and both times",
     )  # fmt: skip
-    rows: Sequence[int] = event.selection.rows
-    view_filters.follow({"seen_row": table.chosen_key(rows, found)}, "compare_pending")
+    key = found.pairs[chosen[0]].key if chosen and chosen[0] < len(found.pairs) else None
+    view_filters.follow({"seen_row": key}, "compare_pending")
 
 
 def _only(found: Comparison) -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal
-
-import pandas as pd
 import streamlit as st
 
 from kernelviz.bench import Bench, Progress
@@ -15,13 +11,12 @@ from kernelviz.hardware.datasheet import DataSheet, datasheet
 from kernelviz.hardware.datasheet_shares import DataSheetShare, data_sheet_shares
 from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value
+from kernelviz.tables.column import Column
 from kernelviz.ui.device import text as words
-from kernelviz.ui.shared import live_progress, view_filters
+from kernelviz.ui.shared import live_progress, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 _PARAM = "calibration"
-_WIDTH = 8
-"""Pixels of a letter in a table, at most, on the average of a text."""
 
 
 def show(bench: Bench, device: Device) -> None:
@@ -41,7 +36,8 @@ def show(bench: Bench, device: Device) -> None:
         st.info(words.NOT_CALIBRATED, icon=":material/straighten:")
     lines = data_sheet_shares(roofs, sheet)
     if lines:
-        _shown(_table(lines, sheet), key="held", alt="Measured roofs against the data sheet", height="content")
+        columns = [c for c in _SHARES_OF_SHEET if sheet is not None or c.heading not in _OF_SHEET]
+        table.show(columns, lines, key="held", alt="Measured roofs against the data sheet", height="content")
         if sheet is not None:
             st.markdown(words.SHARES)
     _sheet(device, sheet)
@@ -60,46 +56,17 @@ def _asked(bench: Bench, name: str, progress: Progress, device: Device) -> None:
         st.error(f"The calibration broke off: {plain(progress.message)}", icon=":material/error:")
 
 
-def _table(lines: Sequence[DataSheetShare], sheet: DataSheet | None) -> pd.DataFrame:
-    rows = [_row(line, sheet) for line in lines]
-    return pd.DataFrame(rows)
-
-
-def _shown(table: pd.DataFrame, *, key: str, alt: str, height: Literal["content", "auto"] = "auto") -> None:
-    """Names left, figures right, so that digits stand below digits.
-
-    Each column has room for its longest text: Streamlit measures only the rows in sight, and cuts digits off the others' left.
-    """
-    right = {
-        name: st.column_config.TextColumn(alignment="right", width=_WIDTH * (2 + max(map(len, (name, *table[name])))))
-        for name in table.columns[1:]
-    }
-    st.dataframe(table, hide_index=True, key=key, alt=alt, height=height, column_config=right)
-
-
-def _row(line: DataSheetShare, sheet: DataSheet | None) -> dict[str, str]:
-    roof = line.roof
-    own = {
-        "± 95 %": _interval(roof),
-        "clock": units.clock(roof.clock_hz) if roof.clock_hz else "–",
-        "when": when(roof.measured_at or None),
-    }
-    row = {"roof": _where(roof), "measured": roof_value(roof)}
-    if sheet is None:
-        return row | own
-    unit = "B/s" if roof.rate_flop_per_s is None else ("OP/s" if roof.precision == "int8" else "FLOP/s")
-    promised = {
-        "of the sheet": "–" if line.share is None else units.percent(line.share),
-        "at this clock": "–" if line.share_at_clock is None else units.percent(line.share_at_clock),
-        "data sheet": "–" if line.promised is None else _promised(line.promised, unit),
-        "sheet's clock": units.clock(line.promised_at_hz) if line.promised_at_hz else "–",
-    }
-    return row | promised | own
-
-
-def _promised(value: float, unit: str) -> str:
+def _promised(line: DataSheetShare) -> str | None:
     """In the unit of the measured value beside it."""
-    return units.gigabytes_per_s(value) if unit == "B/s" else units.rate(value, unit)
+    if line.promised is None:
+        return None
+    if line.roof.rate_flop_per_s is None:
+        return units.gigabytes_per_s(line.promised)
+    return units.rate(line.promised, "OP/s" if line.roof.precision == "int8" else "FLOP/s")
+
+
+def _clock(roof: Roof | None) -> str | None:
+    return units.clock(roof.clock_hz) if roof and roof.clock_hz else None
 
 
 def _where(roof: Roof) -> str:
@@ -113,6 +80,32 @@ def _interval(roof: Roof) -> str:
     if roof.low is None or roof.high is None or not value:
         return "none"
     return units.width((roof.high - roof.low) / 2 / value)
+
+
+_OF_SHEET = ("Of the sheet", "At this clock", "Data sheet", "Sheet's clock")
+_SHARES_OF_SHEET: tuple[Column[DataSheetShare], ...] = (
+    Column("", "Roof", "What was measured.", units.TEXT, lambda line: _where(line.roof)),
+    Column("", "Measured", "The best that was reached.", units.OWN_NUMBER, lambda line: roof_value(line.roof)),
+    Column("", "Of the sheet", "The measured value over the data sheet's, as stated there.", units.OWN_NUMBER,
+           lambda line: None if line.share is None else units.percent(line.share)),
+    Column("", "At this clock", "The same, with the data sheet's value at the clock that was measured.", units.OWN_NUMBER,
+           lambda line: None if line.share_at_clock is None else units.percent(line.share_at_clock)),
+    Column("", "Data sheet", "What the vendor promises.", units.OWN_NUMBER, _promised),
+    Column("", "Sheet's clock", "The clock for which it is promised.", units.OWN_NUMBER,
+           lambda line: units.clock(line.promised_at_hz) if line.promised_at_hz else None),
+    Column("", "± 95 %", "Half the 95 % interval.", units.OWN_NUMBER, lambda line: _interval(line.roof)),
+    Column("", "Clock", "The SM clock while it was measured.", units.OWN_NUMBER, lambda line: _clock(line.roof)),
+    Column("", "When", "When it was measured.", units.OWN_NUMBER, lambda line: when(line.roof.measured_at or None)),
+)  # fmt: skip
+_MOVES: tuple[Column[Move], ...] = (
+    Column("", "Roof", "What was measured.", units.TEXT, lambda move: _where(move.now)),
+    Column("", "Then", "In the earlier calibration.", units.OWN_NUMBER,
+           lambda move: roof_value(move.then) if move.then else "not measured"),
+    Column("", "Clock then", "The SM clock in the earlier calibration.", units.OWN_NUMBER, lambda move: _clock(move.then)),
+    Column("", "Now", "In the newest calibration.", units.OWN_NUMBER, lambda move: roof_value(move.now)),
+    Column("", "Clock now", "The SM clock in the newest calibration.", units.OWN_NUMBER, lambda move: _clock(move.now)),
+    Column("", "Change", "Of the value. ≈: the two intervals touch, so that it may be chance.", units.OWN_NUMBER, change_words),
+)  # fmt: skip
 
 
 def _sheet(device: Device, sheet: DataSheet | None) -> None:
@@ -140,23 +133,11 @@ def history(bench: Bench, device: Device) -> None:
         view_filters.keep("against_calibration", picked, stamps[0])
         chosen = stamps.index(picked)
     st.markdown(f"{_dated(newest)}, against {_dated(earlier[chosen])}.")
-    rows = [_moved(move) for move in moves(newest, earlier[chosen])]
-    _shown(pd.DataFrame(rows), key="moves", alt="How each roof moved between two calibrations")
+    moved = moves(newest, earlier[chosen])
+    table.show(_MOVES, moved, key="moves", alt="How each roof moved between two calibrations")
     st.markdown(words.MOVES)
 
 
 def _dated(calibration: Calibration) -> str:
     count = len(calibration.roofs)
     return f"{when(calibration.measured_at or None)} ({count} roof{'s' if count != 1 else ''})"
-
-
-def _moved(move: Move) -> dict[str, str]:
-    then = move.then
-    return {
-        "roof": _where(move.now),
-        "then": roof_value(then) if then is not None else "not measured",
-        "clock then": units.clock(then.clock_hz) if then is not None and then.clock_hz else "–",
-        "now": roof_value(move.now),
-        "clock now": units.clock(move.now.clock_hz) if move.now.clock_hz else "–",
-        "change": change_words(move),
-    }

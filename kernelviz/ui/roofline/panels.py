@@ -17,11 +17,12 @@ from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, distance_words, lines_of, rates_words
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.tables.column import View
+from kernelviz.tables.roofline import placed_columns
 from kernelviz.text.quality import describe_quality
 from kernelviz.text.times import format_time
-from kernelviz.ui.roofline import table
 from kernelviz.ui.roofline import text as words
-from kernelviz.ui.shared import site, view_filters
+from kernelviz.ui.shared import site, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 _PICTURES = ("PNG", "SVG")
@@ -253,13 +254,10 @@ def _alt(cases: Sequence[Placed]) -> str:
 def _table(cases: Sequence[Placed], group: str | None, height: int) -> str | None:
     """The table; returns the key of the case whose row is chosen."""
     listed = [c for c in cases if group in (None, c.group)]
-    frame, columns = table.frame(listed)
-    event = st.dataframe(
-        frame, column_config=columns, hide_index=True, placeholder="–", height=height,
-        key=f"placed_{group or ''}", on_select="rerun", selection_mode="single-row",
-        alt="Every case with its time, share of the roof and limiter",
+    rows = table.show(
+        placed_columns(listed, View.WIDE), listed, height=height, key=f"placed_{group or ''}", on_select="rerun",
+        selection_mode="single-row", alt="Every case with its time, share of the roof and limiter",
     )  # fmt: skip
-    rows = event.selection.rows
     return listed[rows[0]].key if rows and rows[0] < len(listed) else None
 
 
