@@ -1,4 +1,4 @@
-"""A run of which another tool took the times: what its file says, drawn and listed, and nothing that it does not say."""
+"""A run that another tool measured: a chart and a table of the times in its file."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from kernelviz.ui.shared import share, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 
-def show(bench: Bench, run: Run) -> None:
-    """Everything about the run."""
+def foreign_heading(bench: Bench, run: Run) -> None:
+    """Title, device, share button, note, and what the file does not contain."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heading"):
         st.markdown(f"#### {plain(run.title or run.plan.op)}", width="content")
         st.caption(plain(f"{run.environment.device.name} · {when(run.created_at)}"), width="content")
@@ -28,6 +28,10 @@ def show(bench: Bench, run: Run) -> None:
     if run.note:
         st.text(run.note)
     st.info(foreign_times.NOT_OURS, icon=":material/info:")
+
+
+def time_box(run: Run) -> str:
+    """Which of the times of the file is drawn; the box appears if there are several."""
     names = foreign_times.names(run)
     chosen = names[0]
     if len(names) > 1:
@@ -37,6 +41,11 @@ def show(bench: Bench, run: Run) -> None:
             )
             or chosen
         )
+    return chosen
+
+
+def times_chart(run: Run, chosen: str) -> None:
+    """One of the times by size, and how the tool measured it."""
     st.plotly_chart(
         plots.other_times_by_size(run, chosen),
         key="other_times",
@@ -44,12 +53,16 @@ def show(bench: Bench, run: Run) -> None:
         alt=other_times_words(chosen),
     )
     st.caption(plain(f"{chosen}: {foreign_times.methods(run)[chosen]}"))
+
+
+def times_table(run: Run) -> None:
+    """Every case with every time."""
     frame, columns = _frame(run)
     st.dataframe(frame, hide_index=True, key="other_table", column_config=columns)
 
 
 def _frame(run: Run) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row a case: sizes, variant, each time, how it was taken, and why a case has none."""
+    """A row for each case: sizes, variant, each time, how it was measured, and why there is none."""
     names = foreign_times.names(run)
     scale, unit = time_unit([f.estimate for r in run.results for f in foreign_times.of_case(r).values()])
     axes = list(run.plan.problems[0].sizes)
@@ -70,4 +83,4 @@ def _frame(run: Run) -> tuple[pd.DataFrame, dict[str, Any]]:
         f"time {i}": st.column_config.NumberColumn(plain(f"{name}, {unit}"), format="%.4g")
         for i, name in enumerate(names)
     }
-    return pd.DataFrame(lines), columns | {"how": st.column_config.TextColumn("how the times were taken")}
+    return pd.DataFrame(lines), columns | {"how": st.column_config.TextColumn("how the times were measured")}

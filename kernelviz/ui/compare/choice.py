@@ -76,7 +76,9 @@ def _swap() -> None:
 
 def _upload(bench: Bench, number: int) -> None:
     """Import a file and choose its run: as B, or as A while A is empty."""
-    st.markdown("Import a run from a file. It is verified, stored on this server, and chosen as B (as A if A is empty).")
+    st.markdown(
+        "Import a run from a file. It is verified, stored on this server, and chosen as B (as A if A is empty)."
+    )
     file = st.file_uploader(
         "Run file", max_upload_size=MAX_BYTES // 2**20, key=f"compare_upload_{number}", label_visibility="collapsed"
     )

@@ -75,14 +75,20 @@ def verdict_tiles(comparison: Comparison) -> None:
     identical = sum(p.word == "same code" for p in comparison.pairs)
     tiles.draw(
         (
-            Tile("▼ Slower", f"{counts['slower']} of {len(judged)} slower", f"worst: {change_at(worst)}" if worst else ""),
+            Tile(
+                "▼ Slower", f"{counts['slower']} of {len(judged)} slower", f"worst: {change_at(worst)}" if worst else ""
+            ),
             Tile("▲ Faster", f"{counts['faster']} of {len(judged)} faster", f"best: {change_at(best)}" if best else ""),
             Tile(
                 "= Same, ? unclear",
                 f"{counts['same']} same, {counts['unclear']} unclear",
                 f"also {identical} with identical code, {counts['not comparable']} not comparable",
             ),
-            Tile("Mean time, B relative to A", "no verdict" if mean is None else change_words(mean), mean_basis(comparison)),
+            Tile(
+                "Mean time, B relative to A",
+                "no verdict" if mean is None else change_words(mean),
+                mean_basis(comparison),
+            ),
         )
     )
 

@@ -76,7 +76,9 @@ def roofline_chart(
         alt=_alt(cases),
     )  # fmt: skip
     if len({(c.run_id, c.group) for c in cases if c.drawable}) > MOST_NAMED:
-        st.caption("The legend is hidden because there are many variants: hover over a point, or choose a variant above.")
+        st.caption(
+            "The legend is hidden because there are many variants: hover over a point, or choose a variant above."
+        )
     points = event.selection.points if event is not None else []
     return str(points[-1].get("customdata")) if points else None
 
@@ -88,7 +90,11 @@ def _config(run_ids: Sequence[str], picture_format: str) -> dict[str, object]:
         "displaylogo": False,
         "scrollZoom": False,
         "modeBarButtonsToRemove": _BUTTONS_OFF,
-        "toImageButtonOptions": {"format": picture_format.lower(), "filename": f"kernelviz-roofline-{names}", "scale": 2},
+        "toImageButtonOptions": {
+            "format": picture_format.lower(),
+            "filename": f"kernelviz-roofline-{names}",
+            "scale": 2,
+        },
     }
 
 

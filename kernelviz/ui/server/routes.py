@@ -81,7 +81,7 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
 
 def _import_pages() -> None:
     """What the first page would import while somebody waits: charts, tables, pandas; 0.6 s."""
-    for name in ("kernelviz.ui.bench.results", "streamlit.elements.plotly_chart", "streamlit.elements.arrow"):
+    for name in ("kernelviz.ui.bench.charts", "streamlit.elements.plotly_chart", "streamlit.elements.arrow"):
         importlib.import_module(name)
 
 
