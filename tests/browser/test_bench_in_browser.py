@@ -117,8 +117,8 @@ def test_a_wrong_op_in_a_link_is_named_with_the_nearest(rehearsed: Serve, page: 
 
 def test_an_unknown_run_gets_a_page(rehearsed: Serve, page: Page) -> None:
     page.goto(f"{rehearsed('gpu')}/?run=no-such-run")
-    expect(page.get_by_role("heading", name="This run is not here")).to_be_visible()
-    expect(page.get_by_text("Runs live in the database of the machine that measured them")).to_be_visible()
+    expect(page.get_by_role("heading", name="This run is not on this server")).to_be_visible()
+    expect(page.get_by_text("A run is stored in the database of the machine that measured it")).to_be_visible()
 
 
 def test_a_phone_has_no_horizontal_scroll_tiles_two_by_two_and_a_closed_sidebar(rehearsed: Serve, page: Page) -> None:

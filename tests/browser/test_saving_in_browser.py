@@ -187,7 +187,7 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
     edited = json.loads(encode(msgspec.structs.replace(far, id="edited")))
     edited["results"][0]["outcome"]["device_cold_s"]["estimate"] /= 2
     changed.write_text(json.dumps(edited))
-    for file, said in ((whole, "is here now, unchanged since it was saved."), (changed, "changed since it was saved")):
+    for file, said in ((whole, "was imported, unchanged since it was saved."), (changed, "changed since it was saved")):
         page.goto(f"{real}/history")
         at_rest(page)
         page.get_by_role("button", name="Upload").click()

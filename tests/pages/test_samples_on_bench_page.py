@@ -79,7 +79,7 @@ def test_the_words_and_the_table_say_what_the_samples_say(page: Open) -> None:
     assert list(table["variant"]) == ["torch eager", "torch compile", "triton block"]
     assert list(table["samples"]) == [480] * 3
     assert table["p50, µs"].iloc[-1] == pytest.approx(found.p50_s * 1e6)
-    assert table["taken again"].iloc[-1] == "2 blocks given up"
+    assert table["repeated"].iloc[-1] == "2 blocks given up"
 
 
 def test_the_fastest_is_shown_in_order_until_somebody_chooses(page: Open) -> None:
@@ -101,7 +101,7 @@ def test_a_run_without_samples_says_so(page: Open) -> None:
         cold = msgspec.structs.replace(r.timing.device_cold_s, samples=None, blocks=None)
         bare.append(msgspec.structs.replace(r, outcome=msgspec.structs.replace(r.timing, device_cold_s=cold)))
     test = page(samples.run(bare), "Samples")
-    assert "came without their samples" in words(test)
+    assert "was imported without samples" in words(test)
     assert "share_by_time" not in charts(test)
     failed = [samples.failed(r.problem, r.variant, "compile") for r in samples.run().results]
     assert "No variant has a correct time at this size" in words(page(samples.run(failed), "Samples"))

@@ -96,7 +96,7 @@ def test_the_sidebar_says_what_is_tuned_for_these_sizes(bench: RehearsedBench) -
     assert describe_tunings(bench, form, variants) == ["tunable: tuned, block=256, warps=4 (run tuned-1)"]
     several = replace(form, sizes={"n": "64,128"})
     assert describe_tunings(bench, several, variants) == [
-        "tunable: tuned at 1 of 2 sizes, default configuration elsewhere"
+        "tunable: tuned at 1 of 2 sizes, default configuration at the others"
     ]
     assert describe_tunings(bench, replace(form, sizes={"n": "128"}), variants)[0].startswith("tunable: default")
     bench.history._store.tunings.put(tunings.tuning(problem=made.problem, variant="tunable", source_digest="0" * 16))
