@@ -40,13 +40,13 @@ from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of
 
 HEIGHT = 350
 _AROUND_PX = 110
-"""What title, ticks and legend take of the height."""
+"""Height of title, ticks and legend."""
 DASHES = ("solid", "dot", "dash", "dashdot")
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is drawn upwards: its value from cost and time, its name, and the units it may be shown in."""
+    """The vertical quantity: its name, its value from cost and time, and its possible units."""
 
     name: str
     of: Callable[[Cost | None, float], float | None]
@@ -60,52 +60,52 @@ TIME = Quantity(
     lambda _cost, time_s: time_s,
     ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
     True,
-    "No time yet. Press Run.",
+    "No case has a time yet. Press Run to measure.",
 )
 BANDWIDTH = Quantity(
     "bandwidth",
     lambda cost, time_s: bandwidth_bytes_per_s(cost, time_s) if cost and cost.moved_bytes else None,
     ((1e9, "GB/s"), (1e6, "MB/s")),
     False,
-    "No bandwidth yet. Press Run.",
+    "No case has a bandwidth yet. Press Run to measure.",
 )
 RATE = Quantity(
     "arithmetic rate",
     lambda cost, time_s: rate_flop_per_s(cost, time_s) if cost and cost.work_flop else None,
     ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")),
     False,
-    "No arithmetic rate yet. Press Run.",
+    "No case has an arithmetic rate: nothing was measured yet, or the op does no arithmetic.",
 )
 
 
 def latency_by_size(
     runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
 ) -> go.Figure:
-    """Time by size, both logarithmic; dashed: the speed of light, the least time that the measured roofs allow."""
+    """Time by size, both logarithmic. Dashed: the speed of light, the shortest time that the measured roofs allow."""
     return _by_size(runs, TIME, roofs, axis, headline)
 
 
 def bandwidth_by_size(
     runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
 ) -> go.Figure:
-    """Minimal bytes over time by size; dashed: what the measured roofs allow."""
+    """Bandwidth by size: the bytes that must be moved, divided by the time. Dashed: what the measured roofs allow."""
     return _by_size(runs, BANDWIDTH, roofs, axis, headline)
 
 
 def rate_by_size(
     runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
 ) -> go.Figure:
-    """Flop over time by size; dashed: what the measured roofs allow."""
+    """Arithmetic rate by size. Dashed: what the measured roofs allow."""
     return _by_size(runs, RATE, roofs, axis, headline)
 
 
 _UNTRIED: tuple[Stage, ...] = ("cancelled", "unavailable")
-"""Nothing was tried, so that nobody can say that it fails."""
+"""Stages in which the case was not run, so it is unknown whether it would fail."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Drawn:
-    """A row at its place: size, the sizes that tell its line from others of the variant, value with interval, and its words."""
+    """A point: its row, size, the other sizes that identify its line, value with interval, and hover text."""
 
     row: Row
     x: int
@@ -113,12 +113,12 @@ class _Drawn:
     y: float | None
     low: float | None
     high: float | None
-    words: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Chart:
-    """What every part of one chart must know."""
+    """What all parts of one chart share."""
 
     runs: tuple[Run, ...]
     quantity: Quantity
@@ -184,7 +184,7 @@ def _interval(
 
 
 def _ends(chart: _Chart, placed: Sequence[Sequence[_Drawn]]) -> list[End]:
-    """The last point of every line that another line of the same variant stands beside, with the size that tells them apart."""
+    """The last point of each line of a variant with several lines, with the sizes that identify the line."""
     last: dict[tuple[str, str, str], End] = {}
     for run, group in zip(chart.runs, placed, strict=True):
         for drawn in sorted(group, key=lambda d: d.x):
@@ -195,7 +195,7 @@ def _ends(chart: _Chart, placed: Sequence[Sequence[_Drawn]]) -> list[End]:
 
 
 def _add_variants(draft: Draft, chart: _Chart, run: Run, placed: Sequence[_Drawn], dash: str) -> None:
-    """A line a variant (and one for each size of an axis beside the swept one); wrong results are crosses without a line."""
+    """A line for each variant and each size of the other axes. Wrong results are crosses without a line."""
     for variant in dict.fromkeys(d.row.result.variant for d in placed):
         lines: dict[tuple[bool, tuple[tuple[str, int], ...]], list[_Drawn]] = {}
         for drawn in placed:
@@ -238,7 +238,7 @@ def _line(line: Sequence[_Drawn], scale: float, dash: str, *, wrong: bool) -> Pr
             "color": style.colour,
         },
         "customdata": [d.row.result.problem.key for d in ordered],
-        "hovertext": [d.words for d in ordered],
+        "hovertext": [d.text for d in ordered],
         "hoverinfo": "text",
     }
 
@@ -248,7 +248,7 @@ def _width(upper: float | None, lower: float | None, scale: float) -> float:
 
 
 def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> None:
-    """The best value that the measured roofs allow at each size. Its name stands in the legend, so it crosses no line."""
+    """The best value that the measured roofs allow at each size. Its name is in the legend, where it covers no line."""
     best: dict[int, float] = {}
     by: dict[int, str] = {}
     for result in run.results:
@@ -261,7 +261,7 @@ def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> N
         return
     xs: list[float] = sorted(best)
     ys, names = [best[x] for x in sorted(best)], [by[x] for x in sorted(best)]
-    if len(xs) == 1:  # A single size still gets a line that one can see.
+    if len(xs) == 1:  # A single size gets a short line, because a point would be invisible.
         xs, ys, names = [xs[0] / 1.25, xs[0] * 1.25], ys * 2, names * 2
     label = "speed of light" if chart.quantity is TIME else "measured roof"
     value_words = f" {units.significant(ys[0])} {chart.unit}" if max(ys) <= min(ys) * 1.001 else ""
@@ -283,7 +283,7 @@ def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> N
 
 
 def _add_failures(draft: Draft, failed: Sequence[_Drawn]) -> None:
-    """A row for each variant along the bottom, in its colour: crosses at the sizes that failed, rings where nothing was tried."""
+    """A row for each variant at the bottom, in its colour: crosses at failed sizes, rings at sizes that were not measured."""
     levels = {v: i for i, v in enumerate(dict.fromkeys(d.row.result.variant for d in failed))}
     for name, symbol, rim, untried in (("✕ failed", "x", BAD, False), ("not measured", "circle-open", NEUTRAL, True)):
         marked = [d for d in failed if d.row.failure is not None and (d.row.failure.stage in _UNTRIED) is untried]
@@ -304,7 +304,7 @@ def _add_failures(draft: Draft, failed: Sequence[_Drawn]) -> None:
                     "line": {"width": 1, "color": rim},
                 },
                 "customdata": [d.row.result.problem.key for d in marked],
-                "hovertext": [d.words for d in marked],
+                "hovertext": [d.text for d in marked],
                 "hoverinfo": "text",
             }
         )
@@ -318,10 +318,10 @@ def _finish(draft: Draft, chart: _Chart, everything: Sequence[_Drawn]) -> None:
     if not drawn:
         draft.y_axis["rangemode"] = "tozero"
     elif not chart.quantity.logarithmic:
-        # By the estimates and the roof: a wide interval of one noisy point may leave the frame, not flatten it.
+        # The range follows the estimates and the roof, so that the wide interval of one noisy point does not flatten the lines.
         draft.y_axis["range"] = [0, max(drawn) * 1.12]
     else:
-        # Room below the lines for the row of crosses.
+        # Space below the lines for the row of crosses.
         low, high = min(drawn) / (1.8 if failed else 1.25), max(drawn) * 1.25
         levels, words = decade_ticks(low, high, 1.0)
         ends = [math.log10(low), math.log10(high)]
@@ -343,7 +343,7 @@ def _axis_title(chart: _Chart) -> str:
 
 
 def _mark_cache(draft: Draft, chart: _Chart) -> None:
-    """A dotted line where the problem's bytes fill the last cache; its name stands above the frame, on no line."""
+    """A dotted line at the size whose bytes fill the last-level cache, with its label above the frame."""
     run = chart.runs[0]
     device = run.environment.device
     points = [
@@ -358,7 +358,9 @@ def _mark_cache(draft: Draft, chart: _Chart) -> None:
     draft.line_at(boundary, {"color": NEUTRAL, "dash": "dot", "width": 1})
     draft.note(
         f"{name} full, {units.size_bytes(device.last_level_cache_bytes)}",
-        x=math.log10(boundary),  # On a log axis an annotation is placed by the exponent, a shape by the value.
+        x=math.log10(
+            boundary
+        ),  # On a logarithmic axis, Plotly places an annotation by its exponent, and a shape by its value.
         y=1,
         xref="x",
         yref="paper",

@@ -1,4 +1,4 @@
-"""Two runs against each other: a bar a case, the worst first, and the samples of both behind one case."""
+"""Comparison of two runs: a bar for each case, the worst first, and the samples of both sides of one case."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 """Between ticks, in percent."""
 _MOST_TICKS = 6
 _LEAST_REACH = 1.006
-"""Less than the least difference that is ever told does not fill the frame."""
+"""The range is at least this ratio, so that differences below the smallest noise threshold do not fill the frame."""
 
 
 def ratio_by_case(found: Comparison, *, most: int | None = None) -> go.Figure:
-    """B's time over A's for each case, worst first, on a logarithmic axis with 1 (equal) in it; whiskers are 95 % intervals.
+    """Time of B divided by time of A for each case, worst first, on a logarithmic axis that contains 1. Whiskers: 95 % intervals.
 
-    The grey band behind a bar is its noise floor: a verdict needs the whole interval outside. `most`: only so many of the
-    worst. Clicks give the pair's key.
+    The grey band behind a bar is its noise threshold: a verdict needs the whole interval outside. `most`: at most this many
+    cases, the worst ones. A click gives the key of the pair.
     """
     shown = found.pairs[:most]
     if not shown:
-        return nothing("No case is in both, so there is nothing to compare.", height=FRAME_PX + 2 * ROW_PX)
+        return nothing("A and B have no case in common, so there is nothing to compare.", height=FRAME_PX + 2 * ROW_PX)
     axes = telling_axes([p.problem for p in found.pairs])
     names = dict(zip((p.key for p in shown), _labels(shown, axes, found), strict=True))
-    draft = Draft(FRAME_PX + ROW_PX * len(shown), x_title="faster ← B → slower")
+    draft = Draft(FRAME_PX + ROW_PX * len(shown), x_title="B is faster ←  → B is slower")
     draft.traces += [_bands(shown, names)] + [_bars(word, group, names, found) for word, group in _by_word(shown)]
     for pair in shown:
         if pair.ratio is None:
@@ -67,7 +67,7 @@ def ratio_by_case(found: Comparison, *, most: int | None = None) -> go.Figure:
 
 
 def _labels(shown: Sequence[Pair], axes: Sequence[str], found: Comparison) -> Iterator[str]:
-    """A row's name with the sign of its verdict and the change; equal names (other data, say) are told apart."""
+    """The name of each row with the sign of its verdict and the change; spaces make equal names unique."""
     seen: dict[str, int] = {}
     for pair in shown:
         change = "" if pair.ratio is None else f" {change_words(pair.ratio.estimate)}"
@@ -84,7 +84,7 @@ def _by_word(shown: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
 
 
 def _bands(shown: Sequence[Pair], names: dict[str, str]) -> Props:
-    """The noise floor of each pair that has one."""
+    """The noise threshold of each pair that has one."""
     floors = [(names[p.key], math.log1p(p.floor)) for p in shown if p.floor is not None]
     return {
         "type": "bar",
@@ -94,7 +94,7 @@ def _bands(shown: Sequence[Pair], names: dict[str, str]) -> Props:
         "base": [-width for _, width in floors],
         "width": 0.95,
         "marker": {"color": _BAND},
-        "name": "noise floor",
+        "name": "noise threshold",
         "hoverinfo": "skip",
         "showlegend": bool(floors),
     }
@@ -136,12 +136,12 @@ def _hover(pair: Pair, found: Comparison) -> str:
     ]
     lines += [escape(pair_words(pair)), escape(pair.reason)]
     if pair.floor is not None:
-        lines.append(f"noise floor ±{units.percent(pair.floor)}")
+        lines.append(f"noise threshold ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))
 
 
 def _range(shown: Sequence[Pair]) -> tuple[float, float]:
-    """The ratios of the frame: all estimates, and intervals and floors as far as they do not flatten the bars."""
+    """The range of ratios: all estimates, and intervals and thresholds as long as they do not flatten the bars."""
     ratios = [p.ratio for p in shown if p.ratio is not None]
     estimates = [r.estimate for r in ratios] or [1.0]
     reach = max(max(estimates), 1 / min(estimates), _LEAST_REACH)
@@ -154,7 +154,7 @@ def _range(shown: Sequence[Pair]) -> tuple[float, float]:
 
 
 def ratio_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
-    """Ticks between two ratios: percent where they are near each other, else powers of two; 1 is always among them.
+    """Ticks between two ratios: percent if the range is small, else powers of two. 1 is always a tick.
 
     >>> ratio_ticks(0.98, 1.031)
     ([0.98, 0.99, 1.0, 1.01, 1.02, 1.03], ['-2 %', '-1 %', 'equal', '+1 %', '+2 %', '+3 %'])
@@ -179,22 +179,24 @@ def _factor(exponent: int) -> str:
 
 
 def shares_by_time(found: Comparison, pair: Pair) -> go.Figure:
-    """The samples of both sides of one pair: which share of them takes at most a time. A is grey and dashed.
+    """The cumulative distribution of the samples of both sides of one pair. A is grey and dashed.
 
-    Markers stand at the 50th, 90th and 99th percentile.
+    Markers are at the 50th, 90th and 99th percentile.
     """
     figures = [figure_of(r.timing, found.headline) for r in (pair.before, pair.after)]
     known = [(side, f) for side, f in zip("AB", figures, strict=True) if f is not None and f.samples]
     if not known:
-        return nothing("No samples of this case are known.", height=SAMPLES_PX)
+        return nothing(
+            "The samples of this case are not stored, so their distribution cannot be drawn.", height=SAMPLES_PX
+        )
     typical_s = float(np.median([f.estimate for _, f in known]))
     scale, unit = units.time_unit(typical_s)
-    draft = Draft(SAMPLES_PX, x_title=f"time of a sample, {unit}", y_title="share of samples, %")
+    draft = Draft(SAMPLES_PX, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
     for side, figure in known:
         result = pair.before if side == "A" else pair.after
         draft.traces += _steps(side, result.variant, pair.problem.op, figure, scale)
     draft.y_axis |= {"range": [-2, 103], "tickvals": [0, 25, 50, 75, 90, 99]}
-    # A few samples far out (another program for a moment) would flatten both curves; the steps go on beyond the frame.
+    # Without the slowest 0.5 % of the samples: a few outliers (another process, for example) would flatten both curves.
     low = min(float(np.min(f.samples or ())) for _, f in known)
     high = max(float(np.quantile(f.samples or (), 0.995)) for _, f in known)
     draft.x_axis["range"] = [(low - 0.05 * (high - low)) / scale, (high + 0.08 * (high - low)) / scale]
@@ -236,7 +238,7 @@ def _steps(side: str, variant: str, op: str, figure: Figure, scale: float) -> li
 
 
 def comparison_words(found: Comparison) -> str:
-    """What the bars show, for those who do not see them."""
+    """Alternative text of the bars."""
     worst = found.pairs[0] if found.pairs else None
     first = "" if worst is None else f" Worst: {worst.after.case.key}, {pair_words(worst)}."
-    return f"Time of B over time of A for {len(found.pairs)} cases.{first} The table below has the same in numbers."
+    return f"Time of B divided by time of A for {len(found.pairs)} cases.{first} The table below has the same values."

@@ -1,4 +1,4 @@
-"""Times that another tool took: by size where a size varies, else a bar a case."""
+"""Times that another tool measured: by size if a size varies, else a bar for each case."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from kernelviz.plots.variant_styles import Style, series, style_of
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 24, 90
 MOST_BARS = 60
-"""The chart of more cases than these shows the first; the table holds all."""
+"""The chart shows at most this many cases; the table has all of them."""
 _LEAST_SPREAD = 50.0
 """Times that differ by more than this are drawn on a logarithmic scale."""
 
 
 def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
-    """One of the times (None: the first) of every case of a run that another tool measured, each with how it was taken."""
+    """One of the times (None: the first) of every case of a run that another tool measured."""
     chosen = name or next(iter(names(run)), None)
     timed = [(r, of_case(r)[chosen]) for r in run.results if chosen is not None and chosen in of_case(r)]
     if chosen is None or not timed:
-        return nothing("No case has such a time.", height=HEIGHT)
+        return nothing("No case of this run has this time. Choose another time, or see the table.", height=HEIGHT)
     scale, unit = units.time_unit(max(f.estimate for _, f in timed))
     problems = [r.problem for r, _ in timed]
     axis = swept_axis(problems) if varying_axes(problems) else None
@@ -104,7 +104,7 @@ def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name:
         _decades(draft.x_axis, times, scale)
         draft.x_axis["title"] |= {"text": escape(f"{name}{many}")}
     else:
-        # Room for the words behind the longest bar, on a phone too.
+        # Space for the label after the longest bar, also on a phone.
         draft.x_axis["range"] = [0, max(times) * 1.35]
     draft.layout["showlegend"] = False
     return draft.figure()
@@ -117,7 +117,7 @@ def _log(axis: Props, values: Sequence[float]) -> None:
 
 
 def _decades(axis: Props, values: Sequence[float], scale: float) -> None:
-    """A logarithmic axis over many decades, each with its own unit; bars begin a decade before the shortest ends."""
+    """A logarithmic axis over many decades, with a unit at each tick. Bars start below the smallest value."""
     low, high = math.floor(math.log10(min(values) * scale)) - 0.3, math.log10(max(values) * scale) + 1.2
     every = math.ceil((high - low) / 6)
     powers = range(math.ceil(low), math.floor(high) + 1, every)

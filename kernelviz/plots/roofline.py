@@ -40,18 +40,18 @@ from kernelviz.plots.variant_styles import NEUTRAL, style_of
 HEIGHT = 350
 _UNITS = ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
 _LINE_PX = 17
-"""Height of a line of labels; labels nearer than this are moved apart."""
+"""Height of a label; labels closer than this are moved apart."""
 _PLOT_PX = 250
 """Height of the plot inside the frame, to turn pixels into decades."""
 
 
 _ASIDE = 0.05
-"""Relative difference in intensity from which another size stands beside the chosen one."""
+"""Other sizes are drawn if their intensity differs by more than this fraction from that of the chosen size."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Spot:
-    """A result at its place. `roof` is the rate that the measured roofs allow at its intensity."""
+    """A result with its coordinates. `roof` is the rate that the measured roofs allow at its intensity."""
 
     run: Run
     row: Row
@@ -71,7 +71,7 @@ def rate_by_intensity(
     """Arithmetic rate by arithmetic intensity under the measured roofs, both logarithmic.
 
     `problem` (None: the last with results) is drawn in full and labelled with its share of the roof; other sizes are
-    small and faint. The frame is zoomed to the chosen size, since far from the roof nothing could be told apart.
+    small and faint. The frame is zoomed to the chosen size, so that its variants do not overlap.
     """
     shown = listed(runs)
     known = problems_of(shown)
@@ -79,7 +79,11 @@ def rate_by_intensity(
     spots = _spots(shown, chosen, roofs, headline)
     if not spots:
         done = any(row.figure for run in shown for row in table_of(run, roofs, headline))
-        words = "This op does no arithmetic: see its bandwidth." if done else "No correct result to place yet."
+        words = (
+            "This op does no arithmetic, so it has no roofline: see its bandwidth."
+            if done
+            else "No case has a correct result yet."
+        )
         return nothing(words, height=HEIGHT)
     near = [s for s in spots if s.chosen] or spots
     x_range, y_range = _zoom(near)
@@ -97,7 +101,9 @@ def rate_by_intensity(
         axis |= {"type": "log", "range": ends, "tickvals": ticks, "ticktext": names}
     draft.layout["showlegend"] = True
     if not any(roofs_of(run, roofs) for run in shown):
-        draft.note("roofs not measured yet", x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="top")
+        draft.note(
+            "roofs not measured: press Calibrate", x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="top"
+        )
     _add_labels(draft, near, places)
     _add_distance(draft, near)
     return draft.figure()
@@ -113,7 +119,7 @@ def _spots(
             if intensity and row.rate_flop_per_s:
                 roof = row.rate_flop_per_s / row.efficiency if row.efficiency else None
                 found.append(_Spot(run, row, intensity, row.rate_flop_per_s, roof, row.result.problem == chosen))
-    # Other sizes show how intensity moves a variant; at the same intensity they would only hide the chosen one.
+    # Other sizes show how the intensity changes; with the same intensity they would only cover the chosen size.
     here = [s.intensity for s in found if s.chosen]
     return [s for s in found if s.chosen or not here or abs(s.intensity / here[0] - 1) > _ASIDE]
 
@@ -147,7 +153,7 @@ def _add_roofs(
     roofs: Sequence[Roof],
     headline: Headline,
 ) -> None:
-    """The memory slope up to the compute ceiling, as one line; its two names stand in the legend."""
+    """The memory roof up to the compute roof as one line; both names are in the legend."""
     own = [s for s in near if s.run is run] or list(near)
     result = own[0].row.result
     memory = memory_roof(result.cost, roofs, level_of(result.cost, roofs, headline)) if result.cost else None
@@ -158,7 +164,7 @@ def _add_roofs(
     peak = compute.rate_flop_per_s if compute and compute.rate_flop_per_s else None
     xs, ys = under(min(s.intensity for s in near) / 1e3, max(s.intensity for s in near) * 1e3, bandwidth, peak)
     name = f"measured roofs: {escape(roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
-    # A line each: on a phone one line of both is cut at its end.
+    # A line of text for each: on a phone one line with both would be cut off.
     ceiling = f"<br>and {escape(roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
     which = f" · {escape(run_words(run, shown))}" if len(shown) > 1 else ""
     line = neutral_line("solid", 2)
@@ -169,7 +175,7 @@ def _add_roofs(
 
 
 def _zoom(near: Sequence[_Spot]) -> tuple[list[float], list[float]]:
-    """Exponents of the frame: the chosen points and the roof above them, with room for labels on the right."""
+    """Exponents of the frame: the chosen points and the roof above them, with space for labels on the right."""
     rates = [s.rate for s in near] + [s.roof for s in near if s.roof]
     x_low, x_high = min(s.intensity for s in near), max(s.intensity for s in near)
     x_range = [math.log10(x_low / 2.2), math.log10(x_high * 9)]
@@ -177,9 +183,9 @@ def _zoom(near: Sequence[_Spot]) -> tuple[list[float], list[float]]:
 
 
 def _placed(near: Sequence[_Spot], y_range: Sequence[float]) -> tuple[list[tuple[_Spot, float]], list[float]]:
-    """The height of each label, and the frame, made taller at its foot where the labels need it.
+    """The height of each label, and the frame, extended downwards if the labels need it.
 
-    Labels that would touch are moved apart, downwards: the roof lies above every point.
+    Labels that would touch are moved down, because the roof is above every point.
     """
     low, high = y_range
     while True:
@@ -190,14 +196,14 @@ def _placed(near: Sequence[_Spot], y_range: Sequence[float]) -> tuple[list[tuple
             below_roof = math.log10(spot.roof) - 0.8 * gap if spot.roof else math.inf
             place = min(math.log10(spot.rate), below_roof, place - gap)
             places.append((spot, place))
-        # More labels than the frame has lines would never fit: then they may leave it.
+        # If there are more labels than lines in the frame, they may leave the frame.
         if place - 0.7 * gap >= low or len(near) > _PLOT_PX / _LINE_PX - 3:
             return places, [low, high]
         low = place - gap
 
 
 def _add_labels(draft: Draft, near: Sequence[_Spot], places: Sequence[tuple[_Spot, float]]) -> None:
-    """Each chosen point's name and share of the roof, right of it."""
+    """The name and the share of the roof of each chosen point, to its right."""
     x = math.log10(max(s.intensity for s in near))
     runs = list({s.run.id: s.run for s in near}.values())
     for spot, place in places:
@@ -221,7 +227,7 @@ def _add_labels(draft: Draft, near: Sequence[_Spot], places: Sequence[tuple[_Spo
 
 
 def _add_distance(draft: Draft, near: Sequence[_Spot]) -> None:
-    """A dotted line from the best point up to the roof: the part of the speed of light that is not used."""
+    """A dotted line from the best point up to the roof: the unused part of the speed of light."""
     best = max(near, key=lambda s: s.rate)
     if best.roof is None:
         return

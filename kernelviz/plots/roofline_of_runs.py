@@ -25,22 +25,22 @@ from kernelviz.plots.variant_styles import style_of, variant_words
 
 _PLOT_PX, _AXIS_PX, _TOP_PX = 360, 64, 34
 _LINE_PX = 21
-"""Height of a line of a legend. On a phone each variant has one; with less room the plot would shrink and the legends meet."""
+"""Height of a legend line. On a phone each variant has one; with less space the plot would shrink and the legends overlap."""
 HEIGHT = 480
-"""Of the picture of nothing, and of a table beside the chart."""
+"""Height of an empty chart, and of the table beside the chart."""
 _FONT = "Arial, Helvetica, sans-serif"
-"""A picture that leaves the page has none of its fonts: names set in another one would run into each other there."""
+"""A saved picture does not contain the fonts of the page, so it uses a font that is available everywhere."""
 MOST_NAMED = 18
-"""More variants than this would make a legend longer than the plot; then hover and the table name them."""
+"""With more variants the legend would be longer than the plot; hover text and the table then name them."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FILLS = ("", "-open", "-dot", "-open-dot")
-"""Of runs in their order: a variant keeps its colour and marker, its filling tells the run."""
+"""Marker fillings by run: a variant keeps its colour and marker, and the filling identifies the run."""
 _FAINT = 0.22
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A roof of a device: its value in bytes/s or flop/s, and what it is, in words."""
+    """A roof of a device: its value in bytes/s or flop/s, and its label."""
 
     device: str
     value: float
@@ -53,12 +53,16 @@ def rates_by_intensity(
 ) -> go.Figure:
     """Arithmetic rate by arithmetic intensity, both logarithmic, under the roofs of the cases.
 
-    `group`: the op and variant, as `Placed.group`, that stays when all others are made faint; `case`: the same of one case, by
-    `Placed.key`. `background`: a colour behind the plot, for a picture that leaves the page.
+    `group`: the op and variant (`Placed.group`) to highlight, while all others become faint; `case`: the same for one case
+    (`Placed.key`). `background`: the colour behind the plot, for a saved picture.
     """
     drawn = [c for c in cases if c.drawable]
     if not drawn:
-        words = "None of these cases does arithmetic: see the table." if cases else "No case to place."
+        words = (
+            "None of these cases does arithmetic, so none has a point: see the table."
+            if cases
+            else "No case to draw. Choose another run."
+        )
         return nothing(words, height=HEIGHT)
     figure = go.Figure()
     lines = lines_of(drawn)
@@ -72,7 +76,7 @@ def rates_by_intensity(
         figure.add_trace(_points(mine, drawn, _FILLS[runs.index(run_id) % len(_FILLS)], group, case, len(traces)))
     _axes(figure, drawn, x_range, lines)
     if not lines:
-        figure.add_annotation(text="no roofs are known for these cases", x=0, y=1, xref="paper", yref="paper",
+        figure.add_annotation(text="the roofs of this device are unknown", x=0, y=1, xref="paper", yref="paper",
                               xanchor="left", yanchor="top", showarrow=False)  # fmt: skip
     _add_legends(figure)
     if background is not None:
@@ -81,7 +85,7 @@ def rates_by_intensity(
 
 
 def _add_legends(figure: go.Figure) -> None:
-    """Roofs below the plot, variants below the roofs, each with the room that it needs on a phone."""
+    """Legends: roofs below the plot, variants below the roofs, each with the space that it needs on a phone."""
     named = [t for t in figure.data if t.showlegend is not False]
     roofs_px = _LINE_PX * sum(1 + str(t.name).count("<br>") for t in named if t.mode == "lines")
     variants_px = _LINE_PX * sum(t.mode == "markers" for t in named)
@@ -98,7 +102,7 @@ def _add_legends(figure: go.Figure) -> None:
 
 
 def lines_of(cases: Sequence[Placed]) -> tuple[Line, ...]:
-    """The roofs that the cases are held against: of each device the fastest stream of each level, and each arithmetic rate."""
+    """The roofs of the cases: for each device the highest bandwidth of each memory level, and each arithmetic rate."""
     slopes: dict[tuple[str, str | None], list[Roof]] = {}
     ceilings: dict[tuple[str, str], Roof] = {}
     for case in cases:
@@ -112,14 +116,14 @@ def lines_of(cases: Sequence[Placed]) -> tuple[Line, ...]:
 
 
 def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
-    """Streams of several mixes and sizes differ by some percent, which no eye tells apart over many decades: one line is
-    drawn, the fastest, and each case is held against its own."""
+    """The memory roof. Bandwidths of several read:write mixes and sizes differ by a few percent, which is not visible over many
+    decades: only the highest is drawn, but each case is compared with its own."""
     values = [r.bandwidth_bytes_per_s or 0.0 for r in roofs]
     low, high = min(values), max(values)
     where = "L2" if level == "l2" else "DRAM"
     rate = units.rate(high, "B/s", 3)
     if low < high:
-        rate = f"up to {rate} (by mix and size from {units.rate(low, 'B/s', 3)})"
+        rate = f"up to {rate} (depends on read:write mix and size, from {units.rate(low, 'B/s', 3)})"
     return Line(device, high, False, f"{where} {rate}{_origin(roofs[0])}")
 
 
@@ -133,13 +137,13 @@ def _origin(roof: Roof) -> str:
 
 
 def _ridges(lines: Sequence[Line]) -> list[float]:
-    """Where each ceiling begins: they are kept in view, so that one sees how far memory is the limit."""
+    """The ridge points: they stay in view, so that the memory-bound range is visible."""
     slopes = {d: max(x.value for x in lines if x.device == d and not x.is_ceiling) for d in {x.device for x in lines}}
     return [line.value / slopes[line.device] for line in lines if line.is_ceiling]
 
 
 def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -> go.Scatter:
-    """A slope up to the highest ceiling of its device, a ceiling from the fastest slope on."""
+    """A memory roof up to the highest compute roof of its device, or a compute roof from the highest bandwidth on."""
     mine = [other for other in lines if other.device == line.device]
     peaks = [other.value for other in mine if other.is_ceiling]
     slopes = [other.value for other in mine if not other.is_ceiling]
@@ -149,7 +153,7 @@ def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -
         xs, ys = [start, max(high, start * 10)], [line.value, line.value]
     else:
         xs, ys = under(low, high, line.value, max(peaks, default=None))
-        if peaks:  # the level part is the ceiling's own line
+        if peaks:  # the level part is the line of the compute roof
             xs, ys = xs[:2], ys[:2]
     several = len({other.device for other in lines}) > 1
     name = f"{line.words}{f' · {line.device}' if several else ''}"
@@ -160,12 +164,12 @@ def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -
 def _points(
     mine: Sequence[Placed], all_drawn: Sequence[Placed], fill: str, group: str | None, case: str | None, traces: int
 ) -> go.Scatter:
-    # Those that stand out come first: the legend shows the first point as it is drawn.
+    # Highlighted points come first, because the legend shows the style of the first point.
     mine = sorted(mine, key=lambda c: not _stays(c, group, case))
     first = mine[0]
     style = style_of(first.problem.op, first.variant)
     shown = [_stays(c, group, case) for c in mine]
-    # Not by opacity: a legend shows the mean of those.
+    # Not by opacity, because a legend shows the mean opacity.
     colours = [style.colour if stays else _faint(style.colour) for stays in shown]
     return go.Scatter(
         x=[c.intensity for c in mine],
@@ -184,14 +188,14 @@ def _points(
         customdata=[c.key for c in mine],
         hovertext=[hover_words(c) for c in mine],
         hoverinfo="text",
-        # Streamlit makes points that are not selected faint by itself; what is isolated is decided here.
+        # Streamlit makes unselected points faint by itself; here the highlighted case decides.
         selected={"marker": {"opacity": 1.0}},
         unselected={"marker": {"opacity": 1.0}},
     )
 
 
 def _faint(colour: str) -> str:
-    """The same colour, seen through.
+    """The same colour, transparent.
 
     >>> _faint("#4C78A8")
     'rgba(76,120,168,0.22)'
@@ -205,7 +209,7 @@ def _stays(placed: Placed, group: str | None, case: str | None) -> bool:
 
 
 def trace_words(placed: Placed, cases: Sequence[Placed]) -> str:
-    """The variant, with what tells it apart among the cases: its op, and its run or device."""
+    """The variant, with op, run or device if the cases have several."""
     words = variant_words(placed.variant)
     if len({c.problem.op for c in cases}) > 1:
         words = f"{placed.problem.op}: {words}"
@@ -217,7 +221,7 @@ def trace_words(placed: Placed, cases: Sequence[Placed]) -> str:
 
 
 def hover_words(placed: Placed) -> str:
-    """What it is, its time, its share of the roof and the distance to it, what limits it and why. Names are escaped."""
+    """Hover text: case, time, rates, distance to the roof, limiter with its evidence, quality. Names are escaped."""
     lines = [
         f"<b>{escape(placed.problem.op)}: {escape(variant_words(placed.variant))}</b>",
         *_folded(f"{size_words(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
@@ -235,16 +239,16 @@ def rates_words(placed: Placed) -> str:
         return "cost unknown"
     intensity = units.significant(placed.intensity or 0.0, 3)
     flop = units.rate(placed.rate_flop_per_s, "FLOP/s") if placed.cost.work_flop else "no arithmetic"
-    return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s)} · {intensity} FLOP a byte"
+    return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s)} · {intensity} FLOP per byte"
 
 
 def distance_words(placed: Placed) -> str:
-    """The share of the roof, which roof that is, and how far away it is.
+    """The share of the roof, which roof that is, and the factor between both times.
 
-    A case past its roof, which reads over 100 %, says so.
+    A case above its roof has a share over 100 %.
     """
     if placed.light is None or placed.share is None:
-        return "roof unknown: not calibrated, or no data sheet"
+        return "roof unknown: it was not measured, or there is no data sheet"
     roof = placed.light.roof
     rate = (
         units.rate(roof.rate_flop_per_s, "FLOP/s", 3)
@@ -253,12 +257,12 @@ def distance_words(placed: Placed) -> str:
     )
     of = f"{share_words(placed.share)} of the roof ({roof_name(roof)}, {rate}{_origin(roof)})"
     if placed.share >= 1:
-        return f"{of}: at it, {units.seconds(placed.light.time_s)} by the roof"
-    return f"{of}: {1 / placed.share:.3g} × the {units.seconds(placed.light.time_s)} that it allows"
+        return f"{of}: as fast as the roof allows, {units.seconds(placed.light.time_s)}"
+    return f"{of}: {1 / placed.share:.3g}× the {units.seconds(placed.light.time_s)} that the roof allows"
 
 
 def _folded(line: str, width: int = 64) -> list[str]:
-    """A hover wider than a phone would be cut."""
+    """Escaped and wrapped lines: hover text wider than a phone would be cut off."""
     return [escape(part) for part in textwrap.wrap(line, width, break_long_words=False)]
 
 

@@ -1,4 +1,4 @@
-"""The samples behind a time: how they are spread, and the order in which they were taken with the clock beside them."""
+"""The samples of a time: their distribution, and their order with the clock of each block."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of, variant_words
 
 HEIGHT = 380
 QUANTILES = (0.5, 0.9, 0.99)
-"""Where a line of the spread carries the variant's marker, and its words on hover."""
+"""The quantiles at which a distribution has a marker with hover text."""
 _WIDE = 2.5
-"""Times over a wider range than this are drawn on a logarithmic axis."""
+"""If max / min of the times is larger, the axis is logarithmic."""
 _MOST_PAUSES, _MOST_MARKED = 12, 40
-"""Pauses that are drawn, and block means that carry a mark: more would cover the samples."""
+"""At most this many pauses are drawn, and block means with a marker: more would cover the samples."""
 
 
 def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
-    """Each variant's share of samples that take at most a time (their empirical distribution), by variant.
+    """The cumulative distribution of the samples of each variant.
 
-    Every sample is a step. Markers stand at the 50th, 90th and 99th percentile.
+    Every sample is a step. Markers are at the 50th, 90th and 99th percentile.
     """
-    taken = {v: np.sort(np.asarray(f.samples, dtype=np.float64)) for v, f in figures.items() if f.samples}
-    if not taken:
-        return nothing("No samples here.", height=HEIGHT)
-    low, high = min(float(s[0]) for s in taken.values()), max(float(s[-1]) for s in taken.values())
-    scale, unit = units.time_unit(float(np.median([np.median(s) for s in taken.values()])))
-    draft = Draft(HEIGHT, x_title=f"time of a sample, {unit}", y_title="share of samples, %")
-    for variant, ordered in taken.items():
+    samples = {v: np.sort(np.asarray(f.samples, dtype=np.float64)) for v, f in figures.items() if f.samples}
+    if not samples:
+        return nothing("No samples are stored for this timing.", height=HEIGHT)
+    low, high = min(float(s[0]) for s in samples.values()), max(float(s[-1]) for s in samples.values())
+    scale, unit = units.time_unit(float(np.median([np.median(s) for s in samples.values()])))
+    draft = Draft(HEIGHT, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
+    for variant, ordered in samples.items():
         _add_spread(draft, op, variant, ordered, scale)
     draft.y_axis |= {"range": [-2, 103], "tickvals": [0, 25, 50, 75, 90, 99]}
     ticks, words = _wide(low, high, scale)
@@ -48,7 +48,7 @@ def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
 
 
 def _wide(low: float, high: float, scale: float) -> tuple[list[float], list[str]]:
-    """Ticks of a logarithmic axis for times over a wide range; none where the range is narrow, or has too few to be read."""
+    """Ticks of a logarithmic axis for a wide range of times; none if the range is narrow or would have too few ticks."""
     if low <= 0 or high / low <= _WIDE:
         return [], []
     ticks, words = decade_ticks(low * 0.97, high * 1.03, scale)
@@ -94,16 +94,16 @@ def _add_spread(draft: Draft, op: str, variant: str, ordered: Floats, scale: flo
 
 
 def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go.Figure:
-    """One variant's samples in the order of their blocks' start, with block means, the estimate and its interval; under them
-    the SM clock of each block where it is known.
+    """The samples of one variant in the order of their blocks, with block means, the estimate and its interval; below them the
+    SM clock of each block if it is known.
 
-    Blocks stand side by side, since rests between them last far longer than they do; the axis says at how many seconds they
-    began. Marked: blocks of a round taken again, blocks whose clock was more than 1 % under the first, and pauses.
+    Blocks are equally spaced, because pauses between them are much longer than the blocks; the ticks are their start times.
+    Marked: blocks of a repeated round, blocks whose clock was more than 1 % lower than that of the first block, and pauses.
     """
     found = in_order(figure, field)
     if found is None:
-        why = "its samples are not known" if not figure.samples else "in which blocks they were taken is not known"
-        return nothing(f"No order to show: {why}.", height=HEIGHT)
+        missing = "samples" if not figure.samples else "blocks of the samples"
+        return nothing(f"The order cannot be drawn, because the {missing} are not stored.", height=HEIGHT)
     typical_s = float(np.median(found.middles_s))
     scale, unit = units.time_unit(typical_s)
     clocked = not np.isnan(found.clocks_hz).all()
@@ -121,7 +121,7 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go
 
 
 def _add_samples(draft: Draft, found: Series, scale: float, op: str, variant: str) -> None:
-    """Every sample, inside its block in order: the moment of a single one is not stored."""
+    """Every sample, in order within its block: the time of a single sample is not stored."""
     style = style_of(op, variant)
     draft.traces.append(
         {
@@ -142,12 +142,12 @@ def _add_samples(draft: Draft, found: Series, scale: float, op: str, variant: st
 
 
 def _alone(found: Series) -> bool:
-    """Whether each block is one sample, so that a mark of the block would hide it."""
+    """Whether each block has one sample, which a marker of the block would hide."""
     return len(found.samples_s) == len(found.middles_s)
 
 
 def _inside(found: Series) -> Floats:
-    """Where in its block a sample stands, from -0.35 to 0.35."""
+    """The position of each sample in its block, from -0.35 to 0.35."""
     sizes = np.bincount(found.block_of)
     first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
     number = np.arange(len(found.block_of)) - first[found.block_of]
@@ -173,7 +173,7 @@ def _add_means(draft: Draft, found: Series, scale: float, field: str) -> None:
 
 def _block_words(found: Series, i: int, name: str) -> str:
     lines = [
-        f"<b>block {i + 1} of {len(found.middles_s)}</b>, begun at {found.started_s[i]:.3f} s",
+        f"<b>block {i + 1} of {len(found.middles_s)}</b>, started at {found.started_s[i]:.3f} s",
         f"{name} {units.seconds(float(found.middles_s[i]))}",
     ]
     if not math.isnan(found.clocks_hz[i]):
@@ -182,7 +182,7 @@ def _block_words(found: Series, i: int, name: str) -> str:
     return "<br>".join(lines)
 
 
-_AGAIN, _SLOW = "of a round taken again", "clock over 1 % under the first"
+_AGAIN, _SLOW = "in a repeated round", "SM clock more than 1 % below the first block"
 
 
 def _add_marks(draft: Draft, found: Series, scale: float) -> None:
@@ -205,7 +205,7 @@ def _add_marks(draft: Draft, found: Series, scale: float) -> None:
 
 
 def _add_estimate(draft: Draft, figure: Figure, scale: float) -> None:
-    """A line at the estimate and a band over its interval, over the whole width."""
+    """A line at the estimate and a band over its interval, across the whole width."""
     across = {"xref": "x domain", "x0": 0, "x1": 1}
     if figure.low is not None and figure.high is not None:
         ends = {"y0": figure.low / scale, "y1": figure.high / scale}
@@ -213,12 +213,12 @@ def _add_estimate(draft: Draft, figure: Figure, scale: float) -> None:
         draft.line(**across, **ends, **look, type="rect")
     middle = figure.estimate / scale
     draft.line(**across, y0=middle, y1=middle, line={"color": NEUTRAL, "width": 1, "dash": "dash"})
-    words = f"estimate {time_words(figure)}" + ("" if figure.half_width is None else ", 95 % (band)")
+    words = f"estimate {time_words(figure)}" + ("" if figure.half_width is None else ", 95 % interval (band)")
     draft.note(words, x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", font={"size": 12})
 
 
 def _fit(draft: Draft, found: Series, scale: float) -> None:
-    """All samples are in the frame; over a wide range the axis is logarithmic."""
+    """Make the axis logarithmic if the samples span a wide range."""
     low, high = float(found.samples_s.min()), float(found.samples_s.max())
     ticks, words = _wide(low, high, scale)
     if ticks:
@@ -226,7 +226,7 @@ def _fit(draft: Draft, found: Series, scale: float) -> None:
 
 
 def _add_clock(draft: Draft, found: Series) -> None:
-    """A panel of its own under the times, on the same blocks."""
+    """The SM clock of each block in a panel below the times."""
     draft.traces.append(
         {
             "type": "scatter",
@@ -235,7 +235,7 @@ def _add_clock(draft: Draft, found: Series) -> None:
             "mode": "lines+markers",
             "line": {"color": NEUTRAL, "width": 1},
             "marker": {"color": NEUTRAL, "size": 5, "symbol": "diamond"},
-            "name": "SM clock of a block",
+            "name": "SM clock",
             "yaxis": "y2",
             "hovertext": [f"block {i + 1}: SM clock {units.clock(float(c))}" for i, c in enumerate(found.clocks_hz)],
             "hoverinfo": "text",
@@ -254,7 +254,7 @@ def _add_clock(draft: Draft, found: Series) -> None:
 
 
 def _add_pauses(draft: Draft, found: Series) -> None:
-    """A dotted line where the device was left alone: the longest, if they are many, so that words stay apart."""
+    """A dotted line at each pause of the measurement; of many, at the longest ones."""
     longest = sorted(found.pauses, key=lambda p: -p[1])[:_MOST_PAUSES]
     line = {"color": NEUTRAL, "width": 1, "dash": "dot"}
     for before, _ in longest:
@@ -267,11 +267,11 @@ def _add_pauses(draft: Draft, found: Series) -> None:
 
 
 def _add_seconds(draft: Draft, found: Series, under: str) -> None:
-    """The seconds at which a few of the blocks began, under the lowest panel."""
+    """The start times of a few blocks, below the lowest panel."""
     count = len(found.started_s)
     at = sorted({round(i * (count - 1) / 5) for i in range(6)})
     digits = 2 if found.started_s[-1] < 10 else 1
-    title = {**draft.x_axis["title"], "text": f"{count:,} blocks in the order taken, by when they began"}
+    title = {**draft.x_axis["title"], "text": f"start of the {count:,} blocks, in order of measurement"}
     draft.x_axis |= {
         "tickvals": at,
         "ticktext": [f"{found.started_s[i]:.{digits}f} s" for i in at],
@@ -282,10 +282,10 @@ def _add_seconds(draft: Draft, found: Series, under: str) -> None:
 
 
 def samples_words(variants: Sequence[str], figure_name: str) -> str:
-    """What the spread shows, for those who do not see it.
+    """Alternative text of the distribution.
 
     >>> samples_words(["torch_eager", "triton_block"], "device cold")
-    'Share of the device cold samples by time, of torch eager, triton block; the table beside it has the same in numbers'
+    'Distribution of the device cold samples of torch eager, triton block; the table beside it has the percentiles'
     """
     names = ", ".join(map(variant_words, variants))
-    return f"Share of the {figure_name} samples by time, of {names}; the table beside it has the same in numbers"
+    return f"Distribution of the {figure_name} samples of {names}; the table beside it has the percentiles"

@@ -1,4 +1,4 @@
-"""A case's time from run to run: every run with its interval, the levels, and where they change."""
+"""The time of one case from run to run: each run with its interval, the levels, and their changes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ HEIGHT = 300
 
 
 def time_by_run(found: Trend, op: str, variant: str) -> go.Figure:
-    """Time by run in their order (not by date: nights without a run would be gaps); lines: the levels; dotted: changes."""
+    """Time by run, equally spaced (by date, nights without a run would be gaps). Lines: levels. Dotted: changes of the level."""
     if not found.points:
-        return nothing("No run has a correct time of this case.", height=HEIGHT)
+        return nothing("No run has a correct time of this case yet.", height=HEIGHT)
     scale, unit = units.time_unit(found.level_s)
-    draft = Draft(HEIGHT, x_title="runs, in the order of time", y_title=f"time, {unit}")
+    draft = Draft(HEIGHT, x_title="runs, oldest first", y_title=f"time, {unit}")
     draft.traces.append(_runs(found, op, variant, scale, unit))
     draft.traces.append(_levels(found, scale))
     for change in found.changes:
@@ -31,9 +31,9 @@ def time_by_run(found: Trend, op: str, variant: str) -> go.Figure:
         )  # fmt: skip
     count = len(found.points)
     step = -(-count // 8)
-    places = list(range(count - 1, -1, -step))[::-1]
-    days = [found.points[i].at[:10] for i in places]
-    draft.x_axis |= {"tickvals": places, "ticktext": days, "range": [-0.6, count - 0.4], "showgrid": False}
+    positions = list(range(count - 1, -1, -step))[::-1]
+    days = [found.points[i].at[:10] for i in positions]
+    draft.x_axis |= {"tickvals": positions, "ticktext": days, "range": [-0.6, count - 0.4], "showgrid": False}
     draft.layout["showlegend"] = False
     return draft.figure()
 

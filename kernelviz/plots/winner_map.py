@@ -1,4 +1,4 @@
-"""Who is fastest at which size: a cell a size, a strip for one axis, a map for two."""
+"""The fastest variant at each size: a strip of cells for one axis, a map for two."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from kernelviz.text.winners import Beside, strips
 
 ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220
 _INK, _PAPER = "#0F1413", "#FFFFFF"
-"""A line of both is seen on each colour of a variant and on both pages."""
-_UNDECIDED = "fastest not told apart"
-_NOBODY = "no correct time"
-_CROSSOVER = "the lead changes hands"
+"""A line in both colours is visible on the colour of each variant and in both themes."""
+_UNDECIDED = "statistical tie"
+_NO_TIME = "no correct time"
+_CROSSOVER = "the fastest variant changes"
 _MOST_SHOWN = 2
-"""Markers in a cell where several may be the fastest; the words over it name all."""
+"""Markers in a cell of tied variants; the hover text names all of them."""
 
 
 def winner_by_size(
@@ -33,13 +33,13 @@ def winner_by_size(
     """A cell for each size, with the marker and colour of its fastest correct variant; beside `axis` a row for each size of
     the other free axes.
 
-    Hatched: the verdict rule does not tell the fastest apart; the first two of them are drawn. A thick line parts neighbours
-    that no variant can lead together: there the lead changes hands. Clicks give the problem's key.
+    Hatched: a statistical tie; the first two of the tied variants are drawn. A thick line is between neighbours without a
+    common fastest variant. A click gives the key of the problem.
     """
     found = winners(table_of(run, roofs_of(run, roofs), headline), headline)
     made = strips(found, axis)
     if not made or not any(w.names for w in found):
-        return nothing(f"No correct {headline} time yet: nobody leads.", height=LEAST_PX)
+        return nothing(f"No case has a correct {headline} time yet.", height=LEAST_PX)
     along = axis or swept_axis([w.problem for w in found]) or ""
     sizes = sorted({w.problem.sizes[along] for w in found})
     cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(made.values()) for w in s}
@@ -64,7 +64,7 @@ def _shown(run: Run, one: Winner) -> tuple[str, ...]:
 
 
 def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
-    """The cells that look alike: filled with the leader's colour, hatched with that of another where several may lead."""
+    """Cells with the same style: filled with the colour of the fastest variant, hatched with that of a tied one."""
     colours = [style_of(run.plan.op, name).colour for name in names]
     pattern: dict[str, object] = {"shape": ""} if names else {"shape": "x", "fgcolor": NEUTRAL, "size": 8}
     if len(names) > 1:
@@ -79,7 +79,7 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
             "pattern": pattern,
             "line": {"width": 1, "color": "rgba(255,255,255,0.35)" if names else NEUTRAL},
         },
-        name=escape(" or ".join(map(variant_words, names)) or _NOBODY),
+        name=escape(" or ".join(map(variant_words, names)) or _NO_TIME),
         showlegend=False,
         customdata=[w.problem.key for w in cells.values()],
         hovertext=[_hover(run, w) for w in cells.values()],
@@ -89,7 +89,7 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
 
 
 def _hover(run: Run, one: Winner) -> str:
-    """The sizes, every time from the fastest on, the ratio of the second to the first, and why that decides or does not."""
+    """Hover text: sizes, all times from the fastest on, the ratio of the second to the first, and why that is a verdict."""
     lines = [f"<b>{escape(_headed(one))}</b>", escape(f"{size_words(one.problem)} · {one.problem.dtype}")]
     lines += [f"{escape(variant_words(r.result.variant))}: {escape(time_words(r.figure))}" for r in one.timed]
     ratio = one.verdict.ratio if one.verdict else None
@@ -97,19 +97,19 @@ def _hover(run: Run, one: Winner) -> str:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""
         lines.append(f"{escape(variant_words(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
     if one.verdict is not None:
-        floor = "" if one.verdict.floor is None else f"; floor {units.percent(one.verdict.floor)}"
+        floor = "" if one.verdict.floor is None else f"; noise threshold {units.percent(one.verdict.floor)}"
         lines += _parts(f"{one.verdict.reason}{floor}")
     lacking = len(run.plan.variants) - len(one.timed)
     if lacking:
-        lines.append(f"{lacking} of {len(run.plan.variants)} variants without a time that counts here")
+        lines.append(f"{lacking} of {len(run.plan.variants)} variants have no correct time here")
     return "<br>".join(lines)
 
 
 def _headed(one: Winner) -> str:
     if not one.names:
-        return _NOBODY
+        return _NO_TIME
     who = " or ".join(variant_words(n) for n in one.names)
-    return f"{who} (not told apart)" if len(one.names) > 1 else f"{who} is the fastest"
+    return f"{who} (statistical tie)" if len(one.names) > 1 else f"{who} is the fastest"
 
 
 def _parts(reason: str) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _parts(reason: str) -> Iterator[str]:
 
 
 def _add_crossovers(figure: go.Figure, cells: Cells) -> None:
-    """Lines between neighbours whose possible leaders have nobody in common."""
+    """Lines between neighbours that have no possible fastest variant in common."""
     xs: list[float | None] = []
     ys: list[float | None] = []
     for (x, y), one in cells.items():
@@ -133,19 +133,19 @@ def _add_crossovers(figure: go.Figure, cells: Cells) -> None:
     for colour, width in ((_PAPER, 7), (_INK, 3)) if xs else ():
         line = {"color": colour, "width": width}
         figure.add_trace(go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False))
-    if xs:  # On a dark page the line itself would not be seen in the legend.
+    if xs:  # In the dark theme, the line itself would be invisible in the legend.
         line = {"color": NEUTRAL, "width": 4}
         figure.add_trace(go.Scatter(x=[None], y=[None], mode="lines", line=line, name=_CROSSOVER, hoverinfo="skip"))
 
 
 def _add_markers(figure: go.Figure, run: Run, cells: Cells, columns: int) -> None:
-    """The marker of each leader on its cell, of two beside or above each other."""
+    """The marker of the fastest variant on each cell; of two tied variants beside or above each other."""
     size = 11 if columns <= 9 else 9 if columns <= 18 else 6
     places: dict[str, list[tuple[float, float]]] = {}
     for (x, y), one in cells.items():
         shown = _shown(run, one)
         for offset, name in zip((0.0,) if len(shown) < 2 else (-0.22, 0.22), shown, strict=False):
-            # Side by side they would touch in narrow cells.
+            # In narrow cells, markers side by side would touch.
             places.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
     order = [n for n in run.plan.variants if n in places] + [n for n in places if n not in run.plan.variants]
     for name in order:
@@ -162,10 +162,10 @@ def _add_markers(figure: go.Figure, run: Run, cells: Cells, columns: int) -> Non
 
 
 def _add_legend(figure: go.Figure, found: Sequence[Winner]) -> None:
-    """What hatching and crosses mean, where there are any."""
+    """The meaning of hatching and crosses, if there are any."""
     for there, shape, words in (
         (any(len(w.names) > 1 for w in found), "/", _UNDECIDED),
-        (any(not w.names for w in found), "x", _NOBODY),
+        (any(not w.names for w in found), "x", _NO_TIME),
     ):
         if there:
             pattern = {"shape": shape, "size": 6, "fgcolor": NEUTRAL, "bgcolor": "rgba(0,0,0,0)"}

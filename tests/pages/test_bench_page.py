@@ -52,7 +52,7 @@ def test_a_first_visit_explains_and_one_click_gives_results(page: Open) -> None:
     assert not test.exception
     assert [m.label for m in test.metric] == [
         "Fastest correct variant",
-        "Against torch eager",
+        "Speed-up over torch eager",
         "Share of the measured roof",
         "Worst size",
     ]
@@ -186,7 +186,7 @@ def test_an_unknown_run_gets_a_page_that_says_where_runs_live(page: Open) -> Non
     test = page(run="nope")
     words = _words(test)
     assert "This run is not on this server" in [s.value for s in test.subheader]
-    assert "database of the machine that measured them" in words
+    assert "database of the machine that measured it" in words
     assert not test.metric
 
 

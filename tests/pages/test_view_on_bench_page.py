@@ -110,7 +110,7 @@ def test_two_runs_are_drawn_each_against_its_own_roofs() -> None:
 @pytest.mark.usefixtures("bench")
 def test_a_second_run_that_cannot_be_drawn_is_said() -> None:
     assert "Run gone is not on this server" in words(open_page({"run": "near", "with": "gone"}))
-    assert "is of another op" in words(open_page({"run": "near", "with": "other-op"}))
+    assert "is a run of another op" in words(open_page({"run": "near", "with": "other-op"}))
 
 
 def test_a_run_of_another_machine_is_measured_here_and_both_are_shown(bench: rehearsed.RehearsedBench) -> None:

@@ -21,7 +21,7 @@ from kernelviz.ui.shared.text import plain
 
 _ON = "live_mode"
 WAIT_S = 0.4
-"""A rerun waits this long for its measurement, so that it is drawn once; a longer measurement is followed like any run."""
+"""A rerun waits this long for its measurement, so that it is drawn once; a longer one is followed like any run."""
 SMALLEST, LARGEST = 6, 30
 """Exponents of the slider: powers of two from 2^6 to 2^30."""
 
@@ -41,8 +41,8 @@ def toggle() -> None:
     st.toggle(
         "Live",
         key=_ON,
-        help=f"Measures every change above at once: cold device time only, at most {QUICK.budget_s:g} s per case. The next change "
-        "discards the run, unless you gave it a title.",
+        help=f"Measures every change above at once: cold device time only, at most {QUICK.budget_s:g} s per case. The next "
+        "change discards the run, unless you gave it a title.",
     )
 
 

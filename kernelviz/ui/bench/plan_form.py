@@ -283,8 +283,8 @@ def _method(bench: Bench, form: Form) -> None:
         )  # fmt: skip
         st.segmented_control(
             "Load", CLOCKS, key="clock", required=True,
-            help="burst: short bursts at the initial clock of the device. sustained: back-to-back calls after one second of the same "
-            "load, as in a long job; the two are never compared with each other.",
+            help="burst: short bursts at the initial clock of the device. sustained: back-to-back calls after one second of the "
+            "same load, as in a long job; the two are never compared with each other.",
         )  # fmt: skip
         if bench.device(form.device).kind == "cuda":
             st.toggle(
@@ -337,7 +337,7 @@ def format_estimate(plan: Plan, form: Form, queued: int | None) -> str:
     cases = len(plan.cases())
     most_s = cases * form.budget_s
     time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
-    # Not "ahead of you": users alternate, so of another user's twelve problems only one comes first. The run shows its position.
+    # Not "ahead of you": users alternate, so of another user's twelve problems only one comes first.
     others = f" · {queued} job{'s' if queued != 1 else ''} queued; users alternate"
     queue = {None: "", 0: " · queue empty"}.get(queued, others)
     return f"{cases} case{'s' if cases != 1 else ''} · ≤ {time} measuring, plus compile time{queue}"

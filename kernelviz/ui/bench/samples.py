@@ -24,8 +24,8 @@ from kernelviz.ui.shared.text import plain
 _NAMES = {f.field: f.name for f in SHOWN}
 _QUESTIONS = {f.field: f.question for f in SHOWN}
 _ORDER_HELP = (
-    "Each dot is a sample. Blocks are in the order of their start time, which is stored for each block; dotted vertical lines are "
-    "pauses in the measurement."
+    "Each dot is a sample, and blocks are in the order of their start times. Dotted vertical lines are pauses in the "
+    "measurement."
 )
 _DRIFT_HELP = (
     "Mann-Kendall test over the blocks in order. Drift means: p < 1 %, and the last third of the blocks differs from the first "
@@ -100,7 +100,7 @@ def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[s
         st.plotly_chart(
             plots.samples_by_order(one.figure, field, op=run.plan.op, variant=variant), key="samples_by_order",
             config=view_filters.CHART,
-            alt=f"{_NAMES[field]} samples of {variant_words(variant)} in the order of measurement: {'; '.join(spread_words(one))}",
+            alt=f"{_NAMES[field]} samples of {variant_words(variant)} in order: {'; '.join(spread_words(one))}",
         )  # fmt: skip
 
 

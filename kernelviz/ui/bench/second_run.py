@@ -95,8 +95,8 @@ def run_here_offer(bench: Bench, run: Run) -> None:
             icon=":material/play_arrow:",
             disabled=not device.usable,
             help=plain(
-                f"Measures its {cases} case{'s' if cases != 1 else ''} on {device.name} and shows both runs. A case that cannot run "
-                "there is listed with the reason."
+                f"Measures its {cases} case{'s' if cases != 1 else ''} on {device.name} and shows both runs. A case that cannot "
+                "run there is listed with the reason."
             ),
         )
 

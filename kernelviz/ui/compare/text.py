@@ -23,8 +23,8 @@ ALIKE = "None: both sides have the same device, driver, library versions and met
 ONE_RUN = "None: both sides are from one run, with one device, driver, library versions and method."
 EVERY, ALSO = "every variant, each with itself", "same as on the other side"
 RULE = """
-- **Pairs**: the same case in both runs; if one variant is chosen on each side, all cases of the same problem. The ratio is the time
-  of B divided by the time of A.
+- **Pairs**: the same case in both runs; if one variant is chosen on each side, all cases of the same problem. The ratio is the
+  time of B divided by the time of A.
 - **Two runs** were not measured in the same rounds, so each side is resampled over its own blocks (bootstrap of the ratio of the
   medians, 95 %). For a verdict, the whole interval must be beyond the noise threshold. The threshold is the largest of 0.5 %, the
   A/A comparison that each run makes with its own baseline, and the largest change among the cases with the **same code**.

@@ -7,15 +7,18 @@ BUSY = (
     "**SMs busy** is the share of the driver's last sampling period in which at least one kernel ran, and **memory** the share "
     "in which memory was read or written (NVML). One thread counts as much as a full GPU, so this is not efficiency."
 )
-LOAD = "**Load** is the share of the last second in which a core was not idle (psutil). **Memory in use** is that of the whole machine."
+LOAD = (
+    "**Load** is the share of the last second in which a core was not idle (psutil). **Memory in use** is that of the whole "
+    "machine."
+)
 PCIE = "**PCIe** counters are not read during a measurement, because each reading takes NVML 20 ms."
 SAMPLED = (
     "One sample a second is shared by all open pages. Sampling stops when no page was open for three minutes and nothing is "
     "measured."
 )
 ALERTS = (
-    "**Low utilisation** uses the mean of the last 30 s and alerts only during a run. **Memory growth** is the minimum of the last "
-    "minute minus the minimum of the first minute, over ten minutes."
+    "**Low utilisation** uses the mean of the last 30 s and alerts only during a run. **Memory growth** is the minimum of the "
+    "last minute minus the minimum of the first minute, over ten minutes."
 )
 LOW_UTILISATION_HELP = "An alert appears if the mean utilisation of the last 30 s of a run is below this."
 MEMORY_GROWTH_HELP = "An alert appears if the memory in use grew by more than this within ten minutes."
@@ -30,7 +33,10 @@ NO_SHEET = (
 NO_SHEET_CPU = (
     "kernelviz has data sheets of NVIDIA GPUs only, so the measured roofs of a CPU are shown without a comparison."
 )
-NOT_CALIBRATED = "The roofs of this device were not measured yet. Press **Calibrate** to measure them; other measurements wait until it is done."
+NOT_CALIBRATED = (
+    "The roofs of this device were not measured yet. Press **Calibrate** to measure them; other measurements wait until it is "
+    "done."
+)
 CALIBRATE_HELP = (
     "Measures bandwidth, arithmetic rates, kernel launches and transfers. In a terminal: kernelviz device --calibrate"
 )
@@ -43,6 +49,6 @@ MOVES = (
 )
 TIMES_GPU = "Each point is a kernel: the median of its GPU timestamps. Grey bar: the middle half of a run's kernels."
 TIMES_CPU = (
-    "Each point is a case: one call with flushed caches, timed by the host clock, because CPU kernels cannot be traced. Grey bar: "
-    "the middle half of a run's cases."
+    "Each point is a case: one call with flushed caches, timed by the host clock, because CPU kernels cannot be traced. Grey "
+    "bar: the middle half of a run's cases."
 )

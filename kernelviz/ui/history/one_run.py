@@ -71,7 +71,10 @@ def _resume(bench: Bench, run: RunSummary) -> None:
     if run.status not in ("cancelled", "interrupted"):
         return
     if st.button(
-        "Resume", key=f"resume_{run.id}", icon=":material/play_arrow:", help="Measures the cases that have no result yet."
+        "Resume",
+        key=f"resume_{run.id}",
+        icon=":material/play_arrow:",
+        help="Measures the cases that have no result yet.",
     ):
         try:
             bench.resume(run.id, owner=session.owner())

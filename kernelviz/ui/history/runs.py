@@ -73,13 +73,15 @@ def _page_of_address(param: str, pages: int) -> int:
 
 def _empty_state(search: str) -> None:
     if search:
-        st.info(f"No run matches “{plain(search)}”. A run matches if each word is in its title, note, op, device, status or id: "
-            "search for fewer words.")
+        st.info(
+            f"No run matches “{plain(search)}”. A run matches if each word is in its title, note, op, device, status or id: "
+            "search for fewer words."
+        )
         return
     with st.container(border=True, key="no_runs"):
         st.markdown(
-            "**No run is stored on this server yet.** Start one on the page Bench or with `kernelviz run`, or upload a file: it appears "
-            "here at once."
+            "**No run is stored on this server yet.** Start one on the page Bench or with `kernelviz run`, or upload a file: "
+            "it appears here at once."
         )
         st.page_link(site.page("bench"), label="Measure a run", icon=":material/play_arrow:")
 
@@ -152,7 +154,9 @@ def deleted_runs(bench: Bench) -> None:
     if not runs:
         return
     with st.expander(f"Deleted ({len(runs)})", key="deleted", icon=":material/delete:"):
-        st.caption(f"A deleted run can be restored for {KEPT_DAYS} days. After that, the next start of the server removes it.")
+        st.caption(
+            f"A deleted run can be restored for {KEPT_DAYS} days. After that, the next start of the server removes it."
+        )
         for run in runs:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(f"{plain(run.name)} :gray[{_facts(run)} · deleted {when(run.deleted_at)}]", width="stretch")

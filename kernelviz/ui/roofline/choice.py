@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import cast
+from typing import Any, cast
 
 import streamlit as st
 
@@ -100,7 +100,7 @@ def picture_format() -> str:
     return str(chosen or "PNG")
 
 
-def _control(key: str, label: str, options: Sequence[str], names: Mapping[object, str], explanation: str) -> str:
+def _control(key: str, label: str, options: Sequence[str], names: Mapping[Any, str], explanation: str) -> str:
     view_filters.seed(key, options, options[0])
     chosen = st.segmented_control(
         label, options, key=key, required=True, format_func=lambda o: names.get(o, o), help=explanation

@@ -12,7 +12,10 @@ INTRO = (
     "to move. Up: its speed. The lines are the limits of the device. **Left of the ridge, where the line rises, a case is "
     "memory-bound; right of it, where the line is level, compute-bound.**"
 )
-NOTHING_CHOSEN = "**No run is chosen.** Choose one or several above, from one GPU or several. Each is drawn under the roofs of its own machine."
+NOTHING_CHOSEN = (
+    "**No run is chosen.** Choose one or several above, from one GPU or several. Each is drawn under the roofs of its own "
+    "machine."
+)
 NOTHING_TIMED = "None of the chosen runs has a correct time at this memory level. Choose another level or another run."
 LEVELS: dict[Level, str] = {"dram": "DRAM · cold times", "l2": "L2 · warm times"}
 LEVELS_HELP = (

@@ -65,7 +65,7 @@ def button(
     state: _State = st.session_state.setdefault(f"{key}_saving", _State())
     with_file: list[_State] = st.session_state.setdefault("holding_a_file", [])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        # Not a primary button: in a popover, CSS cannot tell the theme, and white on the dark theme's green has a contrast of 1.9:1.
+        # Not a primary button: in a popover, CSS cannot tell the theme, and white on the dark theme's green is 1.9:1.
         st.button("Save", key=key, icon=icon, help="Writing a large run takes a few seconds.", on_click=state.press)
         if caption:
             st.caption(caption)

@@ -10,7 +10,10 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.ui.shared import view_filters
 
 HEADLINES: tuple[Headline, ...] = get_args(Headline)
-L2_HELP = "Cold: the caches are flushed before each call. Warm: calls repeat on the same data, which stay in the cache if they fit."
+L2_HELP = (
+    "Cold: the caches are flushed before each call. Warm: calls repeat on the same data, which stay in the cache if they "
+    "fit."
+)
 
 
 def l2_control(

@@ -1,4 +1,4 @@
-"""View parameters: set by widgets and repeated in the address unless they have their default value. They are not part of the plan."""
+"""View parameters: set by widgets, and repeated in the address unless they have their default value."""
 
 from __future__ import annotations
 
