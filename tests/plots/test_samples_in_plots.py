@@ -71,9 +71,9 @@ def test_samples_stand_in_the_order_of_their_blocks_with_marks_clocks_and_pauses
     assert list(trace(figure, "block mean").y) == [1.5, 5.5, 7.5, 3.5, 9.5, 11.5]
     assert list(trace(figure, "in a repeated round").x) == [3]
     assert list(trace(figure, "SM clock more than 1 % below the first block").x) == [2]
-    clock = trace(figure, "SM clock of a block")
+    clock = trace(figure, "SM clock")
     assert (clock.yaxis, clock.y[2]) == ("y2", 1900)
-    assert "<b>block 4 of 6</b>, begun at 0.300 s" in trace(figure, "block mean").hovertext[3]
+    assert "<b>block 4 of 6</b>, started at 0.300 s" in trace(figure, "block mean").hovertext[3]
     assert list(figure.layout.xaxis.ticktext) == ["0.00 s", "0.10 s", "0.20 s", "0.30 s", "0.40 s", "9.00 s"]
     dotted = [s.x0 for s in figure.layout.shapes if s.line.dash == "dot"]
     assert dotted == [4.5]
