@@ -37,26 +37,28 @@ _LEAST_REACH = 1.006
 """The range is at least this ratio, so that differences below the smallest noise threshold do not fill the frame."""
 
 
-def ratio_by_case(found: Comparison, *, most: int | None = None) -> go.Figure:
+def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figure:
     """Time of B divided by time of A for each case, worst first, on a logarithmic axis that contains 1. Whiskers: 95 % intervals.
 
     The grey band behind a bar is its noise threshold: a verdict needs the whole interval outside. `most`: at most this many
     cases, the worst ones. A click gives the key of the pair.
     """
-    shown = found.pairs[:most]
-    if not shown:
+    visible = comparison.pairs[:most]
+    if not visible:
         return nothing("A and B have no case in common, so there is nothing to compare.", height=FRAME_PX + 2 * ROW_PX)
-    axes = telling_axes([p.problem for p in found.pairs])
-    names = dict(zip((p.key for p in shown), _labels(shown, axes, found), strict=True))
-    draft = Draft(FRAME_PX + ROW_PX * len(shown), x_title="B is faster ←  → B is slower")
-    draft.traces += [_bands(shown, names)] + [_bars(word, group, names, found) for word, group in _by_word(shown)]
-    for pair in shown:
+    axes = telling_axes([p.problem for p in comparison.pairs])
+    names = dict(zip((p.key for p in visible), _labels(visible, axes, comparison), strict=True))
+    draft = Draft(FRAME_PX + ROW_PX * len(visible), x_title="B is faster ←  → B is slower")
+    draft.traces += [_bands(visible, names)] + [
+        _bars(word, group, names, comparison) for word, group in _by_word(visible)
+    ]
+    for pair in visible:
         if pair.ratio is None:
             draft.note(escape(pair.reason), x=0, xref="x domain", y=names[pair.key], xanchor="left", font={"size": 11})
     draft.line_at(0, {"color": NEUTRAL, "width": 1.5})
-    low, high = _range(shown)
-    ticks, words = ratio_ticks(low, high)
-    draft.x_axis |= {"tickvals": [math.log(t) for t in ticks], "ticktext": words, "zeroline": False}
+    low, high = _range(visible)
+    ticks, labels = ratio_ticks(low, high)
+    draft.x_axis |= {"tickvals": [math.log(t) for t in ticks], "ticktext": labels, "zeroline": False}
     draft.x_axis |= {"range": [math.log(low), math.log(high)]}
     draft.y_axis |= {"autorange": "reversed", "showgrid": False, "categoryorder": "array", "dtick": 1}
     draft.y_axis |= {"categoryarray": list(names.values()), "tickfont": {"size": 11}, "type": "category"}
@@ -66,26 +68,26 @@ def ratio_by_case(found: Comparison, *, most: int | None = None) -> go.Figure:
     return draft.figure()
 
 
-def _labels(shown: Sequence[Pair], axes: Sequence[str], found: Comparison) -> Iterator[str]:
+def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison) -> Iterator[str]:
     """The name of each row with the sign of its verdict and the change; spaces make equal names unique."""
     seen: dict[str, int] = {}
-    for pair in shown:
+    for pair in visible:
         change = "" if pair.ratio is None else f" {change_words(pair.ratio.estimate)}"
-        name = f"{escape(case_words(pair, axes, by_problem=found.by_problem))} {sign_of(pair)}{change}"
+        name = f"{escape(case_words(pair, axes, by_problem=comparison.by_problem))} {sign_of(pair)}{change}"
         seen[name] = seen.get(name, 0) + 1
         yield name + " " * (seen[name] - 1)
 
 
-def _by_word(shown: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
+def _by_word(visible: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
     for word in WORDS:
-        group = [p for p in shown if p.word == word]
+        group = [p for p in visible if p.word == word]
         if group:
             yield word, group
 
 
-def _bands(shown: Sequence[Pair], names: dict[str, str]) -> Props:
+def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
     """The noise threshold of each pair that has one."""
-    floors = [(names[p.key], math.log1p(p.floor)) for p in shown if p.floor is not None]
+    floors = [(names[p.key], math.log1p(p.floor)) for p in visible if p.floor is not None]
     return {
         "type": "bar",
         "orientation": "h",
@@ -100,7 +102,7 @@ def _bands(shown: Sequence[Pair], names: dict[str, str]) -> Props:
     }
 
 
-def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], found: Comparison) -> Props:
+def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
     ratios = [p.ratio for p in group]
     middles = [0.0 if r is None else math.log(r.estimate) for r in ratios]
     ends = [(r.low, r.high) if r is not None and r.low and r.high else None for r in ratios]
@@ -122,13 +124,13 @@ def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], found: C
             "color": NEUTRAL,
         },
         "customdata": [p.key for p in group],
-        "hovertext": [_hover(p, found) for p in group],
+        "hovertext": [_hover(p, comparison) for p in group],
         "hoverinfo": "text",
     }
 
 
-def _hover(pair: Pair, found: Comparison) -> str:
-    first, second = (figure_of(r.timing, found.headline) for r in (pair.before, pair.after))
+def _hover(pair: Pair, comparison: Comparison) -> str:
+    first, second = (figure_of(r.timing, comparison.headline) for r in (pair.before, pair.after))
     names = (variant_words(r.variant) for r in (pair.before, pair.after))
     lines = [f"<b>{escape(problem_words(pair.problem))}</b>"]
     lines += [
@@ -140,15 +142,15 @@ def _hover(pair: Pair, found: Comparison) -> str:
     return "<br>".join(dict.fromkeys(lines))
 
 
-def _range(shown: Sequence[Pair]) -> tuple[float, float]:
+def _range(visible: Sequence[Pair]) -> tuple[float, float]:
     """The range of ratios: all estimates, and intervals and thresholds as long as they do not flatten the bars."""
-    ratios = [p.ratio for p in shown if p.ratio is not None]
+    ratios = [p.ratio for p in visible if p.ratio is not None]
     estimates = [r.estimate for r in ratios] or [1.0]
     reach = max(max(estimates), 1 / min(estimates), _LEAST_REACH)
-    others = [v for r in ratios for v in (r.low, r.high) if v] + [1 + p.floor for p in shown if p.floor]
+    bounds = [v for r in ratios for v in (r.low, r.high) if v] + [1 + p.floor for p in visible if p.floor]
     most = reach**1.6
-    low = min([*estimates, 1 / _LEAST_REACH, *(v for v in others if v > 1 / most)])
-    high = max([*estimates, _LEAST_REACH, *(v for v in others if v < most)])
+    low = min([*estimates, 1 / _LEAST_REACH, *(v for v in bounds if v > 1 / most)])
+    high = max([*estimates, _LEAST_REACH, *(v for v in bounds if v < most)])
     pad = (high / low) ** 0.06
     return low / pad, high * pad
 
@@ -178,12 +180,12 @@ def _factor(exponent: int) -> str:
     return "equal" if exponent == 0 else f"{2 ** abs(exponent)}× as {'long' if exponent > 0 else 'fast'}"
 
 
-def shares_by_time(found: Comparison, pair: Pair) -> go.Figure:
+def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
     """The cumulative distribution of the samples of both sides of one pair. A is grey and dashed.
 
     Markers are at the 50th, 90th and 99th percentile.
     """
-    figures = [figure_of(r.timing, found.headline) for r in (pair.before, pair.after)]
+    figures = [figure_of(r.timing, comparison.headline) for r in (pair.before, pair.after)]
     known = [(side, f) for side, f in zip("AB", figures, strict=True) if f is not None and f.samples]
     if not known:
         return nothing(
@@ -237,8 +239,10 @@ def _steps(side: str, variant: str, op: str, figure: Figure, scale: float) -> li
     ]
 
 
-def comparison_words(found: Comparison) -> str:
+def describe_comparison(comparison: Comparison) -> str:
     """Alternative text of the bars."""
-    worst = found.pairs[0] if found.pairs else None
+    worst = comparison.pairs[0] if comparison.pairs else None
     first = "" if worst is None else f" Worst: {worst.after.case.key}, {pair_words(worst)}."
-    return f"Time of B divided by time of A for {len(found.pairs)} cases.{first} The table below has the same values."
+    return (
+        f"Time of B divided by time of A for {len(comparison.pairs)} cases.{first} The table below has the same values."
+    )

@@ -41,11 +41,11 @@ def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
         lines.setdefault((result.variant, others(result.problem, problems, axis)), []).append((result, figure))
     by_place = len({variant for variant, _ in lines}) == 1
     draft.traces = [
-        _line(axis, beside, line, scale, series(number) if by_place else style_of(line[0][0].problem.op, variant))
-        for number, ((variant, beside), line) in enumerate(lines.items())
+        _line(axis, other_sizes, line, scale, series(number) if by_place else style_of(line[0][0].problem.op, variant))
+        for number, ((variant, other_sizes), line) in enumerate(lines.items())
     ]
-    ticks, words = size_ticks([p.sizes[axis] for p in problems])
-    draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": words, "showgrid": False}
+    ticks, labels = size_ticks([p.sizes[axis] for p in problems])
+    draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": labels, "showgrid": False}
     _log(draft.y_axis, [f.estimate / scale for _, f in timed])
     draft.layout["showlegend"] = True
     return draft.figure()
@@ -53,19 +53,19 @@ def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
 
 def _line(
     axis: str,
-    beside: tuple[tuple[str, int], ...],
+    other_sizes: tuple[tuple[str, int], ...],
     line: Sequence[tuple[Result, Figure]],
     scale: float,
     style: Style,
 ) -> Props:
     ordered = sorted(line, key=lambda one: one[0].problem.sizes[axis])
     variant = ordered[0][0].variant
-    words = ", ".join(f"{a} = {size}" for a, size in beside)
+    label = ", ".join(f"{a} = {size}" for a, size in other_sizes)
     return {
         "type": "scattergl" if len(ordered) > MOST_SVG_POINTS else "scatter",
         "x": [r.problem.sizes[axis] for r, _ in ordered],
         "y": [f.estimate / scale for _, f in ordered],
-        "name": escape(", ".join(w for w in (variant, words) if w)),
+        "name": escape(", ".join(w for w in (variant, label) if w)),
         "mode": "lines+markers",
         "line": {"color": style.colour, "width": 2},
         "marker": {"color": style.colour, "size": 8, "symbol": style.marker},
@@ -75,34 +75,34 @@ def _line(
 
 
 def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name: str) -> go.Figure:
-    shown = timed[:MOST_BARS]
-    many = f", the first {MOST_BARS} of {len(timed)} cases" if len(timed) > MOST_BARS else ""
-    draft = Draft(_FRAME_PX + _ROW_PX * len(shown), x_title=escape(f"{name}, {unit}{many}"))
-    styles = [style_of(r.problem.op, r.variant) for r, _ in shown]
+    visible = timed[:MOST_BARS]
+    remark = f", the first {MOST_BARS} of {len(timed)} cases" if len(timed) > MOST_BARS else ""
+    draft = Draft(_FRAME_PX + _ROW_PX * len(visible), x_title=escape(f"{name}, {unit}{remark}"))
+    styles = [style_of(r.problem.op, r.variant) for r, _ in visible]
     draft.traces.append(
         {
             "type": "bar",
             "orientation": "h",
-            "x": [f.estimate / scale for _, f in shown],
-            "y": list(range(len(shown))),
+            "x": [f.estimate / scale for _, f in visible],
+            "y": list(range(len(visible))),
             "marker": {"color": [s.colour for s in styles]},
-            "text": [units.seconds(f.estimate) for _, f in shown],
+            "text": [units.seconds(f.estimate) for _, f in visible],
             "textposition": "outside",
             "cliponaxis": False,
-            "hovertext": [_hover(r, f) for r, f in shown],
+            "hovertext": [_hover(r, f) for r, f in visible],
             "hoverinfo": "text",
         }
     )
     draft.y_axis |= {
         "autorange": "reversed",
         "showgrid": False,
-        "tickvals": list(range(len(shown))),
-        "ticktext": [escape(_short(r.variant)) for r, _ in shown],
+        "tickvals": list(range(len(visible))),
+        "ticktext": [escape(_short(r.variant)) for r, _ in visible],
     }
-    times = [f.estimate / scale for _, f in shown]
+    times = [f.estimate / scale for _, f in visible]
     if max(times) / min(times) > _LEAST_SPREAD:
         _decades(draft.x_axis, times, scale)
-        draft.x_axis["title"] |= {"text": escape(f"{name}{many}")}
+        draft.x_axis["title"] |= {"text": escape(f"{name}{remark}")}
     else:
         # Space for the label after the longest bar, also on a phone.
         draft.x_axis["range"] = [0, max(times) * 1.35]
@@ -112,8 +112,8 @@ def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name:
 
 def _log(axis: Props, values: Sequence[float]) -> None:
     low, high = min(values) / 1.5, max(values) * 1.5
-    levels, words = decade_ticks(low, high, 1.0)
-    axis |= {"type": "log", "range": [math.log10(low), math.log10(high)], "tickvals": levels, "ticktext": words}
+    levels, labels = decade_ticks(low, high, 1.0)
+    axis |= {"type": "log", "range": [math.log10(low), math.log10(high)], "tickvals": levels, "ticktext": labels}
 
 
 def _decades(axis: Props, values: Sequence[float], scale: float) -> None:

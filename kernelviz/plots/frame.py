@@ -132,10 +132,10 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     result = row.result
     lines = [
         f"<b>{escape(variant_words(result.variant))}</b>",
-        escape(f"{size_words(result.problem)} · {_dtype_words(result.problem)} · {run.environment.device.name}"),
+        escape(f"{size_words(result.problem)} · {_format_dtype(result.problem)} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
-        lines.append(f"✕ {escape(failure_words(row))}")
+        lines.append(f"✕ {escape(format_failure(row))}")
     figure = row.figure or row.wrong_figure
     if figure is not None:
         lines.append(time_words(figure) + (" (the result is wrong)" if row.figure is None else ""))
@@ -150,7 +150,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     return "<br>".join(lines)
 
 
-def _dtype_words(problem: Problem) -> str:
+def _format_dtype(problem: Problem) -> str:
     """The dtype, and the direction if it is backward."""
     return f"{problem.dtype} · {problem.direction}" if problem.direction == "backward" else problem.dtype
 
@@ -160,7 +160,7 @@ def _folded(line: str, width: int = 78) -> str:
     return "<br>".join(escape(part) for part in textwrap.wrap(line, width, break_long_words=False))
 
 
-def failure_words(row: Row, length: int = 90) -> str:
+def format_failure(row: Row, length: int = 90) -> str:
     """The stage of a failure and the beginning of its message, on one line."""
     if row.failure is None:
         return ""
@@ -180,17 +180,17 @@ def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
 def run_words(run: Run, runs: Sequence[Run]) -> str:
     """The name of a run among several: its device if the devices differ, else its title if the titles differ, else its id."""
     ids = [r.id for r in runs]
-    for words in ([r.environment.device.name for r in runs], [r.title for r in runs]):
-        if all(words) and len(set(words)) == len(words):
-            return words[ids.index(run.id)]
+    for names in ([r.environment.device.name for r in runs], [r.title for r in runs]):
+        if all(names) and len(set(names)) == len(names):
+            return names[ids.index(run.id)]
     return run.id
 
 
 def problems_of(runs: Sequence[Run]) -> list[Problem]:
     """Every problem that has a result, once, in the order of the plans."""
-    found = {r.problem.key: r.problem for run in runs for r in run.results}
-    planned = [p for run in runs for p in run.plan.problems if p.key in found]
-    return list({p.key: p for p in (*planned, *found.values())}.values())
+    entries = {r.problem.key: r.problem for run in runs for r in run.results}
+    planned = [p for run in runs for p in run.plan.problems if p.key in entries]
+    return list({p.key: p for p in (*planned, *entries.values())}.values())
 
 
 def neutral_line(dash: str = "dash", width: float = 1.5) -> Props:
@@ -216,5 +216,5 @@ def decade_ticks(low: float, high: float, scale: float) -> tuple[list[float], li
     """
     steps = (1, 2, 5) if high / low < 1e3 else (1,)
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = [step * 10.0**e for e in exponents for step in steps if low <= step * 10.0**e <= high]
-    return found, [f"{value / scale:g}" for value in found]
+    entries = [step * 10.0**e for e in exponents for step in steps if low <= step * 10.0**e <= high]
+    return entries, [f"{value / scale:g}" for value in entries]

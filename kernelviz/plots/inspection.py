@@ -60,7 +60,7 @@ def share_by_element(errors: OutputErrors | None) -> go.Figure:
         _add_marks(figure, errors, word, symbol, there)
     square = HEIGHT - _FRAME_PX
     height = _FRAME_PX + round(min(square, max(40, square * grid.rows / 32)))
-    row_axis, column_axis = _axis_words(errors)
+    row_axis, column_axis = _axis_titles(errors)
     framed(figure, height=height, x_title=escape(column_axis), y_title=escape(row_axis))
     _label(figure.update_xaxes, grid.columns, grid.block[1])
     _label(figure.update_yaxes, grid.rows, grid.block[1] * grid.columns if grid.wraps else grid.block[0])
@@ -88,15 +88,15 @@ def _hover_data(errors: OutputErrors) -> Floats:
     """The values in the hover text of each cell: wrong, never written, share, then the first and the last index along each
     axis."""
     grid = errors.map
-    found: list[Any] = [_in_rows(errors, cells) for cells in (grid.wrong, grid.unwritten, grid.shares)]
+    values: list[Any] = [_in_rows(errors, cells) for cells in (grid.wrong, grid.unwritten, grid.shares)]
     rows, columns = np.indices((grid.rows, grid.columns))
     if grid.wraps:
         spans = [((rows * grid.columns + columns), grid.block[1], errors.elements)]
     else:
         spans = list(zip((rows, columns), grid.block, errors.shape[-2:], strict=True))
     for place, block, size in spans:
-        found += [1.0 * place * block, np.minimum((place + 1.0) * block, size) - 1]
-    stacked: Floats = np.stack(found, axis=-1)
+        values += [1.0 * place * block, np.minimum((place + 1.0) * block, size) - 1]
+    stacked: Floats = np.stack(values, axis=-1)
     return stacked
 
 
@@ -125,14 +125,14 @@ def _add_marks(
     figure: go.Figure, errors: OutputErrors, word: str, symbol: str, there: Callable[[OutputErrors, int], bool]
 ) -> None:
     columns = errors.map.columns
-    found = [c for c in range(len(errors.map.wrong)) if there(errors, c)]
-    if not found:
+    values = [c for c in range(len(errors.map.wrong)) if there(errors, c)]
+    if not values:
         return
     size = 4 if columns > 32 else 7
     marker = {"symbol": symbol, "size": size, "color": "#FFFFFF", "line": {"width": 1.2, "color": "#FFFFFF"}}
     figure.add_trace(
         go.Scatter(
-            x=[c % columns for c in found], y=[c // columns for c in found], mode="markers", marker=marker,
+            x=[c % columns for c in values], y=[c // columns for c in values], mode="markers", marker=marker,
             hoverinfo="skip", showlegend=False,
         )
     )  # fmt: skip
@@ -143,7 +143,7 @@ def _add_marks(
     )
 
 
-def _axis_words(errors: OutputErrors) -> tuple[str, str]:
+def _axis_titles(errors: OutputErrors) -> tuple[str, str]:
     """The titles of the row axis and the column axis, with the size of a cell."""
     if errors.map.wraps:
         axis = errors.axes[0] if errors.axes else ""
@@ -155,8 +155,8 @@ def _axis_words(errors: OutputErrors) -> tuple[str, str]:
 def _label(update: Callable[..., object], cells: int, block: int) -> None:
     """Label at most nine cells with the index of their first element."""
     step = 1 << max(0, math.ceil(math.log2(cells / 8)))
-    places = list(range(0, cells, step))
-    update(tickvals=places, ticktext=[str(p * block) for p in places], showgrid=False)
+    positions = list(range(0, cells, step))
+    update(tickvals=positions, ticktext=[str(p * block) for p in positions], showgrid=False)
 
 
 def elements_by_error(errors: OutputErrors | None) -> go.Figure:
@@ -172,8 +172,8 @@ def elements_by_error(errors: OutputErrors | None) -> go.Figure:
     bars = [(left, "exact", counts.exact), *bars, (right, "beyond any tolerance", counts.beyond)]
     figure = go.Figure()
     for wrong in (False, True):
-        shown = [bar for bar in bars if (bar[0] > 0) is wrong]
-        figure.add_trace(_error_bars(shown, errors.elements, wrong=wrong))
+        visible = [bar for bar in bars if (bar[0] > 0) is wrong]
+        figure.add_trace(_error_bars(visible, errors.elements, wrong=wrong))
     framed(figure, height=HEIGHT, x_title="|error| / allowed error", y_title="elements")
     step = 1 if last - first < 9 else 2 if last - first < 18 else 4
     powers = [e for e in range(first - OCTAVES, last - OCTAVES + 1) if e % step == 0]
@@ -190,15 +190,15 @@ def elements_by_error(errors: OutputErrors | None) -> go.Figure:
     return figure
 
 
-def _error_bars(shown: Sequence[tuple[float, str, int]], elements: int, *, wrong: bool) -> go.Bar:
+def _error_bars(visible: Sequence[tuple[float, str, int]], elements: int, *, wrong: bool) -> go.Bar:
     pattern = {"shape": "/", "size": 6, "solidity": 0.4, "fgcolor": "#FFFFFF", "bgcolor": BAD} if wrong else {}
     return go.Bar(
-        x=[place for place, _, _ in shown],
-        y=[count or None for _, _, count in shown],
+        x=[place for place, _, _ in visible],
+        y=[count or None for _, _, count in visible],
         width=0.92,
         name="outside the tolerance" if wrong else "within the tolerance",
         marker={"color": BAD if wrong else _RIGHT, "pattern": pattern, "line": {"width": 0}},
-        hovertext=[f"{word}<br>{count:,} of {elements:,} elements" for _, word, count in shown],
+        hovertext=[f"{word}<br>{count:,} of {elements:,} elements" for _, word, count in visible],
         hoverinfo="text",
     )
 

@@ -22,7 +22,7 @@ class End:
 
     x: float
     y: float
-    words: str
+    label: str
 
 
 def merged(ends: Sequence[End], least: float) -> list[list[End]]:
@@ -31,13 +31,13 @@ def merged(ends: Sequence[End], least: float) -> list[list[End]]:
     >>> [[e.y for e in some] for some in merged([End(8, y, words) for y, words in ((1, "a"), (3, "a"), (4, "b"), (9, "a"))], 5)]
     [[1, 3], [4], [9]]
     """
-    found: list[list[End]] = []
+    groups: list[list[End]] = []
     for end in sorted(ends, key=lambda e: e.y):
-        if found and found[-1][-1].words == end.words and end.y - found[-1][-1].y < least:
-            found[-1].append(end)
+        if groups and groups[-1][-1].label == end.label and end.y - groups[-1][-1].y < least:
+            groups[-1].append(end)
         else:
-            found.append([end])
-    return found
+            groups.append([end])
+    return groups
 
 
 def named(ends: Sequence[End]) -> list[End]:
@@ -49,7 +49,7 @@ def named(ends: Sequence[End]) -> list[End]:
     upward = sorted(ends, key=lambda e: e.y)
     if len(upward) <= MOST:
         return upward
-    return sorted({e.words: e for e in upward}.values(), key=lambda e: e.y)
+    return sorted({e.label: e for e in upward}.values(), key=lambda e: e.y)
 
 
 def shifts(heights: Sequence[float], least: float = _LINE_PX) -> list[float]:
@@ -65,8 +65,8 @@ def shifts(heights: Sequence[float], least: float = _LINE_PX) -> list[float]:
             below, many = blocks.pop()
             middle, count = (below * many + middle * count) / (many + count), many + count
         blocks.append((middle, count))
-    places = [middle + (i - (count - 1) / 2) * least for middle, count in blocks for i in range(count)]
-    return [place - height for place, height in zip(places, heights, strict=True)]
+    positions = [middle + (i - (count - 1) / 2) * least for middle, count in blocks for i in range(count)]
+    return [place - height for place, height in zip(positions, heights, strict=True)]
 
 
 def name_ends(draft: Draft, ends: Sequence[End], plot_px: float) -> None:
@@ -87,8 +87,8 @@ def name_ends(draft: Draft, ends: Sequence[End], plot_px: float) -> None:
         column = [e for e in chosen if e.x == x]
         for end, shift in zip(column, shifts([(e.y - low) * px for e in column]), strict=True):
             draft.note(
-                end.words, x=math.log10(x), y=end.y, xref="x", yref="y", xanchor="left", yanchor="middle",
+                end.label, x=math.log10(x), y=end.y, xref="x", yref="y", xanchor="left", yanchor="middle",
                 xshift=_BESIDE_PX, yshift=round(shift, 1), font={"size": 11},
             )  # fmt: skip
-    room = _BESIDE_PX + _LETTER_PX * max(len(e.words) for e in chosen)
+    room = _BESIDE_PX + _LETTER_PX * max(len(e.label) for e in chosen)
     draft.layout["margin"] = {**draft.layout["margin"], "r": round(room)}

@@ -44,8 +44,8 @@ class Panel:
 
 def _of(name: str, scale: float = 1.0) -> Value:
     def value(sample: Sample) -> float | None:
-        found: float | None = getattr(sample, name)
-        return None if found is None else found * scale
+        value_of_sample: float | None = getattr(sample, name)
+        return None if value_of_sample is None else value_of_sample * scale
 
     return value
 
@@ -94,22 +94,22 @@ def _cpu(cores: int) -> tuple[Panel, ...]:
 def panels(samples: Sequence[Sample], *, gpu: bool) -> tuple[tuple[Panel, ...], tuple[str, ...]]:
     """The panels with data, and the names of the quantities that the device does not report."""
     every = _GPU if gpu else _cpu(max((len(s.cores_fraction) for s in samples), default=0))
-    shown: list[Panel] = []
+    visible: list[Panel] = []
     unknown: list[str] = []
     for panel in every:
         known = tuple(line for line in panel.lines if any(line.value(s) is not None for s in samples))
         unknown += [line.name for line in panel.lines if line not in known]
         if known:
-            shown.append(Panel(panel.unit, known, panel.top))
-    return tuple(shown), tuple(unknown)
+            visible.append(Panel(panel.unit, known, panel.top))
+    return tuple(visible), tuple(unknown)
 
 
 def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 300.0) -> go.Figure:
     """The samples of the last `window_s` seconds. Shaded: a measurement was running."""
     end_s = samples[-1].at_s if samples else 0.0
     recent = [s for s in samples if s.at_s > end_s - window_s]
-    shown, _ = panels(recent, gpu=gpu)
-    if not shown:
+    visible, _ = panels(recent, gpu=gpu)
+    if not visible:
         return nothing("Waiting for the first sample, which takes about two seconds.", height=_PANEL_PX * 3)
     step = math.ceil(len(recent) / MOST_POINTS)
     # The first minutes fill the frame: a line of ten seconds would be invisible in five empty minutes.
@@ -117,19 +117,19 @@ def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 3
     times = [(s.at_s - end_s) / 60 for s in recent]
     traces = [
         _line(times, [line.value(s) for s in recent], line, panel, row, number, step)
-        for row, panel in enumerate(shown, 1)
+        for row, panel in enumerate(visible, 1)
         for number, line in enumerate(panel.lines)
     ]
     # All panels in one step: adding them one by one, as make_subplots does, took 0.12 s per redraw.
-    figure = framed(go.Figure(traces), height=_PANEL_PX * len(shown) + 46, x_title="minutes before now")
+    figure = framed(go.Figure(traces), height=_PANEL_PX * len(visible) + 46, x_title="minutes before now")
     figure.update_layout(
         showlegend=False,
         hovermode="x unified",
         margin={"t": 22},
-        xaxis={"range": [-shown_s / 60, 0.0], "anchor": _axis("y", len(shown))},
-        annotations=[_label(row, len(shown), panel) for row, panel in enumerate(shown, 1)],
+        xaxis={"range": [-shown_s / 60, 0.0], "anchor": _axis("y", len(visible))},
+        annotations=[_label(row, len(visible), panel) for row, panel in enumerate(visible, 1)],
         shapes=[_shade(begin_s - end_s, stop_s - end_s) for begin_s, stop_s in measured_spans(recent)],
-        **{_axis("yaxis", row): _y_axis(row, len(shown), panel) for row, panel in enumerate(shown, 1)},
+        **{_axis("yaxis", row): _y_axis(row, len(visible), panel) for row, panel in enumerate(visible, 1)},
     )
     return figure
 
@@ -197,9 +197,9 @@ def _label(row: int, rows: int, panel: Panel) -> dict[str, object]:
     signs = ("—", "···", "- -", "-·-")
     few = panel.lines if len(panel.lines) <= 3 else panel.lines[:1]
     rest = "" if len(few) == len(panel.lines) else f"   ··· - - each of {len(panel.lines) - 1} cores"
-    words = "   ".join(f"{signs[n % 4]} {escape(line.name)}" for n, line in enumerate(few)) + rest
+    label = "   ".join(f"{signs[n % 4]} {escape(line.name)}" for n, line in enumerate(few)) + rest
     return {
-        "text": f"{words}, {panel.unit}",
+        "text": f"{label}, {panel.unit}",
         "x": 0,
         "xref": "paper",
         "xanchor": "left",
@@ -235,12 +235,12 @@ def measured_spans(samples: Sequence[Sample]) -> list[tuple[float, float]]:
 def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
     """A row for each run, newest at the top: a point for the time of each kernel in the style of its variant, and a bar over the
     middle half of the times."""
-    shown = [r for r in runs if r.times_s]
-    if not shown:
+    visible = [r for r in runs if r.times_s]
+    if not visible:
         return nothing("No kernel was timed on this device yet. Start a run on the page Bench.", height=120)
     figure = go.Figure()
-    labels = [_run_label(number, run) for number, run in enumerate(shown)]
-    for label, run in zip(labels, shown, strict=True):
+    labels = [_run_label(number, run) for number, run in enumerate(visible)]
+    for label, run in zip(labels, visible, strict=True):
         ordered = sorted(time for _, time in run.times_s)
         low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
         figure.add_trace(
@@ -259,8 +259,8 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
                 hoverinfo="text",
             )
         )
-    every = [time * 1e6 for run in shown for _, time in run.times_s]
-    framed(figure, height=64 + 34 * len(shown), x_title="kernel time, µs")
+    every = [time * 1e6 for run in visible for _, time in run.times_s]
+    framed(figure, height=64 + 34 * len(visible), x_title="kernel time, µs")
     values, names = decade_ticks(min(every) * 0.8, max(every) * 1.25, 1.0)
     figure.update_xaxes(type="log")
     if len(values) > 1:  # for a narrow range, Plotly chooses better ticks

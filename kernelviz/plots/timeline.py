@@ -67,12 +67,12 @@ def _lane(kind: MarkKind, marks: Sequence[Mark], end_s: float) -> go.Bar:
         name=LANES[kind],
         marker={"color": _COUNTED if is_call else NEUTRAL, "line": {"width": 0}},
         opacity=1.0 if is_call else 0.75,
-        hovertext=[_words(m) for m in marks],
+        hovertext=[_hover(m) for m in marks],
         hoverinfo="text",
     )
 
 
-def _words(mark: Mark) -> str:
+def _hover(mark: Mark) -> str:
     begin, length = units.seconds(mark.start_s), units.seconds(mark.end_s - mark.start_s)
     return f"<b>{LANES[mark.kind]}</b><br>{escape(mark.name[:80])}<br>{length}, starts at {begin}"
 

@@ -36,28 +36,28 @@ def winner_by_size(
     Hatched: a statistical tie; the first two of the tied variants are drawn. A thick line is between neighbours without a
     common fastest variant. A click gives the key of the problem.
     """
-    found = winners(table_of(run, roofs_of(run, roofs), headline), headline)
-    made = strips(found, axis)
-    if not made or not any(w.names for w in found):
+    winner_list = winners(table_of(run, roofs_of(run, roofs), headline), headline)
+    strip_rows = strips(winner_list, axis)
+    if not strip_rows or not any(w.names for w in winner_list):
         return nothing(f"No case has a correct {headline} time yet.", height=LEAST_PX)
-    along = axis or swept_axis([w.problem for w in found]) or ""
-    sizes = sorted({w.problem.sizes[along] for w in found})
-    cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(made.values()) for w in s}
+    along = axis or swept_axis([w.problem for w in winner_list]) or ""
+    sizes = sorted({w.problem.sizes[along] for w in winner_list})
+    cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(strip_rows.values()) for w in s}
     figure = go.Figure()
     for many in (False, True):
-        for names in dict.fromkeys(_shown(run, w) for w in cells.values() if (len(w.names) > 1) is many):
-            figure.add_trace(_tiles(run, {at: w for at, w in cells.items() if _shown(run, w) == names}, names))
+        for names in dict.fromkeys(_drawn_variants(run, w) for w in cells.values() if (len(w.names) > 1) is many):
+            figure.add_trace(_tiles(run, {at: w for at, w in cells.items() if _drawn_variants(run, w) == names}, names))
     _add_crossovers(figure, cells)
     _add_markers(figure, run, cells, len(sizes))
-    _add_legend(figure, found)
-    _finish(figure, made, found, sizes, along)
+    _add_legend(figure, winner_list)
+    _finish(figure, strip_rows, winner_list, sizes, along)
     return figure
 
 
 Cells = dict[tuple[int, int], Winner]
 
 
-def _shown(run: Run, one: Winner) -> tuple[str, ...]:
+def _drawn_variants(run: Run, one: Winner) -> tuple[str, ...]:
     """The variants drawn in a cell, in the order of the plan, so that cells with the same two look alike."""
     order = {name: i for i, name in enumerate(run.plan.variants)}
     return tuple(sorted(one.names[:_MOST_SHOWN], key=lambda name: order.get(name, len(order))))
@@ -126,8 +126,8 @@ def _add_crossovers(figure: go.Figure, cells: Cells) -> None:
             ((x + 1, y), ((x + 0.5, y - 0.5), (x + 0.5, y + 0.5))),
             ((x, y + 1), ((x - 0.5, y + 0.5), (x + 0.5, y + 0.5))),
         ):
-            beside = cells.get(other)
-            if beside is not None and one.names and beside.names and not set(one.names) & set(beside.names):
+            neighbour = cells.get(other)
+            if neighbour is not None and one.names and neighbour.names and not set(one.names) & set(neighbour.names):
                 xs += [ends[0][0], ends[1][0], None]
                 ys += [ends[0][1], ends[1][1], None]
     for colour, width in ((_PAPER, 7), (_INK, 3)) if xs else ():
@@ -141,59 +141,65 @@ def _add_crossovers(figure: go.Figure, cells: Cells) -> None:
 def _add_markers(figure: go.Figure, run: Run, cells: Cells, columns: int) -> None:
     """The marker of the fastest variant on each cell; of two tied variants beside or above each other."""
     size = 11 if columns <= 9 else 9 if columns <= 18 else 6
-    places: dict[str, list[tuple[float, float]]] = {}
+    positions: dict[str, list[tuple[float, float]]] = {}
     for (x, y), one in cells.items():
-        shown = _shown(run, one)
-        for offset, name in zip((0.0,) if len(shown) < 2 else (-0.22, 0.22), shown, strict=False):
+        variants = _drawn_variants(run, one)
+        for offset, name in zip((0.0,) if len(variants) < 2 else (-0.22, 0.22), variants, strict=False):
             # In narrow cells, markers side by side would touch.
-            places.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
-    order = [n for n in run.plan.variants if n in places] + [n for n in places if n not in run.plan.variants]
+            positions.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
+    order = [n for n in run.plan.variants if n in positions] + [n for n in positions if n not in run.plan.variants]
     for name in order:
         style = style_of(run.plan.op, name)
         common = {"mode": "markers", "hoverinfo": "skip", "name": escape(variant_words(name))}
         marker = {"symbol": style.marker, "size": size, "color": _PAPER, "line": {"width": 1.2, "color": _INK}}
         figure.add_trace(
             go.Scatter(
-                x=[x for x, _ in places[name]], y=[y for _, y in places[name]], marker=marker, showlegend=False, **common
+                x=[x for x, _ in positions[name]], y=[y for _, y in positions[name]], marker=marker, showlegend=False, **common
             )
         )  # fmt: skip
         in_legend = {"symbol": style.marker, "size": 10, "color": style.colour}
         figure.add_trace(go.Scatter(x=[None], y=[None], marker=in_legend, showlegend=True, **common))
 
 
-def _add_legend(figure: go.Figure, found: Sequence[Winner]) -> None:
+def _add_legend(figure: go.Figure, winner_list: Sequence[Winner]) -> None:
     """The meaning of hatching and crosses, if there are any."""
-    for there, shape, words in (
-        (any(len(w.names) > 1 for w in found), "/", _UNDECIDED),
-        (any(not w.names for w in found), "x", _NO_TIME),
+    for there, shape, label in (
+        (any(len(w.names) > 1 for w in winner_list), "/", _UNDECIDED),
+        (any(not w.names for w in winner_list), "x", _NO_TIME),
     ):
         if there:
             pattern = {"shape": shape, "size": 6, "fgcolor": NEUTRAL, "bgcolor": "rgba(0,0,0,0)"}
             line = {"width": 1, "color": NEUTRAL}
             marker = {"color": "rgba(0,0,0,0)", "pattern": pattern, "line": line}
-            figure.add_trace(go.Bar(x=[None], y=[None], marker=marker, name=words, hoverinfo="skip", showlegend=True))
+            figure.add_trace(go.Bar(x=[None], y=[None], marker=marker, name=label, hoverinfo="skip", showlegend=True))
 
 
 def _finish(
-    figure: go.Figure, made: dict[Beside, list[Winner]], found: Sequence[Winner], sizes: Sequence[int], along: str
+    figure: go.Figure,
+    strip_rows: dict[Beside, list[Winner]],
+    winner_list: Sequence[Winner],
+    sizes: Sequence[int],
+    along: str,
 ) -> None:
-    problems = [w.problem for w in found]
-    beside = next(iter(made))
-    height = max(LEAST_PX, FRAME_PX + ROW_PX * len(made)) if len(made) < 5 else FRAME_PX + 30 * len(made)
+    problems = [w.problem for w in winner_list]
+    other_sizes = next(iter(strip_rows))
+    height = (
+        max(LEAST_PX, FRAME_PX + ROW_PX * len(strip_rows)) if len(strip_rows) < 5 else FRAME_PX + 30 * len(strip_rows)
+    )
     framed(
         figure,
         height=height,
         x_title=escape(" = ".join(tied_axes(problems, along)) or along),
-        y_title=escape(", ".join(a for a, _ in beside)),
+        y_title=escape(", ".join(a for a, _ in other_sizes)),
     )
-    kept, words = size_ticks(sizes)
+    ticks, labels = size_ticks(sizes)
     figure.update_xaxes(
-        tickvals=[sizes.index(s) for s in kept], ticktext=words, range=[-0.5, len(sizes) - 0.5], showgrid=False
+        tickvals=[sizes.index(s) for s in ticks], ticktext=labels, range=[-0.5, len(sizes) - 0.5], showgrid=False
     )
-    labels = [", ".join(size_text(s) for _, s in b) for b in made]
+    labels = [", ".join(size_text(s) for _, s in b) for b in strip_rows]
     step = -(-len(labels) // 16)
     figure.update_yaxes(
-        tickvals=list(range(0, len(labels), step)), ticktext=labels[::step], range=[-0.5, len(made) - 0.5],
-        showgrid=False, showticklabels=bool(beside),
+        tickvals=list(range(0, len(labels), step)), ticktext=labels[::step], range=[-0.5, len(strip_rows) - 0.5],
+        showgrid=False, showticklabels=bool(other_sizes),
     )  # fmt: skip
-    figure.update_layout(barmode="overlay", legend={"y": -48 / max(80, 30 * len(made)), "traceorder": "normal"})
+    figure.update_layout(barmode="overlay", legend={"y": -48 / max(80, 30 * len(strip_rows)), "traceorder": "normal"})

@@ -14,7 +14,7 @@ from kernelviz.metrics.differences import differences
 from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.summary import figure_of, time_words
 from kernelviz.metrics.sweep import problem_words, telling_axes
-from kernelviz.plots.comparison import comparison_words
+from kernelviz.plots.comparison import describe_comparison
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.tiles import Tile
 from kernelviz.plots.variant_styles import variant_words
@@ -155,7 +155,7 @@ def verdict_bars(comparison: Comparison) -> None:
         figure,
         key="ratios",
         config=view_filters.CHART,
-        alt=comparison_words(comparison),
+        alt=describe_comparison(comparison),
         on_select="rerun",
         selection_mode="points",
     )

@@ -1,4 +1,4 @@
-"""Two ways to show somebody a run: the link to it, where this address reaches them, and its document."""
+"""Two ways to share a run: its link, and the run as a file."""
 
 from __future__ import annotations
 
