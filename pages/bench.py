@@ -22,11 +22,11 @@ from kernelviz.ui.bench import (
     second_run,
     tabs,
 )
-from kernelviz.ui.bench.second_run import narrowed_pair
 from kernelviz.ui.shared import callbacks, device_strip, live_progress, session, tiles
 
 
 def stored_run(bench: Bench, run_id: str | None) -> Run | None:
+    """The run of that id, None if the database does not have it."""
     try:
         return bench.load(run_id) if run_id is not None else None
     except UnknownRun:
@@ -54,13 +54,13 @@ if live_run_id is not None:
 # The progress is read before the results: see live_progress.progress_of.
 progress = live_progress.progress_of(bench, run_id) if run_id is not None else None
 calibration = device_strip.running_calibration(bench)
-run = stored_run(bench, run_id)
-device = run.environment.device if run is not None else bench.device(form.device)
-roofs = bench.roofs_of(run) if run is not None else bench.roofs(device.id)
-device_strip.device_strip(bench, device, run, roofs, calibration)
+stored = stored_run(bench, run_id)
+device = stored.environment.device if stored is not None else bench.device(form.device)
+roofs = bench.roofs_of(stored) if stored is not None else bench.roofs(device.id)
+device_strip.device_strip(bench, device, stored, roofs, calibration)
 
 # Without a run: a first visit, or a run that is not on this server.
-if run is None:
+if stored is None:
     if run_id is not None:
         empty_states.missing_run(bench, run_id)
     else:
@@ -68,20 +68,20 @@ if run is None:
     st.stop()
 
 # A run of another tool has times only.
-if foreign_times.alone(run):
-    foreign_run.foreign_heading(bench, run)
-    name = foreign_run.time_box(run)
-    foreign_run.times_chart(run, name)
-    foreign_run.times_table(run)
+if foreign_times.alone(stored):
+    foreign_run.foreign_heading(bench, stored)
+    time_name = foreign_run.time_box(stored)
+    foreign_run.times_chart(stored, time_name)
+    foreign_run.times_table(stored)
     st.stop()
 
 # The head of the run, and its tiles.
-variants, headline = heading.run_heading(bench, run, progress)
-heading.run_notes(bench, run, headline)
-second = second_run.second_run(bench, run)
+variants, headline = heading.run_heading(bench, stored, progress)
+heading.run_notes(bench, stored, headline)
+second = second_run.second_run(bench, stored)
 if second is not None:
-    second_run.two_runs_bar(run, second)
-run, second = narrowed_pair(bench, run, second, variants)
+    second_run.two_runs_bar(stored, second)
+run, second = second_run.narrowed_pair(bench, stored, second, variants)
 if progress is not None and progress.status in LIVING:
     heading.run_progress(bench, run, progress)
 results = rows(run, roofs, headline)
@@ -92,12 +92,12 @@ if not results:
 
 # Charts by size, and at one size.
 runs = charts.runs_in_charts(run, second)
-drawn = tuple(row for row in results if row.result.variant in runs[0].plan.variants)
+chart_results = tuple(row for row in results if row.result.variant in runs[0].plan.variants)
 left, right = st.columns([1.15, 1], gap="medium")
 with left:
-    clicked = charts.chart_by_size(runs, drawn, headline)
+    clicked = charts.chart_by_size(runs, chart_results, headline)
 with right:
-    problem = charts.size_box(drawn, clicked)
+    problem = charts.size_box(chart_results, clicked)
     charts.roofline_at_size(runs, problem, headline)
 left, right = st.columns([1.15, 1], gap="medium")
 with left:
@@ -106,16 +106,15 @@ with right:
     charts.variants_compared_with_baseline(runs, problem, headline)
 
 # Details, a tab each.
-shown_run = run
 failed = failures(results)
 tabs.draw_open_tab(
     {
-        "Table": lambda: tabs.case_tables(shown_run, results, headline, second),
-        "Figures": lambda: tabs.timing_table(shown_run, results),
-        "Samples": lambda: samples.samples_at_size(shown_run, results, problem),
-        tabs.failures_label(failed): lambda: tabs.failure_list(shown_run, failed),
+        "Table": lambda: tabs.case_tables(run, results, headline, second),
+        "Figures": lambda: tabs.timing_table(run, results),
+        "Samples": lambda: samples.samples_at_size(run, results, problem),
+        tabs.failures_label(failed): lambda: tabs.failure_list(run, failed),
         "Kernels": lambda: tabs.kernel_table(results),
-        "Inspect": lambda: inspection.tensors_and_errors(bench, shown_run, results, problem),
-        "Variants": lambda: empty_states.variant_list(bench.ops().get(shown_run.plan.op), shown_run.plan.variants),
+        "Inspect": lambda: inspection.tensors_and_errors(bench, run, results, problem),
+        "Variants": lambda: empty_states.variant_list(bench.ops().get(run.plan.op), run.plan.variants),
     }
 )

@@ -1,4 +1,4 @@
-"""The roofline of many cases, runs and GPUs at once: points under every roof that one of them is held against.
+"""The roofline of many cases, runs and GPUs at once: points under the roofs that they are compared with.
 
 Nothing is labelled inside the plot, so nothing overlaps: the names of lines and variants stand below it, the rest on hover and
 in the table beside it. Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009).
@@ -45,7 +45,7 @@ class Line:
     device: str
     value: float
     is_ceiling: bool
-    words: str
+    label: str
 
 
 def rates_by_intensity(
@@ -56,25 +56,25 @@ def rates_by_intensity(
     `group`: the op and variant (`Placed.group`) to highlight, while all others become faint; `case`: the same for one case
     (`Placed.key`). `background`: the colour behind the plot, for a saved picture.
     """
-    drawn = [c for c in cases if c.drawable]
-    if not drawn:
-        words = (
+    points = [c for c in cases if c.drawable]
+    if not points:
+        sentence = (
             "None of these cases does arithmetic, so none has a point: see the table."
             if cases
             else "No case to draw. Choose another run."
         )
-        return nothing(words, height=HEIGHT)
+        return nothing(sentence, height=HEIGHT)
     figure = go.Figure()
-    lines = lines_of(drawn)
-    x_range = frame_of([*(c.intensity or 1.0 for c in drawn), *_ridges(lines)], 4, 4)
+    lines = lines_of(points)
+    x_range = frame_of([*(c.intensity or 1.0 for c in points), *_ridges(lines)], 4, 4)
     for number, line in enumerate(lines):
         figure.add_trace(_line(line, lines, _DASHES[number % len(_DASHES)], [10**e for e in x_range]))
-    runs = list(dict.fromkeys(c.run_id for c in drawn))
-    traces = list(dict.fromkeys((c.run_id, c.group) for c in drawn))
+    runs = list(dict.fromkeys(c.run_id for c in points))
+    traces = list(dict.fromkeys((c.run_id, c.group) for c in points))
     for run_id, name in traces:
-        mine = [c for c in drawn if (c.run_id, c.group) == (run_id, name)]
-        figure.add_trace(_points(mine, drawn, _FILLS[runs.index(run_id) % len(_FILLS)], group, case, len(traces)))
-    _axes(figure, drawn, x_range, lines)
+        mine = [c for c in points if (c.run_id, c.group) == (run_id, name)]
+        figure.add_trace(_points(mine, points, _FILLS[runs.index(run_id) % len(_FILLS)], group, case, len(traces)))
+    _axes(figure, points, x_range, lines)
     if not lines:
         figure.add_annotation(text="the roofs of this device are unknown", x=0, y=1, xref="paper", yref="paper",
                               xanchor="left", yanchor="top", showarrow=False)  # fmt: skip
@@ -156,7 +156,7 @@ def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -
         if peaks:  # the level part is the line of the compute roof
             xs, ys = xs[:2], ys[:2]
     several = len({other.device for other in lines}) > 1
-    name = f"{line.words}{f' · {line.device}' if several else ''}"
+    name = f"{line.label}{f' · {line.device}' if several else ''}"
     return go.Scatter(x=xs, y=ys, mode="lines", name="<br>".join(escape(w) for w in textwrap.wrap(name, 46)),
                       line=neutral_line(dash, 2), hovertext=escape(name), hoverinfo="text", legendgroup="roofs")  # fmt: skip
 
@@ -168,16 +168,16 @@ def _points(
     mine = sorted(mine, key=lambda c: not _stays(c, group, case))
     first = mine[0]
     style = style_of(first.problem.op, first.variant)
-    shown = [_stays(c, group, case) for c in mine]
+    highlighted = [_stays(c, group, case) for c in mine]
     # Not by opacity, because a legend shows the mean opacity.
-    colours = [style.colour if stays else _faint(style.colour) for stays in shown]
+    colours = [style.colour if stays else _faint(style.colour) for stays in highlighted]
     return go.Scatter(
         x=[c.intensity for c in mine],
         y=[c.rate_flop_per_s for c in mine],
         name=escape(trace_words(first, all_drawn)),
         mode="markers",
         legend="legend2",
-        showlegend=traces <= MOST_NAMED and any(shown),
+        showlegend=traces <= MOST_NAMED and any(highlighted),
         marker={
             "color": colours,
             "symbol": style.marker + fill,
@@ -210,14 +210,14 @@ def _stays(placed: Placed, group: str | None, case: str | None) -> bool:
 
 def trace_words(placed: Placed, cases: Sequence[Placed]) -> str:
     """The variant, with op, run or device if the cases have several."""
-    words = variant_words(placed.variant)
+    label = variant_words(placed.variant)
     if len({c.problem.op for c in cases}) > 1:
-        words = f"{placed.problem.op}: {words}"
+        label = f"{placed.problem.op}: {label}"
     same_op = {c.run_id: c for c in cases if c.problem.op == placed.problem.op}
     if len(same_op) > 1:
         devices = {c.device for c in same_op.values()}
-        words += f" · {placed.device if len(devices) == len(same_op) else placed.run_name}"
-    return words
+        label += f" · {placed.device if len(devices) == len(same_op) else placed.run_name}"
+    return label
 
 
 def hover_words(placed: Placed) -> str:
@@ -266,8 +266,8 @@ def _folded(line: str, width: int = 64) -> list[str]:
     return [escape(part) for part in textwrap.wrap(line, width, break_long_words=False)]
 
 
-def _axes(figure: go.Figure, drawn: Sequence[Placed], x_range: list[float], lines: Sequence[Line]) -> None:
-    rates = [c.rate_flop_per_s or 1.0 for c in drawn]
+def _axes(figure: go.Figure, points: Sequence[Placed], x_range: list[float], lines: Sequence[Line]) -> None:
+    rates = [c.rate_flop_per_s or 1.0 for c in points]
     ceilings = [line.value for line in lines if line.is_ceiling]
     slopes = [line.value * 10 ** x_range[1] for line in lines if not line.is_ceiling]
     y_range = frame_of([*rates, max(ceilings, default=max(slopes, default=max(rates)))], 2.5, 2)

@@ -103,7 +103,7 @@ def _alt(cases: Sequence[Placed]) -> str:
     points = [c for c in cases if c.drawable]
     shares = [c.share for c in points if c.share is not None]
     span = f" Shares of the roof: {min(shares) * 100:.1f} to {max(shares) * 100:.0f} %." if shares else ""
-    roofs = "; ".join(f"{line.words} on {line.device}" for line in lines_of(points)) or "none known"
+    roofs = "; ".join(f"{line.label} on {line.device}" for line in lines_of(points)) or "none known"
     return f"Roofline of {len(points)} cases. Roofs: {roofs}.{span} The table beside the chart has the same values."
 
 

@@ -9,8 +9,8 @@ from kernelviz.metrics.limiter import LimiterWord
 
 INTRO = (
     "Each point is a case: one variant at one size. Across: its arithmetic intensity, the operations for each byte that it has "
-    "to move. Up: its speed. The lines are the limits of the device. **Left of the ridge, where the line rises, a case is "
-    "memory-bound; right of it, where the line is level, compute-bound.**"
+    "to move. Up: its arithmetic rate. The lines are the limits of the device. **Left of the ridge, where the line rises, a "
+    "case is memory-bound; right of it, where the line is level, compute-bound.**"
 )
 NOTHING_CHOSEN = (
     "**No run is chosen.** Choose one or several above, from one GPU or several. Each is drawn under the roofs of its own "
