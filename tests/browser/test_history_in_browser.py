@@ -35,7 +35,7 @@ def document(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFacto
     run_id = page.url.split("run=")[1].split("&")[0]
     page.goto(f"{real}/history?run={run_id}")
     page.locator(f".st-key-download_{run_id}_popover").get_by_role("button").click()
-    choose(page, f"download_{run_id}_format", "document (.json)")
+    choose(page, f"download_{run_id}_format", "kernelviz JSON (.json)")
     given = downloaded(page, page.locator(f".st-key-download_{run_id}").get_by_role("button"), ".json")
     target = tmp_path_factory.mktemp("document") / "run.json"
     given.save_as(target)

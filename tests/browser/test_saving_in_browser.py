@@ -204,7 +204,7 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
     assert len([n for n in names if n.startswith("torch eager · ")]) == 2
     expect(page.get_by_role("region", name=f"Every case of {samples.CPU.name}")).to_be_visible()
     page.locator(".st-key-share_popover button").first.click()
-    choose(page, "save_format", "document (.json)")
+    choose(page, "save_format", "kernelviz JSON (.json)")
     given = downloaded(page, page.get_by_role("button", name="Save", exact=True), ".json")
     saved = decode(Path(given.path()).read_bytes())
     assert saved.plan.problems == far.plan.problems
