@@ -1,13 +1,13 @@
-# kernelviz with all that its variants compile with. How to run it, and what must not be exposed: docs/deploy.md.
+# kernelviz with the compilers that its variants need. docs/deploy.md says how to run it, and what must not be exposed.
 #   docker build -t kernelviz .                                                            with CUDA's wheels
 #   docker build -t kernelviz:cpu --build-arg TORCH_INDEX_URL=https://download.pytorch.org/whl/cpu .
-# Any image of Debian or of a child of it with Python 3.11 or newer can be the base.
+# The base can be any image of Debian, or of a distribution based on it, with Python 3.11 or newer.
 ARG BASE_IMAGE=python:3.12-slim
 
 FROM ${BASE_IMAGE} AS system
-# g++ for torch.compile and the C++ variants, gcc and Python.h for the launchers that Triton builds; tini is process 1, so that
-# a stop reaches the server and compilers that outlive their parent are reaped. CUDA's own libraries and headers are wheels.
-# Python's own images have the headers and ensurepip; Debian packs both apart.
+# g++ is for torch.compile and the C++ variants, gcc and Python.h for the launchers that Triton builds. tini is process 1, so that
+# a stop signal reaches the server, and compilers whose parent has ended are reaped. CUDA's libraries and headers are wheels.
+# Python's own images have the headers and ensurepip. Debian has both in separate packages.
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends gcc g++ tini \
     && { python3 -c "import ensurepip, os, sysconfig; os.stat(sysconfig.get_paths()['include'] + '/Python.h')" 2>/dev/null \
@@ -17,13 +17,13 @@ RUN apt-get update \
 ENV PATH=/opt/kernelviz/bin:${PATH} \
     PYTHONUNBUFFERED=1
 COPY requirements-dev.txt /tmp/
-# `--secret id=pip,src=pip.conf` gives a build settings of pip (a mirror, a proxy) that stay out of the image.
+# `--secret id=pip,src=pip.conf` passes settings of pip (a mirror, a proxy) to the build without storing them in the image.
 RUN --mount=type=secret,id=pip export PIP_CONFIG_FILE=/run/secrets/pip \
     && python3 -m venv /opt/kernelviz \
     && pip install --no-cache-dir "$(grep '^pip==' /tmp/requirements-dev.txt)" \
     && rm /tmp/requirements-dev.txt
 
-# The package is built apart, so that neither its sources nor what builds it are in the image.
+# The package is built in a stage of its own, so that neither its sources nor the build tools are in the image.
 FROM system AS wheel
 WORKDIR /src
 COPY requirements-dev.txt ./
@@ -37,7 +37,7 @@ RUN pip wheel --no-cache-dir --no-deps --no-build-isolation --wheel-dir /wheel .
 
 FROM system
 COPY requirements.txt /tmp/
-# A layer of its own before the code. Empty: torch comes from PyPI, where Linux gets the CUDA build.
+# The dependencies are a layer before the code. If TORCH_INDEX_URL is empty, torch comes from PyPI, which has the CUDA build for Linux.
 ARG TORCH_INDEX_URL=
 RUN --mount=type=secret,id=pip export PIP_CONFIG_FILE=/run/secrets/pip \
     && if [ -n "${TORCH_INDEX_URL}" ]; then \
@@ -46,12 +46,12 @@ RUN --mount=type=secret,id=pip export PIP_CONFIG_FILE=/run/secrets/pip \
     && pip install --no-cache-dir --requirement /tmp/pins.txt \
     && rm /tmp/requirements.txt /tmp/pins.txt
 
-# The uid is fixed so that volumes stay readable from one image to the next.
+# The uid is fixed, so that volumes stay readable for later images.
 RUN useradd --uid 10001 --user-group --create-home --shell /usr/sbin/nologin kernelviz \
     && install -d -o kernelviz -g kernelviz /var/lib/kernelviz /var/cache/kernelviz \
     && install -d -m 1777 /run/lock/kernelviz
-# NVIDIA_DRIVER_CAPABILITIES: the parts of the driver that NVIDIA's container toolkit brings in; libcuda and NVML here.
-# STREAMLIT_BROWSER_SERVER_ADDRESS: a server on 0.0.0.0 that does not know its name asks a host on the internet for it.
+# NVIDIA_DRIVER_CAPABILITIES: the parts of the driver that NVIDIA's container toolkit mounts, here libcuda and NVML.
+# STREAMLIT_BROWSER_SERVER_ADDRESS: without it, a server on 0.0.0.0 asks a host on the internet for its own address.
 ENV KERNELVIZ_HOME=/var/lib/kernelviz \
     KERNELVIZ_CACHE=/var/cache/kernelviz \
     KERNELVIZ_RUNTIME_DIR=/run/lock/kernelviz \
@@ -67,7 +67,7 @@ USER kernelviz
 WORKDIR /home/kernelviz
 VOLUME ["/var/lib/kernelviz", "/var/cache/kernelviz"]
 EXPOSE 8501
-# Without site-packages it takes about 50 ms; http.client, because urllib would ask a proxy that the environment names.
+# Without site-packages the check takes about 50 ms. It uses http.client, because urllib would use a proxy from the environment.
 HEALTHCHECK --interval=30s --timeout=10s --start-period=60s --retries=3 \
     CMD ["python", "-I", "-S", "-c", "import http.client, os; at = os.environ.get('STREAMLIT_SERVER_BASE_URL_PATH', '').strip('/'); c = http.client.HTTPConnection('127.0.0.1', 8501, timeout=5); c.request('GET', (at and '/' + at) + '/api/health'); raise SystemExit(c.getresponse().status != 200)"]
 ENTRYPOINT ["tini", "--"]

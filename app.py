@@ -1,4 +1,4 @@
-"""The server: Streamlit's pages, kernelviz's health and event routes, and the bench's life. Run `streamlit run app.py`."""
+"""The server: Streamlit's pages, the health and event routes, and the life of the bench. Start it by `streamlit run app.py`."""
 
 from pathlib import Path
 

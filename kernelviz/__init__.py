@@ -1,11 +1,11 @@
-"""Run kernel variants live, see time, bandwidth and roofline, with proof that each variant is right.
+"""Measure variants of GPU kernels, check their results, and compare their speed.
 
     import kernelviz as kv
     report = kv.run("rmsnorm", sizes={"m": 4096, "n": "2^10..2^14"}, dtype="bf16")
     report.to_frame()
     kv.plots.latency_by_size(report)
 
-Names are loaded when they are first used: the measuring process imports this package too, and needs none of them.
+Names are loaded at their first use, because the measuring process imports this package, too, and needs none of them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kernelviz.api import history as history
     from kernelviz.api import inspect as inspect
     from kernelviz.api import ladders as ladders
+    from kernelviz.api import library_comparison as library_comparison
     from kernelviz.api import load as load
     from kernelviz.api import load_all as load_all
     from kernelviz.api import regress as regress
@@ -40,7 +41,8 @@ _HOMES = {
     "compare": "kernelviz.api",
     "history": "kernelviz.api",
     "inspect": "kernelviz.api",
-    "ladders": "kernelviz.api",
+    "ladders": "kernelviz.api",  # the former name of library_comparison
+    "library_comparison": "kernelviz.api",
     "load": "kernelviz.api",
     "load_all": "kernelviz.api",
     "regress": "kernelviz.api",
@@ -62,6 +64,7 @@ __all__ = [
     "history",
     "inspect",
     "ladders",
+    "library_comparison",
     "load",
     "load_all",
     "plots",

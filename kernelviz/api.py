@@ -1,4 +1,4 @@
-"""The use cases of `kernelviz.bench` in Python: a script or a notebook, no server needed.
+"""The use cases of `kernelviz.bench` for scripts and notebooks. No server is needed.
 
 import kernelviz as kv
 report = kv.run("rmsnorm", sizes={"m": 4096, "n": "2^10..2^14"}, dtype="bf16")
@@ -33,6 +33,7 @@ from kernelviz.core.errors import BadField, DeviceError, UnknownName
 from kernelviz.core.events import RunEnded
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import USUAL_FIGURES, Clock, FigureName, Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.core.selftest import Selftest
@@ -41,10 +42,12 @@ from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.records import records
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import rows, summary
+from kernelviz.tables.records import records
+from kernelviz.text import winners as winners_text
 from kernelviz.text.comparison import counts_words, mean_words
+from kernelviz.text.failures import describe_failure
 from kernelviz.text.tuning import reason_words
 from kernelviz.text.tuning import record as tuning_record
 from kernelviz.text.tuning import records as tuning_records
@@ -52,7 +55,7 @@ from kernelviz.text.tuning import records as tuning_records
 if TYPE_CHECKING:
     import pandas as pd
 
-    from kernelviz.metrics.library_comparison import Standing
+    from kernelviz.metrics.library_comparison import ComparisonRow
 
 PathLike = str | os.PathLike[str]
 _Named = TypeVar("_Named")
@@ -61,7 +64,7 @@ FIELDS = tuple(f.field for f in FIGURES)
 
 
 class Report(Run, frozen=True, kw_only=True):
-    """A run with the questions that one asks of it in Python. It is a `Run`, so every plot takes it as it is."""
+    """A run with methods for use in Python. It is a `Run`, so every plot accepts it."""
 
     @classmethod
     def of(cls, run: Run) -> Self:
@@ -69,45 +72,47 @@ class Report(Run, frozen=True, kw_only=True):
 
     @property
     def document(self) -> dict[str, object]:
-        """The native document (schema ``kernelviz/1``) as plain Python values."""
+        """The native document (schema ``kernelviz/2``) as plain Python values."""
         decoded: dict[str, object] = json.loads(document.encode(self))
         return decoded
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why cases have no usable time, by case."""
+        """The reason of each case without a valid time."""
         return {
-            r.case.key: f"{r.outcome.stage}: {r.outcome.message}"
+            r.case.key: f"{r.outcome.stage}: {describe_failure(r.outcome)}"
             for r in self.results
             if isinstance(r.outcome, Failure)
         }
 
     @property
     def fastest(self) -> str | None:
-        """The fastest correct variant over all sizes, None when no case has a correct time."""
+        """The fastest correct variant over all sizes. None if no case has a correct time."""
         found = summary(rows(self, self.environment.roofs))
         return None if found is None else found.fastest
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a case in plan order, quantities in SI base units as the column names say; unknown is NaN or None."""
+        """One row for each case in the order of the plan, in the SI base units that the column names state. Unknown is NaN or
+        None."""
         import pandas as pd
 
         return pd.DataFrame(records(self))
 
     def winners(self, l2: str = "cold") -> pd.DataFrame:
-        """A row a size: the fastest correct variant, the second with the ratio of its time to the first's, and `decided`, which
-        is False where the verdict rule does not tell the fastest from those in `tied`. Errors: UnknownName for `l2`."""
+        """One row for each size: the fastest correct variant, the second with the ratio of its time to that of the first, and
+        `decided`, which is False if the verdict rule cannot distinguish the fastest from those in `tied`. Errors: UnknownName
+        for `l2`."""
         import pandas as pd
 
         if l2 not in get_args(Headline):
             raise UnknownName("l2", l2, get_args(Headline))
         headline = cast(Headline, l2)
         table = rows(self, self.environment.roofs, headline)
-        return pd.DataFrame([winner.record(one) for one in winner.winners(table, headline)])
+        return pd.DataFrame([winners_text.record(one) for one in winner.winners(table, headline)])
 
     def samples(self, figure: str = "device_cold_s") -> pd.DataFrame:
-        """A row a sample of one figure (a field of `Timing` as in the document, e.g. ``loop_s``) of every correct case, with its
-        block, round, wall-clock beginning and SM clock. Empty where no samples are known. Errors: UnknownName."""
+        """One row for each sample of one figure (a field of `Timing` as in the document, for example ``loop_s``) of every
+        correct case, with its block, round, start time and SM clock. Empty if no samples are known. Errors: UnknownName."""
         import pandas as pd
 
         if figure not in FIELDS:
@@ -115,10 +120,10 @@ class Report(Run, frozen=True, kw_only=True):
         return pd.DataFrame([line for r in self.results for line in samples.records(r, (figure,))])
 
     def save(self, path: PathLike, to: str | None = None) -> Path:
-        """Write the run to a file; `kernelviz.load` reads documents and Parquet on any machine.
+        """Write the run to a file. `kernelviz.load` reads documents and Parquet on any machine.
 
-        to: json, parquet, csv, md, html, gbench or nvbench; by default what the file's name ends with, else the native document.
-        Errors: UnknownName.
+        to: json, parquet, csv, md, html, gbench or nvbench. Default: by the ending of the file name, otherwise the native
+        document. Errors: UnknownName.
         """
         target = Path(path)
         target.write_bytes(formats.export_named(to or formats.format_of(target.name)).encode(self))
@@ -179,21 +184,21 @@ def run(
     figures: Sequence[FigureName] = USUAL_FIGURES,
     plugins: Sequence[PathLike] = (),
 ) -> Report:
-    """Measure variants of an op and wait for the results; what is not given takes the op's default.
+    """Measure variants of an op and wait for the results. Parameters that are not given take the defaults of the op.
 
-    sizes: by axis a number, a text ("2^10..2^14", "2^27/n") or several numbers. variants: by default those that can run here,
-    without those that run only when they are named. budget_s: most device time for a case.
-    clock: in short bursts, or under steady load. figures: what is measured; "energy" is asked for.
-    plugins: files with variants of one's own. An interrupt ends the run after its current block; its results stay in
-    the store, and the interrupt is raised on. Errors: UnknownName and BadField, which name the field and the nearest
-    valid value; a case that fails is no error but a row with its reason.
+    sizes: for each axis a number, a text ("2^10..2^14", "2^27/n") or several numbers. variants: by default all that can run
+    here, except those that run only when they are named. budget_s: largest device time for each case, in seconds. clock:
+    "burst" (short bursts) or "sustained" (steady load). figures: what is measured; "energy" is measured only if it is named.
+    plugins: files with your own variants. An interrupt ends the run after its current block; its results stay in the store, and
+    the interrupt is raised again. Errors: UnknownName and BadField, which name the field and the nearest valid value. A case
+    that fails is not an error, but a row with its reason.
     """
     if not budget_s > 0:
         raise BadField("budget_s", budget_s, "give seconds above 0")
     bench = use_cases.current()
-    plan = bench.plan(
-        op,
-        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
+    request = RunRequest(
+        op=op,
+        sizes=_size_texts(sizes),
         preset=preset,
         variants=None if variants is None else _several(variants),
         dtype=dtype,
@@ -202,10 +207,12 @@ def run(
         data=data,
         baseline=baseline,
         device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
+        plugins=_paths(plugins),
     )
     run_id = bench.run(
-        plan, Method(budget_s=budget_s, clock=clock, figures=_several(figures)), owner=f"python {os.getpid()}"
+        bench.plan(request),
+        Method(budget_s=budget_s, clock=clock, figures=_several(figures)),
+        owner=f"python {os.getpid()}",
     )
     return _waited(bench, run_id)
 
@@ -221,9 +228,9 @@ def _waited(bench: use_cases.Bench, run_id: str) -> Report:
 
 
 def load(source: PathLike) -> Report:
-    """A run from a file in any format that is read (see `load_all`), or by its id from this machine's store.
+    """Load a run from a file of any format that can be read (see `load_all`), or by its id from the store of this machine.
 
-    Errors: DocumentError for a file that is none or holds several runs, UnknownRun for an id that is not here.
+    Errors: DocumentError for a file that holds no run or several, UnknownRun for an id that is not in the store.
     """
     path = Path(source)
     if path.is_file():
@@ -234,33 +241,33 @@ def load(source: PathLike) -> Report:
 
 
 def load_all(path: PathLike) -> tuple[Report, ...]:
-    """Every run of a file: kernelviz JSON or Parquet, nvbench or google-benchmark JSON, known by its content.
+    """Load every run of a file: kernelviz JSON or Parquet, nvbench or google-benchmark JSON, recognised by its content.
 
-    Another tool's times are in `other_times` of each timing, with how they were taken. Errors: DocumentError with the path of
-    the field, BadField for a file that cannot be read.
+    The times of another tool are in `other_times` of each timing, together with how they were measured. Errors: DocumentError
+    with the path of the field, BadField for a file that cannot be read.
     """
     return tuple(map(Report.of, formats.read_file(Path(path))))
 
 
 def runs(search: str = "", *, limit: int = 50) -> tuple[RunSummary, ...]:
-    """The runs kept here, the newest first; `search` holds words that all occur in title, note, op, device, status or id."""
+    """The stored runs, the newest first. `search`: words that must all occur in title, note, op, device, status or id."""
     return use_cases.current().history.find(search, limit=limit)
 
 
 def history() -> History:
-    """Name, annotate, delete and restore runs, take files in and give them out, back everything up."""
+    """The stored runs: rename, annotate, delete, restore, import and export them, or write a backup of everything."""
     return use_cases.current().history
 
 
 def resume(run_id: str) -> Report:
-    """Measure the cases of an interrupted or cancelled run that have no result, and wait for them."""
+    """Measure those cases of an interrupted or cancelled run that have no result, and wait for them."""
     bench = use_cases.current()
     bench.resume(run_id, owner=f"python {os.getpid()}")
     return _waited(bench, run_id)
 
 
 class Tuned:
-    """What a tuning found. `best` is used by the variant from then on, unless the tuning did not come to its end."""
+    """The result of a tuning. Later runs use `best`, unless the tuning did not finish."""
 
     def __init__(self, found: TuningReport) -> None:
         self._found = found
@@ -272,18 +279,18 @@ class Tuned:
 
     @property
     def best(self) -> dict[str, int] | None:
-        """The best correct configuration; the default where none is measurably faster. None: none is correct."""
+        """The best correct configuration. It is the default if none is measurably faster, and None if none is correct."""
         row = self._found.tried.best
         return None if row is None else parted(row.result.variant)[1]
 
     @property
     def kept(self) -> Tuning | None:
-        """What later runs use; None when the tuning did not come to its end, or a newer one has replaced it."""
+        """The configuration that later runs use. None if the tuning did not finish, or if a newer tuning has replaced it."""
         return self._found.kept
 
     @property
     def failures(self) -> dict[str, tuple[dict[str, int], ...]]:
-        """Which configurations failed, by reason."""
+        """The configurations that failed, by reason."""
         return {
             reason_words(reason): tuple(parted(name)[1] or {} for name in reason.variants)
             for reason in self._found.tried.failures
@@ -291,7 +298,8 @@ class Tuned:
 
     @property
     def seconds(self) -> float:
-        """How long the device was held, all parts of the run together; `preparing_s` of it went into binding and compiling."""
+        """Seconds for which the device was used, over all parts of the run. `preparing_s` of it was spent on binding and
+        compiling."""
         return self._found.seconds
 
     @property
@@ -300,11 +308,11 @@ class Tuned:
 
     @property
     def record(self) -> dict[str, Any]:
-        """As `kernelviz tune --json` prints it."""
+        """The record that `kernelviz tune --json` prints."""
         return tuning_record(self._found.run, self._found.tried, self._found.kept, self._found.seconds)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a correct configuration, best first: its values, time with interval, speed-up over the default, verdict."""
+        """One row for each correct configuration, best first: values, time with interval, speed-up over the default, verdict."""
         import pandas as pd
 
         return pd.DataFrame(tuning_records(self._found.tried))
@@ -333,36 +341,35 @@ def tune(
     device: str | None = None,
     plugins: Sequence[PathLike] = (),
 ) -> Tuned:
-    """Measure the configurations of a variant for one problem, and wait for it; the best is used by every later run.
+    """Measure the configurations of a variant for one problem, and wait for them. Later runs use the best one.
 
-    configurations: so many, drawn with `seed`; None: all of the variant's space. budget_s: most measuring time for each. An
-    interrupt cancels it and is raised on; `kernelviz.resume_tuning` goes on. Errors: UnknownName; BadField for several problems,
-    or a variant that has nothing to tune or cannot run there.
+    configurations: how many, chosen at random with `seed`; None: all of the variant's space. budget_s: largest device time for
+    each, in seconds. An interrupt cancels the tuning and is raised again; `kernelviz.resume_tuning` continues it. Errors:
+    UnknownName; BadField for several problems, or for a variant that has nothing to tune or cannot run there.
     """
     if not budget_s > 0:
         raise BadField("budget_s", budget_s, "give seconds above 0")
     bench = use_cases.current()
-    plan = bench.tuning(
-        op,
-        variant,
-        configurations=configurations,
-        seed=seed,
-        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
+    request = RunRequest(
+        op=op,
+        variants=(variant,),
+        sizes=_size_texts(sizes),
         preset=preset,
         dtype=dtype,
         compute=compute,
         direction=direction,
         data=data,
         device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
+        plugins=_paths(plugins),
     )
+    plan = bench.tuning(request, configurations=configurations, seed=seed)
     run_id = bench.run(plan, msgspec.structs.replace(TUNING, budget_s=budget_s), owner=f"python {os.getpid()}")
     _waited(bench, run_id)
     return Tuned(bench.tunings.report(run_id))
 
 
 def resume_tuning(run_id: str) -> Tuned:
-    """Go on with a tuning that was cancelled or interrupted, and wait for it. Errors: UnknownRun; BadField for another run."""
+    """Continue a cancelled or interrupted tuning, and wait. Errors: UnknownRun; BadField for a run that is not a tuning."""
     bench = use_cases.current()
     bench.tunings.report(run_id)
     resume(run_id)
@@ -370,14 +377,15 @@ def resume_tuning(run_id: str) -> Tuned:
 
 
 def tunings(op: str | None = None, *, variant: str | None = None, device: str | None = None) -> tuple[KeptTuning, ...]:
-    """What tunings found and is kept here: `tuning` with configuration, times, gain and cost; `stale` says why it is not used."""
+    """The stored tunings: `tuning` has configuration, times, gain and cost; `stale` is the reason why it is not used."""
     return use_cases.current().tunings.find(op, variant=variant, device=device)
 
 
 def selftest(device: str | None = None) -> Selftest:
-    """Put the instrument to the test on a device (by default the first usable GPU, else the CPU), and wait for it.
+    """Check that kernelviz measures correctly on a device, and wait for the result. Default: the first usable GPU, otherwise
+    the CPU.
 
-    `failed` of what comes back holds the checks that did not pass. Errors: DeviceError when none could be made.
+    `failed` of the result holds the checks that did not pass. Errors: DeviceError if no check could be made.
     """
     bench = use_cases.current()
     followed = bench.selftest(device or bench.default_device(), owner=f"python {os.getpid()}")
@@ -389,7 +397,8 @@ def selftest(device: str | None = None) -> Selftest:
 
 
 def _ending(bench: use_cases.Bench, followed: str) -> str:
-    """Wait for a device's own job; the message of its end. An interrupt cancels it and is raised on."""
+    """Wait for a calibration, selftest or inspection, and return the message of its end. An interrupt cancels it and is raised
+    again."""
     message = ""
     try:
         for _, event in bench.follow(followed):
@@ -412,23 +421,25 @@ def inspect(
     device: str | None = None,
     plugins: Sequence[PathLike] = (),
 ) -> Inspection:
-    """Look at one call, and wait for it: what its tensors are and hold, and where its outputs differ from the reference.
+    """Inspect one call, and wait for it: facts of its tensors, and where its outputs differ from the reference.
 
-    `passed` of what comes back says whether it is right, `errors` where it is not; `kernelviz.plots.share_by_element` draws
-    one of them. sizes: one number for each axis. Errors: UnknownName and BadField for what cannot run here or is more than one
-    case; DeviceError with what the variant raised.
+    `passed` of the result says whether the outputs are right, `errors` where they are wrong; `kernelviz.plots.share_by_element`
+    draws one of them. sizes: one number for each axis. Errors: UnknownName and BadField for a case that cannot run here, or for
+    more than one case; DeviceError with the error of the variant.
     """
     bench = use_cases.current()
     plan = bench.plan(
-        op,
-        sizes=None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()},
-        preset=preset,
-        variants=(variant,),
-        dtype=dtype,
-        compute=compute,
-        data=data,
-        device=device,
-        plugins=tuple(str(Path(p).resolve()) for p in _several(plugins)),
+        RunRequest(
+            op=op,
+            sizes=_size_texts(sizes),
+            preset=preset,
+            variants=(variant,),
+            dtype=dtype,
+            compute=compute,
+            data=data,
+            device=device,
+            plugins=_paths(plugins),
+        )
     )
     if len(plan.problems) != 1:
         raise BadField("sizes", f"{len(plan.problems)} problems", "give one size for each axis")
@@ -445,12 +456,11 @@ def inspect(
 def roofline(
     *runs: str, level: str = "dram", roofs: str = "measured", precision: str | None = None, variant: str | None = None
 ) -> pd.DataFrame:
-    """The cases of runs (by id; default: the newest, else some shipped ones) under their roofs, a row a case: share of the
-    roof, what limits it, and the evidence for that. `kernelviz.plots.rates_by_intensity` draws what
-    `kernelviz.bench.roofline.place` gives.
+    """The cases of runs on the roofline, one row for each case: share of the roof, what limits it, and the evidence for that.
 
-    level: ``dram`` takes the cold times, ``l2`` the warm ones. roofs: ``measured`` or ``datasheet``. Errors: UnknownRun for
-    an id that is not here; UnknownName, with the known ones.
+    runs: ids; by default the newest run, or some of those that come with kernelviz. level: ``dram`` uses the cold times, ``l2``
+    the warm ones. roofs: ``measured`` or ``datasheet``. `kernelviz.plots.rates_by_intensity` draws the result of
+    `kernelviz.bench.roofline.place`. Errors: UnknownRun for an id that is not in the store; UnknownName, with the known names.
     """
     import pandas as pd
 
@@ -461,7 +471,8 @@ def roofline(
 
 
 class Compared(Comparison):
-    """A comparison with what one asks of it in Python; `pairs` are worst first, `slower_than(0.02)` are those that matter."""
+    """A comparison with methods for use in Python. `pairs`: the largest slow-down first. `slower_than(0.02)`: pairs slower by
+    over 2 %."""
 
     @classmethod
     def of(cls, found: Comparison) -> Self:
@@ -469,11 +480,13 @@ class Compared(Comparison):
 
     @property
     def record(self) -> dict[str, Any]:
-        """As `kernelviz compare --json` prints it: the runs, the summary, what differs between them, a row a case."""
+        """The record that `kernelviz compare --json` prints: the runs, the summary, what differs between them, one row for each
+        case."""
         return comparison.record(self)
 
     def to_frame(self) -> pd.DataFrame:
-        """A row a case, worst first: verdict, reason, ratio (B's time over A's) with its interval, both times."""
+        """One row for each case, the largest slow-down first: verdict, reason, ratio (time of B over time of A) with its
+        interval, both times."""
         import pandas as pd
 
         return pd.DataFrame(comparison.records(self))
@@ -490,10 +503,10 @@ def compare(
     variant_b: str | None = None,
     l2: str = "cold",
 ) -> Compared:
-    """Hold run B against run A, the baseline, case by case; each is a run, its id, or a document's path.
+    """Compare run B with run A, the baseline, case by case. Each is a run, the id of a run, or the path of a document.
 
-    With variants, one of A against one of B (the same one where only one is named), problem by problem. Errors: UnknownRun,
-    UnknownName with the known ones, BadField for a run against itself.
+    With variants, one variant of A is compared with one of B (the same one if only one is named), problem by problem. Errors:
+    UnknownRun, UnknownName with the known names, BadField for a run with itself.
     """
     first, second = (
         source if isinstance(source, Run) else comparison.opened(use_cases.current(), os.fspath(source))
@@ -503,9 +516,10 @@ def compare(
 
 
 def regress(run_id: str, *, device: str | None = None, l2: str = "cold") -> Compared:
-    """Measure a stored run's plan again by its method, and hold the new run against it.
+    """Measure the plan of a stored run again by its method, and compare the new run with it.
 
-    Errors: UnknownRun; BadField for a run that still goes on or a device that is not here; UnknownName for a lost variant.
+    Errors: UnknownRun; BadField for a run that is still in progress or a device that is not here; UnknownName for a variant
+    that no longer exists.
     """
     bench = use_cases.current()
     new = _waited(bench, regression.again(bench, run_id, device=device, anywhere=False))
@@ -513,26 +527,30 @@ def regress(run_id: str, *, device: str | None = None, l2: str = "cold") -> Comp
 
 
 def trends(op: str | None = None, *, device: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
-    """Every case that was measured on the device, over its runs: levels, changes, `trend.regression` where it is slower than at
-    its best. Errors: UnknownName."""
+    """The trends of all cases that were measured on the device: levels, changes, and `trend.regression` if a case is slower
+    than at its best level. Errors: UnknownName."""
     bench = use_cases.current()
     if op is not None:
         regression.must_be_op(bench, op)
     return bench.trends.cases(device or bench.default_device(), op=op, l2=l2)
 
 
-def ladders(*sources: str | Path) -> tuple[Standing, ...]:
-    """Of each problem in runs (ids, documents, backups): the fastest correct own variant against the libraries and the roof.
+def library_comparison(*sources: str | Path) -> tuple[ComparisonRow, ...]:
+    """Compare the fastest correct own variant of each problem with the libraries and the roof. `sources`: run ids or files.
 
     Errors: UnknownRun, BadField for a file that cannot be read, DocumentError.
     """
-    from kernelviz.bench.library_comparison import ladders as found_in
+    from kernelviz.bench import library_comparison as use_case
 
-    return found_in(use_cases.current(), [str(source) for source in sources])
+    return use_case.library_comparison(use_cases.current(), [str(source) for source in sources])
+
+
+ladders = library_comparison
+"""The former name of `library_comparison`."""
 
 
 def size_text(size: int | str | Sequence[int], axis: str = "") -> str:
-    """A size as one would type it. Errors: BadField for what is no whole number.
+    """A size as a person types it. Errors: BadField for a value that is not a whole number.
 
     >>> size_text(4096), size_text("2^10..2^14"), size_text([64, 128])
     ('4096', '2^10..2^14', '64,128')
@@ -551,6 +569,18 @@ def size_text(size: int | str | Sequence[int], axis: str = "") -> str:
         raise BadField(f"size {axis}".rstrip(), size, remedy) from None
 
 
+def _size_texts(
+    sizes: Mapping[str, int | str | Sequence[int]] | Mapping[str, int | str] | None,
+) -> dict[str, str] | None:
+    """The sizes of each axis as text. Errors: BadField."""
+    return None if sizes is None else {axis: size_text(size, axis) for axis, size in sizes.items()}
+
+
+def _paths(plugins: Sequence[PathLike]) -> tuple[str, ...]:
+    """Absolute paths of plug-ins."""
+    return tuple(str(Path(p).resolve()) for p in _several(plugins))
+
+
 def _several(given: Sequence[_Named]) -> tuple[_Named, ...]:
-    """What was given; one name or path alone counts as one, not as its letters."""
+    """The given names or paths as a tuple. A single name or path counts as one item."""
     return (cast(_Named, given),) if isinstance(given, str | os.PathLike) else tuple(given)

@@ -8,8 +8,8 @@ from kernelviz.bench import Bench
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.run import LIVING, Run
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.cells import failures
 from kernelviz.metrics.summary import rows, summary
+from kernelviz.text.cells import failures
 from kernelviz.ui.bench import (
     charts,
     empty_states,

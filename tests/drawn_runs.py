@@ -6,7 +6,9 @@ import msgspec
 import sample_runs as samples
 from hypothesis import strategies as st
 
+from kernelviz.core.notes import ForeignNote, LaterFailure, NotCapturable, SlowBlocks
 from kernelviz.core.problem import Cost, Method, Plan, Problem
+from kernelviz.core.reasons import CancelledBefore, ErrorTooLarge, NoDtype, Unwritten, WorkerEnded
 from kernelviz.core.result import Accuracy, Block, Conditions, Failure, Figure, Kernel, Result, Timing
 from kernelviz.core.run import Environment, Roof, Run
 
@@ -34,7 +36,7 @@ def figures_of(draw: st.DrawFn) -> Figure:
         timer=draw(st.sampled_from([None, "cupti", "host"])),
         launch=draw(st.sampled_from([None, "graph", "call"])),
         method=draw(st.none() | text),
-        places=draw(st.none() | st.integers(1, 60)),
+        buffers=draw(st.none() | st.integers(1, 60)),
     )
 
 
@@ -45,9 +47,23 @@ timings = st.builds(
     again_s=st.none() | figures,
     other_times=st.dictionaries(text, figures, max_size=2),
 )
+reasons = (
+    st.builds(Unwritten, elements=count)
+    | st.builds(ErrorTooLarge, of_bound=st.none() | seconds)
+    | st.builds(NoDtype, dtype=text, has=st.lists(text, max_size=2).map(tuple))
+    | st.builds(WorkerEnded, exit_code=st.none() | count, signal=st.none() | text)
+    | st.just(CancelledBefore())
+)
+notes = (
+    st.builds(SlowBlocks, figure=st.sampled_from(["cold", "warm"]), slow=count, blocks=count)
+    | st.builds(NotCapturable, figure=st.sampled_from(["cold", "graph"]), error=text)
+    | st.builds(LaterFailure, stage=st.just("crash"), reasons=st.lists(reasons, max_size=1).map(tuple), message=text)
+    | st.builds(ForeignNote, text=text)
+)
 failures = st.builds(
     Failure,
     stage=st.sampled_from(["unavailable", "crash", "wrong", "cancelled"]),
+    reasons=st.lists(reasons, max_size=2).map(tuple),
     message=text,
     timing=st.none() | timings,
 )
@@ -68,7 +84,7 @@ results = st.builds(
     accuracy=st.none()
     | st.builds(Accuracy, passed=st.booleans(), relative_l2=number, max_abs=number, worst_of_bound=number),
     cost=st.none() | st.builds(Cost, work_flop=count, read_bytes=count, written_bytes=count),
-    conditions=st.none() | st.builds(Conditions, power_w=number, notes=st.lists(text, max_size=2).map(tuple)),
+    conditions=st.none() | st.builds(Conditions, power_w=number, notes=st.lists(notes, max_size=2).map(tuple)),
     kernels=st.lists(st.builds(Kernel, name=text, grid=st.none() | st.tuples(count, count, count)), max_size=2).map(
         tuple
     ),

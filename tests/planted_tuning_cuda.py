@@ -15,7 +15,6 @@ SOURCE = Path(__file__).with_name("planted_tuning.cu")
     backend="cuda",
     needs=("nvrtc", "cuda"),
     dtypes=("fp32",),
-    sources=("planted_tuning.cu",),
     space={"threads": (256, 1024), "parts": (1, 2, 4, 8), "shared_kib": (4, 16, 32, 64, 128, 256)},
 )
 def through_shared(x_N, y_N, *, threads: int = 256, parts: int = 1, shared_kib: int = 4) -> Launch:

@@ -31,6 +31,7 @@ from kernelviz.core.events import (
 )
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Case, Method, Plan, Problem, case_key
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
 from kernelviz.formats import shipped_runs
@@ -117,35 +118,13 @@ class RehearsedBench(Bench):
             for v in op_named(op, self.ops()).variants
         )
 
-    def plan(
-        self,
-        op: str,
-        *,
-        sizes: Mapping[str, str] | None = None,
-        preset: str | None = None,
-        variants: tuple[str, ...] | None = None,
-        dtype: str | None = None,
-        compute: str | None = None,
-        direction: str = "forward",
-        data: str = "normal",
-        baseline: str | None = None,
-        device: str | None = None,
-        plugins: tuple[str, ...] = (),
-    ) -> Plan:
-        found = op_named(op, self.ops())
-        chosen = self.device(device or self.default_device())
-        made = planning.problems(
-            found,
-            chosen,
-            sizes=sizes,
-            preset=preset,
-            dtype=dtype,
-            compute=compute,
-            direction=direction,
-            data=data,
-        )
-        names, base = planning.chosen_variants(found, self.offers(op, chosen.id), made[0], variants, baseline)
-        return Plan(problems=made, variants=names, baseline=base, device=chosen.id)
+    def plan(self, request: RunRequest) -> Plan:
+        op = op_named(request.op, self.ops())
+        device = self.device(request.device or self.default_device())
+        problems = planning.problems(op, device, request)
+        offers = self.offers(op.name, device.id)
+        names, base = planning.chosen_variants(op, offers, problems[0], request.variants, request.baseline)
+        return Plan(problems=problems, variants=names, baseline=base, device=device.id)
 
     def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:
         run_id = uuid.uuid4().hex[:10]

@@ -15,6 +15,7 @@ from rehearsed_bench import RehearsedBench
 from kernelviz.bench import Progress
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.events import CheckDone, Event, RunEnded
+from kernelviz.core.notes import NotCapturable
 from kernelviz.core.problem import USUAL_FIGURES, Method
 from kernelviz.core.result import Block, Conditions, Figure, Result, Timing
 from kernelviz.core.run import Run, Status
@@ -43,7 +44,7 @@ def complete(result: Result) -> Result:
     timing = result.timing
     assert timing is not None
     assert timing.device_cold_s is not None
-    cold = msgspec.structs.replace(timing.device_cold_s, method=COLD_METHOD, places=60)
+    cold = msgspec.structs.replace(timing.device_cold_s, method=COLD_METHOD, buffers=60)
     warm_s = 0.7 * cold.estimate
     seed = sum(result.variant.encode())
     return msgspec.structs.replace(
@@ -51,7 +52,7 @@ def complete(result: Result) -> Result:
         outcome=Timing(
             device_cold_s=cold,
             again_s=timing.again_s,
-            device_warm_s=msgspec.structs.replace(samples.figure(warm_s, seed=seed), method=WARM_METHOD, places=1),
+            device_warm_s=msgspec.structs.replace(samples.figure(warm_s, seed=seed), method=WARM_METHOD, buffers=1),
             again_warm_s=samples.figure(warm_s, seed=seed + 1) if timing.again_s else None,
             call_eager_s=called(warm_s + 9e-6),
             enqueue_s=called(5e-6),
@@ -78,11 +79,11 @@ def in_stream(result: Result) -> Result:
     assert timing.device_cold_s is not None
     cold = msgspec.structs.replace(timing.device_cold_s, launch="stream", correction_s=3.2e-7)
     seen = result.conditions or Conditions()
-    note = "not capturable as a graph (it synchronises): launched into the stream"
+    notes = tuple(NotCapturable(figure=f, error="it synchronises") for f in ("cold", "graph"))
     return msgspec.structs.replace(
         result,
         outcome=msgspec.structs.replace(timing, device_cold_s=cold),
-        conditions=msgspec.structs.replace(seen, retried_blocks=2, notes=(note, "graph of one call: it synchronises")),
+        conditions=msgspec.structs.replace(seen, retried_blocks=2, notes=notes),
     )
 
 

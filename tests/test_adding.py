@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -17,11 +17,55 @@ from kernelviz.formats import encode
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "docs" / "adding.md").read_text()
-BLOCKS = [(kind, body) for kind, body in re.findall(r"```(\w+)\n(.*?)```", TEXT, re.DOTALL)]
-COMMANDS = [line for kind, body in BLOCKS if kind == "console" for line in body.splitlines()]
+Blocks = list[tuple[str, str]]
 
-PAGE = """
-import os, sys
+
+def _blocks(text: str) -> Blocks:
+    return re.findall(r"```(\w+)\n(.*?)```", text, re.DOTALL)
+
+
+BLOCKS = _blocks(TEXT)
+SECTIONS = {title: _blocks(text) for title, text in re.findall(r"^## (.*?)\n(.*?)(?=^## |\Z)", TEXT, re.M | re.DOTALL)}
+COMMANDS = [line for kind, body in BLOCKS if kind == "console" for line in body.splitlines()]
+STARTED = [line for line in COMMANDS if line.startswith(("kernelviz ", "python "))]
+
+DRIVER = """
+import contextlib, io, json, runpy, shlex, sys
+from pathlib import Path
+from kernelviz.cli import main
+
+printed = {}
+for command in json.load(sys.stdin):
+    words, out = shlex.split(command), io.StringIO()
+    with contextlib.redirect_stdout(out):
+        if words[0] == "kernelviz":
+            code = main(words[1:])
+        elif words[1] == "-c":
+            exec(words[2], {})
+            code = 0
+        else:
+            runpy.run_path(words[1], run_name="__main__")
+            code = 0
+    printed[command] = (code, out.getvalue())
+json.dump(printed, sys.stdout)
+"""
+FOUND = """
+import sys
+sys.path[:0] = [f"{sys.argv[1]}/tests", f"{sys.argv[1]}/tests/plots", "tests/ops"]
+import sample_runs as samples
+from charts import charts, drawn
+from sizes import ODD
+import kernelviz.plots
+assert kernelviz.__file__.startswith(sys.argv[2]), kernelviz.__file__
+chart = charts()["preparation_by_variant"]
+for runs in ((), (samples.run([]),), (samples.mixed(),)):
+    for figure in drawn(chart, runs):
+        assert figure.data or figure.layout.annotations[0].text
+assert ODD["negate"][-1] == {"n": 4099}
+from kernelviz.ops import op_named
+digests = [v.source_digest() for v in op_named("negate").variants]
+assert len(set(digests)) == 3
+
 from pathlib import Path
 import kernelviz
 from streamlit.testing.v1 import AppTest
@@ -43,51 +87,105 @@ print("pages shown:", [m.label for m in test.metric])
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The repository's sources with every example of the document written into them."""
     where = tmp_path_factory.mktemp("adding")
-    for name in ("kernelviz", "pages"):
+    for name in ("kernelviz", "pages", "tests/ops/sizes"):
         shutil.copytree(ROOT / name, where / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "app.py", where)
+    for name in ("app.py", "README.md", "tests/readme_table.py"):
+        shutil.copy(ROOT / name, where / name)
     for kind, body in BLOCKS:
         if kind == "python":
-            path = where / body.splitlines()[0].removeprefix("# ")
+            path = where / _file(body)
             assert not path.exists(), f"the document overwrites {path}"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(body.split("\n", 1)[1])
         elif kind == "diff":
             _apply(where, body)
     (where / "run.json").write_bytes(encode(samples.mixed()))
+    (where / "times.txt").write_text("# stopwatch\nmine\t1024\t2.5e-6\nmine\t2048\t4e-6\n")
     return where
 
 
+def _file(body: str) -> str:
+    return body.splitlines()[0].removeprefix("# ")
+
+
 def _apply(where: Path, body: str) -> None:
-    first, before, after = body.splitlines()
-    path = where / first.removeprefix("# ")
+    lines = body.splitlines()[1:]
+    before, after = (
+        "\n".join(line[1:] for line in lines if line[:1] in marks) for marks in ((" ", ""), (" ", "", "+"))
+    )
+    path = where / _file(body)
     text = path.read_text()
-    assert text.count(before[1:]) == 1, f"{before!r} is not in {path} once"
-    path.write_text(text.replace(before[1:], f"{before[1:]}\n{after[1:]}"))
+    assert text.count(before) == 1, f"{before!r} is not in {path} once"
+    path.write_text(text.replace(before, after))
 
 
-def _run(copy: Path, arguments: list[str], **environment: str) -> str:
+def _run(copy: Path, *arguments: str, given: str = "", **environment: str) -> str:
     env = {**os.environ, "PYTHONPATH": str(copy), "KERNELVIZ_HOME": str(copy / "home"), **environment}
-    done = subprocess.run(arguments, cwd=copy, env=env, capture_output=True, text=True, timeout=240, check=False)
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=copy,
+        env=env,
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
 
 
-@pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith(("kernelviz ", "python "))])
-def test_a_command_of_the_document_works(copy: Path, command: str) -> None:
-    words = shlex.split(command)
-    start = [sys.executable, "-m", "kernelviz"] if words[0] == "kernelviz" else [sys.executable]
-    printed = _run(copy, [*start, *words[1:]])
-    expected = {"in_two_halves": "--with", "torch_multiply": "negate", "variant\tsizes\ttime_s": "tsv"}
-    for words_expected, mark in expected.items():
-        assert mark not in command or words_expected in printed
+@pytest.fixture(scope="module")
+def printed(copy: Path) -> dict[str, tuple[int, str]]:
+    """What each command of the document printed, and its exit code; all in one process, so that torch is imported once."""
+    found: dict[str, tuple[int, str]] = json.loads(_run(copy, "-c", DRIVER, given=json.dumps(STARTED)))
+    return found
 
 
-def test_the_variant_and_the_page_are_seen_in_the_app(copy: Path) -> None:
+@pytest.mark.xdist_group("adding")
+@pytest.mark.parametrize("command", STARTED)
+def test_a_command_of_the_document_works(printed: dict[str, tuple[int, str]], command: str) -> None:
+    code, shown = printed[command]
+    assert code == 0, shown
+    expected = {
+        "kernelviz run add --with": "in_two_halves",
+        "kernelviz run negate --sweep": "torch_multiply",
+        "kernelviz run negate --size": "torch_subtract",
+        "kernelviz ops": "negate",
+        "kernelviz export": "variant\tsizes\ttime_s",
+        "kernelviz import": "stopwatch",
+        "python -c": "1",
+        "python tests/readme_table.py": "",
+    }
+    (words,) = [words for start, words in expected.items() if command.startswith(start)]
+    assert words in shown
+
+
+@pytest.mark.xdist_group("adding")
+def test_the_table_of_the_readme_has_the_new_op(copy: Path, printed: dict[str, tuple[int, str]]) -> None:
+    assert printed
+    rows = [line for line in (copy / "README.md").read_text().splitlines() if "negate" in line]
+    assert len(rows) == 1
+    assert len((copy / "README.md").read_text().splitlines()) == len((ROOT / "README.md").read_text().splitlines()) + 1
+
+
+@pytest.mark.xdist_group("adding")
+def test_what_was_added_is_found_by_the_tests_and_seen_in_the_app(copy: Path) -> None:
     served = [c for c in COMMANDS if "streamlit" in c]
     assert len(served) == 1
     plugins = served[0].split("KERNELVIZ_PLUGINS=")[1].split()[0]
-    assert "Runs kept here" in _run(copy, [sys.executable, "-c", PAGE], KERNELVIZ_PLUGINS=plugins)
+    assert "Runs kept here" in _run(copy, "-c", FOUND, str(ROOT), str(copy), KERNELVIZ_PLUGINS=plugins)
+
+
+def test_each_example_touches_as_many_files_as_the_table_says() -> None:
+    rows = dict(re.findall(r"^\| (An? .*?) \| (.*?) \|$", TEXT, re.M))
+    assert rows.keys() == SECTIONS.keys()
+    for title, told in rows.items():
+        files = {_file(body) for kind, body in SECTIONS[title] if kind in ("python", "diff")}
+        sizes = {file for file in files if file.startswith("tests/ops/sizes/")}
+        assert (len(sizes) == 1) == ("test sizes" in told)
+        counted = {str(Path(file).parent) for file in files} if "folder" in told else files - sizes
+        assert len(counted) == int(told[0]), title
 
 
 def test_a_variant_takes_less_than_fifteen_lines() -> None:
@@ -97,5 +195,7 @@ def test_a_variant_takes_less_than_fifteen_lines() -> None:
 
 
 def test_the_examples_are_typed_and_tidy(copy: Path) -> None:
-    files = [copy / b.splitlines()[0].removeprefix("# ") for k, b in BLOCKS if k == "python"][1:]
-    _run(copy, [sys.executable, "-m", "ruff", "check", "--config", str(ROOT / "pyproject.toml"), *map(str, files)])
+    files = [str(copy / _file(body)) for kind, body in BLOCKS if kind == "python"][1:]
+    config = ("--config", str(ROOT / "pyproject.toml"))
+    _run(copy, "-m", "ruff", "check", *config, *files)
+    _run(copy, "-m", "ruff", "format", "--check", *config, *files)

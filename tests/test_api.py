@@ -67,7 +67,7 @@ def test_a_report_is_a_run_for_every_plot(bench: rehearsed.RehearsedBench) -> No
     report = _report()
     assert isinstance(report, Run)
     assert len(kv.plots.latency_by_size(report).data) > 0
-    assert report.document["schema"] == "kernelviz/1"
+    assert report.document["schema"] == "kernelviz/2"
 
 
 def test_saved_and_loaded_by_path_and_by_id(bench: rehearsed.RehearsedBench, tmp_path: Path) -> None:

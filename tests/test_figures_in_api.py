@@ -29,8 +29,8 @@ def test_every_figure_is_a_column_of_seconds() -> None:
         assert row.call_eager_s < row.call_eager_p90_s < row.call_eager_p99_s
     assert list(frame.host_bound[:3]) == [True] * 3
     assert list(frame.host_bound[-3:]) == [False] * 3
-    assert frame.trust.iloc[0].startswith("✓ sound · 480 samples")
-    assert frame.trust.iloc[-1].startswith("◐ noticed")
+    assert frame.trust.iloc[0].startswith("✓ good · 480 samples")
+    assert frame.trust.iloc[-1].startswith("◐ note")
     assert frame.energy_joules.isna().all()
 
 

@@ -4,18 +4,20 @@ import re
 from pathlib import Path
 
 from kernelviz import bench as use_cases
-from kernelviz.bench.library_comparison import ladders
-from kernelviz.metrics.library_comparison import HEADINGS, conclusion, markdown, words
+from kernelviz.bench.library_comparison import library_comparison
 from kernelviz.ops import catalogue
+from kernelviz.text.library_comparison import HEADINGS, conclusion, format_row, markdown
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "kernels.md").read_text()
-FOUND = ladders(use_cases.current(), [str(ROOT / "docs" / "h200-ladders.jsonl.gz")])
+FOUND = library_comparison(use_cases.current(), [str(ROOT / "docs" / "h200-ladders.jsonl.gz")])
 
 
 def test_the_table_is_made_of_the_runs() -> None:
-    (written,) = re.findall(r"<!-- ladders: .*? -->\n(.*?)\n<!-- /ladders -->", PAGE, re.DOTALL)
-    assert written == markdown(FOUND), "write it anew with `kernelviz ladders docs/h200-ladders.jsonl.gz --markdown`"
+    (written,) = re.findall(r"<!-- library-comparison: .*? -->\n(.*?)\n<!-- /library-comparison -->", PAGE, re.DOTALL)
+    assert written == markdown(FOUND), (
+        "write it again with `kernelviz library-comparison docs/h200-ladders.jsonl.gz --markdown`"
+    )
 
 
 def test_the_conclusion_is_that_of_the_table() -> None:
@@ -30,7 +32,7 @@ def test_the_conclusion_is_that_of_the_table() -> None:
 def test_every_miss_has_its_reason_in_one_line() -> None:
     section = PAGE.split("## Where a library is faster")[1].split("\n## ")[0]
     ratio = HEADINGS.index("own / best library")
-    missed = {words(s)[0] for s in FOUND if s.ratio is not None and float(words(s)[ratio].split()[0]) < 1}
+    missed = {format_row(s)[0] for s in FOUND if s.ratio is not None and float(format_row(s)[ratio].split()[0]) < 1}
     assert missed
     assert set(re.findall(r"^- `([^`]+)`:", section, re.MULTILINE)) == missed
 
@@ -42,5 +44,5 @@ def test_what_is_not_in_the_table_is_named() -> None:
 
 
 def test_no_own_variant_in_the_runs_was_wrong() -> None:
-    for standing in FOUND:
-        assert standing.own is not None, standing.problem.key
+    for row in FOUND:
+        assert row.own is not None, row.problem.key

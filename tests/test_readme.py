@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import rehearsed_bench as rehearsed
 import sample_runs as samples
+from readme_table import TABLE, with_table
 
 from kernelviz import bench as use_cases
 from kernelviz.cli import main
-from kernelviz.cli.ops import markdown
 from kernelviz.core.result import Timing
 from kernelviz.formats import decode
 from kernelviz.ops import catalogue
@@ -28,8 +28,8 @@ def _blocks(language: str) -> list[str]:
 
 
 def test_the_table_of_ops_is_that_of_the_code() -> None:
-    (written,) = re.findall(r"<!-- ops: .*? -->\n(.*?)\n<!-- /ops -->", README, re.DOTALL)
-    assert written == markdown(catalogue()), "write it anew with `kernelviz ops --markdown`"
+    assert len(TABLE.findall(README)) == 1
+    assert with_table(README) == README, "write it anew with `python tests/readme_table.py`"
 
 
 @pytest.mark.parametrize("page", [*sorted(p.name for p in (ROOT / "docs").glob("*.md")), "../README.md"])

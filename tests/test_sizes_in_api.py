@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 import rehearsed_bench as rehearsed
@@ -14,6 +15,8 @@ import kernelviz as kv
 from kernelviz import bench as use_cases
 from kernelviz.api import size_text
 from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.problem import Plan
+from kernelviz.core.request import RunRequest
 
 
 @pytest.fixture
@@ -63,7 +66,12 @@ def test_one_name_alone_is_one_name(
         kv.run("add", sizes={"n": 64}, variants="torch_eagr")
     asked: list[tuple[str, ...]] = []
     plan = bench.plan
-    monkeypatch.setattr(bench, "plan", lambda op, *, plugins, **rest: asked.append(plugins) or plan(op, **rest))
+
+    def without_plugins(request: RunRequest) -> Plan:
+        asked.append(request.plugins)
+        return plan(msgspec.structs.replace(request, plugins=()))
+
+    monkeypatch.setattr(bench, "plan", without_plugins)
     for plugins in ("a.py", Path("a.py"), ["a.py"]):
         kv.run("add", sizes={"n": 64}, variants=["torch_eager"], plugins=plugins)  # type: ignore[arg-type]
     assert asked == [(str(Path("a.py").resolve()),)] * 3

@@ -1,6 +1,6 @@
-"""The use cases, shared by pages, CLI, notebooks and tests: plan, run, follow, cancel, resume, load, calibrate.
+"""The use cases, which pages, CLI, notebooks and tests share: plan, run, follow, cancel, resume, load, calibrate.
 
-`current()` is the process's one Bench. Nothing here imports torch or triton; measuring happens in another process.
+`current()` is the one Bench of the process. Nothing here imports torch or triton; another process measures.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _made: Bench | None = None
 
 
 def current() -> Bench:
-    """The process's one Bench, made at the first call under a lock.
+    """The one Bench of the process. It is made at the first call, under a lock.
 
-    It honours KERNELVIZ_HOME or KERNELVIZ_DATABASE_URL (where runs are), KERNELVIZ_PLUGINS (files with variants of one's
-    own, separated as in PATH) and KERNELVIZ_RUNTIME_DIR (lock files). Errors: StoreError when the database cannot be used.
+    It uses KERNELVIZ_HOME or KERNELVIZ_DATABASE_URL (where runs are stored), KERNELVIZ_PLUGINS (files with users' own variants,
+    separated as in PATH) and KERNELVIZ_RUNTIME_DIR (lock files). Errors: StoreError if the database cannot be used.
     """
     global _made
     with _making:

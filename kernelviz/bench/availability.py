@@ -1,4 +1,4 @@
-"""What can be chosen: the ops with the variants of plug-ins, and what of it can run on a device."""
+"""Which ops and variants there are, with those of plug-ins, and which of them can run on a device."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ class Choice:
         describe: Describe = describe,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`plugins`: files whose variants everybody is offered. One that is broken is left out, with a line in the log, until
-        it is whole again."""
+        """`plugins`: files whose variants are offered to everybody. A broken one is left out, with a line in the log, until it
+        can be read again."""
         self._ops, self._missing, self._describe, self._clock = ops, missing, describe, clock
         self._lock = threading.Lock()
         self._described: dict[tuple[str, ...], _Described] = {}
@@ -92,11 +92,11 @@ class Choice:
 
     @property
     def plugins(self) -> tuple[str, ...]:
-        """The files whose variants everybody is offered, without those that are broken now."""
+        """The files whose variants are offered to everybody, without those that are broken at present."""
         return self.shared()[1]
 
     def shared(self) -> tuple[Mapping[str, Op], tuple[str, ...]]:
-        """The catalogue with the variants that everybody is offered, and the files that they come from."""
+        """The catalogue with the variants that are offered to everybody, and the files that they come from."""
         found = self._ops()
         sound: list[str] = []
         problems: list[str] = []
@@ -144,14 +144,14 @@ class Choice:
         return tuple(f for f in facts if (f.op, f.name) not in known)
 
     def _installed(self) -> bool:
-        """Whether a package that is installed has variants for us."""
+        """Whether an installed package provides variants."""
         now_s = self._clock()
         if self._entry_points is None or now_s - self._entry_points[0] > _ASK_AGAIN_S:
             self._entry_points = (now_s, bool(importlib.metadata.entry_points(group=ENTRY_POINTS)))
         return self._entry_points[1]
 
     def offers(self, op: Op, device: Device) -> tuple[Offer, ...]:
-        """The op's variants in ladder order, each with whether it can run there."""
+        """The variants of the op in the order of its ladder, each with whether it can run there."""
         reasons = [(v, self.lack(v, device)) for v in op.variants]
         return tuple(Offer(v, reason is None, reason or "") for v, reason in reasons)
 
@@ -180,7 +180,7 @@ class _There(Variant):
 
 
 def _state(file: str) -> tuple[int, ...]:
-    """Another one when the file was changed or replaced; empty when it is not there."""
+    """A value that differs if the file was changed or replaced. Empty if the file does not exist."""
     try:
         status = Path(file).stat()
     except OSError:

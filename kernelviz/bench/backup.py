@@ -47,11 +47,11 @@ class _Head(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"):
-    """A line that is neither the first nor the last."""
+    """A line between the first and the last."""
 
 
 class RunLine(_Line, frozen=True, kw_only=True, tag="run"):
-    """A run as its native document, with what only the store knows of it."""
+    """A run as its native document, with the facts that only the store has."""
 
     owner: str = ""
     deleted_at: str | None = None
@@ -86,7 +86,7 @@ _LINE: msgspec.json.Decoder[Line | _End] = msgspec.json.Decoder(Line | _End)
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds: how many of each, and the ids that its runs have here."""
+    """The contents of a backup: the number of each kind, and the ids that its runs have here."""
 
     runs: int = 0
     roofs: int = 0
@@ -112,7 +112,7 @@ class Backup:
 
 
 def recognised(path: Path) -> bool:
-    """Whether the file begins as a backup does. Raises BadField when it cannot be read."""
+    """Whether the file begins like a backup. Raises BadField if it cannot be read."""
     with _opened(path) as file:
         try:
             return file.read(len(BACKUP)) == BACKUP
@@ -121,7 +121,7 @@ def recognised(path: Path) -> bool:
 
 
 def write(store: Store, path: Path) -> Backup:
-    """Write all that the store keeps to a file, which is there whole or not at all. Errors: BadField, StoreError."""
+    """Write everything that is stored to a file, which is written as a whole or not at all. Errors: BadField, StoreError."""
     lines, digest, kinds = 0, hashlib.sha256(), Counter[type]()
     ids: list[str] = []
     with _new(path) as file:
@@ -172,7 +172,7 @@ def restore(history: History, store: Store, path: Path) -> Backup:
 
 
 def runs(path: Path) -> Iterator[Run]:
-    """The runs of a backup, one at a time; nothing is kept. Errors: as `restore`; the last one only behind the last run."""
+    """The runs of a backup, one at a time, without storing them. Errors: as `restore`; the last one comes after the last run."""
     for line in _lines(path):
         if isinstance(line, RunLine):
             yield _run(line)
@@ -248,7 +248,7 @@ def _line(data: bytes, number: int) -> Line | _End:
 
 
 def _run(line: RunLine) -> Run:
-    """Without a limit to its length, which the store does not have either: what was written must come back."""
+    """Decode a run without a limit on its length, because the store has none either, and a backup must be restorable."""
     return document.decode(bytes(line.run), most_bytes=None)
 
 
@@ -265,7 +265,7 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 @contextmanager
 def _new(path: Path) -> Iterator[IO[bytes]]:
-    """A file beside the path, which takes its name when it is whole."""
+    """A temporary file next to the path, which is renamed to it when it is complete."""
     try:
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         beside = Path(name)

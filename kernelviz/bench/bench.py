@@ -1,4 +1,4 @@
-"""The use cases. `Bench` owns the store and one supervisor (worker, queue, device lock) a device."""
+"""The use cases. `Bench` owns the store and, for each device, one supervisor (worker, queue, device lock)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import Event, RunEnded
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import USUAL_FIGURES, Method, Plan, Problem, case_key
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import LIVING, Device, Environment, Roof, Run
 from kernelviz.core.selftest import Selftest
@@ -36,8 +37,9 @@ from kernelviz.hardware.telemetry import conditions
 from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
-from kernelviz.worker.item import SelftestAsked
+from kernelviz.text.failures import describe_reason
 from kernelviz.worker.limits import Limits
+from kernelviz.worker.request import SelftestRequest
 from kernelviz.worker.supervisor import SESSION
 
 _CONDITIONS_S = 0.5
@@ -45,7 +47,7 @@ _NOTICES_S = 5.0
 
 
 class Bench:
-    """Every method may be called from any thread; a run goes on whoever looks at it."""
+    """The use cases of one process. Every method may be called from any thread; a run continues whether or not it is followed."""
 
     def __init__(
         self,
@@ -73,7 +75,8 @@ class Bench:
 
     @classmethod
     def open(cls) -> Bench:
-        """The bench that the environment describes (see `current`), with the runs of dead processes marked interrupted."""
+        """Open the bench that the environment variables describe (see `current`), and mark the runs of ended processes as
+        interrupted."""
         given = os.environ.get("KERNELVIZ_PLUGINS", "")
         plugins = [str(Path(p).expanduser().resolve()) for p in given.split(os.pathsep) if p]
         bench = cls(Store.open(), discover(), choice=Choice(tuple(plugins)))
@@ -95,101 +98,54 @@ class Bench:
         raise UnknownName("device", device_id, [d.id for d in self._devices])
 
     def default_device(self) -> str:
-        """``cuda:0`` where a usable GPU is, else ``cpu``."""
+        """``cuda:0`` if there is a usable GPU, otherwise ``cpu``."""
         usable = [d for d in self._devices if d.kind == "cuda" and d.usable]
         return usable[0].id if usable else "cpu"
 
     def ops(self) -> Mapping[str, Op]:
-        """The catalogue, with the variants of the server's plug-ins (metadata as the worker reported it). One that is broken
-        now is left out; `health` says what is wrong with it."""
+        """The catalogue with the variants of the server's plug-ins, as the worker described them. A plug-in that is broken at
+        present is left out; `health` gives the reason."""
         return self._choice.shared()[0]
 
     def offers(self, op: str, device_id: str) -> tuple[Offer, ...]:
-        """The op's variants in ladder order, each with whether it can run on that device. Raises UnknownName."""
+        """The variants of the op in the order of its ladder, each with whether it can run on that device. Raises UnknownName."""
         return self._choice.offers(op_named(op, self.ops()), self.device(device_id))
 
     # Measuring
 
-    def plan(
-        self,
-        op: str,
-        *,
-        sizes: Mapping[str, str] | None = None,
-        preset: str | None = None,
-        variants: tuple[str, ...] | None = None,
-        dtype: str | None = None,
-        compute: str | None = None,
-        direction: str = "forward",
-        data: str = "normal",
-        baseline: str | None = None,
-        device: str | None = None,
-        plugins: tuple[str, ...] = (),
-    ) -> Plan:
-        """A checked plan; None takes the op's default (sizes: the axes' default for the device; variants: those
-        available). Raises UnknownName and BadField, which name the field and the nearest valid value."""
-        files = tuple(dict.fromkeys((*self._choice.plugins, *planning.plugin_paths(plugins))))
-        found = op_named(op, self._choice.ops(files))
-        where = self.device(device or self.default_device())
-        problems = planning.problems(
-            found,
-            where,
-            sizes=sizes,
-            preset=preset,
-            dtype=dtype,
-            compute=compute,
-            direction=direction,
-            data=data,
-        )
-        offers = self._choice.offers(found, where)
-        chosen, base = planning.chosen_variants(found, offers, problems[0], variants, baseline)
-        return Plan(problems=problems, variants=chosen, baseline=base, device=where.id, plugins=files)
+    def plan(self, request: RunRequest) -> Plan:
+        """The checked plan of a request. Errors: UnknownName and BadField, which name the field and the nearest valid value."""
+        files = tuple(dict.fromkeys((*self._choice.plugins, *planning.plugin_paths(request.plugins))))
+        op = op_named(request.op, self._choice.ops(files))
+        device = self.device(request.device or self.default_device())
+        problems = planning.problems(op, device, request)
+        offers = self._choice.offers(op, device)
+        variants, baseline = planning.chosen_variants(op, offers, problems[0], request.variants, request.baseline)
+        return Plan(problems=problems, variants=variants, baseline=baseline, device=device.id, plugins=files)
 
-    def tuning(
-        self,
-        op: str,
-        variant: str,
-        *,
-        configurations: int | None = None,
-        seed: int = 0,
-        sizes: Mapping[str, str] | None = None,
-        preset: str | None = None,
-        dtype: str | None = None,
-        compute: str | None = None,
-        direction: str = "forward",
-        data: str = "normal",
-        device: str | None = None,
-        plugins: tuple[str, ...] = (),
-    ) -> Plan:
-        """A checked plan that tunes a variant for one problem: all its configurations, or so many drawn with the seed.
+    def tuning(self, request: RunRequest, *, configurations: int | None = None, seed: int = 0) -> Plan:
+        """The checked plan that tunes the one variant of the request for one problem: with all its configurations, or with that
+        many, chosen at random with the seed.
 
-        `run` measures it; when it has come to its end its best configuration is kept (`tunings`), and used by every later run.
-        Raises UnknownName and BadField, also for a variant that has nothing to tune or cannot run there.
+        `run` measures it. When it has finished, its best configuration is stored (`tunings`) and used by later runs. Errors:
+        UnknownName and BadField, also for a variant that has nothing to tune or cannot run there.
         """
-        plan = self.plan(
-            op,
-            sizes=sizes,
-            preset=preset,
-            variants=(variant,),
-            dtype=dtype,
-            compute=compute,
-            direction=direction,
-            data=data,
-            device=device,
-            plugins=plugins,
-        )
+        plan = self.plan(request)
+        (variant,) = request.variants or (plan.baseline,)
         where, found = self._checked(plan)
         for offer in self._choice.offers(found, where):
-            reason = (offer.reason if not offer.available else "") or offer.variant.refuses(plan.problems[0])
-            if offer.variant.name == variant and reason:
-                raise BadField("variant", variant, reason)
+            refusal = offer.lack or offer.variant.refuses(plan.problems[0])
+            if offer.variant.name == variant and refusal is not None:
+                raise BadField("variant", variant, str(describe_reason(refusal)))
         return tuning_plan(plan, found, configurations, seed)
 
     def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:
-        """Store the plan, queue it, return the run's id at once. `owner` is who waits, for fair turns.
+        """Store the plan, queue it, and return the id of the run at once. `owner`: who waits; the queue alternates between
+        owners.
 
-        Without a method a run has all usual figures, a tuning the method of `bench.tunings`.
+        Without a method, a run measures all usual figures, and a tuning uses the method of `bench.tunings`.
 
-        Errors: UnknownName, BadField for a plan or method that cannot be followed; StoreError.
+        Errors: UnknownName, BadField for a plan or method that cannot be carried out; StoreError.
         """
         usual = Method(figures=USUAL_FIGURES) if plan.search is None else METHOD
         method = planning.checked_method(method or usual)
@@ -209,7 +165,8 @@ class Bench:
         return run_id
 
     def cancel(self, run_id: str) -> None:
-        """End the run after its current block; cases without result get Failure(cancelled). No-op when it has ended.
+        """End the run after its current block. Cases without result get Failure(cancelled). It does nothing if the run has
+        ended.
 
         Errors: UnknownRun; BadField for a run that another process measures.
         """
@@ -226,10 +183,10 @@ class Bench:
             raise BadField("run", run_id, f"{where}; cancel it there")
 
     def discard(self, run_id: str) -> bool:
-        """Throw a run away for good, cancelling it first where it goes on: for one that another has replaced.
+        """Remove a run for good, for example one that another run has replaced. A run in progress is cancelled first.
 
-        False, and the run stays, when somebody named or annotated it since, and when another process measures it. No-op
-        (True) when it is not there.
+        False, and the run stays, if it has been named or annotated, or if another process measures it. True, without effect, if
+        there is no such run.
         """
         try:
             self._runner.settle(run_id)
@@ -248,10 +205,10 @@ class Bench:
         return True
 
     def resume(self, run_id: str, *, owner: str = "") -> None:
-        """Queue the cases of an interrupted or cancelled run that have no result (or were cancelled). No-op while it runs.
+        """Queue the cases of an interrupted or cancelled run that have no result (or were cancelled). No effect while it runs.
 
-        Errors: UnknownRun; UnknownName when its op or device is not here; BadField when it was measured on another device, and
-        when the op has other axes by now.
+        Errors: UnknownRun; UnknownName if its op or device is not here; BadField if it was measured on another device, or if
+        the axes of the op have changed.
         """
         if self._runner.live(run_id) is not None:
             return
@@ -269,37 +226,37 @@ class Bench:
             raise BadField("run", run_id, "another process measures it; wait for its end")
 
     def calibrate(self, device_id: str, *, owner: str = "") -> str:
-        """Queue a calibration; returns an id for follow() and progress() (events RoofDone, then RunEnded)."""
+        """Queue a calibration, and return an id for follow() and progress() (events RoofDone, then RunEnded)."""
         return self._runner.calibrate(self.device(device_id), owner=owner)
 
     def selftest(self, device_id: str, *, owner: str = "", only: tuple[str, ...] = (), quick: bool = False) -> str:
-        """Queue a selftest; returns an id for follow(), progress() and cancel() (events CheckDone, TimelineTaken, RunEnded).
+        """Queue a selftest, and return an id for follow(), progress() and cancel() (events CheckDone, TimelineTaken, RunEnded).
 
-        `only`: names of checks or their beginnings; such a selftest is told and not kept. `quick`: fewer repetitions.
-        A name that no check has ends it at once, with the known ones in the message of its end.
+        `only`: names of checks, or their beginnings; the result of such a selftest is reported but not stored. `quick`: fewer
+        repetitions. If no check has a given name, the selftest ends at once with a message that lists the known names.
         """
-        return self._runner.selftest(self.device(device_id), SelftestAsked(only=only, quick=quick), owner=owner)
+        return self._runner.selftest(self.device(device_id), SelftestRequest(only=only, quick=quick), owner=owner)
 
     def selftest_made(self, selftest_id: str) -> Selftest | None:
-        """What a selftest found, also while it goes on; None when it is unknown or was not begun yet."""
+        """The result of a selftest, also while it is in progress. None if it is unknown or has not begun."""
         return self._runner.made_selftest(selftest_id) or self._store.selftests.get(selftest_id)
 
     def last_selftest(self, device_id: str) -> Selftest | None:
-        """The newest whole selftest of that device that was kept."""
+        """The newest complete selftest of that device that is stored."""
         return next(iter(self.selftests(device_id, 1)), None)
 
     def selftests(self, device_id: str, limit: int = 20) -> tuple[Selftest, ...]:
-        """The whole selftests of that device, the newest first."""
+        """The complete selftests of that device, the newest first."""
         return self._store.selftests.newest(self.device(device_id).uuid, limit)
 
     def inspect(
         self, problem: Problem, variant: str, device_id: str, *, plugins: tuple[str, ...] = (), owner: str = ""
     ) -> str:
-        """Queue a look at one case: one call over seeded inputs, facts of every tensor, and where its outputs differ from the
-        reference. Returns an id for follow(), progress() and cancel() (events CaseStep, InspectionDone, RunEnded).
+        """Queue the inspection of one case: one call on inputs from a seed, facts of every tensor, and where its outputs differ
+        from the reference. Return an id for follow(), progress() and cancel() (events CaseStep, InspectionDone, RunEnded).
 
-        `plugins`: as the plan has them that the case is of. What the device has bound already is called as it stands.
-        Errors: UnknownName; BadField with the reason where the case cannot run there.
+        `plugins`: those of the plan of the case. A variant that is already bound on the device is used as it is. Errors:
+        UnknownName; BadField with the reason if the case cannot run there.
         """
         device = self.device(device_id)
         files = tuple(dict.fromkeys((*self._choice.plugins, *planning.plugin_paths(plugins))))
@@ -308,21 +265,22 @@ class Bench:
         return self._runner.inspect(problem, variant, op, device, plugins=files, owner=owner)
 
     def inspected(self, inspection_id: str) -> Inspection | None:
-        """What an inspection that this process began has found; None while it goes on, or when it found nothing."""
+        """The result of an inspection that this process began. None while it is in progress, or if it has no result."""
         return self._runner.made_inspection(inspection_id)
 
     def inspection(self, problem: Problem, variant: str, device_id: str) -> Inspection | None:
-        """The newest inspection of the case on that device; None when it was not looked at yet (or long ago)."""
+        """The newest inspection of the case on that device. None if it was never inspected, or long ago."""
         return self._store.inspections.get(self.device(device_id).uuid, case_key(problem, variant))
 
     # Following
 
     def follow(self, run_id: str, after: int = 0, timeout_s: float | None = None) -> Iterator[tuple[int, Event]]:
-        """Events with their sequence number from `after` on, blocking for new ones; ends behind RunEnded, or when
-        nothing came for `timeout_s`. For a run that ended before this process started: just RunEnded. Raises UnknownRun.
+        """Events with their sequence number, from `after` on, waiting for new ones. It ends after RunEnded, or if nothing came
+        for `timeout_s`. For a run that ended before this process started, it gives only RunEnded. Raises UnknownRun.
 
-        A step or result that a newer one of the same case has replaced is not told to who comes late. Of a run that
-        another process measures, results are told as they are stored."""
+        A step or result that a newer one of the same case has replaced is not given to those who begin to follow later. For a
+        run that another process measures, results are given as they are stored.
+        """
         log = self._runner.log(run_id)
         if log is not None:
             return log.follow(after, timeout_s)
@@ -332,7 +290,7 @@ class Bench:
         return remote_runs.follow(self._store, run_id, after, timeout_s)
 
     def progress(self, run_id: str) -> Progress:
-        """A snapshot of where the run stands (cheap: called at each redraw). Raises UnknownRun."""
+        """The present progress of the run. It is fast enough to be called at each redraw. Raises UnknownRun."""
         log = self._runner.log(run_id)
         if log is not None:
             return log.progress()
@@ -345,15 +303,15 @@ class Bench:
         return self.history.load(run_id)
 
     def runs(self, limit: int = 50) -> tuple[RunSummary, ...]:
-        """The newest runs first; `history` finds, names, deletes, imports and exports them."""
+        """The newest runs first. `history` finds, renames, deletes, imports and exports them."""
         return self.history.find(limit=limit)
 
     def roofs(self, device_id: str) -> tuple[Roof, ...]:
-        """The roofs measured on that device, newest of each; empty when not calibrated."""
+        """The newest measurement of each roof of that device. Empty if it is not calibrated."""
         return self._store.roofs.newest(self.device(device_id).uuid)
 
     def roofs_of(self, run: Run) -> tuple[Roof, ...]:
-        """The roofs to hold a run against: those of its own time, else (same device, calibrated since) those known now."""
+        """The roofs to compare a run with: those of its own time, or, if the device was calibrated later, the present ones."""
         if run.environment.roofs:
             return run.environment.roofs
         local = next((d for d in self.devices() if d.uuid == run.environment.device.uuid), None)
@@ -362,8 +320,8 @@ class Bench:
     # The machine
 
     def conditions(self, device_id: str) -> Conditions:
-        """Clocks, power, temperature, other processes now (NVML; psutil on CPU). Never while reading would disturb: while
-        the device measures for us, the last reading."""
+        """Clocks, power, temperature and other processes now (NVML; psutil on a CPU). While the device is measured by this
+        process, the last reading is given, because reading would disturb the measurement."""
         device = self.device(device_id)
         known = self._conditions.get(device_id)
         if known is None or self._stale(device_id, known[0], _CONDITIONS_S):
@@ -371,9 +329,10 @@ class Bench:
         return known[1]
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
-        """What of this machine hampers measuring on that device, each with its remedy, the worst first.
+        """What hampers measuring on that device, each with its remedy, the most serious first.
 
-        Read at most once in 5 s, and never while the device measures for us: reading would disturb.
+        It is read at most once in 5 s, and never while the device is measured by this process, because reading would disturb
+        the measurement.
         """
         device = self.device(device_id)
         known = self._notices.get(device_id)
@@ -393,7 +352,7 @@ class Bench:
         return state is not None and state.state == "working"
 
     def health(self) -> dict[str, object]:
-        """State of each device's worker, for the health route."""
+        """The state of the worker of each device, for the health route."""
         found: dict[str, object] = {}
         for device in self._devices:
             state = self._runner.state(device.id)
@@ -410,11 +369,11 @@ class Bench:
         return {"status": status, "devices": found, "plugins": list(self._choice.problems) or "ok"}
 
     def recover(self) -> list[str]:
-        """Mark runs whose process is gone as interrupted; their ids."""
+        """Mark the runs of ended processes as interrupted, and return their ids."""
         return self._store.runs.interrupt_dead()
 
     def close(self) -> None:
-        """Stop the workers; running cases become interrupted."""
+        """Stop the workers. Cases in progress become interrupted."""
         if not self.closed:
             self.machine.close()
             self._runner.close()
@@ -435,7 +394,7 @@ class Bench:
         return device, op
 
     def _environment(self, device: Device) -> Environment:
-        """What is known without torch; the worker completes it."""
+        """The part of the environment that is known without torch. The worker completes it."""
         return Environment(
             device=device,
             host=socket.gethostname(),
@@ -449,7 +408,7 @@ class Bench:
 
 
 def _check_axes(plan: Plan, op: Op) -> None:
-    """A plan of an earlier version or of elsewhere may have other axes. Raises BadField."""
+    """Check the axes of a plan, which may come from an earlier version or another machine. Raises BadField."""
     for problem in plan.problems:
         if set(problem.sizes) != set(op.axis_names):
             known, given = ", ".join(op.axis_names), ", ".join(problem.sizes)

@@ -1,4 +1,4 @@
-"""Comparing two stored runs, two files, or two variants: for page, CLI and Python."""
+"""Use case: compare two stored runs, two files, or two variants, for page, CLI and Python."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ from kernelviz.core.result import Result
 from kernelviz.core.run import LIVING, Run
 from kernelviz.metrics import comparison as rule
 from kernelviz.metrics.comparison import Comparison, Pair
-from kernelviz.metrics.differences import differences
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.statistics import Interval
 from kernelviz.metrics.summary import figure_of
+from kernelviz.text.differences import differences
+from kernelviz.text.verdicts import describe_pair_reason
 
 HEADLINES: tuple[Headline, ...] = get_args(Headline)
 EXAMPLE = {"a": "h200-softmax", "b": "h200-softmax", "variant_a": "torch_eager", "variant_b": "triton_persistent"}
@@ -30,9 +31,9 @@ EXAMPLE = {"a": "h200-softmax", "b": "h200-softmax", "variant_a": "torch_eager",
 def compare(
     a: Run, b: Run, *, variant_a: str | None = None, variant_b: str | None = None, l2: str = "cold"
 ) -> Comparison:
-    """Two runs case by case, A being the baseline; with variants, one of each problem by problem.
+    """Compare two runs case by case, with A as the baseline; with variants, compare one of each, problem by problem.
 
-    Errors: UnknownName for `l2` and for variants; BadField for a run against itself.
+    Errors: UnknownName for `l2` and for variants; BadField for a run with itself.
     """
     if l2 not in HEADLINES:
         raise UnknownName("l2", l2, HEADLINES)
@@ -42,7 +43,8 @@ def compare(
 def compare_stored(
     bench: Bench, a: str, b: str, *, variant_a: str | None = None, variant_b: str | None = None, l2: str = "cold"
 ) -> Comparison:
-    """`compare` of two runs by id, kept at hand until either changes. Errors: UnknownRun too, also for a deleted one."""
+    """`compare` for two runs by id. The result is cached until one of them changes. Errors: UnknownRun too, also for a deleted
+    run."""
     first, second = (_summary(bench, run_id) for run_id in (a, b))
     living = first.status in LIVING or second.status in LIVING
     make = _compared.__wrapped__ if living else _compared
@@ -50,8 +52,8 @@ def compare_stored(
 
 
 def opened(bench: Bench, source: str) -> Run:
-    """The run of a file in any format that is read, or of an id. Errors: DocumentError (also for a file of several runs) and
-    BadField for a file, both with its name; UnknownRun for an id."""
+    """Load the run of a file in any format that can be read, or of an id. Errors: DocumentError (also for a file of several
+    runs) and BadField for a file, both with its name; UnknownRun for an id."""
     path = Path(source)
     if path.is_file():
         try:
@@ -69,7 +71,7 @@ def opened(bench: Bench, source: str) -> Run:
 
 
 def missing_words(path: Path) -> str:
-    """Why no run is read from there."""
+    """The reason why no run can be read from there."""
     if not path.exists():
         return "there is no such file"
     kind = "a folder" if path.is_dir() else "no plain file"
@@ -82,8 +84,8 @@ def variants(bench: Bench, run_id: str) -> tuple[str, ...]:
 
 
 def counterpart(bench: Bench, run_id: str, known: Sequence[RunSummary]) -> str | None:
-    """What a run is best held against, by what lists know: the newest other run of its op that was begun before it, else
-    any other run of its op; runs that came with the package last."""
+    """The run that a run is best compared with: the newest other run of its op that began before it, otherwise any other run of
+    its op, with the runs that come with the package last."""
     own = _summary(bench, run_id)
     others = [r for r in known if r.id != run_id and r.op == own.op and r.done > r.failed]
     others.sort(key=lambda r: (r.shipped, r.created_at > own.created_at))  # stable: the newest first in each
@@ -91,7 +93,7 @@ def counterpart(bench: Bench, run_id: str, known: Sequence[RunSummary]) -> str |
 
 
 def newest_two(known: Sequence[RunSummary]) -> tuple[str, str] | None:
-    """The newest two runs of one op that were measured here or taken in, the older first; None where there are none."""
+    """The newest two runs of one op that were measured or imported here, the older one first. None if there are none."""
     seen: dict[str, str] = {}
     for run in known:
         if run.shipped or run.done <= run.failed:
@@ -103,7 +105,8 @@ def newest_two(known: Sequence[RunSummary]) -> tuple[str, str] | None:
 
 
 def records(found: Comparison) -> list[dict[str, Any]]:
-    """A row a pair, worst first, in SI base units as the names say; unknown is None. For JSON and data frames."""
+    """One record for each pair, the largest slow-down first, in the SI base units that the names state. Unknown is None. For
+    JSON and data frames."""
     return [_record(pair, found.headline) for pair in found.pairs]
 
 
@@ -121,7 +124,7 @@ def _record(pair: Pair, headline: Headline) -> dict[str, Any]:
         "variant_a": pair.before.variant,
         "variant_b": pair.after.variant,
         "verdict": pair.word,
-        "reason": pair.reason,
+        "reason": str(describe_pair_reason(pair.reason)),
         "ratio": None if pair.ratio is None else ratio.estimate,
         "ratio_low": ratio.low,
         "ratio_high": ratio.high,
@@ -138,7 +141,8 @@ def _record(pair: Pair, headline: Headline) -> dict[str, Any]:
 
 
 def record(found: Comparison) -> dict[str, Any]:
-    """The whole comparison as plain values: which runs, the summary, what differs, a row a pair, cases of one side only."""
+    """The whole comparison as plain values: the runs, the summary, what differs, one record for each pair, and the cases of one
+    side only."""
     return {
         "a": _side(found.a, found.variant_a),
         "b": _side(found.b, found.variant_b),

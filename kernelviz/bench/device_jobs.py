@@ -13,7 +13,7 @@ from kernelviz.core.inspection import Inspection
 from kernelviz.core.run import Environment, Status
 from kernelviz.core.selftest import Check, Selftest, Timeline
 from kernelviz.store import Store
-from kernelviz.worker.item import Item, ItemEnd
+from kernelviz.worker.request import Request, RequestEnd
 
 _log = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ class LiveJob(ABC):
         self.name, self.log = name, log
         self._store = store
         self._cancelled = False
-        self.abandon: Callable[[], Iterable[Item]] = tuple
+        self.abandon: Callable[[], Iterable[Request]] = tuple
         """Takes the job out of the queue if it is still there; set by who queued it."""
 
     @property
@@ -47,7 +47,7 @@ class LiveJob(ABC):
         self.keep(event)
         self.log.append(event)
 
-    def ended(self, end: ItemEnd, message: str) -> None:
+    def ended(self, end: RequestEnd, message: str) -> None:
         # A job that failed has no case to carry the reason: it counts as interrupted, and says why.
         status: Status = "interrupted" if end == "finished" and message else end
         try:

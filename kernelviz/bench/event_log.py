@@ -1,4 +1,4 @@
-"""The events of one run in memory, for any number of followers at their own pace."""
+"""The events of one run in memory, for any number of followers, each at its own speed."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from kernelviz.core.run import Status
 
 
 class EventLog:
-    """Numbered events from 1 on. What a newer event replaces (an earlier step or result of the same case) is forgotten, so
-    a log holds at most two events a case, however long the run."""
+    """Events with numbers from 1 on. An event that a newer one replaces (an earlier step or result of the same case) is
+    dropped, so a log holds at most two events for each case, however long the run is."""
 
     def __init__(self, total: int, failed: dict[str, bool] | None = None) -> None:
-        """`failed`: the cases that have a result already, by key, and whether it is a failure; without cancelled ones."""
+        """`failed`: the cases that already have a result, by key, and whether it is a failure; without cancelled cases."""
         self._changed = threading.Condition()
         self._kept: dict[str, tuple[int, Event]] = {}  # by what replaces what, oldest first
         self._sequence = 0
@@ -48,7 +48,7 @@ class EventLog:
             self._changed.notify_all()
 
     def _take_note(self, event: Event) -> str:
-        """Update the snapshot; what the event is kept under."""
+        """Update the progress, and return the key under which the event is stored."""
         match event:
             case RunQueued(ahead=ahead):
                 self._ahead = ahead
@@ -93,8 +93,8 @@ class EventLog:
                 return "ended"
 
     def reopen(self, dropped: frozenset[str], failed: dict[str, bool]) -> None:
-        """The run goes on: it is queued again, and the results of these cases are void. `failed` as when it was made: another
-        process may have measured some of the run meanwhile."""
+        """Begin again after the run was queued again. The results of these cases are void. `failed`: as in the constructor,
+        because another process may have measured a part of the run in the meantime."""
         with self._changed:
             self._kept.pop("ended", None)
             for key in dropped:
@@ -121,9 +121,9 @@ class EventLog:
             )
 
     def follow(self, after: int, timeout_s: float | None) -> Iterator[tuple[int, Event]]:
-        """Events behind number `after`, blocking for new ones, until RunEnded or until nothing came for `timeout_s`.
+        """Events after number `after`, waiting for new ones, until RunEnded or until nothing came for `timeout_s`.
 
-        A number beyond the last is one of an earlier process: everything is told again.
+        A number above the last one is of an earlier process: all events are given again.
         """
         with self._changed:
             seen = after if after <= self._sequence else 0
@@ -141,12 +141,12 @@ class EventLog:
                     return
 
     def _wait(self, seen: int, timeout_s: float | None) -> list[tuple[int, Event]] | None:
-        """Events behind number `seen`, waiting for one; None when none came."""
+        """Events after number `seen`, waiting for one. None if none came."""
         with self._changed:
             return self._after(seen) if self._changed.wait_for(lambda: self._newest() > seen, timeout_s) else None
 
     def _newest(self) -> int:
-        """The number of the newest event that is kept (a run that was reopened has lost its end)."""
+        """The number of the newest event that is stored (a reopened run no longer has its end)."""
         return next(reversed(self._kept.values()))[0] if self._kept else 0
 
     def _after(self, seen: int) -> list[tuple[int, Event]]:

@@ -1,4 +1,4 @@
-"""Stored runs: found, named, deleted and brought back, taken in from documents and given out as such."""
+"""Stored runs: find, name, delete, restore, import and export them."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class History:
         return tuple(_summary(row) for row in self._store.runs.rows(limit, offset, search=search))
 
     def count(self, search: str = "") -> int:
-        """How many runs `find` would give without a limit."""
+        """The number of runs that `find` would give without a limit."""
         return self._store.runs.count(search=search)
 
     def deleted(self, limit: int = 50) -> tuple[RunSummary, ...]:
-        """Runs that were deleted and can be brought back, the newest first."""
+        """Deleted runs that can be restored, the newest first."""
         return tuple(_summary(row) for row in self._store.runs.rows(limit, deleted=True))
 
     def shipped(self) -> tuple[RunSummary, ...]:
@@ -50,7 +50,7 @@ class History:
         return tuple(map(_shipped_summary, shipped_runs.lines().values()))
 
     def summary(self, run_id: str) -> RunSummary:
-        """The line of one run, deleted or not. Raises UnknownRun."""
+        """The summary of one run, deleted or not. Raises UnknownRun."""
         if run_id in shipped_runs.names():
             return _shipped_summary(shipped_runs.lines()[run_id])
         return _summary(self._store.runs.row(run_id))
@@ -76,50 +76,54 @@ class History:
         self._store.runs.set_title_or_note(run_id, note=text)
 
     def delete(self, run_id: str) -> None:
-        """Hide an ended run; `restore` brings it back for KEPT_DAYS. Errors: UnknownRun; BadField; StoreError while it runs."""
+        """Hide a run that has ended; `restore` brings it back within KEPT_DAYS. Errors: UnknownRun; BadField; StoreError while
+        it runs."""
         self._changeable(run_id)
         self._settle(run_id)
         self._store.runs.set_deleted(run_id, timestamps.now())
 
     def restore(self, run_id: str) -> None:
-        """Bring a deleted run back. Raises UnknownRun."""
+        """Restore a deleted run. Raises UnknownRun."""
         self._changeable(run_id)
         self._store.runs.set_deleted(run_id, None)
 
     def purge(self) -> list[str]:
-        """Remove for good what was deleted more than KEPT_DAYS ago; the ids."""
+        """Remove the runs for good that were deleted more than KEPT_DAYS ago, and return their ids."""
         return self._store.runs.purge(timestamps.iso(datetime.now(UTC) - timedelta(days=KEPT_DAYS)))
 
     def take_in(self, data: bytes | str) -> str:
-        """Keep the run of a file in any format that is read (see `take_in_all`); its id here. Errors: DocumentError, also where
-        the file holds several runs; nothing is kept then."""
+        """Import the one run of a file in any format that can be read (see `take_in_all`), and return its id. Errors:
+        DocumentError, also if the file holds several runs; nothing is stored then."""
         return self.add(formats.one_of(formats.read(data)))
 
     def take_in_all(self, data: bytes | str) -> tuple[str, ...]:
-        """Keep every run of a file in any format that is read, known by its content; their ids here.
+        """Import every run of a file in any format that can be read, recognised by its content, and return their ids.
 
-        Errors: DocumentError with the path of the field, StoreError; nothing of the file is kept then.
+        Errors: DocumentError with the path of the field, StoreError; nothing of the file is stored then.
         """
         return self.add_all(formats.read(data))
 
     def back_up(self, path: Path) -> Backup:
-        """Write all that is kept here to one file: runs, roofs, selftests, inspections, tunings. Errors: BadField, StoreError."""
+        """Write everything that is stored to one file: runs, roofs, selftests, inspections, tunings. Errors: BadField,
+        StoreError."""
         return backup.write(self._store, path)
 
     def take_in_backup(self, path: Path) -> Backup:
-        """Keep what a backup holds and is not here yet. Errors: DocumentError, and nothing is kept then; BadField, StoreError."""
+        """Restore what a backup holds and is not stored yet. Errors: DocumentError, and nothing is stored then; BadField,
+        StoreError."""
         return backup.restore(self, self._store, path)
 
     def add(self, run: Run) -> str:
-        """Keep a run that was measured elsewhere; its id here. See `add_all`."""
+        """Store a run that was measured elsewhere, and return its id here. See `add_all`."""
         return self.add_all((run,))[0]
 
     def add_all(self, runs: Sequence[Run], *, owner: str = "", deleted_at: str | None = None) -> tuple[str, ...]:
-        """Keep runs that were measured elsewhere, all or none; their ids here.
+        """Store runs that were measured elsewhere, all or none, and return their ids here.
 
-        The same facts under the same id are the same run: it stays (and comes back if it was deleted). Other facts under an
-        id that is taken, or an id that no address can hold, get a new id. What was queued or running there counts as
-        interrupted here. A run that is new here is kept as deleted when `deleted_at` says since when.
+        A run with the same facts and the same id as a stored one is that run: it stays, and is restored if it was deleted. A
+        run with other facts under an id that is used, or with an id that no address can hold, gets a new id. A run that was
+        queued or in progress there counts as interrupted here. A new run is stored as deleted if `deleted_at` gives the time of
+        its deletion.
         """
         try:
             return self._add_all(runs, owner, deleted_at)
@@ -172,9 +176,9 @@ class History:
         title: str | None = None,
         note: str | None = None,
     ) -> Run:
-        """A run, or a selection of its cases, with words of its own; nothing is stored. See `snapshots.selected`.
+        """A run, or a selection of its cases, with its own title and note. Nothing is stored. See `snapshots.selected`.
 
-        Errors: UnknownRun; UnknownName, BadField for cases that it has not, or words that are too long.
+        Errors: UnknownRun; UnknownName, BadField for cases that the run does not have, or for texts that are too long.
         """
         if title is not None:
             title = _short_enough("title", " ".join(title.split()), TITLE_CHARACTERS)
@@ -215,7 +219,7 @@ def _short_enough(field: str, text: str, most: int) -> str:
 
 
 def shipped_progress(run_id: str) -> Progress | None:
-    """Where a run that came with the package stands; None for any other."""
+    """The progress of a run that came with the package. None for any other run."""
     if run_id not in shipped_runs.names():
         return None
     found = shipped_runs.lines()[run_id]

@@ -1,4 +1,4 @@
-"""Use case: how far the ladders of ops get, from runs here, documents and backups."""
+"""Use case: compare own variants with libraries, over runs kept here, documents and backups."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING, Any
 from kernelviz.bench import backup
 from kernelviz.bench.comparison import opened
 from kernelviz.core.run import Run
-from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, Standing, standings, time_s
+from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, ComparisonRow, comparison_rows, time_s
 
 if TYPE_CHECKING:
     from kernelviz.bench.bench import Bench
 
 
-def ladders(bench: Bench, sources: Sequence[str]) -> tuple[Standing, ...]:
-    """The standings of runs: each source is a run's id, a document or a backup.
+def library_comparison(bench: Bench, sources: Sequence[str]) -> tuple[ComparisonRow, ...]:
+    """One row for each problem of the runs. Each source is the id of a run, a document or a backup.
 
     Errors: UnknownRun, BadField for a file that cannot be read, DocumentError.
     """
-    return standings(run for source in sources for run in _runs(bench, source))
+    return comparison_rows(run for source in sources for run in _runs(bench, source))
 
 
 def _runs(bench: Bench, source: str) -> Iterator[Run]:
@@ -31,23 +31,23 @@ def _runs(bench: Bench, source: str) -> Iterator[Run]:
         yield opened(bench, source)
 
 
-def records(found: Sequence[Standing]) -> list[dict[str, Any]]:
-    """A row a problem in SI base units; unknown is None. For JSON and data frames."""
+def records(rows: Sequence[ComparisonRow]) -> list[dict[str, Any]]:
+    """One record for each problem, in SI base units, for JSON and data frames. An unknown value is None."""
     return [
         {
-            "op": s.problem.op,
-            **s.problem.sizes,
-            "dtype": s.problem.dtype,
-            "direction": s.problem.direction,
-            "read_bytes": s.cost.read_bytes,
-            "written_bytes": s.cost.written_bytes,
-            "own": s.own.variant if s.own else None,
-            "own_s": time_s(s.own),
-            "library": s.library.variant if s.library else None,
-            "library_s": time_s(s.library),
-            **{f"{name}_s": time_s(s.named.get(name)) for name in (EAGER, COMPILED, LIGER)},
-            "own_over_library": s.ratio,
-            "roof_fraction": s.share,
+            "op": row.problem.op,
+            **row.problem.sizes,
+            "dtype": row.problem.dtype,
+            "direction": row.problem.direction,
+            "read_bytes": row.cost.read_bytes,
+            "written_bytes": row.cost.written_bytes,
+            "own": row.own.variant if row.own else None,
+            "own_s": time_s(row.own),
+            "library": row.library.variant if row.library else None,
+            "library_s": time_s(row.library),
+            **{f"{name}_s": time_s(row.named.get(name)) for name in (EAGER, COMPILED, LIGER)},
+            "own_over_library": row.ratio,
+            "roof_fraction": row.share,
         }
-        for s in found
+        for row in rows
     ]

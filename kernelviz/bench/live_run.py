@@ -14,12 +14,13 @@ from kernelviz.core.chunks import parts
 from kernelviz.core.events import CaseDone, Event, RunEnded
 from kernelviz.core.merge import with_later
 from kernelviz.core.problem import Plan, Problem, case_key
+from kernelviz.core.reasons import CancelledBefore
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import Environment, Status
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
-from kernelviz.worker.item import Item, ItemEnd
+from kernelviz.worker.request import Request, RequestEnd
 from kernelviz.worker.supervisor import concerned
 
 _log = logging.getLogger(__name__)
@@ -54,7 +55,7 @@ class LiveRun:
         self._cancelled = False
         self._interrupted = ""
         self._discarded = False
-        self.abandon: Callable[[], Iterable[Item]] = tuple
+        self.abandon: Callable[[], Iterable[Request]] = tuple
         """Takes what is still queued of this run out of its queue; set by who queued it."""
         self.conclude: Callable[[], object] = lambda: None
         """What is to be kept when the run has come to its end, beside its results; set by who queued it."""
@@ -119,7 +120,7 @@ class LiveRun:
         """Those of the variants that have a correct time of the problem."""
         return tuple(v for v in variants if case_key(problem, v) in self._standing)
 
-    def ended(self, end: ItemEnd, message: str) -> None:
+    def ended(self, end: RequestEnd, message: str) -> None:
         if self._held_since_s is not None:
             held_s, self._held_since_s = time.monotonic() - self._held_since_s, None
             self._add_spent(held_s)
@@ -144,7 +145,7 @@ class LiveRun:
             self._count(len(removed))
 
     def _given_up(self, cases: Iterable[tuple[Problem, str]]) -> list[Result]:
-        failure = Failure(stage="cancelled", message="cancelled before it was measured")
+        failure = Failure(stage="cancelled", reasons=(CancelledBefore(),))
         found: list[Result] = []
         # Reading a variant's source for its digest takes 0.2 ms and more: once for all its cases.
         alike: dict[tuple[str | None, str], Result] = {}

@@ -1,4 +1,4 @@
-"""The devices themselves: what they report now, how their roofs moved, what ran on them. `Bench.machine`."""
+"""The devices: present telemetry, changes of roofs, and runs. `Bench.machine`."""
 
 from __future__ import annotations
 
@@ -37,23 +37,22 @@ class Machine:
         self._monitor = monitor or Monitor(devices, self._measured_on)
 
     def samples(self, device_id: str) -> tuple[Sample, ...]:
-        """What the device reported in the last hour, a sample a second, oldest first. Raises UnknownName.
+        """The samples of the device in the last hour, one each second, the oldest first. Raises UnknownName.
 
-        The first call begins to sample it. Nothing is asked of it any more when nobody called for three minutes and nothing
-        is measured on it.
+        The first call starts sampling. It stops if nobody has called for three minutes and nothing is measured on the device.
         """
         return self._monitor.look(self._device(device_id).id)
 
     def watch(self, device_id: str) -> Iterator[Sample]:
-        """Samples as they are taken, one a second, without end. Raises UnknownName."""
+        """Samples as they are taken, one each second, without end. Raises UnknownName."""
         return self._monitor.follow(self._device(device_id).id)
 
     def calibrations(self, device_id: str) -> tuple[Calibration, ...]:
-        """Every calibration of the device that was kept, the newest first. Raises UnknownName."""
+        """Every stored calibration of the device, the newest first. Raises UnknownName."""
         return calibrations(self._store.roofs.of_device(self._device(device_id).uuid))
 
     def run_times(self, device_id: str, limit: int = 6) -> tuple[RunTimes, ...]:
-        """How long the kernels of the newest runs on the device took, the newest run first. Raises UnknownName."""
+        """The kernel times of the newest runs on the device, the newest run first. Raises UnknownName."""
         return self._store.runs.kernel_times(self._device(device_id).uuid, limit)
 
     def close(self) -> None:

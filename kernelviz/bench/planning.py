@@ -1,49 +1,40 @@
-"""From words to a checked plan."""
+"""From a request to a checked plan."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import cast, get_args
 
 from kernelviz.bench.summaries import Offer
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Clock, Direction, FigureName, Method, Plan, Problem
+from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Device
 from kernelviz.core.sizes import MAX_PROBLEMS, expand
 from kernelviz.ops import Op
 
 
-def problems(
-    op: Op,
-    device: Device,
-    *,
-    sizes: Mapping[str, str] | None,
-    preset: str | None,
-    dtype: str | None,
-    compute: str | None,
-    direction: str,
-    data: str,
-) -> tuple[Problem, ...]:
-    """The problems that these words mean; None takes the op's default. Raises UnknownName, BadField."""
-    if direction not in get_args(Direction):
-        raise UnknownName("direction", direction, get_args(Direction))
+def problems(op: Op, device: Device, request: RunRequest) -> tuple[Problem, ...]:
+    """The problems of a request, each once. Errors: UnknownName, BadField."""
+    if request.direction not in get_args(Direction):
+        raise UnknownName("direction", request.direction, get_args(Direction))
     texts = {a.name: a.default if device.kind == "cuda" else a.cpu_default for a in op.axes}
-    if preset is not None:
-        texts.update(_preset(op, preset))
-    texts.update(sizes or {})
-    found = [
+    if request.preset is not None:
+        texts.update(_preset(op, request.preset))
+    texts.update(request.sizes or {})
+    every = [
         op.problem(
-            combined,
-            dtype or op.dtypes[0],
-            compute=compute,
-            direction="backward" if direction == "backward" else "forward",
-            data=data,
+            sizes,
+            request.dtype or op.dtypes[0],
+            compute=request.compute,
+            direction=cast(Direction, request.direction),
+            data=request.data,
         )
-        for combined in expand(op.axis_names, texts)
+        for sizes in expand(op.axis_names, texts)
     ]
-    distinct = {p.key: p for p in found}
+    distinct = {p.key: p for p in every}
     if len(distinct) > MAX_PROBLEMS:
         raise BadField("sizes", f"{len(distinct)} problems", f"a plan holds at most {MAX_PROBLEMS}; sweep fewer sizes")
     return tuple(distinct.values())
@@ -59,10 +50,10 @@ def _preset(op: Op, name: str) -> Mapping[str, str]:
 def chosen_variants(
     op: Op, offers: tuple[Offer, ...], problem: Problem, names: tuple[str, ...] | None, baseline: str | None
 ) -> tuple[tuple[str, ...], str]:
-    """The variants and the baseline among them. Raises UnknownName, BadField.
+    """The variants of a request, and the baseline, which is one of them. Raises UnknownName, BadField.
 
-    None takes every variant that can run here and solves such a problem, but those that run only when they are named. A
-    baseline that was asked for is measured too.
+    None selects every variant that can run here and can solve the problem, except those that run only when they are named. A
+    baseline that is named is measured, too.
     """
     if names is None:
         offers = tuple(o for o in offers if not o.variant.only_when_named)
@@ -80,7 +71,7 @@ def chosen_variants(
 
 
 def plugin_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Absolute paths, since the worker lives in another folder. Raises BadField for a file that is not there."""
+    """Absolute paths, because the worker has another current folder. Raises BadField for a file that does not exist."""
     found = []
     for given in paths:
         path = Path(given).expanduser().resolve()
@@ -91,7 +82,7 @@ def plugin_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def checked_method(method: Method) -> Method:
-    """The method if it can be followed. Raises BadField, UnknownName."""
+    """The method, if it can be carried out. Raises BadField, UnknownName."""
     if method.clock not in get_args(Clock):
         raise UnknownName("clock", str(method.clock), get_args(Clock))
     for name, least, most in (("budget_s", 0.001, 3600.0), ("half_width", 1e-6, 1.0), ("ratio_half_width", 1e-6, 1.0)):
@@ -109,7 +100,7 @@ def checked_method(method: Method) -> Method:
 
 
 def title_of(plan: Plan, device: Device) -> str:
-    """What a run is called unless somebody names it.
+    """The title of a run, unless somebody gives it another one.
 
     >>> from kernelviz.core.problem import Problem
     >>> cpu = Device(id="cpu", kind="cpu", name="EPYC", uuid="u")

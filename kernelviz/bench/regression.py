@@ -1,4 +1,4 @@
-"""Plan, do, check, act: the plan of a stored run measured again, and held against it. For page, CLI, Python and timers."""
+"""Use case: measure the plan of a stored run again, and compare the two runs. For page, CLI, Python and timers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ MACHINE_SLOWER = 0.02
 
 
 def again(bench: Bench, run_id: str, *, device: str | None = None, anywhere: bool = True, owner: str = "") -> str:
-    """Queue the run's plan by its method; the new run's id, to be compared with the old one (`bench.comparing`).
+    """Queue the plan of the run by its method, and return the id of the new run, to be compared with the old one
+    (`bench.comparison`).
 
-    `device`: where; None takes the one of the plan where this machine has it, else (`anywhere`) this machine's first. Variants
-    that a plug-in of the server gave are measured where the server still has it. Errors: UnknownRun; BadField for a run that
-    still goes on or a device that is not here; UnknownName for a variant that is gone.
+    `device`: where to measure; None takes the device of the plan if this machine has it, otherwise (`anywhere`) the first of
+    this machine. Variants of the server's plug-ins are measured if the server still has them. Errors: UnknownRun; BadField for
+    a run in progress or a device that is not here; UnknownName for a variant that no longer exists.
     """
     baseline = bench.load(run_id)
     if baseline.status in LIVING:
@@ -39,17 +40,17 @@ def again(bench: Bench, run_id: str, *, device: str | None = None, anywhere: boo
 
 
 def must_be_op(bench: Bench, op: str) -> None:
-    """Errors: UnknownName for an op that neither the catalogue has nor any run that is kept here."""
+    """Check the name of an op. Errors: UnknownName for an op that is neither in the catalogue nor in any stored run."""
     ops = bench.ops()
     if op not in ops and not any(run.op == op for run in bench.history.find(op, limit=bench.history.count(op) or 1)):
         raise UnknownName("op", op, ops)
 
 
 def machine_slower(found: Comparison, limit: float | None) -> tuple[Pair, ...]:
-    """Pairs of the same code whose whole interval is slower by more than the limit (a fraction; None: MACHINE_SLOWER).
+    """Pairs with unchanged code whose whole interval is slower by more than the limit (a fraction; None: MACHINE_SLOWER).
 
-    To a comparison of code these are noise; to somebody who measures the same plan every month they say that the machine, its
-    driver or its clocks are not what they were.
+    In a comparison of code these differences are noise. For a plan that is measured again every month, they mean that the
+    machine, its driver or its clocks have changed.
     """
     least = 1 + (MACHINE_SLOWER if limit is None else limit)
     return tuple(

@@ -1,4 +1,4 @@
-"""Runs that this process does not measure: another one does, or they ended before it began. Told from the store."""
+"""Runs that this process does not measure: another process does, or they have ended. Their events come from the store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POLL_S = 0.3
 
 
 def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> Iterator[tuple[int, Event]]:
-    """Results as they are stored, then RunEnded; just RunEnded for a run that has ended. Raises UnknownRun."""
+    """Results as they are stored, then RunEnded. For a run that has ended, only RunEnded. Raises UnknownRun."""
     status = store.runs.row(run_id).status
     if status not in LIVING:
         yield after + 1, RunEnded(status=status)
@@ -37,7 +37,7 @@ def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> It
 
 
 def progress(store: Store, run_id: str) -> Progress:
-    """Raises UnknownRun."""
+    """The progress of the run. Raises UnknownRun."""
     row = store.runs.row(run_id)
     message = ""
     if row.status in LIVING:

@@ -1,4 +1,4 @@
-"""Placing stored runs on the roofline: which runs, against which roofs, at which level of memory; for page, CLI and Python."""
+"""Use case: place stored runs on the roofline: which runs, which roofs, which level of memory. For page, CLI and Python."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from kernelviz.hardware.datasheet_roofs import ceilings
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.roofs import roof_name
+from kernelviz.text.quality import describe_quality
 
 RoofSource = Literal["measured", "datasheet"]
 SOURCES: tuple[RoofSource, ...] = get_args(RoofSource)
@@ -27,9 +28,9 @@ FIRST_SHOWN = ("h200-matmul", "h200-rmsnorm", "h200-add")
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """The correct timed cases of some runs, how many others they have, and what could not be used.
+    """The correct timed cases of some runs, the number of other cases, and what could not be used.
 
-    `untimed`: cases without a correct time of that level. `unroofed`: names of devices without such roofs.
+    `untimed`: number of cases without a correct time of that level. `unroofed`: names of devices without such roofs.
     """
 
     cases: tuple[Placed, ...]
@@ -48,12 +49,12 @@ def offered(bench: Bench, asked: Sequence[str] = ()) -> dict[str, RunSummary]:
 
 
 def unknown(bench: Bench, asked: Sequence[str]) -> tuple[str, ...]:
-    """Those of the ids under which no run can be opened here: never heard of, or deleted."""
+    """The ids under which no run can be opened here, because they are unknown or deleted."""
     return tuple(run_id for run_id in asked if _summary(bench, run_id) is None)
 
 
 def first_shown(bench: Bench) -> tuple[str, ...]:
-    """The newest run here that has results, else some that came with the package."""
+    """The newest stored run that has results, otherwise some that came with the package."""
     own = next((run.id for run in bench.runs(8) if run.done > run.failed), None)
     return (own,) if own is not None else tuple(r.id for r in bench.history.shipped() if r.id in FIRST_SHOWN)
 
@@ -96,7 +97,7 @@ def place(
 
 
 def records(found: Placement) -> list[dict[str, object]]:
-    """A row a case in SI base units, as the names say; unknown is None. For JSON and data frames."""
+    """One record for each case in the SI base units that the names state. Unknown is None. For JSON and data frames."""
     return [
         {
             "run": c.run_id,
@@ -118,7 +119,7 @@ def records(found: Placement) -> list[dict[str, object]]:
             "limiter": c.limiter.word,
             "evidence": list(c.limiter.evidence),
             "missing": list(c.limiter.missing),
-            "trust": c.trust,
+            "trust": str(describe_quality(c.quality)),
         }
         for c in found.cases
     ]

@@ -1,4 +1,4 @@
-"""Whose turn it is to begin a run, or to say that nobody measures it: one thread of the process at a time."""
+"""The lock of a run: one thread of the process at a time may begin it, or report that no process measures it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class _Turn:
-    """Held again by who holds it. Forgotten when nobody waits for it."""
+class _RunLock:
+    """A reentrant lock, which is removed when no thread uses it."""
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
 
 
 _shared = threading.Lock()
-_turns: weakref.WeakValueDictionary[tuple[str, str], _Turn] = weakref.WeakValueDictionary()
+_locks: weakref.WeakValueDictionary[tuple[str, str], _RunLock] = weakref.WeakValueDictionary()
 
 
 @contextmanager
-def turn(store_url: str, run_id: str) -> Iterator[None]:
-    """Nobody else of this process begins that run of that store meanwhile, whichever runner is asked."""
+def run_lock(store_url: str, run_id: str) -> Iterator[None]:
+    """Keep other threads of this process, also of other runners, from beginning that run of that store meanwhile."""
     with _shared:
-        mine = _turns.setdefault((store_url, run_id), _Turn())
+        mine = _locks.setdefault((store_url, run_id), _RunLock())
     with mine.lock:
         yield

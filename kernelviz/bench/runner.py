@@ -19,12 +19,13 @@ from kernelviz.bench.availability import Choice
 from kernelviz.bench.device_jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
 from kernelviz.bench.event_log import EventLog
 from kernelviz.bench.live_run import LiveRun
-from kernelviz.bench.run_lock import turn
+from kernelviz.bench.run_lock import run_lock
 from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
 from kernelviz.core.chunks import parts
 from kernelviz.core.errors import BadField, UnknownRun, one_line
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import FigureName, Method, Problem, case_key
+from kernelviz.core.reasons import NeedMissing, Refusal
 from kernelviz.core.result import Failure, Result
 from kernelviz.core.run import LIVING, Device, Run
 from kernelviz.core.selftest import Selftest
@@ -33,8 +34,9 @@ from kernelviz.metrics.configuration import is_configuration
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
-from kernelviz.worker.item import InspectionAsked, Item, SelftestAsked
+from kernelviz.text.failures import describe_reason
 from kernelviz.worker.limits import Limits
+from kernelviz.worker.request import InspectionRequest, Request, SelftestRequest
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 
 _log = logging.getLogger(__name__)
@@ -75,14 +77,14 @@ class Runner:
         with _shared:
             _runners.add(self)
 
-    def turn(self, run_id: str) -> AbstractContextManager[None]:
-        """Nobody else of this process begins the run meanwhile. A run of ours in the store that is not under way was left
-        behind; only who has the turn can tell it from one that is just being begun."""
-        return turn(self._store.url, run_id)
+    def run_lock(self, run_id: str) -> AbstractContextManager[None]:
+        """Keep other threads of this process from beginning the run meanwhile. A stored run of this process that is not under
+        way was left behind; only the thread that holds the lock can tell it from a run that is just being begun."""
+        return run_lock(self._store.url, run_id)
 
     def settle(self, run_id: str) -> None:
         """Mark a run as interrupted that this process left as running, as when its end could not be stored. Raises UnknownRun."""
-        with self.turn(run_id):
+        with self.run_lock(run_id):
             under_way = self._under_way(run_id)  # before the row, which may be that of its end a moment later
             row = self._store.runs.row(run_id)
             if row.status in LIVING and self._store.runs.is_own(row) and not under_way:
@@ -96,14 +98,14 @@ class Runner:
 
     def start(self, run: Run, op: Op, device: Device, *, owner: str) -> None:
         """Store a run and queue its cases; what cannot run here fails at once, without a worker."""
-        with self.turn(run.id):
+        with self.run_lock(run.id):
             self._store.runs.create(run, owner=owner)
             with self._or_interrupted(run.id):
                 self._begin(run, op, device, owner, frozenset())
 
     def resume(self, run: Run, op: Op, device: Device, *, owner: str) -> bool:
         """Queue the cases of a stored run that have no result yet or were cancelled. False when it is being measured."""
-        with self.turn(run.id):
+        with self.run_lock(run.id):
             self.settle(run.id)
             if not self._store.runs.claim(run.id):
                 return False
@@ -141,9 +143,9 @@ class Runner:
         live = LiveRun(run.id, run.plan, op, self._store, log, run.environment, standing)
         chosen = Chosen(self._store, device, op)
         unavailable: list[Result] = []
-        prompt: list[Item] = []
-        late: list[Item] = []
-        later: list[Item] = []
+        prompt: list[Request] = []
+        late: list[Request] = []
+        later: list[Request] = []
         for problem in run.plan.problems:
             tuned = _configurations(chosen, results, problem, run.plan.variants)
             able: list[str] = []
@@ -152,7 +154,7 @@ class Runner:
                 if reason is None:
                     able.append(name)
                 elif case_key(problem, name) not in results:
-                    unavailable.append(failed(op, problem, name, Failure(stage="unavailable", message=reason)))
+                    unavailable.append(failed(op, problem, name, Failure(stage="unavailable", reasons=(reason,))))
             fresh = tuple(name for name in able if case_key(problem, name) not in results)
             # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start. One
             # problem is left to the worker, which knows what is compiled and measures that in the same rounds.
@@ -188,7 +190,7 @@ class Runner:
         self._submit_alone(device, LiveCalibration(name, self._store, EventLog(0), device.uuid), owner)
         return name
 
-    def selftest(self, device: Device, asked: SelftestAsked, *, owner: str) -> str:
+    def selftest(self, device: Device, asked: SelftestRequest, *, owner: str) -> str:
         """Queue a selftest; the name under which it can be followed, which is its id in the store."""
         name = f"selftest-{secrets.token_hex(6)}"
         self._submit_alone(device, LiveSelftest(name, self._store, EventLog(0), kept=not asked.only), owner, asked)
@@ -200,9 +202,9 @@ class Runner:
         """Queue an inspection; the name under which it can be followed. Raises BadField where the case cannot run there."""
         reason = self._refusal(op, name, problem, device)
         if reason is not None:
-            raise BadField("variant", name, reason)
+            raise BadField("variant", name, str(describe_reason(reason)))
         job = f"inspection-{secrets.token_hex(6)}"
-        asked = InspectionAsked(problem=problem, variant=name)
+        asked = InspectionRequest(problem=problem, variant=name)
         live = LiveInspection(job, self._store, EventLog(0))
         tuned = Chosen(self._store, device, op).of(problem, (name,))
         self._submit_alone(device, live, owner, inspection=asked, plugins=plugins, tuned=tuned)
@@ -257,9 +259,10 @@ class Runner:
         for supervisor in supervisors:
             supervisor.close()
 
-    def _refusal(self, op: Op, name: str, problem: Problem, device: Device) -> str | None:
+    def _refusal(self, op: Op, name: str, problem: Problem, device: Device) -> Refusal | None:
         variant = op.variant_named(name)
-        return self._choice.lack(variant, device) or variant.refuses(problem)
+        lacking = self._choice.lack(variant, device)
+        return variant.refuses(problem) if lacking is None else NeedMissing(text=lacking)
 
     def _supervisor(self, device: Device) -> Supervisor:
         with self._lock:
@@ -276,8 +279,8 @@ class Runner:
         device: Device,
         live: LiveJob,
         owner: str,
-        selftest: SelftestAsked | None = None,
-        inspection: InspectionAsked | None = None,
+        selftest: SelftestRequest | None = None,
+        inspection: InspectionRequest | None = None,
         plugins: tuple[str, ...] | None = None,
         tuned: Mapping[str, Tuned] = MappingProxyType({}),
     ) -> None:
@@ -285,7 +288,7 @@ class Runner:
         live.abandon = lambda: supervisor.cancel(live.name)
         self._register(live.name, live)
         files = self._choice.plugins if plugins is None else plugins
-        asked = Item(
+        asked = Request(
             run_id=live.name,
             owner=owner,
             sink=live,
@@ -361,9 +364,9 @@ def _configurations(
     return tuned
 
 
-def _final(run: Run, live: LiveRun, problem: Problem, owner: str, store: Store) -> Item:
+def _final(run: Run, live: LiveRun, problem: Problem, owner: str, store: Store) -> Request:
     """The end of a tuning: its best configurations again, in rounds that they share with the default."""
-    return Item(
+    return Request(
         run_id=run.id,
         owner=owner,
         sink=live,
@@ -372,7 +375,7 @@ def _final(run: Run, live: LiveRun, problem: Problem, owner: str, store: Store) 
         method=final_method(run.method),
         plugins=run.plan.plugins,
         known_baseline=lambda: live.timed(problem, run.plan.baseline),
-        standing=lambda: finalists(store, run.id, problem),
+        timed_variants=lambda: finalists(store, run.id, problem),
     )
 
 
@@ -385,9 +388,9 @@ def _item(
     tuned: Mapping[str, Tuned],
     *,
     later: bool = False,
-) -> Item:
+) -> Request:
     """Device cold of these variants; or `later` the other figures of those that stand by then."""
-    return Item(
+    return Request(
         run_id=run.id,
         owner=owner,
         sink=live,
@@ -400,6 +403,6 @@ def _item(
         plugins=run.plan.plugins,
         known_baseline=None if later else lambda: live.timed(problem, run.plan.baseline),
         later=later,
-        standing=(lambda: live.standing(problem, variants)) if later else None,
+        timed_variants=(lambda: live.standing(problem, variants)) if later else None,
         tuned=tuned,
     )

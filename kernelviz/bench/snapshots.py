@@ -1,4 +1,4 @@
-"""A snapshot: a run, or a selection of its cases, with a title and a note of its own, to be kept as a file."""
+"""A snapshot: a run, or a selection of its cases, with its own title and note, to be saved as a file."""
 
 from __future__ import annotations
 
@@ -21,10 +21,11 @@ def selected(
     title: str | None = None,
     note: str | None = None,
 ) -> Run:
-    """The run with those variants and problems (by `Problem.key`) only; None keeps all, or the run's own words.
+    """The run with only those variants and problems (by `Problem.key`). None keeps all, or the title and note of the run.
 
-    The baseline always stays, since speed-ups divide by it. Of other facts the id is another one, made of their digest; the same
-    facts keep theirs, whatever they are called. Errors: UnknownName for a variant, BadField for problems, that the run has not.
+    The baseline is always included, because speed-ups are relative to it. If the facts differ from those of the run, the id is
+    made of their digest; if they are the same, the id stays, whatever the title. Errors: UnknownName for a variant, BadField
+    for problems, that the run does not have.
     """
     for name in variants or ():
         if name not in run.plan.variants:
@@ -43,7 +44,7 @@ def selected(
 
 
 def narrowed(run: Run, variants: Sequence[str] | None, problems: Collection[str] | None = None) -> Run:
-    """The same run with only some of its cases in plan and results; names that it has not are no error. See `selected`."""
+    """The same run with only some of its cases in plan and results. Names that it does not have are ignored. See `selected`."""
     plan = run.plan
     names = tuple(v for v in plan.variants if variants is None or v in variants or v == plan.baseline)
     kept = tuple(p for p in plan.problems if problems is None or p.key in problems)

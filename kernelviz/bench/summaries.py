@@ -1,4 +1,4 @@
-"""What the use cases answer with."""
+"""Values that the use cases return."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelviz.core.events import CaseStep
+from kernelviz.core.reasons import NeedMissing
 from kernelviz.core.run import Status
 from kernelviz.formats.shipped_runs import Line
 from kernelviz.ops import Variant
@@ -19,6 +20,11 @@ class Offer:
     available: bool
     reason: str
 
+    @property
+    def lack(self) -> NeedMissing | None:
+        """What the machine lacks for the variant. None if it is available."""
+        return None if self.available else NeedMissing(text=self.reason or "not available here")
+
 
 class RunSummary(Line, frozen=True, kw_only=True):
     """A line of the list of runs. A `shipped` one came with the package: it can be opened, not changed. `cancelled` cases are
@@ -30,12 +36,12 @@ class RunSummary(Line, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The title, or op and device where it has none."""
+        """The title, or op and device if there is no title."""
         return self.title or f"{self.op} · {self.device}"
 
     @property
     def cases_words(self) -> str:
-        """How many cases have a result, how many of these are failures, and how many were cancelled."""
+        """The number of cases with a result, of failures among them, and of cancelled cases."""
         many = f"{self.cases} case{'s' if self.cases != 1 else ''}"
         cases = many if self.done == self.cases else f"{self.done} of {many}"
         failed = (f"{self.failed} failed",) if self.failed else ()

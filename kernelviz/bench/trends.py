@@ -1,4 +1,4 @@
-"""How cases went from run to run on a device: levels, changes, and what is slower than it was. `Bench.trends`."""
+"""Use case: how the times of cases on a device change from run to run: levels, changes and regressions. `Bench.trends`."""
 
 from __future__ import annotations
 
@@ -44,26 +44,25 @@ class Trends:
     def cases(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
         """The trend of every case that was measured on the device, in the order of their names. Raises UnknownName.
 
-        `l2`: ``cold`` or ``warm``, whose times are taken. What the runs on both sides of a change are made of is not told
-        here; see `case`.
+        `l2`: ``cold`` or ``warm`` times. The possible causes of changes are not included; `case` gives them.
         """
         rows = self._store.trends.times(self._device(device_id).uuid, op=op)
         grouped = (_case(list(group), _headline(l2)) for _, group in groupby(rows, key=attrgetter("case_key")))
         return tuple(c for c in grouped if c is not None)
 
     def case(self, device_id: str, problem: Problem, variant: str, *, l2: str = "cold") -> CaseTrend | None:
-        """The trend of one case, with what differs between the runs on both sides of each change; None when it was never
-        measured there. Raises UnknownName."""
+        """The trend of one case, with what differs between the runs on both sides of each change. None if it was never measured
+        there. Raises UnknownName."""
         rows = self._store.trends.times(self._device(device_id).uuid, case_key=case_key(problem, variant))
         found = _case(rows, _headline(l2))
         return None if found is None else self._explained(found)
 
     def regressions(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
-        """Cases that are slower than at their best level, the worst first, each with what its change came with."""
+        """Cases that are slower than at their best level, the largest slow-down first, with what changed at the same time."""
         return self.slower(self.cases(device_id, op=op, l2=l2))
 
     def slower(self, cases: Sequence[CaseTrend]) -> tuple[CaseTrend, ...]:
-        """Those of the cases that `regressions` would give."""
+        """The given cases that `regressions` would give."""
         slower = [c for c in cases if c.trend.regression is not None]
         return tuple(self._explained(c) for c in sorted(slower, key=lambda c: -_regression(c).ratio))
 

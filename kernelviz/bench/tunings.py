@@ -1,4 +1,4 @@
-"""Tunings: a variant's configurations measured as the cases of a run, the best one kept for its problem and device."""
+"""Use case: tuning. The configurations of a variant are measured as the cases of a run, and the best one is stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FINAL_BUDGET = 4
 
 
 def final_method(method: Method) -> Method:
-    """How the best of the sweep are measured again: as precisely as a usual run does."""
+    """The method by which the best of the sweep are measured again: as precise as a usual run."""
     usual = Method()
     return msgspec.structs.replace(
         method,
@@ -55,7 +55,8 @@ def tuning_plan(plan: Plan, op: Op, count: int | None, seed: int) -> Plan:
 
 
 def conclude(store: Store, run_id: str, *, finished: bool = True) -> Tuning | None:
-    """Keep what a tuning found, from then on used by the variant; None where no configuration is correct. Raises UnknownRun."""
+    """Store the result of a tuning, which the variant uses from then on. None if no configuration is correct. Raises
+    UnknownRun."""
     run = store.runs.load(run_id)
     found = tried(run, finished=finished)
     made = tuning_of(run, found, created_at=timestamps.now(), seconds=store.runs.row(run_id).spent_s)
@@ -65,7 +66,7 @@ def conclude(store: Store, run_id: str, *, finished: bool = True) -> Tuning | No
 
 
 def finalists(store: Store, run_id: str, problem: Problem) -> tuple[str, ...]:
-    """The best of the sweep so far, without the default, which is measured beside them in any case."""
+    """The best of the sweep so far, without the default, which is always measured with them."""
     run = store.runs.load(run_id)
     return best_names([row for row in rows(run, ()) if row.result.problem == problem], FINALISTS)
 
@@ -93,7 +94,7 @@ class KeptTuning:
 
 
 class Tunings:
-    """What tunings found, over all devices of a store. Every method may be called from any thread."""
+    """The stored tunings of all devices of a store. Every method may be called from any thread."""
 
     def __init__(
         self, store: Store, ops: Callable[[], Mapping[str, Op]], devices: Sequence[Device], load: Callable[[str], Run]
@@ -104,7 +105,7 @@ class Tunings:
     def find(
         self, op: str | None = None, *, variant: str | None = None, device: str | None = None
     ) -> tuple[KeptTuning, ...]:
-        """What is kept, by op, variant and problem. Errors: UnknownName for a device."""
+        """The stored tunings, by op, variant and problem. Errors: UnknownName for a device."""
         if device is not None and device not in self._uuids:
             raise UnknownName("device", device, self._uuids)
         found = self._store.tunings.find(None if device is None else self._uuids[device], op)
@@ -118,7 +119,8 @@ class Tunings:
         return next((k for k in found if tuning_key(k.tuning.problem) == key), None)
 
     def chosen(self, plan: Plan) -> dict[str, Tuned]:
-        """What the variants of a plan use for its first problem, by variant. Errors: UnknownName for the device."""
+        """The configuration that each variant of a plan uses for its first problem, by variant. Errors: UnknownName for the
+        device."""
         if plan.device not in self._uuids:
             raise UnknownName("device", plan.device, self._uuids)
         known = self._store.tunings.find(self._uuids[plan.device], plan.op)
@@ -130,13 +132,13 @@ class Tunings:
         return next((t for t in self._store.tunings.find() if t.run_id == run_id), None)
 
     def forget(self, kept: Sequence[KeptTuning]) -> None:
-        """The variants go back to their default configurations for these problems."""
+        """Remove these tunings: the variants use their default configurations for these problems again."""
         self._store.tunings.drop([k.tuning for k in kept])
 
     def keep(self, run_id: str) -> Tuning:
-        """Keep the best so far of a tuning that was cancelled or interrupted, without finishing it.
+        """Store the best configuration so far of a cancelled or interrupted tuning, without finishing it.
 
-        Errors: UnknownRun; BadField for a run that is no tuning, that goes on, that was measured elsewhere, or without a correct
+        Errors: UnknownRun; BadField for a run that is not a tuning, is in progress, was measured elsewhere, or has no correct
         configuration.
         """
         run = self._load(run_id)
@@ -151,7 +153,7 @@ class Tunings:
         return made
 
     def report(self, run_id: str) -> TuningReport:
-        """What a tuning found and what it took. Errors: UnknownRun; BadField for a run that is none."""
+        """The result and the cost of a tuning. Errors: UnknownRun; BadField for a run that is not a tuning."""
         run = self._load(run_id)
         kept = self.found_by(run_id)
         seconds = self._spent_s(run_id) or (kept.seconds if kept is not None else 0.0)

@@ -1,4 +1,4 @@
-"""Two streams: results on stdout, everything else on stderr."""
+"""Output to the terminal: results on stdout, everything else on stderr."""
 
 from __future__ import annotations
 
@@ -7,22 +7,27 @@ import json
 import os
 import sys
 import unicodedata
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from typing import BinaryIO, TextIO
 
 from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from kernelviz.tables.column import Column, Row
 
 WIDE = 200
-"""Columns of a table that goes into a file or a pipe: rows stay whole, for grep and awk."""
+"""Width of a table that goes into a file or a pipe, in characters. Rows are not wrapped, so that grep and awk can be used."""
 
 
 def out() -> Console:
-    """For results. Made anew each time, because tests and shells replace sys.stdout."""
+    """A console for results. It is made at each call, because tests and shells replace sys.stdout."""
     return _on(sys.stdout)
 
 
 def err() -> Console:
-    """For progress and errors."""
+    """A console for progress and errors."""
     return _on(sys.stderr)
 
 
@@ -32,7 +37,7 @@ def _on(stream: TextIO) -> Console:
 
 
 def show(what: RenderableType) -> None:
-    """A result on stdout. In a pipe, lines end where their text ends."""
+    """Print a result on stdout. In a pipe, lines have no trailing blanks."""
     stream = out()
     if stream.is_terminal:
         stream.print(what)
@@ -42,32 +47,56 @@ def show(what: RenderableType) -> None:
     sys.stdout.write("".join(f"{line.rstrip()}\n" for line in captured.get().splitlines()))
 
 
+def table(
+    columns: Sequence[Column[Row]],
+    rows: Iterable[Row],
+    *,
+    style: Callable[[Row], str] = lambda row: "",
+    group: Callable[[Row], object] = lambda row: None,
+    missing: Callable[[Row], str] = lambda row: "–",
+) -> Table:
+    """A row of text for each row. `group`: what rows of one section share. `missing`: what is written for an unknown value."""
+    made, before = Table(box=None, pad_edge=False, header_style="bold"), None
+    for column in columns:
+        right = column.unit.right
+        made.add_column(
+            Text(plain(column.heading)), justify="right" if right else "left", no_wrap=right, overflow="fold"
+        )
+    for number, row in enumerate(rows):
+        if number and group(row) != before:
+            made.add_section()
+        before = group(row)
+        made.add_row(*(Text(plain(c.single(row, missing(row)))) for c in columns), style=style(row))
+    return made
+
+
 def print_json(value: object) -> None:
-    """One JSON value and a newline; what is not finite has no place in JSON and raises ValueError."""
+    """Print one JSON value and a newline. Raises ValueError for NaN and infinity, which JSON does not have."""
     write(json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2).encode() + b"\n")
 
 
 def write(data: bytes) -> None:
-    """A document on stdout as it is: UTF-8 whatever the terminal's own encoding, or no text at all."""
+    """Write bytes to stdout unchanged. The encoding of the terminal is not applied."""
     stream: BinaryIO | None = getattr(sys.stdout, "buffer", None)
-    if stream is None:  # a notebook's stdout takes text only
+    if stream is None:  # stdout of a notebook accepts text only
         sys.stdout.write(data.decode())
         return
     sys.stdout.flush()
-    left = memoryview(data)
-    while left:  # unbuffered (PYTHONUNBUFFERED), a pipe whose reader leaves takes a part and says nothing
-        left = left[stream.write(left) :]
+    remaining = memoryview(data)
+    while remaining:  # With PYTHONUNBUFFERED, a pipe whose reader has left accepts only a part and raises no error.
+        remaining = remaining[stream.write(remaining) :]
 
 
 def fail(message: str) -> int:
-    """One message on stderr; returns the exit code of bad usage."""
-    with suppress(OSError):  # nobody can be told
+    """Print one message on stderr and return the exit code for bad usage."""
+    with suppress(OSError):  # stderr is closed
         sys.stderr.write("\n".join(map(plain, f"kernelviz: {message}".splitlines())) + "\n")
     return 2
 
 
-def settle() -> None:
-    """Before anything is printed: a stream that the shell closed discards, and no character is too much for an encoding."""
+def prepare_streams() -> None:
+    """Prepare stdout and stderr: a stream that the shell closed discards its output, and characters outside the encoding are
+    escaped."""
     for number, name in ((1, "stdout"), (2, "stderr")):
         if getattr(sys, name) is None:
             _discard(number)
@@ -76,8 +105,8 @@ def settle() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def give_up() -> None:
-    """What stdout still holds cannot be written: let it go, so that the interpreter's end does not try again."""
+def discard_stdout() -> None:
+    """Discard the rest of stdout, which cannot be written, so that the interpreter does not try again at exit."""
     with suppress(OSError, ValueError):
         _discard(sys.stdout.fileno())
 
@@ -85,14 +114,14 @@ def give_up() -> None:
 def _discard(number: int) -> None:
     null = os.open(os.devnull, os.O_WRONLY)
     if null == number:
-        os.set_inheritable(number, True)  # as what the shell opens is; what is started here writes there too
+        os.set_inheritable(number, True)  # like the streams that a shell opens: child processes write to it, too
         return
     os.dup2(null, number)
     os.close(null)
 
 
 def plain(text: str) -> str:
-    """Text without control characters: a title that somebody sent must not steer the terminal that shows it.
+    """Text without control characters, because a title in a file from somebody else must not control the terminal.
 
     >>> plain("a\\x1b[31mb\\n\\x9bc é")
     'a [31mb  c é'

@@ -5,20 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Annotated
 
 import msgspec
+import typer
 from rich.table import Table
 from rich.text import Text
 from sqlalchemy.engine import make_url
 
+from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.cli import console
-from kernelviz.cli.progress import Reporter, roof_words
+from kernelviz.cli import console, device_watch, options
+from kernelviz.cli.arguments import options_on_command_line
+from kernelviz.cli.progress import Reporter, format_roof
 from kernelviz.core import units
+from kernelviz.core.errors import BadField
 from kernelviz.core.run import Device, Roof
 from kernelviz.hardware.datasheet import DataSheet, datasheet
-from kernelviz.hardware.datasheet_shares import held
+from kernelviz.hardware.datasheet_shares import data_sheet_shares
 from kernelviz.hardware.discovery import gpu_problem
+from kernelviz.metrics.alerts import Thresholds
 from kernelviz.metrics.calibrations import change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value, size_words
 from kernelviz.store import Store
@@ -26,35 +32,93 @@ from kernelviz.store import Store
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
-def show(bench: Bench, device_id: str | None, *, calibrate: bool, as_json: bool) -> None:
+def device(
+    context: typer.Context,
+    calibrate: Annotated[
+        bool, typer.Option("--calibrate", help="Measure the roofs of the device first (about 25 s on an H200).")
+    ] = False,
+    watch: Annotated[
+        bool,
+        typer.Option(
+            "--watch",
+            help="Print clock, power, temperature, memory and load of one device once a second, until Ctrl-C.",
+        ),
+    ] = False,
+    busy_below: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            max=100.0,
+            metavar="PERCENT",
+            help="With --watch: warn if the device is busy for less than this share of the time during a run, in percent.",
+        ),
+    ] = Thresholds().least_busy_fraction * 100,
+    grown_above: Annotated[
+        float,
+        typer.Option(
+            min=0.0,
+            metavar="GIB",
+            help="With --watch: warn if the memory in use grows by more than this within 10 minutes, in GiB.",
+        ),
+    ] = Thresholds().most_growth_bytes / 2**30,
+    device_id: Annotated[
+        str | None,
+        typer.Option(
+            "--device",
+            metavar="cuda:0|cpu",
+            help="Only this device. Default: all; with --calibrate and --watch the first usable GPU, otherwise the CPU.",
+        ),
+    ] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Show the devices of this machine: properties, measured roofs, data sheets, and where results are stored.
+
+    A roof is the highest rate that was measured on the device. --calibrate measures the roofs; results are then shown as a share
+    of them. If something hampers measuring (an old driver, other programs on the GPU), it is named together with a remedy.
+    """
+    if watch and calibrate:
+        raise BadField("--watch", "yes", "it shows what a device reports and measures nothing; leave out --calibrate")
+    for option, value in (("--busy-below", busy_below), ("--grown-above", grown_above)):
+        if not watch and option in options_on_command_line(context):
+            raise BadField(option, f"{value:g}", "it is a limit of --watch, which is missing")
+    bench = use_cases.current()
+    try:
+        if watch:
+            device_watch.watch(bench, device_id, Thresholds(busy_below / 100, grown_above * 2**30), as_json=as_json)
+            return
+        show_devices(bench, device_id, calibrate=calibrate, as_json=as_json)
+    finally:
+        bench.close()
+
+
+def show_devices(bench: Bench, device_id: str | None, *, calibrate: bool, as_json: bool) -> None:
     """Print one device or all. Errors: UnknownName; a calibration that fails raises what the bench raises."""
     if calibrate:
-        chosen = bench.device(device_id or bench.default_device())
-        _calibrate(bench, chosen)
-    shown = (bench.device(device_id),) if device_id else bench.devices()
+        _calibrate(bench, bench.device(device_id or bench.default_device()))
+    devices = (bench.device(device_id),) if device_id else bench.devices()
     if as_json:
         console.print_json(
             {
                 "database": database(),
                 "default_device": bench.default_device(),
                 "gpu_problem": gpu_problem(),
-                "devices": [_described(bench, d) for d in shown],
+                "devices": [_described(bench, d) for d in devices],
             }
         )
         return
     out = console.out()
-    for found in shown:
-        out.print(f"{found.id}: {found.name}", style="bold")
-        console.show(_facts(bench, found))
-        for notice in bench.notices(found.id):
+    for each in devices:
+        out.print(f"{each.id}: {each.name}", style="bold")
+        console.show(_facts(bench, each))
+        for notice in bench.notices(each.id):
             console.show(Text(f"  ! {notice.sentence}; {notice.remedy}", style=_STYLES[notice.severity]))
     if not any(d.kind == "cuda" for d in bench.devices()):
         out.print(f"No GPU: {gpu_problem()}.")
-    out.print(f"Runs and roofs are kept in {database()}")
+    out.print(f"Runs and roofs are stored in {database()}")
 
 
 def database() -> str:
-    """Where runs and roofs are kept: a path, or an address without its password. Errors: StoreError."""
+    """Where runs and roofs are stored: a path, or the address of a server without its password. Errors: StoreError."""
     opened = Store.open()
     try:
         url = make_url(opened.url)
@@ -64,10 +128,10 @@ def database() -> str:
 
 
 def _calibrate(bench: Bench, device: Device) -> None:
-    followed = bench.calibrate(device.id, owner=f"terminal {os.getpid()}")
+    calibration_id = bench.calibrate(device.id, owner=f"terminal {os.getpid()}")
     with Reporter(None) as reporter:
         reporter.say(f"measuring the roofs of {device.name}")
-        for _, event in bench.follow(followed):
+        for _, event in bench.follow(calibration_id):
             reporter.show(event)
 
 
@@ -107,26 +171,26 @@ def _lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
     if not roofs:
         lines.append(("measured roofs", "not calibrated; `kernelviz device --calibrate` measures them"))
     sheet = datasheet(device.name)
-    return lines + _moved_lines(bench, device) + _sheet_lines(roofs, sheet)
+    return lines + _change_lines(bench, device) + _sheet_lines(roofs, sheet)
 
 
-def _moved_lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
-    """The roofs that moved clearly between the newest calibration and the one before it."""
+def _change_lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
+    """The roofs that changed clearly between the previous calibration and the newest one."""
     newest, *earlier = bench.machine.calibrations(device.id)[:2] or (None,)
     if newest is None or not earlier:
         return []
     since = f"since {earlier[0].measured_at[:10]}"
     clear = [move for move in moves(newest, earlier[0]) if move.clear]
     if not clear:
-        return [("roofs moved", f"none clearly {since}")]
-    return [("roof moved", f"{roof_name(move.now)} {change_words(move)} {since}") for move in clear]
+        return [("roof changes", f"none that is clear {since}")]
+    return [("roof changed", f"{roof_name(move.now)} {change_words(move)} {since}") for move in clear]
 
 
 def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet | None) -> list[tuple[str, str]]:
-    """What the data sheet promises, each figure with the best measured roof's share of it."""
+    """The figures of the data sheet, each with the share of it that the best measured roof reaches."""
     if sheet is None:
         return []
-    of_roofs = held(roofs, sheet)
+    of_roofs = data_sheet_shares(roofs, sheet)
     best = {line.roof.precision: line.share for line in of_roofs if line.share and line.roof.rate_flop_per_s}
     memory = max((line.share for line in of_roofs if line.share and line.roof.bandwidth_bytes_per_s), default=None)
 
@@ -143,14 +207,14 @@ def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet | None) -> list[tuple[s
 
 
 def _roof_lines(roofs: Sequence[Roof]) -> list[tuple[str, str]]:
-    """A line a roof; a stream's sizes share one, smallest first."""
-    alike: dict[tuple[str, str | None], list[Roof]] = {}
+    """One line for each roof. The sizes of one stream share a line, the smallest first."""
+    groups: dict[tuple[str, str | None], list[Roof]] = {}
     for number, roof in enumerate(roofs):
-        alike.setdefault((roof.name, roof.level) if roof.level else (str(number), None), []).append(roof)
+        groups.setdefault((roof.name, roof.level) if roof.level else (str(number), None), []).append(roof)
     lines: list[tuple[str, str]] = []
-    for group in alike.values():
+    for group in groups.values():
         ordered = sorted(group, key=lambda r: r.moved_bytes or 0)
-        words = [roof_words(ordered[0])]
+        words = [format_roof(ordered[0])]
         words += [f"at {size_words(r.moved_bytes or 0)}: {roof_value(r)}" for r in ordered[1:]]
         lines.append(("measured roof", f"{', '.join(words)} ({ordered[-1].measured_at[:10]})"))
     return lines

@@ -1,4 +1,4 @@
-"""`kernelviz device --watch`: what a device reports, a line a second."""
+"""`kernelviz device --watch`: the telemetry of a device, one line each second."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from kernelviz.metrics.alerts import Thresholds, alert_words, standing
 
 
 def watch(bench: Bench, device_id: str | None, thresholds: Thresholds, *, as_json: bool) -> None:
-    """Print samples until Ctrl-C, which is the normal end: exit code 0. Alerts go to stderr, each when it begins.
+    """Print samples until Ctrl-C, which is the normal end (exit code 0). Each alert is printed on stderr when it begins.
 
-    `as_json`: one object a line. Errors: UnknownName.
+    `as_json`: one JSON object on each line. Errors: UnknownName.
     """
     device = bench.device(device_id or bench.default_device())
-    told: list[str] = []
+    active: list[str] = []
     try:
         for sample in bench.machine.watch(device.id):
             text = json.dumps(msgspec.to_builtins(sample)) if as_json else line(device, sample)
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
-            found = standing(bench.machine.samples(device.id), thresholds)
-            passed = [name for name, is_so in (("busy", found.too_idle), ("grown", found.growing)) if is_so]
-            if set(passed) - set(told):
-                for sentence in alert_words(device, found, thresholds):
+            state = standing(bench.machine.samples(device.id), thresholds)
+            alerts = [name for name, is_on in (("busy", state.too_idle), ("grown", state.growing)) if is_on]
+            if set(alerts) - set(active):
+                for sentence in alert_words(device, state, thresholds):
                     console.err().print(f"! {sentence}", style="yellow")
-            told = passed
+            active = alerts
     except KeyboardInterrupt:
         return
 
 
 def line(device: Device, sample: Sample) -> str:
-    """One sample on one line, every figure with its unit; what is unknown says so.
+    """One sample on one line, each figure with its unit. A figure that the device does not report is "unknown".
 
     >>> device = Device(id="cpu", kind="cpu", name="x", uuid="x")
     >>> line(device, Sample(at_s=0.0, busy_fraction=0.5, used_bytes=2**30, total_bytes=2**31))[10:]

@@ -1,4 +1,4 @@
-"""`kernelviz runs …`, `import` and `export`: what the History page does, in a terminal."""
+"""`kernelviz runs …`, `import` and `export`: find, manage, read and write stored runs."""
 
 from __future__ import annotations
 
@@ -9,52 +9,57 @@ from typing import Annotated
 
 import msgspec
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz import formats
 from kernelviz.bench import RunSummary, backup
 from kernelviz.bench.snapshots import at_sizes, selected
-from kernelviz.cli import console, tables, tune
-from kernelviz.cli import run as running
-from kernelviz.cli.progress import Reporter
+from kernelviz.cli import console, options, tables, tune
+from kernelviz.cli.arguments import options_on_command_line, parse_names, parse_sizes
+from kernelviz.cli.progress import Reporter, follow_run
+from kernelviz.cli.run import print_run
+from kernelviz.core import units
 from kernelviz.core.errors import BadField, KernelvizError
 from kernelviz.formats.integrity import WORDS as SEALS
 from kernelviz.formats.integrity import sealed
 from kernelviz.metrics.summary import rows
+from kernelviz.tables.column import Column
 
 FORMATS = "json, parquet, csv, md, html, gbench, nvbench"
-"""What `--to` takes; asking the formats themselves would import all of them at each start."""
+"""The values of `--to`. They are written out because asking the formats would import all of them at each start."""
 
-EVERY = 1_000_000
-"""More deleted runs than any store has: those that match are picked from all of them."""
+NO_LIMIT = 1_000_000
+"""More deleted runs than any store has, so that a search looks at all of them."""
 
-app = typer.Typer(help="List, show, name, delete, restore and resume the runs kept on this machine.")
+app = typer.Typer(
+    help="List the runs that are stored on this machine, or show, rename, annotate, delete, restore or resume one."
+)
 
-RunId = Annotated[str, typer.Argument(metavar="RUN", help="id of a run; `kernelviz runs` lists them")]
-Json = Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")]
+RunIds = Annotated[list[str], typer.Argument(metavar="RUN…", help="Ids of runs.")]
 
 
 @app.callback(invoke_without_command=True)
 def find(
     context: typer.Context,
     search: Annotated[
-        str, typer.Option(metavar="WORDS", help="all must occur in title, note, op, device, status, id")
+        str,
+        typer.Option(
+            metavar="WORDS", help="Only runs that have all these words in title, note, op, device, status or id."
+        ),
     ] = "",
-    limit: Annotated[int, typer.Option(min=1, help="at most so many, the newest")] = 50,
-    deleted: Annotated[bool, typer.Option("--deleted", help="those that were deleted and can be restored")] = False,
-    shipped: Annotated[bool, typer.Option("--shipped", help="those that came with kernelviz")] = False,
-    as_json: Json = False,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Largest number of runs to list.")] = 50,
+    deleted: Annotated[bool, typer.Option("--deleted", help="List deleted runs that can be restored.")] = False,
+    shipped: Annotated[bool, typer.Option("--shipped", help="List the runs that come with kernelviz.")] = False,
+    as_json: options.Json = False,
 ) -> None:
-    """List the runs kept here, the newest first."""
+    """List the stored runs, the newest first."""
     if context.invoked_subcommand is not None:
         return
     if shipped and deleted:
-        raise BadField("--shipped", "yes", "what came with kernelviz is never deleted; leave out --deleted")
+        raise BadField("--shipped", "yes", "runs that come with kernelviz are never deleted; leave out --deleted")
     history = use_cases.current().history
     if shipped or deleted:
-        listed = history.shipped() if shipped else history.deleted(EVERY if search else limit)
+        listed = history.shipped() if shipped else history.deleted(NO_LIMIT if search else limit)
         found = tuple(run for run in listed if _matches(run, search))[:limit]
     else:
         found = history.find(search, limit=limit)
@@ -62,63 +67,68 @@ def find(
         console.print_json([msgspec.structs.asdict(run) for run in found])
         return
     if not found:
-        console.err().print("no run" + (f" matches {search!r}" if search else " here; `kernelviz run` makes one"))
+        console.err().print(
+            "no run" + (f" matches {search!r}" if search else " is stored here; `kernelviz run` makes one")
+        )
         return
-    console.show(_table(found))
+    console.show(console.table(_RUNS, found))
 
 
 def _matches(run: RunSummary, search: str) -> bool:
-    """As the store finds runs: every word somewhere in them, in capitals or not."""
+    """Whether every word occurs in the run, ignoring case. This is how the store searches, too."""
     texts = [t.casefold() for t in (run.id, run.title, run.note, run.op, run.device, run.status)]
     return all(any(word in text for text in texts) for word in search.casefold().split())
 
 
 @app.command()
 def show(
-    run: RunId,
+    run: options.RunId,
     samples: Annotated[
-        bool, typer.Option("--samples", help="instead: what the samples of each figure say (quantiles, drift, clocks)")
+        bool,
+        typer.Option(
+            "--samples", help="Print statistics of the samples of each time instead: quantiles, drift and clocks."
+        ),
     ] = False,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Print the table of a run, or its document with --json."""
+    """Print the table of a run, or its whole document with --json."""
     if samples and as_json:
         raise BadField(
             "--samples", "yes", "--json prints the whole document, which holds the samples; leave one of them out"
         )
     bench = use_cases.current()
-    found = bench.load(run)
+    stored = bench.load(run)
     if as_json:
-        console.write(formats.encode(found) + b"\n")
+        console.write(formats.encode(stored) + b"\n")
         return
-    if found.note:
-        console.err().print("\n".join(map(console.plain, found.note.splitlines())))
+    if stored.note:
+        console.err().print("\n".join(map(console.plain, stored.note.splitlines())))
     if samples:
-        console.show(tables.samples(rows(found, ()), found))
+        console.show(tables.samples(rows(stored, ()), stored))
         return
-    console.show(tables.report(found, bench.roofs_of(found)))
-    if found.plan.search is not None:
+    console.show(tables.report(stored, bench.roofs_of(stored)))
+    if stored.plan.search is not None:
         console.show(tune.report(bench.tunings.report(run)))
 
 
 @app.command()
-def rename(run: RunId, title: Annotated[str, typer.Argument(metavar="TITLE")]) -> None:
+def rename(run: options.RunId, title: Annotated[str, typer.Argument(metavar="TITLE", help="The new title.")]) -> None:
     """Give a run a title."""
     use_cases.current().history.rename(run, title)
 
 
 @app.command()
-def note(run: RunId, text: Annotated[str, typer.Argument(metavar="TEXT")]) -> None:
-    """Write a note to a run, in place of the one that it has."""
+def note(run: options.RunId, text: Annotated[str, typer.Argument(metavar="TEXT", help="The new note.")]) -> None:
+    """Give a run a note, which replaces its present note."""
     use_cases.current().history.annotate(run, text)
 
 
 @app.command()
 def delete(
-    runs: Annotated[list[str], typer.Argument(metavar="RUN…")],
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="do not ask")] = False,
+    runs: RunIds,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Delete without asking for confirmation.")] = False,
 ) -> None:
-    """Delete runs; `kernelviz runs restore` brings them back for some weeks."""
+    """Delete runs. `kernelviz runs restore` brings them back within thirty days."""
     history = use_cases.current().history
     named = [history.summary(run) for run in dict.fromkeys(runs)]
     if not yes:
@@ -131,46 +141,52 @@ def delete(
 
 
 @app.command()
-def restore(runs: Annotated[list[str], typer.Argument(metavar="RUN…")]) -> None:
-    """Bring deleted runs back."""
+def restore(runs: RunIds) -> None:
+    """Restore deleted runs."""
     history = use_cases.current().history
     for run in runs:
         history.restore(run)
 
 
 @app.command()
-def resume(run: RunId, as_json: Json = False) -> None:
-    """Measure the cases of an interrupted or cancelled run that have no result."""
+def resume(run: options.RunId, as_json: options.Json = False) -> None:
+    """Measure those cases of an interrupted or cancelled run that have no result yet."""
     bench = use_cases.current()
     try:
-        found = bench.load(run)
+        stored = bench.load(run)
         if run in (known.id for known in bench.history.shipped()):
             raise BadField(
-                "RUN", run, f"it came with kernelviz and is {found.status}; `kernelviz regress {run}` measures it again"
+                "RUN",
+                run,
+                f"it came with kernelviz and is {stored.status}; `kernelviz regress {run}` measures it again",
             )
         bench.resume(run, owner=f"terminal {os.getpid()}")
-        with Reporter(found.plan) as reporter:
-            running.follow(bench, run, reporter)
-        if found.plan.search is not None:
+        with Reporter(stored.plan) as reporter:
+            follow_run(bench, run, reporter)
+        if stored.plan.search is not None:
             code = tune.print_report(bench, run, as_json=as_json)
         else:
-            code = running.print_run(bench, bench.load(run), save=None, as_json=as_json)
+            code = print_run(bench, bench.load(run), save=None, as_json=as_json)
     finally:
         bench.close()
     raise typer.Exit(code)
 
 
-def take_in(
+def import_files(
     files: Annotated[
         list[Path],
         typer.Argument(
-            metavar="FILE…", help="kernelviz JSON or Parquet, nvbench or google-benchmark JSON, or a backup"
+            metavar="FILE…",
+            help="Files: kernelviz JSON or Parquet, JSON of nvbench or google-benchmark, or a kernelviz backup.",
         ),
     ],
 ) -> None:
-    """Keep runs from elsewhere, or restore a backup; prints their ids. What a file is, its content tells.
+    """Import runs from files, or restore a backup, and print the ids of the runs.
 
-    All of a file is kept or nothing. One that is refused leaves the others taken in.
+    The format is recognised by the content of a file, not by its name. A file is imported as a whole or not at all. If one file
+    is refused, the others are imported nevertheless.
+
+    Exit code 0: all files were imported; 1: some were refused; 2: all were refused.
     """
     history = use_cases.current().history
     refused = 0
@@ -183,9 +199,9 @@ def take_in(
             else:
                 data = formats.file_bytes(file)
                 ids = history.take_in_all(data)
-                said = sealed(data)
-                if said is not None:
-                    console.err().print(f"{file}: {SEALS[said]}")
+                seal = sealed(data)
+                if seal is not None:
+                    console.err().print(f"{file}: {SEALS[seal]}")
             sys.stdout.write("".join(f"{run_id}\n" for run_id in ids))
         except KernelvizError as error:
             refused += 1
@@ -194,43 +210,61 @@ def take_in(
         raise typer.Exit(2 if refused == len(files) else 1)
 
 
-def give_out(
+def export(
     context: typer.Context,
-    run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="id of a run, or a file")] = "",
-    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="OUT", help="default: stdout")] = None,
+    run: Annotated[str, typer.Argument(metavar="RUN|FILE", help="Id of a run, or a file that holds one.")] = "",
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="OUT", help="File to write. Default: stdout.")
+    ] = None,
     to: Annotated[
         str | None,
-        typer.Option("--to", metavar="FORMAT", help=f"{FORMATS}; default: as OUT ends, else json, the native document"),
+        typer.Option(
+            "--to", metavar="FORMAT", help=f"Format: {FORMATS}. Default: by the ending of OUT, otherwise json."
+        ),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="a backup of all that is kept here, as one file")] = False,
-    variants: Annotated[str | None, typer.Option(metavar="A,B", help="only these, and the baseline")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Write a backup of everything that is stored here.")
+    ] = False,
+    variants: Annotated[str | None, typer.Option(metavar="A,B", help="Only these variants and the baseline.")] = None,
     size: Annotated[
-        list[str] | None, typer.Option("--size", metavar="AXIS=SIZES", help="only these sizes, as n=2^10..2^14; repeat")
+        list[str] | None,
+        typer.Option(
+            "--size",
+            metavar="AXIS=SIZES",
+            help="Only these sizes of an axis, for example n=2^10..2^14. Repeat the option for each axis.",
+        ),
     ] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="instead of the run's own")] = None,
-    note: Annotated[str | None, typer.Option(metavar="TEXT", help="instead of the run's own")] = None,
+    title: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Title in the file. Default: the title of the run.")
+    ] = None,
+    note: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Note in the file. Default: the note of the run.")
+    ] = None,
 ) -> None:
-    """Write a run, or a selection of its cases, as a file."""
+    """Write a run, or some of its cases, to a file, or everything that is stored here with --all.
+
+    docs/formats.md describes the formats. html is a page with charts that opens without a network.
+    """
     if everything:
-        of_one = [o for o in running.given(context) if o in ("--variants", "--size", "--title", "--note")]
-        if of_one:
+        of_one_run = [o for o in options_on_command_line(context) if o in ("--variants", "--size", "--title", "--note")]
+        if of_one_run:
             raise BadField(
-                "--all", "yes", f"it writes everything that is kept here as it is; leave out {', '.join(of_one)}"
+                "--all", "yes", f"it writes everything that is stored here unchanged; leave out {', '.join(of_one_run)}"
             )
-        _back_up(run, out, to)
+        _write_backup(run, out, to)
         return
     if not run:
         raise BadField("RUN", "", "name a run (`kernelviz runs` lists them) or a file, or give --all")
     form = formats.export_named(to or ("json" if out is None else formats.format_of(out.name)))
-    found = formats.one_of(formats.read_file(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
-    found = selected(
-        found,
-        variants=running.names(variants),
-        problems=at_sizes(found, running.sizes(size, ())) if size else None,
+    exported = formats.one_of(formats.read_file(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
+    exported = selected(
+        exported,
+        variants=parse_names(variants),
+        problems=at_sizes(exported, parse_sizes(size)) if size else None,
         title=title,
         note=note,
     )
-    data = form.encode(found)
+    data = form.encode(exported)
     if out is None:
         _to_stdout(data, form.name)
         return
@@ -240,11 +274,11 @@ def give_out(
         raise BadField("--out", out, f"it cannot be written ({error.strerror})") from None
 
 
-def _back_up(run: str, out: Path | None, to: str | None) -> None:
+def _write_backup(run: str, out: Path | None, to: str | None) -> None:
     if run or to:
-        raise BadField("--all", run or to, "it writes everything that is kept here, in a format of its own")
+        raise BadField("--all", run or to, "it writes everything that is stored here, in its own format")
     if out is None:
-        raise BadField("--out", "", "name a file; one that ends with .gz is packed")
+        raise BadField("--out", "", "name a file; a name that ends with .gz makes a compressed file")
     written = use_cases.current().history.back_up(out)
     console.err().print(f"{out}: {written.words}; `kernelviz import` restores it")
 
@@ -254,24 +288,20 @@ def _to_stdout(data: bytes, form: str) -> None:
         data.decode()
     except UnicodeDecodeError:
         if sys.stdout.isatty():
-            raise BadField("--out", "", f"{form} is no text for a terminal; name a file") from None
+            raise BadField(
+                "--out", "", f"{form} is a binary format, which a terminal cannot show; name a file"
+            ) from None
         console.write(data)
     else:
         console.write(data + b"\n")
 
 
-def _table(found: tuple[RunSummary, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("id", "when", "op", "device", "cases", "status", "title"):
-        table.add_column(heading, overflow="fold")
-    for run in found:
-        table.add_row(
-            run.id,
-            run.created_at[:16].replace("T", " "),
-            run.op,
-            run.device,
-            run.cases_words,
-            run.status,
-            Text(console.plain(run.title)),
-        )
-    return table
+_RUNS: tuple[Column[RunSummary], ...] = (
+    Column("", "Id", "", units.TEXT, lambda run: run.id),
+    Column("", "When", "", units.TEXT, lambda run: run.created_at[:16].replace("T", " ")),
+    Column("", "Op", "", units.TEXT, lambda run: run.op),
+    Column("", "Device", "", units.TEXT, lambda run: run.device),
+    Column("", "Cases", "", units.TEXT, lambda run: run.cases_words),
+    Column("", "Status", "", units.TEXT, lambda run: run.status),
+    Column("", "Title", "", units.TEXT, lambda run: run.title),
+)

@@ -1,33 +1,76 @@
-"""`kernelviz inspect`: what one call got and gave, and where its outputs are wrong."""
+"""`kernelviz inspect`: the tensors of one call, and where its outputs are wrong."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from typing import Annotated
 
 import msgspec
+import typer
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
+from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.cli import console
-from kernelviz.cli.progress import Reporter, case_words
-from kernelviz.cli.run import follow
-from kernelviz.core import units
+from kernelviz.cli import console, options
+from kernelviz.cli.arguments import parse_names, parse_sizes
+from kernelviz.cli.progress import Reporter, follow_run, format_case
 from kernelviz.core.errors import BadField
-from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts
+from kernelviz.core.inspection import Inspection, OutputErrors
 from kernelviz.core.problem import Case, Plan
+from kernelviz.core.request import RunRequest
+from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as words
 
 MAP_ROWS = 32
-"""Rows of the error map in a terminal, which has lines twice as high as wide."""
+"""Most lines of the error map in a terminal. Characters are about twice as high as wide."""
 
 
-def inspect(bench: Bench, plan: Plan, *, as_json: bool) -> int:
-    """Look at the one case of the plan; the exit code: 0 right, 1 wrong, 2 it could not be looked at.
+def inspect(
+    op: options.OpName,
+    variant: Annotated[str, typer.Option("--variant", metavar="VARIANT", help="Name of the one variant to inspect.")],
+    size: options.Sizes = None,
+    preset: options.Preset = None,
+    dtype: options.Dtype = None,
+    compute: options.Compute = None,
+    data: options.Data = "normal",
+    device: options.DeviceId = None,
+    plugins: options.Plugins = None,
+    as_json: options.Json = False,
+) -> None:
+    """Call one variant once and show its tensors and the error of each output element against the reference.
 
-    Errors: BadField for more than one case, or one that cannot run here.
+    It prints shape, strides, memory and values of every tensor, the worst elements, and a map of the wrong ones. Name one size
+    for each axis, or a preset with one size for each.
+
+    Exit code 0: the outputs are right; 1: they are wrong; 2: bad usage, or the case could not be inspected.
+    """
+    bench = use_cases.current()
+    try:
+        plan = bench.plan(
+            RunRequest(
+                op=op,
+                sizes=parse_sizes(size) or None,
+                preset=preset,
+                variants=parse_names(variant),
+                dtype=dtype,
+                compute=compute,
+                data=data,
+                device=device,
+                plugins=options.absolute_paths(plugins),
+            )
+        )
+        code = inspect_plan(bench, plan, as_json=as_json)
+    finally:
+        bench.close()
+    raise typer.Exit(code)
+
+
+def inspect_plan(bench: Bench, plan: Plan, *, as_json: bool) -> int:
+    """Inspect the one case of the plan and return the exit code: 0 right, 1 wrong, 2 it could not be inspected.
+
+    Errors: BadField for more than one case, or for one that cannot run here.
     """
     cases = plan.cases()
     if len(cases) != 1:
@@ -35,81 +78,45 @@ def inspect(bench: Bench, plan: Plan, *, as_json: bool) -> int:
             "inspect", f"{len(cases)} cases", "name one variant and one size for each axis (--variant, --size)"
         )
     case = cases[0]
-    followed = bench.inspect(
+    inspection_id = bench.inspect(
         case.problem, case.variant, plan.device, plugins=plan.plugins, owner=f"terminal {os.getpid()}"
     )
     with Reporter(None) as reporter:
-        follow(bench, followed, reporter)
-    found = bench.inspected(followed)
-    if found is None:
+        follow_run(bench, inspection_id, reporter)
+    inspection = bench.inspected(inspection_id)
+    if inspection is None:
         return 2
     if as_json:
-        console.print_json(msgspec.to_builtins(found))
+        console.print_json(msgspec.to_builtins(inspection))
     else:
-        console.show(report(found))
-    return 0 if found.passed else 1
+        console.show(report(inspection))
+    return 0 if inspection.passed else 1
 
 
-def report(found: Inspection) -> Group:
-    """Verdict, tensors, and of each output its worst elements and, where it is wrong, a map."""
-    case = case_words(Case(problem=found.problem, variant=found.variant))
+def report(inspection: Inspection) -> Group:
+    """The verdict, the tensors, the worst elements of each output, and a map of each wrong output."""
+    case = format_case(Case(problem=inspection.problem, variant=inspection.variant))
     parts: list[RenderableType] = [
-        Text(f"{case}, on {found.environment.device.name}"),
-        Text(words.verdict_words(found), style="green" if found.passed else "bold red"),
+        Text(f"{case}, on {inspection.environment.device.name}"),
+        Text(words.verdict_words(inspection), style="green" if inspection.passed else "bold red"),
     ]
-    parts += [Text(f"  {line}") for errors in found.errors for line in words.output_words(errors)]
-    parts += [Text(words.fill_words(found), style="dim"), Text(f"allowed: {found.rule}", style="dim"), Text("")]
-    parts.append(_tensors(found.tensors))
-    for errors in found.errors:
+    parts += [Text(f"  {line}") for errors in inspection.errors for line in words.output_words(errors)]
+    parts += [
+        Text(words.fill_words(inspection), style="dim"),
+        Text(f"allowed: {inspection.rule}", style="dim"),
+        Text(""),
+    ]
+    parts.append(console.table(TENSORS, inspection.tensors))
+    for errors in inspection.errors:
         if errors.worst:
-            parts += [Text(""), _worst(errors)]
+            parts += [Text(""), Text(f"worst of {errors.name}"), console.table(ELEMENTS, errors.worst)]
         if errors.wrong:
             parts += [Text(""), *(Text(line) for line in picture(errors))]
     return Group(*parts)
 
 
-def _table(*titles: str, left: int) -> Table:
-    table = Table(box=None, pad_edge=False, title_justify="left")
-    for place, title in enumerate(titles):
-        table.add_column(title, justify="left" if place < left else "right", overflow="fold")
-    return table
-
-
-def _tensors(tensors: tuple[TensorFacts, ...]) -> Table:
-    titles = ("tensor", "role", "dtype", "shape", "strides", "memory", "size", "min", "max", "mean", "std", "zeros")
-    table = _table(*titles, "NaN", "+Inf", "−Inf", "unwritten", left=6)
-    for t in tensors:
-        table.add_row(
-            Text(t.name),
-            t.role,
-            t.dtype,
-            words.shape_words(t.shape),
-            words.layout_words(t),
-            Text(words.memory_words(t)),
-            units.size_bytes(t.size_bytes),
-            *(words.number(v) for v in (t.minimum, t.maximum, t.mean, t.deviation)),
-            *(f"{c:,}" for c in (t.zeros, t.nan, t.positive_infinity, t.negative_infinity)),
-            "–" if t.unwritten is None else f"{t.unwritten:,}",
-        )
-    return table
-
-
-def _worst(errors: OutputErrors) -> Table:
-    table = _table(f"worst of {errors.name}", "got", "expected", "error", "allowed", "error / allowed", left=1)
-    for element in errors.worst:
-        table.add_row(
-            words.index_words(element),
-            words.got_words(element),
-            words.number(element.expected, 9),
-            words.number(element.error),
-            words.number(element.allowed),
-            words.times_words(element.share),
-        )
-    return table
-
-
 def picture(errors: OutputErrors) -> Iterator[str]:
-    """The error map in characters: one a block, two rows of blocks in one where there are many."""
+    """The error map as text: one character for each block. If there are many rows of blocks, one line stands for several."""
     grid = errors.map
     yield f"{errors.name}, {words.block_words(grid)} (X wrong, ? never written, · right):"
     step = -(-grid.rows // MAP_ROWS)
@@ -120,10 +127,10 @@ def picture(errors: OutputErrors) -> Iterator[str]:
 
 def _character(errors: OutputErrors, first: int, step: int, column: int) -> str:
     grid = errors.map
-    places = [row * grid.columns + column for row in range(first, min(first + step, grid.rows))]
-    there = [p for p in places if p < len(grid.wrong)]
-    if not there:
+    indices = [row * grid.columns + column for row in range(first, min(first + step, grid.rows))]
+    blocks = [p for p in indices if p < len(grid.wrong)]
+    if not blocks:
         return " "
-    if any(grid.unwritten[p] for p in there):
+    if any(grid.unwritten[p] for p in blocks):
         return "?"
-    return "X" if any(grid.wrong[p] for p in there) else "·"
+    return "X" if any(grid.wrong[p] for p in blocks) else "·"

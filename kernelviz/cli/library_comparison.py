@@ -1,4 +1,4 @@
-"""`kernelviz ladders`: the best variant of one's own against the libraries and the roof, in a terminal."""
+"""`kernelviz library-comparison`: the best own variant of each problem, compared with the libraries and the roof."""
 
 from __future__ import annotations
 
@@ -9,29 +9,36 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelviz import bench as use_cases
-from kernelviz.bench.library_comparison import ladders as found_in
-from kernelviz.bench.library_comparison import records
-from kernelviz.cli import console
-from kernelviz.metrics import library_comparison
+from kernelviz.bench import library_comparison as use_case
+from kernelviz.cli import console, options
+from kernelviz.text.library_comparison import HEADINGS, conclusion, format_row, markdown
 
 
-def ladders(
-    sources: Annotated[list[str], typer.Argument(metavar="RUN|FILE…", help="ids of runs, documents, or backups")],
-    as_markdown: Annotated[bool, typer.Option("--markdown", help="print the table of docs/kernels.md")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")] = False,
+def library_comparison(
+    sources: Annotated[
+        list[str], typer.Argument(metavar="RUN|FILE…", help="Ids of runs, document files or backup files.")
+    ],
+    as_markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table in Markdown, as in docs/kernels.md.")
+    ] = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Hold the fastest correct own variant of each problem against eager, compile, Liger, and the roof of its bytes."""
-    found = found_in(use_cases.current(), sources)
+    """Compare the fastest correct own variant (Triton, CUDA or C++) of each problem with the libraries and the roof.
+
+    The libraries are PyTorch eager, torch.compile and Liger. The roof is the measured memory bandwidth for the bytes that the
+    problem moves. `kernelviz ladders` is the former name of this command and still works.
+    """
+    rows = use_case.library_comparison(use_cases.current(), sources)
     if as_json:
-        console.print_json(records(found))
+        console.print_json(use_case.records(rows))
         return
     if as_markdown:
-        typer.echo(library_comparison.markdown(found))
+        typer.echo(markdown(rows))
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, heading in enumerate(library_comparison.HEADINGS):
+    for number, heading in enumerate(HEADINGS):
         table.add_column(heading, justify="left" if number < 3 else "right", overflow="fold")
-    for standing in found:
-        table.add_row(*map(Text, library_comparison.words(standing)))
+    for row in rows:
+        table.add_row(*map(Text, format_row(row)))
     console.show(table)
-    console.err().print(library_comparison.conclusion(found))
+    console.err().print(conclusion(rows))

@@ -1,19 +1,38 @@
-"""`kernelviz ops`: what can be measured, and what of it here."""
+"""`kernelviz ops`: the ops and variants, and which of them can run here."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated
 
+import typer
 from rich.table import Table
 
+from kernelviz import bench as use_cases
 from kernelviz.bench import Bench, Offer
-from kernelviz.cli import console
-from kernelviz.ops import Op, Variant
+from kernelviz.cli import console, options
+from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.space import space_words
 
 
-def ops(bench: Bench, device: str | None, *, as_json: bool) -> None:
-    """Print the catalogue with what is available on the device (default: the bench's)."""
+def ops(
+    as_json: options.Json = False,
+    device: options.DeviceId = None,
+    as_markdown: Annotated[bool, typer.Option("--markdown", hidden=True, help="Print the table of README.md.")] = False,
+) -> None:
+    """List the ops and their variants, and show which variants can run on a device of this machine.
+
+    The variants of an op are listed from the plainest to the best (its ladder). A variant that cannot run here is listed
+    with the reason.
+    """
+    if as_markdown:
+        typer.echo(markdown(catalogue()))
+        return
+    print_ops(use_cases.current(), device, as_json=as_json)
+
+
+def print_ops(bench: Bench, device: str | None, *, as_json: bool) -> None:
+    """Print the catalogue, with what is available on the device. Default: the bench's default device."""
     device_id = bench.device(device or bench.default_device()).id
     offers = {name: bench.offers(name, device_id) for name in bench.ops()}
     if as_json:
@@ -32,7 +51,7 @@ def ops(bench: Bench, device: str | None, *, as_json: bool) -> None:
 
 
 def described(op: Op, offers: Sequence[Offer]) -> dict[str, object]:
-    """An op as JSON; the fields are a promise to other programs."""
+    """An op as JSON. Other programs read these fields, so their names stay."""
     return {
         "name": op.name,
         "family": op.family,

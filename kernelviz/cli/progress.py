@@ -1,4 +1,4 @@
-"""A run as it happens, on stderr: live lines in a terminal, one line a case elsewhere."""
+"""Progress of a run on stderr: live bars in a terminal, one line for each case elsewhere."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
+from kernelviz.bench import Bench
 from kernelviz.cli import console
 from kernelviz.core.events import (
     CaseDone,
@@ -25,13 +26,15 @@ from kernelviz.core.problem import Case, Plan
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.run import Roof
 from kernelviz.metrics.roofs import roof_name, roof_value
-from kernelviz.metrics.summary import STAGE_WORDS, figure_of, time_words
+from kernelviz.metrics.summary import figure_of
+from kernelviz.text.failures import STAGES, describe_failure, has_description
 from kernelviz.text.report import typed_sizes
 from kernelviz.text.selftest import check_words
+from kernelviz.text.times import format_time
 
 
 class Reporter:
-    """Shows events of one run (or, without a plan, of a calibration or a selftest)."""
+    """Prints the events of one run, or, without a plan, of a calibration, a selftest or an inspection."""
 
     def __init__(self, plan: Plan | None) -> None:
         self._console = console.err()
@@ -61,11 +64,11 @@ class Reporter:
         self._bars.stop()
 
     def say(self, words: str) -> None:
-        """A line that stays."""
+        """Print a line that is not overwritten."""
         self._console.print(words)
 
     def show(self, event: Event) -> None:
-        """Show one event."""
+        """Print one event."""
         match event:
             case RunQueued(ahead=ahead):
                 self._state(event.words, keep=ahead > 0)
@@ -78,13 +81,13 @@ class Reporter:
             case CaseDone(result=result):
                 self._finished(result)
             case RoofDone(roof=roof):
-                self.say(roof_words(roof))
+                self.say(format_roof(roof))
             case CheckDone(check=check):
                 self.say(f"{check.name}: {check_words(check)}")
             case TimelineTaken(timeline=timeline):
-                self.say(f"timeline: pictured {len(timeline.counted)} iterations of {timeline.case}")
+                self.say(f"timeline: recorded {len(timeline.counted)} iterations of {timeline.case}")
             case InspectionDone():
-                self._state("looked at the case")
+                self._state("the case was inspected")
             case RunEnded(status=status, message=message):
                 if message or status not in ("finished",):
                     self.say(f"{status}: {message}" if message else status)
@@ -96,7 +99,7 @@ class Reporter:
 
     def _step(self, event: CaseStep) -> None:
         self._state("measuring")
-        words = f"  {event.step} {case_words(event.case)}"
+        words = f"  {event.step} {format_case(event.case)}"
         known = self._steps.get(event.case.key)
         if known is None:
             known = self._steps[event.case.key] = self._bars.add_task(words, total=1.0, count="")
@@ -110,16 +113,34 @@ class Reporter:
         first = key not in self._done
         self._done.add(key)
         self._bars.update(self._whole, completed=len(self._done), count=f"{len(self._done)}/{self._total} cases")
-        # In a terminal the bar moves and the table follows: only what went wrong gets a line.
+        # In a terminal, the bar shows the progress and the table follows at the end, so only failures get a line.
         if isinstance(result.outcome, Failure) or (first and not self._live):
-            self.say(f"{len(self._done):>4}/{self._total} {case_words(result.case)}: {outcome_words(result)}")
+            self.say(f"{len(self._done):>4}/{self._total} {format_case(result.case)}: {describe_outcome(result)}")
 
 
-def case_words(case: Case) -> str:
+def follow_run(bench: Bench, run_id: str, reporter: Reporter) -> None:
+    """Print events until the run ends. The first Ctrl-C cancels the run, the second one leaves at once."""
+    last_sequence = 0
+    cancelled = False
+    while True:
+        try:
+            for sequence, event in bench.follow(run_id, last_sequence):
+                last_sequence = sequence
+                reporter.show(event)
+            return
+        except KeyboardInterrupt:
+            if cancelled:
+                raise
+            cancelled = True
+            reporter.say("cancelling after the current block; results so far are kept (Ctrl-C again leaves at once)")
+            bench.cancel(run_id)
+
+
+def format_case(case: Case) -> str:
     """A case on one line.
 
     >>> from kernelviz.core.problem import Problem
-    >>> case_words(Case(problem=Problem(op="add", sizes={"n": 1024}, dtype="fp32"), variant="torch_eager"))
+    >>> format_case(Case(problem=Problem(op="add", sizes={"n": 1024}, dtype="fp32"), variant="torch_eager"))
     'add fp32 n=2^10, torch_eager'
     """
     problem = case.problem
@@ -127,21 +148,22 @@ def case_words(case: Case) -> str:
     return f"{problem.op} {problem.precision}{backward} {typed_sizes(problem)}, {case.variant}"
 
 
-def outcome_words(result: Result) -> str:
-    """What came of a case: its time, or why it has none."""
+def describe_outcome(result: Result) -> str:
+    """The time of a case, or the reason why it has none."""
     match result.outcome:
         case Timing():
-            return time_words(figure_of(result.outcome, "cold"))
-        case Failure(stage=stage, message=message):
-            return f"✕ {STAGE_WORDS[stage]}: {message}" if message else f"✕ {STAGE_WORDS[stage]}"
+            return format_time(figure_of(result.outcome, "cold"))
+        case Failure() as failure:
+            reason = f": {describe_failure(failure)}" if has_description(failure) else ""
+            return f"✕ {STAGES[failure.stage]}{reason}"
 
 
-def roof_words(roof: Roof) -> str:
+def format_roof(roof: Roof) -> str:
     """A roof on one line.
 
-    >>> roof_words(Roof(name="copy", bandwidth_bytes_per_s=4.28e12))
+    >>> format_roof(Roof(name="copy", bandwidth_bytes_per_s=4.28e12))
     'copy: 4280 GB/s'
-    >>> roof_words(Roof(name="matmul", precision="bf16", rate_flop_per_s=798e12))
+    >>> format_roof(Roof(name="matmul", precision="bf16", rate_flop_per_s=798e12))
     'matmul bf16: 798.0 TFLOP/s'
     """
     return f"{roof_name(roof)}: {roof_value(roof)}"

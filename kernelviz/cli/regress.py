@@ -1,4 +1,4 @@
-"""`kernelviz regress`: a stored plan measured again and compared with its run, for a timer."""
+"""`kernelviz regress`: measure a stored plan again and compare, for use by a timer such as cron."""
 
 from __future__ import annotations
 
@@ -10,56 +10,65 @@ import typer
 from kernelviz import bench as use_cases
 from kernelviz.bench import comparison
 from kernelviz.bench.regression import again, machine_slower
-from kernelviz.cli import compare as report
-from kernelviz.cli import console
-from kernelviz.cli import run as running
-from kernelviz.cli.progress import Reporter
+from kernelviz.cli import console, options
+from kernelviz.cli.compare import NOTHING, SLOWER, FailSlowerThan, parse_percent, print_comparison
+from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.core.result import Failure, Result, Stage
+from kernelviz.text.failures import describe_failure
 
 CUT_SHORT = 1
-"""The exit code when the run was cancelled or interrupted, and what was measured by then is not slower."""
+"""Exit code if the run was cancelled or interrupted, and no case that was measured by then is slower."""
 NOT_TRIED: tuple[Stage, ...] = ("unavailable", "cancelled")
-"""Stages at which a case was not measured for a reason that is none of its own: it is not broken."""
+"""Failure stages that mean that a case was not tried, so that the variant itself is not at fault."""
 
 
 def regress(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="id of the run that is the baseline")],
+    run: Annotated[
+        str,
+        typer.Argument(metavar="RUN", help="Id of the run that is the baseline. To list the runs: `kernelviz runs`."),
+    ],
     device: Annotated[
-        str | None, typer.Option(metavar="ID", help="where; default: the run's own device, where it is here")
+        str | None,
+        typer.Option(
+            metavar="cuda:0|cpu", help="Device to measure on. Default: the device of the run, if this machine has it."
+        ),
     ] = None,
-    l2: Annotated[str, typer.Option("--l2", metavar="cold|warm", help="which time is compared")] = "cold",
-    fail_slower_than: report.FailSlowerThan = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")] = False,
+    l2: options.Headline = "cold",
+    fail_slower_than: FailSlowerThan = None,
+    as_json: options.Json = False,
 ) -> None:
-    """Measure a stored run's plan again, by the same method, and hold the new run against it; the worst case first.
+    """Measure the plan of a stored run again by the same method, and compare the new run with the stored one.
 
-    Both runs stay, so that `kernelviz trends` sees them. Exit code 0: nothing is slower; 3: something is (the same code by 2 %
-    or the given limit), or has no correct time any more; 2: bad usage, or no case could be tried here; 1: it was cancelled. On
-    a timer: 0 3 1 * *  kernelviz regress RUN
+    Both runs stay stored, so that `kernelviz trends` shows them. For a check on the first day of each month, add this line to
+    crontab: `0 3 1 * *  kernelviz regress RUN`
+
+    Exit code 0: no case is slower; 3: a case is slower (with unchanged code: by 2 % or by the given limit), or no longer has a
+    correct time; 2: bad usage, or no case could be tried here; 1: the run was cancelled.
     """
-    limit = None if fail_slower_than is None else report.fraction(fail_slower_than)
+    limit = None if fail_slower_than is None else parse_percent(fail_slower_than)
     bench = use_cases.current()
     new = again(bench, run, device=device, anywhere=False, owner=f"terminal {os.getpid()}")
     with Reporter(bench.load(new).plan) as reporter:
-        running.follow(bench, new, reporter)
+        follow_run(bench, new, reporter)
     measured = bench.load(new)
     console.err().print(f"measured as run {new}")
     if not any(_tried(result) for result in measured.results):
-        why = next((r.outcome.message for r in measured.results if isinstance(r.outcome, Failure)), "")
+        failed = next((r.outcome for r in measured.results if isinstance(r.outcome, Failure)), None)
+        why = "" if failed is None else str(describe_failure(failed))
         console.err().print(f"{measured.status}: no case was tried, so nothing is compared{f' ({why})' if why else ''}")
-        raise typer.Exit(report.NOTHING if measured.status == "finished" else CUT_SHORT)
-    found = comparison.compare(bench.load(run), measured, l2=l2)
-    code = report.told(found, limit, as_json=as_json, untried=NOT_TRIED)
-    unable = sum(not _tried(pair.after) and pair.before.timing is not None for pair in found.pairs)
+        raise typer.Exit(NOTHING if measured.status == "finished" else CUT_SHORT)
+    compared = comparison.compare(bench.load(run), measured, l2=l2)
+    code = print_comparison(compared, limit, as_json=as_json, untried=NOT_TRIED)
+    unable = sum(not _tried(pair.after) and pair.before.timing is not None for pair in compared.pairs)
     if unable:
         console.err().print(f"not compared: {unable} case{'s' if unable != 1 else ''} that could not be tried here")
-    slower = machine_slower(found, limit)
+    slower = machine_slower(compared, limit)
     if slower:
         many = f"{len(slower)} case{'s' if len(slower) != 1 else ''}"
-        console.err().print(f"failed: {many} of the same code slower: the machine, its driver or its clocks changed")
+        console.err().print(f"failed: {many} with unchanged code slower: the machine, its driver or its clocks changed")
     if measured.status != "finished" and code == 0:
         code = CUT_SHORT
-    raise typer.Exit(report.SLOWER if slower else code)
+    raise typer.Exit(SLOWER if slower else code)
 
 
 def _tried(result: Result) -> bool:

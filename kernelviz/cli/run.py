@@ -1,83 +1,156 @@
-"""`kernelviz run`: ask for a plan, follow it, print what came back, and say by the exit code how it went."""
+"""`kernelviz run`: measure a plan, print its results, and report by the exit code whether all cases were measured."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import cast, get_args
+from typing import Annotated, cast, get_args
 
 import typer
 
+from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.cli import console, tables
-from kernelviz.cli.progress import Reporter
-from kernelviz.core.configuration import split_names
+from kernelviz.cli import console, options, tables
+from kernelviz.cli.arguments import options_on_command_line, parse_names, parse_sizes
+from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import QUICK, USUAL_FIGURES, Clock, FigureName, Method, Plan
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import document
 from kernelviz.metrics.roofline import Headline
 
-# Stages in which nothing was tried: the case cannot run on this machine, or does not fit its memory.
 _NOT_TRIED = ("unavailable", "out_of_memory")
+"""Stages of cases that were not tried: they cannot run on this machine, or do not fit into its memory."""
 
 
-def sizes(given: Sequence[str], sweeps: Sequence[str]) -> dict[str, str]:
-    """Axis to text, from ``m=4096`` and ``n=2^10..2^28``. Errors: BadField for a text without "=" or a doubled axis.
+def run(
+    context: typer.Context,
+    op: options.OpName,
+    variants: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Variants to measure, separated by commas. Default: all that can run here, except those that "
+            '`kernelviz ops` marks "only when named".',
+        ),
+    ] = None,
+    size: options.Sizes = None,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AXIS=SIZES",
+            help="Several sizes of one axis: n=64,128 (a list), n=2^10..2^28 (powers of two), n=128..1024:128 (in steps) "
+            "or n=2^27/m (from another axis). Repeat the option for each axis.",
+        ),
+    ] = None,
+    preset: options.Preset = None,
+    dtype: options.Dtype = None,
+    compute: options.Compute = None,
+    plugins: options.Plugins = None,
+    direction: options.Direction = "forward",
+    l2: Annotated[
+        str,
+        typer.Option(
+            metavar="cold|warm",
+            help="Device time that the table shows: cold (data flushed from the L2 cache before each call) or warm.",
+        ),
+    ] = "cold",
+    clock: Annotated[
+        str,
+        typer.Option(
+            metavar="burst|sustained",
+            help="Load while measuring: burst (short bursts, so that the clock stays high) or sustained (steady load).",
+        ),
+    ] = "burst",
+    figures: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="What to measure of each case: cold, warm, call, graph, loop, energy. Default: all except energy.",
+        ),
+    ] = None,
+    energy: Annotated[
+        bool, typer.Option("--energy", help="Also measure the energy of a call, in joules (about 3 s for each case).")
+    ] = False,
+    quick: Annotated[
+        bool,
+        typer.Option(
+            "--quick",
+            help="Measure only the cold device time, for at most 0.02 s of each case, and stop as soon as the comparisons "
+            "are decided.",
+        ),
+    ] = False,
+    data: options.Data = "normal",
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VARIANT", help="Variant that speed-ups are relative to. Default: the baseline of the op."
+        ),
+    ] = None,
+    budget_s: Annotated[
+        float,
+        typer.Option(min=0.01, max=600.0, metavar="SECONDS", help="Largest device time for each case, in seconds."),
+    ] = 1.0,
+    device: options.DeviceId = None,
+    save: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write the document (JSON) of the run to this file.")
+    ] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", help="Also print all measured times and the full measurement quality of each case."),
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Measure variants of an op and print a table.
 
-    >>> sizes(["m=4096"], ["n=2^10..2^28"])
-    {'m': '4096', 'n': '2^10..2^28'}
+    Each variant is checked against a float64 reference before its time counts. Progress goes to stderr, the table (or the
+    document, with --json) to stdout. The run is stored; `kernelviz runs` lists it. Ctrl-C ends it and keeps its results.
+
+    Exit code 0: every case was measured; 1: some cases failed; 2: bad usage, or no case could be tried on this machine.
     """
-    found: dict[str, str] = {}
-    for option, texts in (("--size", given), ("--sweep", sweeps)):
-        for text in texts:
-            axis, equals, value = text.partition("=")
-            axis = axis.strip()
-            if not (equals and axis and value.strip()):
-                raise BadField(option, text, "write an axis and its sizes, as m=4096 or n=2^10..2^20")
-            if axis in found:
-                raise BadField(option, text, f"axis {axis!r} is given twice; write several sizes as {axis}=64,128")
-            found[axis] = value.strip()
-    return found
+    method = (
+        quick_method(clock, figures, energy=energy, budget="--budget-s" in options_on_command_line(context))
+        if quick
+        else chosen_method(budget_s, clock, figures, energy=energy)
+    )
+    headline = chosen_headline(l2, method)
+    bench = use_cases.current()
+    try:
+        plan = bench.plan(
+            RunRequest(
+                op=op,
+                sizes=parse_sizes(size, sweep) or None,
+                preset=preset,
+                variants=parse_names(variants),
+                dtype=dtype,
+                compute=compute,
+                direction=direction,
+                data=data,
+                baseline=baseline,
+                device=device,
+                plugins=options.absolute_paths(plugins),
+            )
+        )
+        if "energy" in method.figures and bench.device(plan.device).kind == "cpu":
+            console.err().print(f"no energy is measured: {plan.device} has no counter of it; a GPU's board has one")
+        code = measure_plan(bench, plan, method, save=save, as_json=as_json, headline=headline, verbose=verbose)
+    finally:
+        bench.close()
+    raise typer.Exit(code)
 
 
-def given(context: typer.Context) -> list[str]:
-    """The options that somebody typed, whatever their value, as `--size`."""
-    typed = [
-        p
-        for p in context.command.params
-        if (s := context.get_parameter_source(p.name or "")) and s.name == "COMMANDLINE"
-    ]
-    return [max(p.opts, key=len) for p in typed if p.param_type_name == "option"]
+def chosen_method(budget_s: float, clock: str, figures: str | None, *, energy: bool) -> Method:
+    """The method that these options describe. Errors: UnknownName, BadField for a value that is not known.
 
-
-def names(text: str | None, option: str = "--variants") -> tuple[str, ...] | None:
-    """Names from ``a,b[block=64,warps=4]``, without repeats; None when the option was not given. Errors: BadField when empty.
-
-    >>> names("torch_eager, triton_block,torch_eager")
-    ('torch_eager', 'triton_block')
-    """
-    if text is None:
-        return None
-    found = tuple(dict.fromkeys(split_names(text)))
-    if not found:
-        known = ", ".join(get_args(FigureName)) if option == "--figures" else "`kernelviz ops` lists them"
-        raise BadField(option, text, f"name at least one {option[2:].removesuffix('s')}; {known}")
-    return found
-
-
-def method(budget_s: float, clock: str, figures: str | None, *, energy: bool) -> Method:
-    """The method that these options ask for. Errors: UnknownName, BadField for a word that means nothing.
-
-    >>> method(1.0, "burst", "cold,warm", energy=False).figures
+    >>> chosen_method(1.0, "burst", "cold,warm", energy=False).figures
     ('cold', 'warm')
     """
     if clock not in get_args(Clock):
         raise UnknownName("--clock", clock, get_args(Clock))
     chosen: list[FigureName] = []
-    for name in names(figures, "--figures") or USUAL_FIGURES:
+    for name in parse_names(figures, "--figures") or USUAL_FIGURES:
         if name not in get_args(FigureName):
             raise UnknownName("--figures", name, get_args(FigureName))
         chosen.append(cast(FigureName, name))
@@ -86,33 +159,35 @@ def method(budget_s: float, clock: str, figures: str | None, *, energy: bool) ->
     return Method(budget_s=budget_s, clock=cast(Clock, clock), figures=tuple(chosen))
 
 
-def quick(clock: str, figures: str | None, *, energy: bool, budget: bool = False) -> Method:
-    """The method of --quick. Errors: BadField beside an option that asks for more than it measures (`budget`: one was given)."""
+def quick_method(clock: str, figures: str | None, *, energy: bool, budget: bool = False) -> Method:
+    """The method of --quick. `budget`: --budget-s was given. Errors: BadField if another option asks for more than that."""
     if clock != "burst" or figures is not None or energy:
         raise BadField(
-            "--quick", "yes", "it measures device cold in short bursts only; leave out --clock, --figures and --energy"
+            "--quick",
+            "yes",
+            "it measures only the cold device time, in short bursts; leave out --clock, --figures and --energy",
         )
     if budget:
         raise BadField("--quick", "yes", f"it takes at most {QUICK.budget_s:g} s a case; leave out --budget-s")
     return QUICK
 
 
-def headline(l2: str, method: Method) -> Headline:
-    """Which device time is the headline. Errors: UnknownName; BadField for one that the method does not measure.
+def chosen_headline(l2: str, method: Method) -> Headline:
+    """The device time that is the headline. Errors: UnknownName; BadField for a time that the method does not measure.
 
-    >>> headline("warm", Method(figures=("cold", "warm")))
+    >>> chosen_headline("warm", Method(figures=("cold", "warm")))
     'warm'
     """
     if l2 not in get_args(Headline):
         raise UnknownName("--l2", l2, get_args(Headline))
-    if l2 not in method.figures and l2 != "cold":  # cold always is; a method without it is refused elsewhere
+    if l2 not in method.figures and l2 != "cold":  # a method without cold is refused by the bench
         raise BadField(
             "--l2", l2, f"this measures {', '.join(method.figures)}: leave out --quick, or add {l2} to --figures"
         )
     return cast(Headline, l2)
 
 
-def run(
+def measure_plan(
     bench: Bench,
     plan: Plan,
     method: Method,
@@ -122,75 +197,57 @@ def run(
     headline: Headline = "cold",
     verbose: bool = False,
 ) -> int:
-    """Measure, print, save; returns the exit code. Ctrl-C ends the run after its current block and keeps its results.
+    """Measure a plan, print its results, save them, and return the exit code. Ctrl-C ends the run and keeps its results.
 
-    Errors: BadField when `save` cannot be written (found out before anything is measured).
+    Errors: BadField if `save` cannot be written, which is checked before anything is measured.
     """
     if save is not None:
         _must_be_writable(save)
     run_id = bench.run(plan, method, owner=f"terminal {os.getpid()}")
     with Reporter(plan) as reporter:
-        follow(bench, run_id, reporter)
+        follow_run(bench, run_id, reporter)
     return print_run(bench, bench.load(run_id), save=save, as_json=as_json, headline=headline, verbose=verbose)
 
 
 def print_run(
-    bench: Bench, found: Run, *, save: Path | None, as_json: bool, headline: Headline = "cold", verbose: bool = False
+    bench: Bench, run: Run, *, save: Path | None, as_json: bool, headline: Headline = "cold", verbose: bool = False
 ) -> int:
-    """The table of a run (or its document) on stdout, the document in a file where one is asked for; the exit code.
+    """Print the table of a run (or its document) on stdout, write the document to `save` if given, and return the exit code.
 
-    Errors: BadField when the file cannot be written; the table is printed by then, and the run is kept.
+    Errors: BadField if the file cannot be written. The table has been printed by then, and the run is stored.
     """
     try:
         if as_json:
-            console.write(document.encode(found).rstrip(b"\n") + b"\n")
+            console.write(document.encode(run).rstrip(b"\n") + b"\n")
         else:
-            console.show(tables.report(found, bench.roofs_of(found), headline, verbose=verbose))
+            console.show(tables.report(run, bench.roofs_of(run), headline, verbose=verbose))
     finally:
         if save is not None:
-            _save(save, found)
-    return exit_code(found)
+            _save(save, run)
+    return exit_code(run)
 
 
-def _save(path: Path, found: Run) -> None:
+def _save(path: Path, run: Run) -> None:
     try:
-        path.write_bytes(document.encode(found))
+        path.write_bytes(document.encode(run))
     except OSError as error:
-        said = (
-            f"it cannot be written ({error.strerror}); `kernelviz export {found.id} -o FILE` writes the run elsewhere"
+        remedy = (
+            f"it cannot be written ({error.strerror}); `kernelviz export {run.id} -o FILE` writes the run elsewhere"
         )
-        raise BadField("--save", path, said) from None
+        raise BadField("--save", path, remedy) from None
 
 
-def exit_code(found: Run) -> int:
-    """0: every case has a time. 2: no case could even be tried here. 1: anything between.
+def exit_code(run: Run) -> int:
+    """0: every case has a time. 2: no case could be tried on this machine. 1: otherwise.
 
-    A wrong or impossible result counts as failed: its time is no measurement of the op.
+    A wrong or impossible result counts as failed, because its time is not a measurement of the op.
     """
-    outcomes = [r.outcome for r in found.results]
+    outcomes = [r.outcome for r in run.results]
     measured = sum(isinstance(o, Timing) for o in outcomes)
-    if measured == len(outcomes) and measured >= len(found.plan.cases()):
+    if measured == len(outcomes) and measured >= len(run.plan.cases()):
         return 0
     not_tried = sum(isinstance(o, Failure) and o.stage in _NOT_TRIED for o in outcomes)
     return 2 if outcomes and not_tried == len(outcomes) else 1
-
-
-def follow(bench: Bench, run_id: str, reporter: Reporter) -> None:
-    """Show events until the run ends; the first Ctrl-C cancels, the second leaves at once."""
-    seen = 0
-    cancelled = False
-    while True:
-        try:
-            for sequence, event in bench.follow(run_id, seen):
-                seen = sequence
-                reporter.show(event)
-            return
-        except KeyboardInterrupt:
-            if cancelled:
-                raise
-            cancelled = True
-            reporter.say("cancelling after the current block; results so far are kept (Ctrl-C again leaves at once)")
-            bench.cancel(run_id)
 
 
 def _must_be_writable(path: Path) -> None:

@@ -1,41 +1,56 @@
-"""`kernelviz serve`: the app, from a checkout or from the wheel, in whatever folder one stands."""
+"""`kernelviz serve`: start the web app, from a checkout or from an installed wheel, in any current folder."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 import kernelviz
 from kernelviz.core.errors import DeviceError
 
 
 def site() -> Path:
-    """The folder that holds app.py: inside the package when it was installed from a wheel, else the checkout.
+    """The folder that holds app.py: inside the package if it was installed from a wheel, otherwise the checkout.
 
-    Errors: DeviceError when neither has one.
+    Errors: DeviceError if neither has one.
     """
     package = Path(kernelviz.__file__).parent
     for folder in (package / "_site", package.parent):
         if (folder / "app.py").is_file():
             return folder
-    raise DeviceError(f"this installation has no app.py beside {package}; install kernelviz again from its wheel")
+    raise DeviceError(f"this installation has no app.py next to {package}; install kernelviz again from its wheel")
 
 
 def command(host: str, port: int) -> list[str]:
-    """The command line that serves. Streamlit reads the settings in the .streamlit folder beside app.py.
+    """The command line of the server. Streamlit reads the settings in the .streamlit folder next to app.py.
 
-    -P keeps the current folder off the module path: a file random.py that happens to lie there is not ours to import.
+    -P keeps the current folder off the module path, so that a file random.py there is not imported by accident.
     """
     app = str(site() / "app.py")
     streamlit = [sys.executable, "-P", "-m", "streamlit", "run", app]
     arguments = [*streamlit, "--server.address", host, "--server.port", str(port)]
-    # On every address, Streamlit would ask a service on the internet for this machine's own one, to print it.
+    # If it listens on every address, Streamlit asks a service on the internet for this machine's address in order to print it.
     return [*arguments, "--browser.serverAddress", "localhost"] if host in ("0.0.0.0", "::") else arguments
 
 
-def serve(host: str, port: int) -> None:
-    """Become the server; does not return. Signals reach it directly, as there is no process between."""
+def serve(
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Address to listen on. Other machines can reach 0.0.0.0; there is no login."
+        ),
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, metavar="PORT", help="TCP port to listen on.")] = 8501,
+) -> None:
+    """Start the web app. Stop it with Ctrl-C.
+
+    It listens on this machine only. Before you let others reach it, read docs/deploy.md: the app has no login.
+    """
+    # The server replaces this process, so that signals reach it directly.
     sys.stdout.flush()
     sys.stderr.flush()
     arguments = command(host, port)

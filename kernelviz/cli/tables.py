@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kernelviz.core import units
-from kernelviz.core.problem import Problem
+from kernelviz.cli import console
 from kernelviz.core.run import Roof, Run
+from kernelviz.core.units import typed_size
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.cells import LOCAL_HELP
 from kernelviz.metrics.drift import drift_words
-from kernelviz.metrics.figures import FIGURES, TIMES, host_bound_words, times_s
-from kernelviz.metrics.quality import trust
+from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.samples import SHOWN, Spread, spread
-from kernelviz.metrics.summary import (
-    Row,
-    rows,
-    summary,
-)
+from kernelviz.metrics.samples import SHOWN, spread
+from kernelviz.metrics.summary import Row, rows, summary
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.winner import winners
-from kernelviz.text.report import cells, conclusion, configurations, doubts, failures, heading, trust_lines, typed_size
+from kernelviz.tables.cases import Case, case_columns, cases
+from kernelviz.tables.column import Column, View, select_with_sizes
+from kernelviz.tables.kernels import KERNELS, LOCAL_HELP, kernels
+from kernelviz.tables.other_times import other_times_columns
+from kernelviz.tables.spreads import SPREADS, SpreadOfCase
+from kernelviz.text.report import conclusion, configurations, doubts, failures, heading, trust_lines
 from kernelviz.text.winners import winner_words
 
 
@@ -42,8 +41,12 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
     if verbose:
         parts += [Text(""), figures(found, run), *(Text(f"{f.name}: {f.question}", style="dim") for f in FIGURES)]
         parts += [Text(""), *(Text(line) for line in trust_lines(found, run, headline)), Text("")]
-        if any(row.result.kernels for row in found):
-            parts += [kernels(found, run), Text(LOCAL_HELP, style="dim"), Text("")]
+        if launched := kernels(found):
+            parts += [
+                console.table(select_with_sizes(KERNELS, launched, View.TERMINAL, run.plan.problems), launched),
+                Text(LOCAL_HELP, style="dim"),
+            ]
+            parts.append(Text(""))
     else:
         parts += [Text(line) for line in doubts(found, run, headline)]
     parts.append(Text(conclusion(summary(found), run, roofs)))
@@ -54,89 +57,35 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
 
 def _others(found: Sequence[Row], run: Run) -> list[RenderableType]:
     """The times of a run that another tool measured, and how each was taken."""
-    names = foreign_times.names(run)
-    table = _table(run, names)
-    lines = []
-    for row in found:
-        times = foreign_times.of_case(row.result)
-        lines.append(["–" if name not in times else units.seconds(times[name].estimate) for name in names])
-    _fill(table, found, run, lines)
+    of = cases(run, found)
     how = [Text(f"{name}: {method}", style="dim") for name, method in foreign_times.methods(run).items()]
-    return [table, *(Text(line) for line in failures(found)), Text(foreign_times.NOT_OURS), *how]
+    shown = _table(other_times_columns(of, View.TERMINAL), of)
+    return [shown, *(Text(line) for line in failures(found)), Text(foreign_times.NOT_OURS), *how]
 
 
 def results(found: Sequence[Row], run: Run, headline: Headline = "cold") -> Table:
     """One row a case, in the order of the plan."""
-    table = _table(run, ("time", "rate", "of roof"))
-    for title in (f"against {run.plan.baseline}", "correct", "trust"):
-        table.add_column(title)
-    trusted = [trust(row.result, headline, run.method.clock) for row in found]
-    _fill(table, found, run, [(*cells(row), t.badge if t else "") for row, t in zip(found, trusted, strict=True)])
-    return table
+    of = cases(run, found, headline)
+    return _table(case_columns(of, View.TERMINAL), of, lambda case: "" if case.row.failure else "–")
 
 
 def figures(found: Sequence[Row], run: Run) -> Table:
     """Every figure of every case, each with its own unit; a loop that waits for Python says so."""
-    table = _table(run, tuple(TIMES.values()))
-    table.add_column("")
-    _fill(
-        table,
-        found,
-        run,
-        [
-            (
-                *("–" if time_s is None else units.seconds(time_s) for time_s in times_s(row.result).values()),
-                host_bound_words(row.result.timing),
-            )
-            for row in found
-        ],
+    of = cases(run, found)
+    return _table(case_columns(of, View.TIMES_NARROW), of)
+
+
+def _table(
+    columns: Sequence[Column[Case]], of: Sequence[Case], missing: Callable[[Case], str] = lambda case: "–"
+) -> Table:
+    """The table with a section for each problem, failures in red."""
+    return console.table(
+        columns,
+        of,
+        style=lambda case: "red" if case.row.failure else "",
+        group=lambda case: case.result.problem.key,
+        missing=missing,
     )
-    return table
-
-
-def kernels(found: Sequence[Row], run: Run) -> Table:
-    """A row for each kernel that a call of each case launches."""
-    table = _table(run, ())
-    table.add_column("kernel", overflow="fold")
-    for title in ("traced", "grid", "block", "registers", "shared, B", "local, B"):
-        table.add_column(title, justify="right")
-    for row in found:
-        sizes = [typed_size(row.result.problem.sizes[a]) for a in varying_axes(run.plan.problems)]
-        for k in row.result.kernels:
-            counts = (k.registers_per_thread, k.shared_memory_bytes, k.local_memory_bytes)
-            table.add_row(
-                *sizes,
-                row.result.variant,
-                k.name,
-                units.seconds(k.duration_s),
-                *("–" if size is None else "x".join(map(str, size)) for size in (k.grid, k.block)),
-                *("–" if count is None else str(count) for count in counts),
-            )
-    return table
-
-
-def _table(run: Run, numbers: Sequence[str]) -> Table:
-    """Columns for the sizes, the variant, and numbers."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for axis in varying_axes(run.plan.problems):
-        table.add_column(axis, justify="right")
-    table.add_column("variant", overflow="fold")
-    for title in numbers:
-        table.add_column(title, justify="right")
-    return table
-
-
-def _fill(table: Table, found: Sequence[Row], run: Run, lines: Sequence[Sequence[str]]) -> None:
-    varying = varying_axes(run.plan.problems)
-    before: Problem | None = None
-    for row, line in zip(found, lines, strict=True):
-        problem = row.result.problem
-        # A size is written once, above its variants; a piped table keeps it in the same column.
-        sizes = [typed_size(problem.sizes[a]) if a in problem.sizes else "" for a in varying]
-        if before is not None and before.key != problem.key and varying:
-            table.add_section()
-        before = problem
-        table.add_row(*sizes, row.result.variant, *line, style="" if row.failure is None else "red")
 
 
 def leads(found: Sequence[Row], headline: Headline = "cold") -> list[str]:
@@ -152,27 +101,19 @@ def leads(found: Sequence[Row], headline: Headline = "cold") -> list[str]:
 
 def samples(found: Sequence[Row], run: Run) -> RenderableType:
     """What the samples of every figure of every case say; below them in words which series drift."""
-    shown = [(row, f.name, s) for row in found for f in SHOWN if (s := spread(row.result, f.field)) is not None]
-    if not shown:
+    table = [
+        SpreadOfCase(row.result, f.name, s)
+        for row in found
+        for f in SHOWN
+        if (s := spread(row.result, f.field)) is not None
+    ]
+    if not table:
         return Text("No samples: no case has a correct time, or the times came without them.")
-    table = _table(run, ("figure", "samples", "blocks", "p50", "p90", "p99", "±", "drift", "lag-1", "SM clock, MHz"))
-    drifting: list[RenderableType] = []
-    for row, name, s in shown:
-        sizes = [typed_size(row.result.problem.sizes[a]) for a in varying_axes(run.plan.problems)]
-        table.add_row(*sizes, row.result.variant, name, *_spread_cells(s))
-        if s.drift.word in ("up", "down"):
-            drifting.append(Text(" ".join((*sizes, row.result.variant, f"{name}: {drift_words(s.drift)}"))))
-    return Group(table, *drifting)
-
-
-def _spread_cells(s: Spread) -> tuple[str, ...]:
-    width, clocks = s.figure.half_width, (s.low_clock_hz, s.high_clock_hz)
-    return (
-        str(s.samples),
-        "–" if s.blocks is None else str(s.blocks),
-        *(units.seconds(t) for t in (s.p50_s, s.p90_s, s.p99_s)),
-        "–" if width is None else units.width(width),
-        s.drift.word,
-        "–" if s.lag_1 is None else f"{s.lag_1:+.2f}",
-        "–" if clocks[0] is None or clocks[1] is None else f"{clocks[0] / 1e6:.0f}–{clocks[1] / 1e6:.0f}",
-    )
+    varying = varying_axes(run.plan.problems)
+    drifting = [
+        Text(" ".join((*sizes, row.result.variant, f"{row.figure}: {drift_words(row.spread.drift)}")))
+        for row in table
+        if row.spread.drift.word in ("up", "down")
+        for sizes in ([typed_size(row.result.problem.sizes[a]) for a in varying],)
+    ]
+    return Group(console.table(select_with_sizes(SPREADS, table, View.TERMINAL, run.plan.problems), table), *drifting)

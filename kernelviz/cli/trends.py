@@ -1,36 +1,42 @@
-"""`kernelviz trends`: how cases went from run to run, in a terminal."""
+"""`kernelviz trends`: how the times of cases change from run to run."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
-from rich.table import Table
-from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench.regression import must_be_op
 from kernelviz.bench.trends import CaseTrend
-from kernelviz.cli import console
+from kernelviz.cli import console, options
 from kernelviz.cli.compare import SLOWER
 from kernelviz.core import units
 from kernelviz.core.errors import UnknownName
 from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Change
+from kernelviz.tables.column import Column
 from kernelviz.text.trends import change_words, state_words
 
 
 def trends(
-    op: Annotated[str | None, typer.Argument(metavar="[OP]", help="only this op")] = None,
-    variant: Annotated[str | None, typer.Option(metavar="VARIANT", help="only this one")] = None,
+    op: Annotated[str | None, typer.Argument(metavar="[OP]", help="Only this op. Default: all.")] = None,
+    variant: Annotated[str | None, typer.Option(metavar="VARIANT", help="Only this variant.")] = None,
     regressions: Annotated[
-        bool, typer.Option("--regressions", help="only what is slower than at its best; exit code 3 when there is any")
+        bool,
+        typer.Option(
+            "--regressions",
+            help="Only cases that are slower now than at their best level. Exit code 3 if there are any.",
+        ),
     ] = False,
-    l2: Annotated[str, typer.Option("--l2", metavar="cold|warm", help="which device time")] = "cold",
-    device: Annotated[str | None, typer.Option(metavar="ID", help="default: the first GPU, else cpu")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")] = False,
+    l2: options.Headline = "cold",
+    device: options.DeviceId = None,
+    as_json: options.Json = False,
 ) -> None:
-    """List cases over their runs on this machine: today's level, changes of level with since when, what is slower than it was."""
+    """Show how the times of cases changed over the runs that are stored here.
+
+    For each case it lists the present level, its state, and the last change of level with the date of the run in which it began.
+    """
     bench = use_cases.current()
     where = device or bench.default_device()
     if op is not None:
@@ -38,7 +44,7 @@ def trends(
     stored = bench.trends.cases(where, op=op, l2=l2)
     known = dict.fromkeys(c.variant for c in stored)
     if variant is not None and variant not in known:
-        # A slip of the keyboard must not pass for "nothing is slower".
+        # A misspelt name must not give the answer "nothing is slower".
         raise UnknownName("measured variant", variant, known, of=f"op {op!r} on {where}" if op else where)
     chosen = [c for c in stored if variant is None or c.variant == variant]
     if regressions:
@@ -46,7 +52,7 @@ def trends(
     if as_json:
         console.print_json([record(c) for c in chosen])
     elif chosen:
-        console.show(_table(chosen))
+        console.show(console.table(_COLUMNS, chosen))
     else:
         nothing = f"no {l2} time is stored of {where}"
         console.err().print("nothing is slower than it was" if stored else nothing)
@@ -55,7 +61,7 @@ def trends(
 
 
 def record(case: CaseTrend) -> dict[str, object]:
-    """A case in SI base units; unknown is None. For JSON."""
+    """One case in SI base units, for JSON. An unknown value is None."""
     found = case.trend
     left = found.regression
     return {
@@ -91,22 +97,16 @@ def _change(change: Change, case: CaseTrend) -> dict[str, object]:
     }
 
 
-def _table(cases: list[CaseTrend]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("case", "variant"):
-        table.add_column(title, overflow="fold")
-    for title in ("runs", "level"):
-        table.add_column(title, justify="right", no_wrap=True)
-    table.add_column("state", overflow="fold")
-    table.add_column("last change", overflow="fold")
-    for case in cases:
-        shown = case.trend.regression or (case.trend.changes[-1] if case.trend.changes else None)
-        table.add_row(
-            Text(problem_words(case.problem)),
-            Text(case.variant),
-            str(len(case.trend.points)),
-            units.seconds(case.trend.level_s),
-            Text(state_words(case.trend)),
-            Text(change_words(shown, case.trend) if shown else "–"),
-        )
-    return table
+def _last_change(case: CaseTrend) -> str | None:
+    change = case.trend.regression or (case.trend.changes[-1] if case.trend.changes else None)
+    return change_words(change, case.trend) if change else None
+
+
+_COLUMNS: tuple[Column[CaseTrend], ...] = (
+    Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem)),
+    Column("", "Variant", "", units.TEXT, lambda c: c.variant),
+    Column("", "Runs", "", units.COUNT, lambda c: len(c.trend.points)),
+    Column("", "Level", "", units.SECONDS, lambda c: c.trend.level_s),
+    Column("", "State", "", units.TEXT, lambda c: state_words(c.trend)),
+    Column("", "Last change", "", units.TEXT, _last_change),
+)

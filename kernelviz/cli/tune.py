@@ -1,9 +1,8 @@
-"""`kernelviz tune` and `kernelviz tunings`: measure a variant's configurations, keep the best, see and forget what is kept."""
+"""`kernelviz tune` and `kernelviz tunings`: find the best configuration of a variant; list and remove stored ones."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -15,91 +14,102 @@ from rich.text import Text
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.bench.tunings import METHOD, KeptTuning, TuningReport
-from kernelviz.cli import console
-from kernelviz.cli import run as running
-from kernelviz.cli.progress import Reporter
+from kernelviz.cli import console, options
+from kernelviz.cli.arguments import options_on_command_line, parse_sizes
+from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.core import units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.metrics.summary import Row, correctness_words, time_words, verdict_words
+from kernelviz.core.request import RunRequest
+from kernelviz.metrics.summary import Row
+from kernelviz.tables.column import Column
+from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
+from kernelviz.text.times import format_time
 from kernelviz.text.tuning import cost_words, gain_words, kept_words, reason_words, record, tried_words
+from kernelviz.text.verdicts import format_verdict
 
-app = typer.Typer(help="List, keep and forget what tunings found. A variant that was tuned uses it from then on.")
+app = typer.Typer(
+    help="List, store or remove the configurations that tunings have found. Later runs use the stored ones."
+)
 
-BEST = 10
-Json = Annotated[bool, typer.Option("--json", help="print JSON and nothing else on stdout")]
+MOST_SHOWN = 10
 
 
 def tune(
     context: typer.Context,
-    op: Annotated[str, typer.Argument(metavar="OP", help="what to compute; `kernelviz ops` lists them")] = "",
-    variant: Annotated[str, typer.Argument(metavar="VARIANT", help="one that has something to tune")] = "",
-    size: Annotated[
-        list[str] | None, typer.Option("--size", metavar="AXIS=VALUE", help="one size of an axis, as n=2^26; repeat")
-    ] = None,
-    preset: Annotated[str | None, typer.Option(help="sizes of a model, where they are one problem")] = None,
-    dtype: Annotated[str | None, typer.Option(help="default: the op's first")] = None,
-    compute: Annotated[str | None, typer.Option(metavar="tf32|ieee", help="arithmetic of fp32 products")] = None,
-    direction: Annotated[str, typer.Option(metavar="forward|backward")] = "forward",
-    data: Annotated[
-        str, typer.Option(metavar="KIND", help="input data; what is found is used for all kinds")
-    ] = "normal",
+    op: Annotated[
+        str, typer.Argument(metavar="OP", help="Op of the variant. To list ops and variants: `kernelviz ops`.")
+    ] = "",
+    variant: Annotated[str, typer.Argument(metavar="VARIANT", help="Variant that has parameters to tune.")] = "",
+    size: options.Sizes = None,
+    preset: options.Preset = None,
+    dtype: options.Dtype = None,
+    compute: options.Compute = None,
+    direction: options.Direction = "forward",
+    data: options.Data = "normal",
     configurations: Annotated[
-        int | None, typer.Option(metavar="N", min=2, help="so many, drawn at random; default: all of the space")
+        int | None,
+        typer.Option(metavar="N", min=2, help="Number of configurations to measure, chosen at random. Default: all."),
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="of the drawing")] = 0,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the random choice.")] = 0,
     budget_s: Annotated[
-        float, typer.Option(min=0.001, max=60.0, help="most measuring time for a configuration, in seconds")
+        float,
+        typer.Option(
+            min=0.001, max=60.0, metavar="SECONDS", help="Largest device time for each configuration, in seconds."
+        ),
     ] = METHOD.budget_s,
-    device: Annotated[
-        str | None, typer.Option(metavar="cuda:0|cpu", help="default: the first usable GPU, else the CPU")
-    ] = None,
-    plugins: Annotated[
-        list[Path] | None, typer.Option("--with", metavar="FILE.py", help="a file with variants of your own; repeat")
-    ] = None,
+    device: options.DeviceId = None,
+    plugins: options.Plugins = None,
     resume: Annotated[
-        str | None, typer.Option("--resume", metavar="RUN", help="instead: go on with a tuning that was cancelled")
+        str | None,
+        typer.Option("--resume", metavar="RUN", help="Continue a cancelled tuning. Leave out OP and VARIANT."),
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
-    """Measure the configurations of a variant for one problem and keep the best, which it uses from then on.
+    """Measure the configurations of a variant (block sizes, warps, stages) for one problem and store the best one.
 
-    Every configuration passes the same gate as any variant. Ctrl-C ends after the block in hand and keeps what was measured.
-    Exit code 0: it came to its end and the best is kept; 1: it did not come to its end; 2: bad usage, or nothing is correct.
+    Later runs of exactly this problem on this device use the stored configuration, whatever values their inputs hold. Name one
+    size for each axis. Each configuration passes the same correctness check as any variant. Ctrl-C ends the tuning and keeps
+    what was measured.
+
+    Exit code 0: the tuning finished and the best configuration is stored; 1: it did not finish; 2: bad usage, or no
+    configuration is correct.
     """
     bench = use_cases.current()
     try:
         if resume is not None:
             if op or variant:
-                raise BadField("--resume", resume, "a run says itself what is tuned: leave out OP and VARIANT")
-            said = [option for option in running.given(context) if option not in ("--resume", "--json")]
-            if said:
-                raise BadField("--resume", resume, f"it goes on as it was begun: leave out {', '.join(said)}")
+                raise BadField("--resume", resume, "the run itself says what is tuned; leave out OP and VARIANT")
+            others = [option for option in options_on_command_line(context) if option not in ("--resume", "--json")]
+            if others:
+                raise BadField("--resume", resume, f"the tuning continues as it began; leave out {', '.join(others)}")
             run_id = resume
-            plan = bench.tunings.report(run_id).run.plan  # raises for a run that is none
+            plan = bench.tunings.report(run_id).run.plan  # raises for a run that is not a tuning
             bench.resume(run_id, owner=f"terminal {os.getpid()}")
         else:
             if not (op and variant):
                 raise BadField("VARIANT", variant, "name an op and a variant; `kernelviz ops` lists them")
             plan = bench.tuning(
-                op,
-                variant,
+                RunRequest(
+                    op=op,
+                    variants=(variant,),
+                    sizes=parse_sizes(size) or None,
+                    preset=preset,
+                    dtype=dtype,
+                    compute=compute,
+                    direction=direction,
+                    data=data,
+                    device=device,
+                    plugins=options.absolute_paths(plugins),
+                ),
                 configurations=configurations,
                 seed=seed,
-                sizes=running.sizes(size or (), ()) or None,
-                preset=preset,
-                dtype=dtype,
-                compute=compute,
-                direction=direction,
-                data=data,
-                device=device,
-                plugins=tuple(str(p.resolve()) for p in plugins or ()),
             )
             method = msgspec.structs.replace(METHOD, budget_s=budget_s)
             run_id = bench.run(plan, method, owner=f"terminal {os.getpid()}")
         with Reporter(plan) as reporter:
-            running.follow(bench, run_id, reporter)
+            follow_run(bench, run_id, reporter)
         code = print_report(bench, run_id, as_json=as_json)
     finally:
         bench.close()
@@ -107,7 +117,7 @@ def tune(
 
 
 def print_report(bench: Bench, run_id: str, *, as_json: bool = False) -> int:
-    """What a tuning found on stdout; the exit code."""
+    """Print the result of a tuning on stdout and return the exit code."""
     found = bench.tunings.report(run_id)
     if as_json:
         console.print_json(record(found.run, found.tried, found.kept, found.seconds))
@@ -120,16 +130,16 @@ def print_report(bench: Bench, run_id: str, *, as_json: bool = False) -> int:
 
 
 def unfinished_words(found: TuningReport) -> str:
-    """What became of a tuning that did not come to its end, and how it goes on."""
+    """What a tuning that did not finish has measured, and how to continue it."""
     run = found.run
     return (
-        f"{run.status}: {found.tried.tried} of {found.tried.planned} configurations are measured, and nothing is kept for later "
-        f"runs yet; `kernelviz tune --resume {run.id}` goes on, `kernelviz tunings keep {run.id}` keeps the best so far"
+        f"{run.status}: {found.tried.tried} of {found.tried.planned} configurations are measured, and none is stored for later "
+        f"runs yet; `kernelviz tune --resume {run.id}` continues, `kernelviz tunings keep {run.id}` stores the best so far"
     )
 
 
 def report(found: TuningReport) -> RenderableType:
-    """The best configurations, failures by reason, what is kept, what it took."""
+    """The best configurations, the failures by reason, what is stored, and the cost of the tuning."""
     tried, run = found.tried, found.run
     problem = tried.problem
     words = (
@@ -149,31 +159,32 @@ def report(found: TuningReport) -> RenderableType:
 
 def _table(found: TuningReport) -> Table:
     tried = found.tried
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    keys = list(parted(tried.ranked[0].result.variant)[1] or {})
-    for key in keys:
-        table.add_column(key, justify="right")
-    for title in ("time", "over the default", "correct", ""):
-        table.add_column(title)
-    shown = list(tried.ranked[:BEST])
+    shown = list(tried.ranked[:MOST_SHOWN])
     if tried.default is not None and tried.default.figure is not None and tried.default not in shown:
         shown.append(tried.default)
-    for row in shown:
-        values = parted(row.result.variant)[1] or {}
-        verdict = "1" if row.is_baseline else verdict_words(row.verdict)
-        table.add_row(
-            *(str(values.get(key, "")) for key in keys),
-            time_words(row.figure),
-            verdict,
-            correctness_words(row.result),
-            _marks(row, found),
-        )
-    return table
+    columns: list[Column[Row]] = [
+        *(_value_column(key) for key in parted(tried.ranked[0].result.variant)[1] or {}),
+        Column("", "Time", "", units.OWN_TEXT, lambda row: format_time(row.figure)),
+        Column(
+            "",
+            "Over the default",
+            "",
+            units.OWN_TEXT,
+            lambda row: "1" if row.is_baseline else format_verdict(row.verdict) if row.verdict else "",
+        ),
+        Column("", "Correct", "", units.TEXT, lambda row: describe_correctness(row.result)),
+        Column("", "", "", units.OWN_TEXT, lambda row: _marks(row, found)),
+    ]
+    return console.table(columns, shown)
+
+
+def _value_column(key: str) -> Column[Row]:
+    return Column("", "", "", units.OWN_NUMBER, lambda row: (parted(row.result.variant)[1] or {}).get(key), subject=key)
 
 
 def _marks(row: Row, found: TuningReport) -> str:
-    said = ["default"] if row.is_baseline else []
-    return ", ".join([*said, *(["best"] if row is found.tried.best else [])])
+    marks = ["default"] if row.is_baseline else []
+    return ", ".join([*marks, *(["best"] if row is found.tried.best else [])])
 
 
 def _values(name: str) -> str:
@@ -181,14 +192,14 @@ def _values(name: str) -> str:
 
 
 @app.callback(invoke_without_command=True)
-def find(
+def list_tunings(
     context: typer.Context,
-    op: Annotated[str | None, typer.Option("--op", metavar="OP", help="only of this op")] = None,
-    variant: Annotated[str | None, typer.Option("--variant", metavar="VARIANT", help="only of this variant")] = None,
-    device: Annotated[str | None, typer.Option("--device", metavar="cuda:0|cpu", help="only of this device")] = None,
-    as_json: Json = False,
+    op: Annotated[str | None, typer.Option("--op", metavar="OP", help="Only of this op.")] = None,
+    variant: Annotated[str | None, typer.Option("--variant", metavar="VARIANT", help="Only of this variant.")] = None,
+    device: Annotated[str | None, typer.Option("--device", metavar="cuda:0|cpu", help="Only of this device.")] = None,
+    as_json: options.Json = False,
 ) -> None:
-    """List what tunings found: which configuration a variant uses for which problem on which device, and its gain."""
+    """List the stored configurations: variant, problem, device, and the gain over the default configuration."""
     if context.invoked_subcommand is not None:
         return
     bench = use_cases.current()
@@ -201,57 +212,58 @@ def find(
         console.print_json([_record(kept) for kept in found])
         return
     if not found:
-        console.err().print("nothing was tuned here; `kernelviz tune OP VARIANT --size …` does it")
+        console.err().print("no tuning is stored here; `kernelviz tune OP VARIANT --size …` makes one")
         return
-    console.show(_kept_table(found))
+    console.show(console.table(_KEPT, found, style=lambda kept: "red" if kept.stale else ""))
 
 
 @app.command()
-def keep(run: Annotated[str, typer.Argument(metavar="RUN", help="a tuning that was cancelled")]) -> None:
-    """Keep the best so far of a tuning that did not come to its end."""
-    made = use_cases.current().tunings.keep(run)
+def keep(run: Annotated[str, typer.Argument(metavar="RUN", help="Id of a cancelled tuning.")]) -> None:
+    """Store the best configuration so far of a tuning that did not finish."""
+    stored = use_cases.current().tunings.keep(run)
     console.err().print(
-        f"{made.variant} uses {configuration_text(made.configuration)} from now on for {made.problem.key}: the best of "
-        f"{made.tried} configurations that were tried"
+        f"{stored.variant} uses {configuration_text(stored.configuration)} from now on for {stored.problem.key}: the best of "
+        f"{stored.tried} configurations that were measured"
     )
 
 
 @app.command()
 def forget(
-    op: Annotated[str, typer.Argument(metavar="OP")],
-    variant: Annotated[str, typer.Argument(metavar="VARIANT")],
+    op: Annotated[str, typer.Argument(metavar="OP", help="Op of the variant.")],
+    variant: Annotated[str, typer.Argument(metavar="VARIANT", help="Variant whose stored configurations are removed.")],
     size: Annotated[
-        list[str] | None, typer.Option("--size", metavar="AXIS=VALUE", help="only for this size; repeat")
+        list[str] | None,
+        typer.Option("--size", metavar="AXIS=VALUE", help="Only for this size. Repeat the option for each axis."),
     ] = None,
-    device: Annotated[str | None, typer.Option("--device", metavar="cuda:0|cpu", help="only of this device")] = None,
+    device: Annotated[str | None, typer.Option("--device", metavar="cuda:0|cpu", help="Only of this device.")] = None,
 ) -> None:
-    """Forget what was found for a variant: it uses its default configuration again."""
+    """Remove the stored configurations of a variant, which uses its default configuration again."""
     tunings = use_cases.current().tunings
-    wanted = {axis: int(text) for axis, text in _sizes(size or ()).items()}
-    there = tunings.find(op, variant=variant, device=device)
-    if not there:
-        raise BadField("VARIANT", variant, "nothing is kept for it there; `kernelviz tunings` lists what is")
-    for axis in wanted:
-        axes = dict.fromkeys(a for kept in there for a in kept.tuning.problem.sizes)
+    sizes = {axis: int(text) for axis, text in _sizes(size or ()).items()}
+    stored = tunings.find(op, variant=variant, device=device)
+    if not stored:
+        raise BadField("VARIANT", variant, "no configuration of it is stored; `kernelviz tunings` lists those that are")
+    for axis in sizes:
+        axes = dict.fromkeys(a for kept in stored for a in kept.tuning.problem.sizes)
         if axis not in axes:
             raise UnknownName("axis", axis, axes, of=f"op {op!r}")
-    found = [k for k in there if all(k.tuning.problem.sizes.get(axis) == value for axis, value in wanted.items())]
-    if not found:
-        said = " ".join(f"{axis}={value}" for axis, value in wanted.items())
-        raise BadField("--size", said, f"{variant} was not tuned for it; `kernelviz tunings` lists what is kept")
-    tunings.forget(found)
-    for kept in found:
+    matching = [k for k in stored if all(k.tuning.problem.sizes.get(axis) == value for axis, value in sizes.items())]
+    if not matching:
+        asked = " ".join(f"{axis}={value}" for axis, value in sizes.items())
+        raise BadField("--size", asked, f"{variant} was not tuned for it; `kernelviz tunings` lists the stored tunings")
+    tunings.forget(matching)
+    for kept in matching:
         console.err().print(f"forgotten: {kept.tuning.variant} for {kept.tuning.problem.key} on {kept.tuning.device}")
 
 
 def _sizes(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
     from kernelviz.core.sizes import values
 
-    found = running.sizes(texts, ())
-    sizes = {axis: values(axis, text) for axis, text in found.items()}
+    texts_by_axis = parse_sizes(texts)
+    sizes = {axis: values(axis, text) for axis, text in texts_by_axis.items()}
     for axis, several in sizes.items():
         if len(several) != 1:
-            raise BadField("--size", f"{axis}={found[axis]}", "name one size")
+            raise BadField("--size", f"{axis}={texts_by_axis[axis]}", "name one size")
     return {axis: str(several[0]) for axis, several in sizes.items()}
 
 
@@ -260,22 +272,14 @@ def _record(kept: KeptTuning) -> dict[str, Any]:
     return values | {"used": not kept.stale, "stale": kept.stale}
 
 
-def _kept_table(found: tuple[KeptTuning, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("variant", "problem", "device", "configuration", "time", "over the default", "when", "run", "used"):
-        table.add_column(heading, overflow="fold")
-    for kept in found:
-        made = kept.tuning
-        table.add_row(
-            made.variant,
-            made.problem.key,
-            made.device,
-            configuration_text(made.configuration),
-            units.seconds(made.time_s.estimate),
-            gain_words(made),
-            made.created_at[:16].replace("T", " "),
-            made.run_id,
-            f"no: {kept.stale}" if kept.stale else "yes",
-            style="red" if kept.stale else "",
-        )
-    return table
+_KEPT: tuple[Column[KeptTuning], ...] = (
+    Column("", "Variant", "", units.TEXT, lambda kept: kept.tuning.variant),
+    Column("", "Problem", "", units.TEXT, lambda kept: kept.tuning.problem.key),
+    Column("", "Device", "", units.TEXT, lambda kept: kept.tuning.device),
+    Column("", "Configuration", "", units.TEXT, lambda kept: configuration_text(kept.tuning.configuration)),
+    Column("", "Time", "", units.SECONDS, lambda kept: kept.tuning.time_s.estimate),
+    Column("", "Over the default", "", units.TEXT, lambda kept: gain_words(kept.tuning)),
+    Column("", "When", "", units.TEXT, lambda kept: kept.tuning.created_at[:16].replace("T", " ")),
+    Column("", "Run", "", units.TEXT, lambda kept: kept.tuning.run_id),
+    Column("", "Used", "", units.TEXT, lambda kept: f"no: {kept.stale}" if kept.stale else "yes"),
+)

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from kernelviz.core.errors import BadField
 
 _NAME = re.compile(r"([^\[\]]+)\[([^\[\]]*)\]")
-NOT_ADMITTED = "this configuration is not for such sizes"
-"""How the message of a case begins that was not tried, because the variant's own rule does not admit it."""
 _FORM = "write VARIANT[parameter=number,…], as triton_tuned[block=256,warps=4]"
 
 

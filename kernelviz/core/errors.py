@@ -76,7 +76,7 @@ class DoesNotFit(KernelvizError):
     """A problem that needs more memory than the device has free; nothing was allocated."""
 
     def __init__(self, needed_bytes: int, free_bytes: int, device: str) -> None:
-        self.needed_bytes, self.free_bytes = needed_bytes, free_bytes
+        self.needed_bytes, self.free_bytes, self.device = needed_bytes, free_bytes, device
         super().__init__(
             f"needs {needed_bytes / 2**30:.2f} GiB (inputs, outputs and the reference), "
             f"{free_bytes / 2**30:.2f} GiB are free on {device}; choose smaller sizes"

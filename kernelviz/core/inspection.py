@@ -6,6 +6,7 @@ import math
 from typing import Literal
 
 from kernelviz.core.problem import Problem, Struct, case_key
+from kernelviz.core.reasons import Reason
 from kernelviz.core.run import Environment
 
 INSPECTION_SCHEMA = "kernelviz-inspection/1"
@@ -152,8 +153,8 @@ class Inspection(Struct, frozen=True, kw_only=True):
     correctness gate tries them, else the one that is timed.
 
     `call`: ``timed``, the very call that is timed (on a GPU its graph), or ``eager``, the variant bound anew and called once.
-    `errors` is empty where the outputs cannot be compared (`message` says why). `configuration`: what the variant was bound with,
-    where it has something to tune.
+    `errors` is empty where the outputs cannot be compared (`reasons` say why; `message`: what an earlier version said).
+    `configuration`: what the variant was bound with, where it has something to tune.
     """
 
     schema: str = INSPECTION_SCHEMA
@@ -162,7 +163,8 @@ class Inspection(Struct, frozen=True, kw_only=True):
     environment: Environment
     created_at: str
     passed: bool
-    message: str
+    reasons: tuple[Reason, ...] = ()
+    message: str = ""
     rule: str
     seed: int
     seeds: int

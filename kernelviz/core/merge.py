@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from kernelviz.core.notes import LaterFailure, Note
 from kernelviz.core.result import Conditions, Failure, Result, Timing
 
 
@@ -19,7 +20,9 @@ def with_later(earlier: Result, later: Result) -> Result:
             return earlier if later.given_up else later
         if later.outcome.stage in ("wrong", "impossible"):
             return later
-        return noted(earlier, f"other figures: {later.outcome.stage}: {later.outcome.message}")
+        failed = later.outcome
+        note = LaterFailure(figure="secondary", stage=failed.stage, reasons=failed.reasons, message=failed.message)
+        return noted(earlier, note)
     if (later.source_digest, later.configuration) != (earlier.source_digest, earlier.configuration):
         return later
     if isinstance(earlier.outcome, Failure):
@@ -37,10 +40,10 @@ def completed(earlier: Timing, later: Timing) -> Timing:
     return msgspec.structs.replace(earlier, **added)
 
 
-def noted(result: Result, words: str) -> Result:
+def noted(result: Result, note: Note) -> Result:
     """The result with one more note on its conditions."""
     seen = result.conditions or Conditions()
-    notes = tuple(dict.fromkeys((*seen.notes, words)))
+    notes = tuple(dict.fromkeys((*seen.notes, note)))
     return msgspec.structs.replace(result, conditions=msgspec.structs.replace(seen, notes=notes))
 
 

@@ -4,11 +4,29 @@ from __future__ import annotations
 
 from typing import Literal
 
+import msgspec
+
+from kernelviz.core.notes import Note
 from kernelviz.core.problem import Case, Cost, Problem, Struct
+from kernelviz.core.reasons import Reason
+from kernelviz.core.reasons import Stage as Stage
 
 Timer = Literal["cupti", "kineto", "events", "host"]
 LaunchMode = Literal["graph", "stream", "call"]
-Stage = Literal["unavailable", "compile", "out_of_memory", "wrong", "impossible", "crash", "timeout", "cancelled"]
+EventReason = Literal[
+    "idle",
+    "application clocks",
+    "power cap",
+    "hardware slowdown",
+    "sync boost",
+    "thermal slowdown (software)",
+    "thermal slowdown (hardware)",
+    "power brake",
+    "display clocks",
+]
+"""Why the driver held the clock down (hardware.telemetry), as documents name it; another tool's may name others."""
+IDLE: EventReason = "idle"
+POWER_CAP: EventReason = "power cap"
 
 
 class Block(Struct, frozen=True, kw_only=True):
@@ -28,7 +46,7 @@ class Figure(Struct, frozen=True, kw_only=True):
 
     `low` and `high` are None when there were too few blocks for an interval. `samples` and `blocks` are None when
     another tool's file did not say. `correction_s` was taken off every sample (what tracing adds); None: nothing was.
-    `places`: at how many places in memory the call's tensors lay by turns; None: not said.
+    `buffers`: the number of copies of the call's tensors over which the calls rotate; None: not stated.
     """
 
     estimate: float
@@ -40,7 +58,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     launch: LaunchMode | None = None
     method: str | None = None
     correction_s: float | None = None
-    places: int | None = None
+    buffers: int | None = msgspec.field(default=None, name="places")
 
     @property
     def half_width(self) -> float | None:
@@ -100,10 +118,15 @@ class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
 
 
 class Failure(Struct, frozen=True, kw_only=True, tag="failure", tag_field="kind"):
-    """Why a case has no usable time. A wrong variant keeps the time it took in `timing`, marked wrong."""
+    """Why a case has no usable time. A wrong variant keeps the time it took in `timing`, marked wrong.
+
+    `reasons`: what is known of it, the most telling one first. `message`: what another program wrote of it (a compiler's log, the
+    text of an exception, the end of a process's log): shown, never interpreted.
+    """
 
     stage: Stage
-    message: str
+    reasons: tuple[Reason, ...] = ()
+    message: str = ""
     timing: Timing | None = None
 
 
@@ -114,7 +137,8 @@ class Accuracy(Struct, frozen=True, kw_only=True):
     """The comparison with the float64 reference, worst over all seeds and outputs.
 
     `worst_of_bound`: the largest |error| / bound, at most 1 when passed. A quantity that is not finite is None and
-    counted in `not_finite` (elements where one side is NaN or Inf and the other is not).
+    counted in `not_finite` (elements where one side is NaN or Inf and the other is not). `reasons`: why it did not pass, the most
+    telling one first; `message`: the same in words of an earlier version that are not known.
     """
 
     passed: bool
@@ -125,6 +149,7 @@ class Accuracy(Struct, frozen=True, kw_only=True):
     unwritten: int = 0
     seeds: int = 0
     rule: str = ""
+    reasons: tuple[Reason, ...] = ()
     message: str = ""
 
 
@@ -141,7 +166,7 @@ class Conditions(Struct, frozen=True, kw_only=True):
     read_at: str | None = None
     retried_blocks: int = 0
     retried_warm_blocks: int | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 class Kernel(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""A run: id, environment, method, plan, results in order. As a file it is a snapshot, schema ``kernelviz/1``."""
+"""A run: id, environment, method, plan, results in order. As a file it is a snapshot, schema ``kernelviz/2``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Literal
 from kernelviz.core.problem import Method, Plan, Struct
 from kernelviz.core.result import Result
 
-SCHEMA = "kernelviz/1"
+SCHEMA = "kernelviz/2"
 
 Status = Literal["queued", "running", "finished", "cancelled", "interrupted"]
 LIVING: tuple[Status, ...] = ("queued", "running")
@@ -83,6 +83,10 @@ class Roof(Struct, frozen=True, kw_only=True):
         size = self.moved_bytes if self.level else None
         parts = (self.name, self.what, self.precision, self.unit, self.level, size)
         return " ".join(str(part) for part in parts if part is not None)
+
+
+class DataSheetRoof(Roof, frozen=True, kw_only=True):
+    """A roof that was read off a data sheet, not measured. No run holds one."""
 
 
 class Environment(Struct, frozen=True, kw_only=True):

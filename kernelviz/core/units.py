@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 _TIME = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _BINARY = ((2**40, "TiB"), (2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
@@ -119,3 +123,65 @@ def power_of_two(value: int) -> str:
     if value >= 1024 and value & (value - 1) == 0:
         return f"2^{value.bit_length() - 1}"
     return f"{value:,}"
+
+
+def typed_size(size: int) -> str:
+    """A size as one types it: never with a comma, which separates sizes.
+
+    >>> typed_size(2**20), typed_size(1_000_000)
+    ('2^20', '1000000')
+    """
+    return power_of_two(size).replace(",", "")
+
+
+def common_time_unit(times_s: Sequence[float]) -> tuple[float, str]:
+    """One unit for many times: the largest in which the smallest of them still shows three digits.
+
+    >>> common_time_unit([2e-6, 180e-6]), common_time_unit([0.02, 0.4]), common_time_unit([])
+    ((1e-06, 'µs'), (0.001, 'ms'), (1e-06, 'µs'))
+    """
+    return _TIME[1] if min(times_s, default=0.0) >= 1e-3 else _TIME[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """How the values of a column are written.
+
+    In a column of one unit, a number is divided by `scale`, `name` stands in the heading, and `form` is what `format` gets; a
+    `scale` of None is the common time unit of the table. `single` writes one value with a unit of its own. Without a `form`,
+    values are text, which is `foreign` when a document from elsewhere may have written it.
+    """
+
+    name: str = ""
+    scale: float | None = 1.0
+    form: str = ""
+    single: Callable[[Any], str] = str
+    foreign: bool = False
+    number: bool = False
+    """Whether the text is one of a number, so that it is aligned as numbers are."""
+
+    @property
+    def right(self) -> bool:
+        return self.number or bool(self.form)
+
+
+TEXT = Unit(foreign=True)
+OWN_TEXT = Unit()
+OWN_NUMBER = Unit(number=True)
+SECONDS = Unit(scale=None, form=".2f", single=seconds)
+WALL_SECONDS = Unit("s", form=".3f", single=seconds)
+BYTES_PER_S = Unit("GB/s", 1e9, ".1f", gigabytes_per_s)
+FLOP_PER_S = Unit("TFLOP/s", 1e12, ".4g", lambda value: rate(value, "FLOP/s"))
+GFLOP_PER_S = Unit("GFLOP/s", 1e9, ".4g", lambda value: rate(value, "FLOP/s"))
+SHARE = Unit("%", 0.01, ".1f", percent)
+"""A fraction of something that is 100 %, such as the roof."""
+WIDTH = Unit("%", 0.01, ".2f", width)
+"""Half an interval or a noise floor, as a fraction of the estimate."""
+CHANGE = Unit("%", 0.01, "+.2f", percent)
+FACTOR = Unit("×", form=".3g", single=lambda value: f"{significant(value, 3)} ×")
+FLOP_PER_BYTE = Unit("FLOP/B", form=".3g", single=lambda value: f"{significant(value, 3)} FLOP/B")
+JOULES = Unit("mJ", 1e-3, ".3g", lambda value: f"{significant(value * 1e3, 3)} mJ")
+BYTES = Unit("B", form=",d", single=lambda value: f"{value} B")
+COUNT = Unit(form=",d", single="{:,}".format)
+SIZE = Unit(form=",d", single=typed_size)
+"""The size of an axis; alone it is written as one types it."""

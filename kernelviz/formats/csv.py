@@ -7,7 +7,8 @@ import io
 
 from kernelviz.core.run import Run
 from kernelviz.formats.export_format import Export
-from kernelviz.metrics.records import Value, records
+from kernelviz.tables.column import Value
+from kernelviz.tables.records import records
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """A text that begins so is a formula to a spreadsheet, and texts of a run may come from anybody."""

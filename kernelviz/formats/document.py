@@ -1,4 +1,4 @@
-"""The native document, ``kernelviz/1``: a run as JSON. Readers ignore fields that they do not know, migrate an older version,
+"""The native document, ``kernelviz/2``: a run as JSON. Readers ignore fields that they do not know, migrate an older version,
 and refuse a newer one."""
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from kernelviz.core import version_1
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.finite import finite_result
 from kernelviz.core.problem import Clock
@@ -20,14 +21,23 @@ from kernelviz.core.run import SCHEMA, Run
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.import_format import MAX_BYTES, Import
 from kernelviz.formats.validation import check
-from kernelviz.metrics.quality import trust
+from kernelviz.metrics.quality import quality
 from kernelviz.metrics.roofline import Headline
+from kernelviz.text.quality import describe_quality
 
 _FAMILY, _VERSION = SCHEMA.split("/")
 Values = dict[str, Any]
 """A document as plain values: dictionaries, lists, texts and numbers."""
-MIGRATIONS: Mapping[int, Callable[[Values], Values]] = MappingProxyType({})
-"""From which version: what makes a document of it one of the next version. Version 1 is the first there was."""
+
+
+def _from_version_1(values: Values) -> Values:
+    """Notes and failures were sentences."""
+    return {**values, "results": [version_1.upgraded(result) for result in values.get("results", ())]}
+
+
+MIGRATIONS: Mapping[int, Callable[[Values], Values]] = MappingProxyType({1: _from_version_1})
+"""From which version: what makes a document of it one of the next version, without changing the given one. Version 1 is the first
+there was."""
 
 
 class _TrustedResult(Result, frozen=True, kw_only=True):
@@ -122,6 +132,17 @@ def digest(run: Run) -> str:
     return digest_of((plan, clean.environment, clean.method, clean.results))
 
 
+def digest_as_written(values: Values) -> str:
+    """The digest of a document of an older version with every number as its writers wrote it, whatever program passed it on.
+
+    Errors: DocumentError as `decode`.
+    """
+    run = of_values(values)
+    made: Values = values_of(msgspec.structs.replace(run, plan=msgspec.structs.replace(run.plan, plugins=())))
+    results = [version_1.as_written(r, g) for r, g in zip(made["results"], values["results"], strict=True)]
+    return digest_of((made["plan"], made["environment"], made["method"], results))
+
+
 def digest_of(facts: object) -> str:
     """SHA-256 (hex) over the JSON of plan, environment, method and results, in this order, with sorted keys."""
     return hashlib.sha256(msgspec.json.encode(facts, order="sorted")).hexdigest()
@@ -168,9 +189,11 @@ def _with_trust(run: Run) -> _TrustedRun:
 
 
 def _trusted(result: Result, clock: Clock | None) -> _TrustedResult:
-    found = {headline: trust(result, headline, clock) for headline in get_args(Headline)}
+    found = {headline: quality(result, headline, clock) for headline in get_args(Headline)}
     fields = {name: getattr(result, name) for name in Result.__struct_fields__}
-    return _TrustedResult(**fields, trust={name: t.line for name, t in found.items() if t is not None})
+    return _TrustedResult(
+        **fields, trust={name: str(describe_quality(q)) for name, q in found.items() if q is not None}
+    )
 
 
 def _required(run: Run) -> Iterator[tuple[str, float]]:

@@ -16,10 +16,11 @@ import msgspec
 
 import kernelviz
 from kernelviz.core.problem import Problem
-from kernelviz.core.result import Figure, Result
+from kernelviz.core.result import Failure, Figure, Result
 from kernelviz.core.run import Run
 from kernelviz.formats.export_format import Export
 from kernelviz.metrics.summary import in_plan_order
+from kernelviz.text.failures import describe_failure
 
 _HEADLINE = "device_cold_s"
 _NOT_CALLS = frozenset({"again_s", "again_warm_s"})
@@ -33,8 +34,8 @@ def encode(run: Run) -> bytes:
     failures: dict[str, str] = {}
     for family, result in enumerate(in_plan_order(run)):
         name = case_name(result.problem, result.variant)
-        if result.timing is None:
-            failures[name] = f"{result.outcome.stage}: {result.outcome.message}"  # type: ignore[union-attr]
+        if isinstance(result.outcome, Failure):
+            failures[name] = f"{result.outcome.stage}: {describe_failure(result.outcome)}"
             continue
         told_figures = list(_figures(name, result))
         if not told_figures:

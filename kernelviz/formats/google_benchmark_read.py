@@ -19,6 +19,7 @@ import msgspec
 from kernelviz.core import timestamps
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.problem import Struct
+from kernelviz.core.reasons import Skipped
 from kernelviz.core.result import Failure, Figure, Outcome, Result, Timer, Timing
 from kernelviz.core.run import Device, Run
 from kernelviz.formats import document, foreign
@@ -157,7 +158,7 @@ def _outcome(found: Sequence[tuple[int, _Entry]], odd: list[str]) -> Outcome | N
             said = _text(entry.error_message) or "an error, of which the file does not say more"
             return Failure(stage="crash", message=said)
         if entry.skipped is True:
-            return Failure(stage="unavailable", message=f"skipped: {_text(entry.skip_message) or 'no reason is given'}")
+            return Failure(stage="unavailable", reasons=(Skipped(),), message=_text(entry.skip_message) or "")
     times: dict[str, Figure] = {}
     for kind, words in _KINDS.items():
         times |= _figures(found, kind, words, odd)

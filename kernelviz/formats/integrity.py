@@ -7,7 +7,8 @@ from typing import Any, Literal
 import msgspec
 
 from kernelviz.core.errors import DocumentError
-from kernelviz.formats.document import decode, digest, digest_of
+from kernelviz.core.run import SCHEMA
+from kernelviz.formats.document import decode, digest, digest_as_written, digest_of
 
 _BOM = b"\xef\xbb\xbf"
 Seal = Literal["unchanged", "changed", "unsealed"]
@@ -50,6 +51,7 @@ def sealed(data: bytes | str) -> Seal | None:
 def _as_read(data: bytes | str) -> str | None:
     """The digest of what this version reads in it: JavaScript writes 1.0 as 1, which is the same fact in other letters."""
     try:
-        return digest(decode(data))
+        run, values = decode(data), msgspec.json.decode(data)
+        return digest(run) if values["schema"] == SCHEMA else digest_as_written(values)
     except DocumentError:
         return None

@@ -8,26 +8,22 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from kernelviz.core import units
 from kernelviz.core.command import commands
-from kernelviz.core.result import Figure
 from kernelviz.core.run import Run
 from kernelviz.formats import document
 from kernelviz.formats.export_format import Export
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.cells import against_words
-from kernelviz.metrics.quality import trust
-from kernelviz.metrics.summary import STAGE_WORDS, Row, correctness_words, rows, summary
-from kernelviz.metrics.sweep import varying_axes
+from kernelviz.metrics.summary import rows, summary
+from kernelviz.tables.cases import Case, case_columns, cases
+from kernelviz.tables.column import Column, View
+from kernelviz.tables.other_times import other_times_columns
 from kernelviz.text.report import (
     conclusion,
     configurations,
     doubts,
     failures,
     heading,
-    rate_words,
     trust_lines,
-    typed_size,
 )
 
 _BAR = "\\|"
@@ -45,7 +41,12 @@ def _lines(run: Run) -> Iterator[str]:
     if run.title:
         yield f"### {code(run.title)}\n"
     yield f"{code(heading(run))}\n"
-    yield from _others(run, found) if alone else _table(run, found)
+    table = cases(run, found)
+    columns = other_times_columns if alone else case_columns
+    yield from _table(columns(table, View.MARKDOWN), table)
+    if alone:
+        yield f"\n{foreign_times.NOT_OURS}\n"
+        yield from (f"- {code(f'{name}: {how}')}" for name, how in foreign_times.methods(run).items())
     yield ""
     if not alone:
         yield f"**{code(conclusion(summary(found), run, run.environment.roofs))}**\n"
@@ -64,50 +65,12 @@ def _folded(heading: str, lines: Sequence[str]) -> Iterator[str]:
         yield "\n</details>\n"
 
 
-def _table(run: Run, found: Sequence[Row]) -> Iterator[str]:
-    axes = varying_axes(run.plan.problems)
-    heads = (
-        "variant",
-        "time",
-        "95 % interval",
-        "rate",
-        "of roof",
-        f"against {code(run.plan.baseline)}",
-        "correct",
-        "trust",
-    )
-    yield _row([*map(code, axes), *heads])
-    yield _rule(len(axes), len(heads))
-    for row in found:
-        figure = row.figure or row.wrong_figure
-        trusted = trust(row.result, "cold", run.method.clock)
-        stage = f"✕ {STAGE_WORDS[row.failure.stage]}" if row.failure else ""
-        words = correctness_words(row.result)
-        share = "" if row.efficiency is None else units.percent(row.efficiency)
-        facts = [
-            units.seconds(figure.estimate) if figure else stage or "–",
-            _interval(figure),
-            "" if row.failure else rate_words(row),
-            share,
-            (stage if figure else "") if row.failure else against_words(row),
-            code(words) if row.result.accuracy and row.result.accuracy.message else words,
-            trusted.badge if trusted else "",
-        ]
-        yield _row([*_sizes(row, axes), code(row.result.variant), *facts])
-
-
-def _others(run: Run, found: Sequence[Row]) -> Iterator[str]:
-    """A run of which another tool took the times."""
-    axes, names = varying_axes(run.plan.problems), foreign_times.names(run)
-    yield _row([*map(code, axes), "variant", *map(code, names)])
-    yield _rule(len(axes), len(names) + 1)
-    for row in found:
-        times = foreign_times.of_case(row.result)
-        stage = f"✕ {STAGE_WORDS[row.failure.stage]}" if row.failure else "–"
-        told = [units.seconds(times[n].estimate) if n in times else stage for n in names]
-        yield _row([*_sizes(row, axes), code(row.result.variant), *told])
-    yield f"\n{foreign_times.NOT_OURS}\n"
-    yield from (f"- {code(f'{name}: {how}')}" for name, how in foreign_times.methods(run).items())
+def _table(columns: Sequence[Column[Case]], table: Sequence[Case]) -> Iterator[str]:
+    yield _row([" ".join(filter(None, (c.title, code(c.subject)))) for c in columns])
+    yield f"|{''.join('---:|' if c.unit.right else '---|' for c in columns)}"
+    for case in table:
+        texts = [c.single(case, "" if case.row.failure else "–") for c in columns]
+        yield _row([code(text) if c.unit.foreign else text for c, text in zip(columns, texts, strict=True)])
 
 
 def _behind(run: Run, *, measured_here: bool) -> Iterator[str]:
@@ -138,24 +101,9 @@ def code(text: str) -> str:
     return f"{fence}{pad}{line}{pad}{fence}"
 
 
-def _interval(figure: Figure | None) -> str:
-    if figure is None or figure.low is None or figure.high is None:
-        return ""
-    return f"{units.seconds(figure.low)} – {units.seconds(figure.high)}"
-
-
-def _sizes(row: Row, axes: Sequence[str]) -> list[str]:
-    sizes = row.result.problem.sizes
-    return [typed_size(sizes[a]) if a in sizes else "" for a in axes]
-
-
 def _row(cells: Sequence[str]) -> str:
     # A bar ends a cell, also inside code.
     return f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
-
-
-def _rule(sizes: int, others: int) -> str:
-    return f"|{'---:|' * sizes}---|{'---:|' * min(others - 1, 4)}{'---|' * max(others - 5, 0)}"
 
 
 EXPORT = Export(

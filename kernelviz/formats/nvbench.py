@@ -20,6 +20,7 @@ from kernelviz.formats.export_format import Export
 from kernelviz.formats.nvbench_read import OURS, summaries_of
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.summary import in_plan_order
+from kernelviz.text.failures import describe_failure
 
 Values = dict[str, Any]
 _CLOCK = "nv/cold/sm_clock_rate/mean"
@@ -93,7 +94,7 @@ def _state(result: Result, axes: Sequence[Axis]) -> Values:
         "is_skipped": skipped,
     }
     if isinstance(result.outcome, Failure):
-        state["skip_reason"] = f"{result.outcome.stage}: {result.outcome.message}"
+        state["skip_reason"] = f"{result.outcome.stage}: {describe_failure(result.outcome)}"
     return state
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.problem import Struct
+from kernelviz.core.reasons import Skipped
 from kernelviz.core.result import Conditions, Failure, Figure, Outcome, Result, Timer, Timing
 from kernelviz.core.run import Device, Run
 from kernelviz.formats import document, foreign
@@ -188,7 +189,7 @@ UNKNOWN_VALUE = "?"
 
 def _outcome(state: _State, ours: bool, path: str) -> Outcome:
     if state.is_skipped:
-        return Failure(stage="unavailable", message=f"skipped: {state.skip_reason or 'no reason is given'}")
+        return Failure(stage="unavailable", reasons=(Skipped(),), message=state.skip_reason or "")
     times: dict[str, Figure] = {}
     for told in _TIMES:
         where = _summary(state, told.tag, path)

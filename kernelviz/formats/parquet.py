@@ -20,8 +20,9 @@ from kernelviz.formats import document
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.import_format import MAX_BYTES, Import
 from kernelviz.formats.validation import MAX_CASES
-from kernelviz.metrics.records import Value, free, records, sizes_in
 from kernelviz.metrics.summary import in_plan_order
+from kernelviz.tables.column import Value
+from kernelviz.tables.records import free, records, sizes_in
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,8 +84,11 @@ def decode(raw: bytes) -> Run:
         values["results"] = [_whole(*row, f"$.results[{i}]") for i, row in enumerate(rows)]
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         raise error if isinstance(error, DocumentError) else document.document_error(error) from None
+    unchanged = values.get("digest") == _digest(
+        values
+    )  # of the file's own facts, before an older version's are upgraded
     run = document.of_values(values)
-    if values.get("digest") != _digest(values):
+    if not unchanged:
         raise DocumentError("it was changed since it was written: its facts are not those that its digest was taken of")
     return run
 

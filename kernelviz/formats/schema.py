@@ -1,6 +1,6 @@
 """The JSON Schema of the native document, made from the types that read it.
 
-``python -m kernelviz.formats.schema > docs/kernelviz-1.schema.json`` writes the published one; a test compares.
+``python -m kernelviz.formats.schema > docs/kernelviz-2.schema.json`` writes the published one; a test compares.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def _files() -> list[str]:
 @lru_cache(maxsize=16)
 def load(name: str) -> Run:
     """The run of one of `names`; it carries that name as its id. A test checks the files as documents from elsewhere are."""
-    return msgspec.json.decode(gzip.decompress((_FOLDER / f"{name}{_ENDING}").read_bytes()), type=Run)
+    return document.decode(gzip.decompress((_FOLDER / f"{name}{_ENDING}").read_bytes()), most_bytes=None)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):

@@ -149,8 +149,8 @@ def _check_figure(figure: Figure, path: str) -> None:
     if figure.samples and not _can_be(figure.samples):
         for i, sample in enumerate(figure.samples):
             _between(sample, LEAST_S, MOST_S, f"{path}.samples[{i}]")
-    if figure.places is not None:
-        _between(figure.places, 1, MAX_COUNT, f"{path}.places")
+    if figure.buffers is not None:
+        _between(figure.buffers, 1, MAX_COUNT, f"{path}.places")
     if figure.blocks is None:
         return
     for i, block in enumerate(figure.blocks):

@@ -1,4 +1,4 @@
-"""The devices of this machine as their drivers describe them, what they report now, and what their data sheets say.
+"""The devices of this machine: their drivers' description, their current readings, and their data sheets.
 
-Nothing here imports torch: the server asks these questions, the measuring process owns the device.
+Nothing here imports torch, because the server uses this package, and only the measuring process owns the device.
 """

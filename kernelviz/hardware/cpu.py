@@ -42,7 +42,7 @@ def name(proc: Path = PROC) -> str:
 
 
 def threads() -> int:
-    """Hardware threads that this process may use."""
+    """The number of hardware threads that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not Linux
@@ -50,11 +50,11 @@ def threads() -> int:
 
 
 def last_level_cache_bytes(sys: Path = SYS) -> int | None:
-    """Size of the data cache with the highest level, summed over its instances that this process may use.
+    """Bytes of the data caches of the highest level, summed over the instances that this process may use.
 
-    A flush must read more than all of them together hold. None where the kernel does not say.
+    A flush must read more than this sum. None where the kernel does not report it.
     """
-    found: dict[str, tuple[int, int]] = {}
+    caches: dict[str, tuple[int, int]] = {}
     for index in sys.glob("devices/system/cpu/cpu[0-9]*/cache/index*"):
         try:
             if (index / "type").read_text().strip() == "Instruction":
@@ -64,11 +64,11 @@ def last_level_cache_bytes(sys: Path = SYS) -> int | None:
             sharers = (index / "shared_cpu_list").read_text().strip()
         except (OSError, ValueError):
             continue
-        found[f"{level}:{sharers}"] = (level, size)
-    if not found:
+        caches[f"{level}:{sharers}"] = (level, size)
+    if not caches:
         return None
-    highest = max(level for level, _ in found.values())
-    return sum(size for level, size in found.values() if level == highest)
+    highest = max(level for level, _ in caches.values())
+    return sum(size for level, size in caches.values() if level == highest)
 
 
 def _size_bytes(text: str) -> int:
@@ -81,7 +81,7 @@ def _size_bytes(text: str) -> int:
 
 
 def memory_bytes(sys: Path = SYS) -> int:
-    """Memory that this process can use at most."""
+    """The most memory that this process can use."""
     total = int(psutil.virtual_memory().total)
     for limit in (sys / "fs/cgroup/memory.max", sys / "fs/cgroup/memory/memory.limit_in_bytes"):
         try:

@@ -1,4 +1,4 @@
-"""What the makers' data sheets promise. A GPU that is not listed has no promise: nothing here is a guess."""
+"""The makers' data sheets. A GPU that is not listed has no data sheet here; no value is a guess."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _TABLE = files("kernelviz") / "hardware" / "datasheets.toml"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Peak:
-    """A dense peak rate and the clock for which the sheet states it; a GPU that runs faster than that can pass it."""
+    """A dense peak rate and the clock for which the sheet states it; a GPU with a higher clock can exceed it."""
 
     rate_flop_per_s: float
     at_clock_hz: float | None
 
     def at(self, clock_hz: float | None) -> float | None:
-        """The same peak at a clock, never below the sheet's; None when the sheet does not state its clock.
+        """The peak at a clock, never below the sheet's; None when the sheet does not state its clock.
 
-        Without it nothing is impossible: an H100 NVL may run at 1785 MHz, its sheet's bf16 rate needs 1545 MHz.
+        Without the sheet's clock no rate is impossible: an H100 NVL may run at 1785 MHz, its sheet's bf16 rate needs 1545 MHz.
 
         >>> round(Peak(rate_flop_per_s=989.4e12, at_clock_hz=1.83e9).at(1.98e9) / 1e12)
         1070
@@ -38,7 +38,7 @@ class DataSheet:
     """Theoretical ceilings of a GPU. `peaks` by precision, without sparsity, with the fastest accumulation that the
     hardware offers; ``fp32`` is IEEE arithmetic on CUDA cores, ``fp64`` and ``int8`` use tensor cores where they exist.
 
-    `sources`: the document of each value, for ``bandwidth``, ``peaks`` and ``l2``. What none states is None or absent.
+    `sources`: the document of each value, for ``bandwidth``, ``peaks`` and ``l2``. A value without a document is None or absent.
     """
 
     names: tuple[str, ...]
@@ -70,7 +70,7 @@ def datasheet(name: str) -> DataSheet | None:
 
 @lru_cache(maxsize=1)
 def sheets() -> tuple[DataSheet, ...]:
-    """Every sheet, from ``datasheets.toml``, which says how its values are to be read. Takes 8 ms at the first call."""
+    """Every sheet of ``datasheets.toml``, which documents its values. The first call takes 8 ms."""
     table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
     return tuple(_sheet(entry, table["sources"]) for entry in table["gpu"])
 

@@ -1,4 +1,4 @@
-"""Measured roofs beside what the data sheet promises."""
+"""Measured roofs compared with the data sheet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kernelviz.hardware.datasheet import DataSheet, Peak
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Held:
+class DataSheetShare:
     """A roof, and the sheet's figure for the same (None: it has none). `share` is of the sheet's figure as stated,
     `share_at_clock` of that figure at the clock at which the roof was measured (None: one of the clocks is unknown)."""
 
@@ -21,11 +21,11 @@ class Held:
     share_at_clock: float | None = None
 
 
-def held(roofs: Sequence[Roof], sheet: DataSheet | None) -> tuple[Held, ...]:
-    """The best of each kind of roof against the sheet, in the order of the roofs; launches, which none promises, are left out.
+def data_sheet_shares(roofs: Sequence[Roof], sheet: DataSheet | None) -> tuple[DataSheetShare, ...]:
+    """The best of each kind of roof compared with the sheet, in the order of the roofs, without launches, which no sheet states.
 
-    Streams from memory are held against the bandwidth; matrix products, and multiply-adds in fp32, against the peak of
-    their precision (other multiply-adds do not run on the units of which a sheet states the peak).
+    Streams from memory are compared with the bandwidth; matrix products, and multiply-adds in fp32, with the peak of their
+    precision (other multiply-adds do not run on the units whose peak a sheet states).
 
     >>> sheet = DataSheet(names=("x",), architecture="x", bandwidth_bytes_per_s=2e12, peaks={}, sources={})
     >>> held([Roof(name="read", level="dram", bandwidth_bytes_per_s=1.5e12)], sheet)[0].share
@@ -37,26 +37,26 @@ def held(roofs: Sequence[Roof], sheet: DataSheet | None) -> tuple[Held, ...]:
         key = (roof.name, roof.level, roof.precision, roof.unit)
         if value is not None and value > (_value(best[key]) or 0.0 if key in best else 0.0):
             best[key] = roof
-    return tuple(_held(roof, sheet) for roof in best.values())
+    return tuple(_share(roof, sheet) for roof in best.values())
 
 
 def _value(roof: Roof) -> float | None:
     return roof.rate_flop_per_s if roof.rate_flop_per_s is not None else roof.bandwidth_bytes_per_s
 
 
-def _held(roof: Roof, sheet: DataSheet | None) -> Held:
+def _share(roof: Roof, sheet: DataSheet | None) -> DataSheetShare:
     value = _value(roof)
     if sheet is None or value is None:
-        return Held(roof=roof)
+        return DataSheetShare(roof=roof)
     if roof.rate_flop_per_s is None:
-        # A stream of an earlier version knows no level: it was from memory.
+        # A stream of an earlier version has no level: it was from memory.
         of_memory = roof.name not in ("h2d", "d2h") and roof.level != "l2"
         promised = sheet.bandwidth_bytes_per_s if of_memory else None
-        return Held(roof=roof, promised=promised, share=None if promised is None else value / promised)
+        return DataSheetShare(roof=roof, promised=promised, share=None if promised is None else value / promised)
     peak = sheet.peaks.get(roof.precision or "")
     if peak is None or (roof.name == "fma" and roof.precision != "fp32"):
-        return Held(roof=roof)
-    return Held(
+        return DataSheetShare(roof=roof)
+    return DataSheetShare(
         roof=roof,
         promised=peak.rate_flop_per_s,
         promised_at_hz=peak.at_clock_hz,

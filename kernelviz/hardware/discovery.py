@@ -1,4 +1,4 @@
-"""Which devices there are, which of them can be used, and what a variant lacks on one of them."""
+"""The devices of this machine, whether each can be used, and the needs of a variant that a device does not meet."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from kernelviz.hardware.toolchain import (
     torch_build,
 )
 
-# CUDA C++ Programming Guide, "Compute Capabilities": FP32 cores of one multiprocessor; from 10.0 on helper_cuda.h of NVIDIA's
-# cuda-samples, and the counts of products (GeForce RTX 5090: 21,760 cores in 170; B200: 18,944 in 148).
+# FP32 cores of one multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities"; from 10.0 on helper_cuda.h of NVIDIA's
+# cuda-samples, and the core counts of products (GeForce RTX 5090: 21,760 cores in 170 multiprocessors; B200: 18,944 in 148).
 _CORES_A_MULTIPROCESSOR = {
     **dict.fromkeys(((7, 0), (7, 5), (8, 0)), 64),
     **dict.fromkeys(((8, 6), (8, 7), (8, 9), (9, 0), (10, 0), (10, 3), (11, 0), (12, 0), (12, 1)), 128),
@@ -42,17 +42,17 @@ def gpu_problem() -> str:
     library = nvml.opened()
     if library.library is None:
         return library.problem
-    found = gpus()
-    if not found:
+    devices = gpus()
+    if not devices:
         hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
         if hidden is not None:
             return f"CUDA_VISIBLE_DEVICES={hidden!r} hides every GPU of this machine; unset it"
         return "the NVIDIA driver sees no GPU"
-    return "" if any(g.usable for g in found) else found[0].reason
+    return "" if any(g.usable for g in devices) else devices[0].reason
 
 
 def gpus() -> tuple[Device, ...]:
-    """The NVIDIA GPUs that CUDA would number from 0, also those that cannot be used, with the reason."""
+    """The NVIDIA GPUs in CUDA's numbering, including those that cannot be used, with the reason."""
     library = nvml.opened().library
     if library is None:
         return ()
@@ -61,7 +61,7 @@ def gpus() -> tuple[Device, ...]:
     uuids = {nvml.text(nvml.ask(library.nvmlDeviceGetUUID, h)): h for h in handles}
     driver = nvml.ask(library.nvmlSystemGetDriverVersion)
     version = nvml.ask(library.nvmlSystemGetCudaDriverVersion_v2)
-    divided = {uuid: found for uuid, h in uuids.items() if (found := mig.of(library, h)) is not None}
+    divided = {uuid: slices for uuid, h in uuids.items() if (slices := mig.of(library, h)) is not None}
     return tuple(
         _gpu(library, number, uuid, uuids.get(uuid) or nvml.handle(uuid), driver, cuda_version(version))
         for number, uuid in enumerate(mig.enumerated(visible(tuple(uuids), os.environ), divided))
@@ -71,7 +71,7 @@ def gpus() -> tuple[Device, ...]:
 def missing(needs: Iterable[str], device: Device) -> str | None:
     """Why a variant with these needs (`kernelviz.ops.catalog.op.Need`) cannot run on that device, with the remedy, else None.
 
-    A GPU that cannot be used at all says so first, for every variant.
+    For a GPU that cannot be used at all, that reason is returned for every variant.
     """
     if not device.usable:
         return device.reason
@@ -123,7 +123,7 @@ def _no_gpu() -> str:
 
 
 def visible(uuids: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """The UUIDs that CUDA shows, in its order: CUDA_VISIBLE_DEVICES holds numbers or UUIDs, a bad one ends the list.
+    """The UUIDs that CUDA shows, in its order: CUDA_VISIBLE_DEVICES holds numbers or UUIDs; an invalid entry ends the list.
 
     >>> visible(("GPU-a1", "GPU-b2"), {"CUDA_VISIBLE_DEVICES": "1,0"})
     ('GPU-b2', 'GPU-a1')
@@ -133,18 +133,18 @@ def visible(uuids: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str
     text = environment.get("CUDA_VISIBLE_DEVICES")
     if text is None:
         return uuids
-    shown: list[str] = []
+    visible_uuids: list[str] = []
     for entry in (e.strip() for e in text.split(",")):
         if entry.isdecimal() and int(entry) < len(uuids):
-            found = [uuids[int(entry)]]
+            matches = [uuids[int(entry)]]
         elif entry.startswith("MIG-"):
-            found = [entry]
+            matches = [entry]
         else:
-            found = [u for u in uuids if entry and u.startswith(entry)]
-        if len(found) != 1 or found[0] in shown:
+            matches = [u for u in uuids if entry and u.startswith(entry)]
+        if len(matches) != 1 or matches[0] in visible_uuids:
             break
-        shown += found
-    return tuple(shown)
+        visible_uuids += matches
+    return tuple(visible_uuids)
 
 
 def cuda_version(number: int | None) -> str | None:
@@ -197,10 +197,10 @@ def unusable(
     torch: TorchBuild | None,
     nvrtc: str | None = None,
 ) -> str:
-    """Why the worker cannot run on a GPU with that driver, with the remedy; empty when nothing speaks against it.
+    """Why the worker cannot run on a GPU with that driver, with the remedy; empty when it can.
 
-    `nvrtc`: the version of the installed compiler. Flush and end marker are compiled by it, so a torch for an older CUDA
-    does not help a driver that is older than it.
+    `nvrtc`: the version of the installed compiler. It compiles the flush and the end marker, so the driver must support its
+    CUDA version even when torch is built for an older one.
     """
     if torch is None:
         return "torch is not installed; install it with pip install -r requirements.txt and restart kernelviz"
@@ -227,8 +227,8 @@ def unusable(
 
 
 def _major(version: str) -> int:
-    found = re.match(r"\d+", version)
-    return int(found.group()) if found else 0
+    match = re.match(r"\d+", version)
+    return int(match.group()) if match else 0
 
 
 def _least_driver(cuda: str) -> str:

@@ -1,4 +1,4 @@
-"""Slices of a divided GPU (MIG, NVIDIA Multi-Instance GPU User Guide): what CUDA shows of them, and what a slice has."""
+"""Slices of a divided GPU (MIG, NVIDIA Multi-Instance GPU User Guide): their numbering by CUDA and their properties."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ def of(library: Any, handle: Any) -> tuple[str, ...] | None:
     if mode is None or mode[0] != 1:
         return None
     count = nvml.ask(library.nvmlDeviceGetMaxMigDeviceCount, handle) or 0
-    found = (nvml.ask(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, i) for i in range(count))
-    uuids = (nvml.ask(library.nvmlDeviceGetUUID, one) for one in found if one is not None)
+    handles = (nvml.ask(library.nvmlDeviceGetMigDeviceHandleByIndex, handle, i) for i in range(count))
+    uuids = (nvml.ask(library.nvmlDeviceGetUUID, one) for one in handles if one is not None)
     return tuple(nvml.text(uuid) for uuid in uuids if uuid is not None)
 
 
-def enumerated(shown: tuple[str, ...], divided: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """What CUDA numbers of the devices shown to it, then divided GPUs of which it numbers nothing.
+def enumerated(visible: tuple[str, ...], divided: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The visible devices that CUDA numbers, then divided GPUs that it does not number.
 
-    A process gets one slice only, the first, and with it no whole GPU (MIG User Guide, "CUDA Device Enumeration").
+    A process gets only one slice, the first, and then no whole GPU (MIG User Guide, "CUDA Device Enumeration").
 
     >>> enumerated(("GPU-a", "GPU-b"), {"GPU-b": ("MIG-1", "MIG-2")})
     ('MIG-1',)
     >>> enumerated(("GPU-a", "GPU-b"), {"GPU-a": ()})
     ('GPU-b', 'GPU-a')
     """
-    for uuid in shown:
+    for uuid in visible:
         if is_slice(uuid):
             return (uuid,)
         if divided.get(uuid):
             return divided[uuid][:1]
-    return tuple(sorted(shown, key=lambda uuid: uuid in divided))
+    return tuple(sorted(visible, key=lambda uuid: uuid in divided))
 
 
 def is_slice(uuid: str) -> bool:
@@ -50,13 +50,13 @@ def is_slice(uuid: str) -> bool:
 
 
 def whole(library: Any, handle: Any) -> Any:
-    """The GPU that a slice is of; a GPU's own handle as it is."""
+    """The handle of a slice's GPU; a GPU's own handle as it is."""
     parent = nvml.ask_for(library, "nvmlDeviceGetDeviceHandleFromMigDeviceHandle", handle)
     return handle if parent is None else parent
 
 
 def name(uuid: str, known: str) -> str:
-    """A slice's name, never the bare name of its GPU: that one's data sheet is not the slice's.
+    """A slice's name, never its GPU's name alone, because the GPU's data sheet does not apply to the slice.
 
     >>> name("MIG-1", "NVIDIA H200 MIG 1g.18gb"), name("MIG-1", "NVIDIA H200"), name("GPU-a", "NVIDIA H200")
     ('NVIDIA H200 MIG 1g.18gb', 'NVIDIA H200 MIG slice', 'NVIDIA H200')
@@ -65,13 +65,13 @@ def name(uuid: str, known: str) -> str:
 
 
 def multiprocessors(library: Any, handle: Any) -> int | None:
-    """Of a slice; None for a whole GPU, or where the driver does not say."""
+    """The multiprocessors of a slice; None for a whole GPU, or where the driver does not report them."""
     attributes = nvml.ask_for(library, "nvmlDeviceGetAttributes_v2", handle)
     return None if attributes is None else int(attributes.multiprocessorCount) or None
 
 
-def words(device: Device) -> str:
-    """Whether a GPU is divided, for people."""
+def describe(device: Device) -> str:
+    """Whether a GPU is divided, as text."""
     if is_slice(device.uuid):
         return "this is a slice of a GPU"
     reached = nvml.reached(device)
@@ -82,7 +82,7 @@ def words(device: Device) -> str:
 
 
 def mig(device: Device) -> Notice | None:
-    """What must be known when a slice is measured."""
+    """A notice for measurements on a slice; None for another device."""
     if not is_slice(device.uuid):
         return None
     has = f"{device.multiprocessors or 'some'} multiprocessors and {units.size_bytes(device.memory_bytes)} of memory"

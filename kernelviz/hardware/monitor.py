@@ -1,4 +1,4 @@
-"""One sampler a process: a thread that reads devices once a second while anybody looks at them or measures on them."""
+"""One sampler per process: a thread that reads devices once a second while somebody views them or measures on them."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from kernelviz.core.run import Device
 from kernelviz.hardware import sampling
 
 PERIOD_S = 1.0
-KEPT_S = 3600.0
+HISTORY_S = 3600.0
 """An hour: 3,600 samples of some 0.5 KB a device."""
 LOOKED_S = 180.0
-"""So long after the last look nothing is asked any more, unless a measurement goes on."""
+"""Seconds after the last view when sampling stops, unless a measurement is running."""
 
 _log = logging.getLogger(__name__)
 
 
 class Reader(Protocol):
-    """`sampling.read`, or a fake of it."""
+    """The signature of `sampling.read`."""
 
     def __call__(self, device: Device, *, running: bool, pcie: bool) -> Sample: ...
 
 
 class Monitor:
-    """The last hour of each device that somebody looked at. Thread-safe; its thread begins with the first look.
+    """The samples of the last hour of each device that somebody viewed. Thread-safe; its thread starts with the first view.
 
-    What it costs a measurement: a GPU's sample takes about 1 ms of NVML once a second, in another process than the one that
-    measures; the PCIe counters, 20 ms each, are left out while anything is measured. A second without a look and
-    without a measurement costs one wake-up of 0.02 ms.
+    Cost for a measurement: a GPU's sample takes about 1 ms of NVML once a second, in another process than the one that
+    measures; the PCIe counters, 20 ms each, are not read while anything is measured. Without a view and a measurement, a second
+    costs one wake-up of 0.02 ms.
     """
 
     def __init__(
@@ -45,40 +45,40 @@ class Monitor:
         read: Reader = sampling.read,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`measuring`: whether something is being measured on that device, by whomever."""
+        """Prepare without starting the thread. `measuring`: whether any process measures on that device."""
         self._devices, self._measuring, self._read, self._now_s = tuple(devices), measuring, read, now_s
         self._changed = threading.Condition()
-        self._kept: dict[str, deque[Sample]] = {d.id: deque(maxlen=int(KEPT_S / PERIOD_S)) for d in devices}
-        self._taken: dict[str, int] = dict.fromkeys(self._kept, 0)
+        self._samples: dict[str, deque[Sample]] = {d.id: deque(maxlen=int(HISTORY_S / PERIOD_S)) for d in devices}
+        self._counts: dict[str, int] = dict.fromkeys(self._samples, 0)
         self._looked: dict[str, float] = {}
         self._thread: threading.Thread | None = None
         self._closed = False
 
     def look(self, device_id: str) -> tuple[Sample, ...]:
-        """The samples of the last hour, oldest first; the device is sampled from now on, for some minutes."""
+        """The samples of the last hour, oldest first; the device is sampled for LOOKED_S from now on."""
         with self._changed:
             self._looked[device_id] = self._now_s()
             if self._thread is None and not self._closed:
                 self._thread = threading.Thread(target=self._run, name="monitor", daemon=True)
                 self._thread.start()
-            return tuple(self._kept[device_id])
+            return tuple(self._samples[device_id])
 
     def follow(self, device_id: str) -> Iterator[Sample]:
-        """New samples as they are taken, without end, until the monitor is closed."""
+        """Yield new samples until the monitor is closed."""
         self.look(device_id)
         with self._changed:
-            seen = self._taken[device_id]
+            seen = self._counts[device_id]
         while True:
             with self._changed:
-                self._changed.wait_for(lambda n=seen: self._closed or self._taken[device_id] > n)  # type: ignore[misc]
+                self._changed.wait_for(lambda n=seen: self._closed or self._counts[device_id] > n)  # type: ignore[misc]
                 if self._closed:
                     return
-                seen, newest = self._taken[device_id], self._kept[device_id][-1]
+                seen, newest = self._counts[device_id], self._samples[device_id][-1]
                 self._looked[device_id] = self._now_s()
             yield newest
 
     def step(self) -> tuple[str, ...]:
-        """Sample the devices that are due; their ids."""
+        """Sample the devices that are due, and return their ids."""
         with self._changed:
             looked = dict(self._looked)
         due: list[str] = []
@@ -90,8 +90,8 @@ class Monitor:
             sample = self._read(device, running=running, pcie=seen and not running)
             due.append(device.id)
             with self._changed:
-                self._kept[device.id].append(sample)
-                self._taken[device.id] += 1
+                self._samples[device.id].append(sample)
+                self._counts[device.id] += 1
                 self._changed.notify_all()
         return tuple(due)
 
@@ -106,10 +106,10 @@ class Monitor:
         for number in itertools.count(1):
             try:
                 self.step()
-            except Exception:  # a driver that goes away must not end the sampler of the other devices
+            except Exception:  # a driver that fails must not end the sampling of other devices
                 _log.exception("a sample could not be taken")
             with self._changed:
-                # By the clock, not by pauses: the times of samples do not drift by what a sample takes.
+                # By the clock instead of fixed pauses, so that the duration of a sample does not shift later samples.
                 left_s = begun_s + number * PERIOD_S - self._now_s()
                 if self._closed or self._changed.wait_for(lambda: self._closed, max(left_s, 0.1 * PERIOD_S)):
                     return

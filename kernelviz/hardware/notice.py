@@ -1,4 +1,4 @@
-"""One thing that hampers measuring, in words."""
+"""A notice: one problem of this machine for measuring, as text."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Subject = Literal["device", "driver", "nvrtc", "compiler", "mig", "tracer", "nei
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is wrong and what to do about it: one sentence each, without a full stop.
+    """A problem and its remedy: one sentence each, without a full stop.
 
-    `severity`: ``error`` when nothing can be measured, ``warning`` when something fails or figures may suffer, ``info``
-    when it must only be known.
+    `severity`: ``error`` when nothing can be measured, ``warning`` when something fails or figures may be less exact, ``info``
+    for information only.
     """
 
     subject: Subject
@@ -24,7 +24,7 @@ class Notice:
 
 
 def of_reason(subject: Subject, reason: str, severity: Severity = "warning") -> Notice:
-    """A reason as `hardware.discovery` words it, "what; remedy", as a notice.
+    """Convert a reason of `hardware.discovery`, "what; remedy", to a notice.
 
     >>> of_reason("driver", "no driver is loaded; load it").remedy
     'load it'

@@ -1,4 +1,4 @@
-"""What of this machine hampers measuring, each in a sentence with its remedy: for the page and for `kernelviz device`."""
+"""The notices of this machine: problems for measuring with their remedies, for the page and for `kernelviz device`."""
 
 from __future__ import annotations
 
@@ -22,41 +22,41 @@ _VARIANTS = {
     "nvrtc": "CUDA C++",
     "cxx": "C++",
 }
-"""Needs that a machine can lack while its device works, and what people call the variants that have them."""
+"""Needs that a machine can lack while its device works, and the usual names of the variants with these needs."""
 _ON = {"cuda": ("triton", "inductor", "nvrtc"), "cpu": ("inductor", "cxx")}
 
 
 def notices(
     device: Device, tracer: str | None, data_folder: Path | None, *, worker: bool = False
 ) -> tuple[Notice, ...]:
-    """Everything that there is to say of a device now, the worst first. Never raises, takes some milliseconds.
+    """All current notices of a device, the most severe first. Never raises, takes some milliseconds.
 
-    `tracer`: the line of the last environment measured on it (core.run.Environment.tracer). `data_folder`: where runs are.
-    `worker`: one of ours is on it, which a container cannot tell from others.
+    `tracer`: the tracer's line of the last environment on it (core.run.Environment.tracer). `data_folder`: the folder of runs.
+    `worker`: whether a worker of this server runs on it, which a container cannot distinguish from other processes.
     """
-    found: list[Notice | None] = [unusable(device), *toolchain(device)]
+    collected: list[Notice | None] = [unusable(device), *toolchain(device)]
     if device.kind == "cuda":
         seen = other_processes.look(device, worker=worker)
-        found += [mig.mig(device), tracing.tracing(tracer), other_processes.neighbours(seen, own_pids())]
+        collected += [mig.mig(device), tracing.tracing(tracer), other_processes.neighbours(seen, own_pids())]
     else:
-        found.append(unlisted(nvml.opened().problem, nvml.gpu_files()))
+        collected.append(unlisted(nvml.opened().problem, nvml.gpu_files()))
     written = storage_folders.folders(os.environ, data_folder, device.kind)
-    said = [n for n in (*found, *storage_folders.disks(storage_folders.look(written))) if n is not None]
+    said = [n for n in (*collected, *storage_folders.disks(storage_folders.look(written))) if n is not None]
     return tuple(sorted(said, key=lambda n: ("error", "warning", "info").index(n.severity)))
 
 
 def unusable(device: Device) -> Notice | None:
-    """The reason that discovery found already (driver too old, a torch without CUDA, a GPU too old)."""
+    """A notice with discovery's reason why the device cannot be used (an old driver, a torch without CUDA, an old GPU)."""
     if device.usable:
         return None
-    found = of_reason("device", device.reason, "error")
-    return Notice("device", f"{device.name} cannot be measured: {found.sentence}", found.remedy, "error")
+    notice = of_reason("device", device.reason, "error")
+    return Notice("device", f"{device.name} cannot be measured: {notice.sentence}", notice.remedy, "error")
 
 
 def toolchain(device: Device, missing: Missing = discovery.missing) -> tuple[Notice, ...]:
-    """Compilers, headers and packages that are not here, each once, with the variants that need them.
+    """Notices of missing compilers, headers and packages, each once, with the variants that need them.
 
-    Without NVRTC nothing can be measured on a GPU: flush and end marker are compiled by it.
+    Without NVRTC nothing can be measured on a GPU, because it compiles the flush and the end marker.
     """
     if not device.usable:
         return ()
@@ -65,23 +65,23 @@ def toolchain(device: Device, missing: Missing = discovery.missing) -> tuple[Not
         reason = missing((need,), device)
         if reason is not None:
             lacking.setdefault(reason, []).append(need)
-    found = []
+    collected = []
     for reason, needs in lacking.items():
         who = " and ".join(_VARIANTS[n] for n in needs) + " variants"
         all_of_it = "nvrtc" in needs
         said = of_reason("nvrtc" if all_of_it else "compiler", reason.removeprefix("needs "))
         if all_of_it:
             sentence = f"nothing can be measured on {device.name} without {said.sentence}"
-            found.append(Notice("nvrtc", sentence, said.remedy, "error"))
+            collected.append(Notice("nvrtc", sentence, said.remedy, "error"))
         else:
-            found.append(Notice("compiler", f"{who} need {said.sentence}", said.remedy))
-    return tuple(found)
+            collected.append(Notice("compiler", f"{who} need {said.sentence}", said.remedy))
+    return tuple(collected)
 
 
 def unlisted(problem: str, files: tuple[str, ...]) -> Notice | None:
-    """A GPU is here, by its files, and the driver's library could not be asked for it: `problem` says why."""
+    """A notice where device files of a GPU exist, but the driver's library cannot be used for the reason `problem`."""
     if not problem or not files:
         return None
-    found = of_reason("driver", problem)
-    remedy = found.remedy or "see that nvidia-smi lists the GPU for this user, then restart kernelviz"
-    return Notice("driver", f"a GPU of this machine cannot be used: {found.sentence}", remedy)
+    notice = of_reason("driver", problem)
+    remedy = notice.remedy or "see that nvidia-smi lists the GPU for this user, then restart kernelviz"
+    return Notice("driver", f"a GPU of this machine cannot be used: {notice.sentence}", remedy)

@@ -1,4 +1,4 @@
-"""NVIDIA's management library, opened once a process, and why it could not be."""
+"""NVIDIA's management library (NVML), opened once per process, or the reason why it cannot be opened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Nvml:
-    """The opened library (the module ``pynvml``), or None with the reason in words."""
+    """The opened library (the module ``pynvml``), or None with the reason as text."""
 
     library: Any | None
     problem: str
@@ -33,22 +33,22 @@ def _opened() -> Nvml:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        return Nvml(None, _in_words(pynvml, error, gpu_files()))
+        return Nvml(None, _describe_error(pynvml, error, gpu_files()))
     return Nvml(pynvml, "")
 
 
 def opened() -> Nvml:
-    """The library, initialised at the first call and kept for the life of the process."""
+    """The library, initialised at the first call and open for the life of the process."""
     with _LOCK:
         return _opened()
 
 
 def gpu_files(dev: Path = Path("/dev")) -> tuple[str, ...]:
-    """The files of NVIDIA GPUs that this process sees, whether or not the driver's library is here too."""
+    """The device files of NVIDIA GPUs that this process sees, whether or not the driver's library is installed."""
     return tuple(sorted(str(f) for f in dev.glob("nvidia[0-9]*")))
 
 
-def _in_words(pynvml: Any, error: Any, files: tuple[str, ...]) -> str:
+def _describe_error(pynvml: Any, error: Any, files: tuple[str, ...]) -> str:
     match getattr(error, "value", None):
         case pynvml.NVML_ERROR_LIBRARY_NOT_FOUND if files:
             return (
@@ -66,7 +66,7 @@ def _in_words(pynvml: Any, error: Any, files: tuple[str, ...]) -> str:
 
 
 def ask(question: Callable[..., T], *given: object) -> T | None:
-    """The answer of one library call, or None where this device or driver has none."""
+    """The result of one library call, or None where this device or driver does not support it."""
     library = opened().library
     if library is None:
         return None
@@ -77,13 +77,13 @@ def ask(question: Callable[..., T], *given: object) -> T | None:
 
 
 def ask_for(library: Any, name: str, *given: object) -> Any | None:
-    """The same of a question by its name, which older libraries do not have."""
+    """The result of a library function by its name; None also where an older library does not have it."""
     question = getattr(library, name, None)
     return None if question is None else ask(question, *given)
 
 
 def text(value: object) -> str:
-    """A name as text; older libraries give bytes.
+    """A name as text; older libraries return bytes.
 
     >>> text(b"NVIDIA H200"), text("NVIDIA H200")
     ('NVIDIA H200', 'NVIDIA H200')
@@ -92,13 +92,13 @@ def text(value: object) -> str:
 
 
 def reached(device: Device) -> tuple[Any, Any] | None:
-    """The library and its handle of a GPU; None for a processor, and where the driver does not answer for the GPU."""
+    """The library and a GPU's handle; None for a processor, and where the driver does not answer for the GPU."""
     library = opened().library
-    found = handle(device.uuid) if device.kind == "cuda" else None
-    return None if library is None or found is None else (library, found)
+    gpu = handle(device.uuid) if device.kind == "cuda" else None
+    return None if library is None or gpu is None else (library, gpu)
 
 
 def handle(uuid: str) -> Any | None:
-    """The library's handle of the device with that UUID, None when it is gone."""
+    """The library's handle of the device with that UUID, None when the device is not there any more."""
     library = opened().library
     return None if library is None else ask(library.nvmlDeviceGetHandleByUUID, uuid)

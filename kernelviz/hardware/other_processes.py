@@ -1,4 +1,4 @@
-"""Programs of others on a GPU."""
+"""Other programs on a GPU."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from kernelviz.hardware import nvml
 from kernelviz.hardware.notice import Notice
 
 SILENT_BYTES = 256 * 2**20
-"""What a GPU holds with nobody on it stays under this (H200: 0 B beside the driver's own); one CUDA context alone takes more."""
+"""More than the used memory of a GPU without programs (H200: 0 B beside the driver's own), and less than one CUDA context."""
 _FIRST_NAMESPACE = "pid:[4026531836]"
 """The machine's own namespace of process ids: PROC_PID_INIT_INO in Linux's include/linux/proc_ns.h."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A process on the GPU. `name` is None where it cannot be seen; `waits`: a worker of kernelviz, which never measures
-    while another one does (worker.lock)."""
+    """A process on the GPU. `name` is None where it is hidden; `waits`: whether it is a worker of kernelviz, which never
+    measures while another worker does (worker/device_lock.py)."""
 
     pid: int
     name: str | None
@@ -32,10 +32,10 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What the driver says of a device's users. `same_ids`: its process ids are those that we see too.
+    """The driver's report on a device's users. `same_ids`: whether its process ids are those of this process's namespace.
 
-    In a container they are not: the list is then empty (driver 580) or holds the ids of the host. `worker`: ours is among
-    the users. `used_bytes` is without what the driver keeps for itself, None when unknown.
+    In a container they are not: the list is then empty (driver 580) or holds the ids of the host. `worker`: whether a worker of
+    this server is among the users. `used_bytes` excludes the driver's own memory; None when unknown.
     """
 
     listed: tuple[Neighbour, ...]
@@ -45,10 +45,10 @@ class Seen:
 
 
 def neighbours(seen: Seen, own: Collection[int]) -> Notice | None:
-    """Who else is on the GPU; nothing where users cannot be told from ourselves."""
+    """A notice of other programs on the GPU; None where they cannot be distinguished from this server's processes."""
     if seen.same_ids or any(n.pid in own for n in seen.listed):
-        others = [n for n in seen.listed if n.pid not in own and not n.waits]
-        return _named(others) if others else None
+        strangers = [n for n in seen.listed if n.pid not in own and not n.waits]
+        return _named(strangers) if strangers else None
     if seen.worker:
         return None
     if seen.listed:
@@ -60,9 +60,9 @@ def neighbours(seen: Seen, own: Collection[int]) -> Notice | None:
     return None
 
 
-def _named(others: Sequence[Neighbour]) -> Notice:
-    named = ", ".join(f"{n.name or 'a program without a name'} (process {n.pid})" for n in others[:3])
-    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+def _named(strangers: Sequence[Neighbour]) -> Notice:
+    named = ", ".join(f"{n.name or 'a program without a name'} (process {n.pid})" for n in strangers[:3])
+    more = f" and {len(strangers) - 3} more" if len(strangers) > 3 else ""
     return Notice(
         "neighbours",
         f"somebody else is on this GPU: {named}{more}; while they work, times here are longer and scatter",
@@ -80,7 +80,7 @@ def _hidden(who: str) -> Notice:
 
 
 def look(device: Device, *, worker: bool) -> Seen:
-    """The users of a GPU now; nobody where the driver does not answer. `worker`: we have one on it."""
+    """The current users of a GPU; none where the driver does not answer. `worker`: whether this server has a worker on it."""
     reached = nvml.reached(device)
     if reached is None:
         return Seen((), same_ids=False, worker=worker)
@@ -98,7 +98,7 @@ def look(device: Device, *, worker: bool) -> Seen:
 
 
 def same_ids(proc: Path = Path("/proc")) -> bool:
-    """Whether the driver's process ids are ours, so that a stranger's is a stranger's: not so in a container."""
+    """Whether the driver's process ids are those of this process's namespace, which is not so in a container."""
     try:
         return str((proc / "self/ns/pid").readlink()) == _FIRST_NAMESPACE
     except OSError:

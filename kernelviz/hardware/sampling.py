@@ -13,16 +13,16 @@ from kernelviz.core.run import Device
 from kernelviz.hardware import nvml
 from kernelviz.hardware.telemetry import conditions
 
-_asked_before = threading.local()
+_previous_call = threading.local()
 _SENSORS = ("coretemp", "k10temp", "zenpower", "cpu_thermal")
-"""Names under which Linux's drivers tell a processor's own temperature (Linux hwmon documentation)."""
+"""Names of Linux's drivers that report a processor's own temperature (Linux hwmon documentation)."""
 
 
 def read(device: Device, *, running: bool = False, pcie: bool = True) -> Sample:
-    """What the device reports now. Never raises. `pcie`: also ask for its traffic, 40 ms on a GPU.
+    """A sample of the device's current state. Never raises. `pcie`: also read its traffic, which takes 40 ms on a GPU.
 
     A GPU takes about a millisecond without `pcie`; a processor 0.2 to 0.5 ms (psutil, 2 cores, idle and busy).
-    The first reading of a processor in a thread has no load: a load is counted from one reading to the next.
+    The first sample of a processor in a thread has no load, because a load is counted from one sample to the next.
     """
     return _gpu(device, running=running, pcie=pcie) if device.kind == "cuda" else _cpu(device, running=running)
 
@@ -32,7 +32,7 @@ def _gpu(device: Device, *, running: bool, pcie: bool) -> Sample:
     if reached is None:
         return Sample(at_s=time.time(), running=running)
     library, handle = reached
-    now = conditions(device, own=())  # without own processes given it would look for our descendants: 2 ms
+    now = conditions(device, own=())  # without `own`, searching this process's descendants would take 2 ms
     busy = nvml.ask_for(library, "nvmlDeviceGetUtilizationRates", handle)
     used, total = _memory(library, handle)
     return Sample(
@@ -42,7 +42,7 @@ def _gpu(device: Device, *, running: bool, pcie: bool) -> Sample:
         memory_busy_fraction=None if busy is None else busy.memory / 100,
         used_bytes=used,
         total_bytes=total,
-        # NVML counts from the GPU: what it receives goes to the device.
+        # NVML counts from the GPU's side: received bytes go to the device.
         to_device_bytes_per_s=_pcie(library, handle, "NVML_PCIE_UTIL_RX_BYTES") if pcie else None,
         from_device_bytes_per_s=_pcie(library, handle, "NVML_PCIE_UTIL_TX_BYTES") if pcie else None,
         sm_clock_hz=now.sm_clock_hz,
@@ -72,9 +72,9 @@ def _cpu(device: Device, *, running: bool) -> Sample:
     now = conditions(device)
     memory = psutil.virtual_memory()
     loads = [load / 100 for load in psutil.cpu_percent(percpu=True)]
-    # psutil counts from the last call of this thread and answers zeros to the first one.
-    counted = getattr(_asked_before, "load", False)
-    _asked_before.load = True
+    # psutil counts from the last call of this thread and returns zeros at the first one.
+    counted = getattr(_previous_call, "load", False)
+    _previous_call.load = True
     return Sample(
         at_s=time.time(),
         running=running,
@@ -91,7 +91,7 @@ def _temperature_c() -> float | None:
     """The hottest reading of the processor's own sensors; None where there is none (virtual machines)."""
     ask = getattr(psutil, "sensors_temperatures", None)  # Linux only
     try:
-        found = ask() if ask is not None else {}
+        readings = ask() if ask is not None else {}
     except OSError:
         return None
-    return max((r.current for name in _SENSORS for r in found.get(name, ())), default=None)
+    return max((r.current for name in _SENSORS for r in readings.get(name, ())), default=None)

@@ -1,4 +1,4 @@
-"""The folders that are written while measuring: which variable moves them, and whether their disks have room."""
+"""The folders that are written while measuring: the variables that set them, and the free space of their disks."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelviz.core import units
+from kernelviz.core.reasons import CacheNotWritable, DiskFull, Folder
 from kernelviz.core.run import DeviceKind
 from kernelviz.hardware.notice import Notice
 from kernelviz.ops.kernels.nvrtc import cache_folder
 
 LEAST_FREE_BYTES = 2**30
-"""Under this a compile or a long run may fill the disk: one run of torch.compile's sweep leaves some 100 MB."""
+"""With less free space a compilation or a long run may fill the disk: one sweep of torch.compile leaves some 100 MB."""
 
 _LOST = {
     "TRITON_CACHE_DIR": "Triton and torch.compile variants cannot be compiled",
@@ -26,12 +27,12 @@ _LOST = {
     "KERNELVIZ_HOME": "runs cannot be stored",
     "TMPDIR": "compilers cannot write their temporary files",
 }
-"""What does not work when the variable's folder cannot be written."""
+"""The consequence when the variable's folder cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A folder (which need not exist yet), the variable that moves it, and its disk: a number, and the bytes free there."""
+class FolderState:
+    """A folder (which may not exist yet), the variable that sets it, and its disk: its number and its free bytes."""
 
     variable: str
     folder: Path
@@ -43,83 +44,82 @@ class Place:
 def folders(
     environment: Mapping[str, str], data_folder: Path | None = None, kind: DeviceKind = "cuda"
 ) -> dict[str, Path]:
-    """What is written while measuring on such a device, by the variable that moves it."""
+    """The folders that are written while measuring on such a device, by the variable that sets them."""
     temporary = tempfile.gettempdir()
     triton = environment.get("TRITON_CACHE_DIR") or f"{environment.get('TRITON_HOME') or Path.home()}/.triton/cache"
     inductor = environment.get("TORCHINDUCTOR_CACHE_DIR") or f"{temporary}/torchinductor_{_user()}"
-    found = {"TORCHINDUCTOR_CACHE_DIR": Path(inductor), "TMPDIR": Path(temporary)}
+    by_variable = {"TORCHINDUCTOR_CACHE_DIR": Path(inductor), "TMPDIR": Path(temporary)}
     if kind == "cuda":
         own = environment.get("KERNELVIZ_CACHE") or cache_folder().parent
-        found = {"TRITON_CACHE_DIR": Path(triton), **found, "KERNELVIZ_CACHE": Path(own)}
-    return found if data_folder is None else {**found, "KERNELVIZ_HOME": data_folder}
+        by_variable = {"TRITON_CACHE_DIR": Path(triton), **by_variable, "KERNELVIZ_CACHE": Path(own)}
+    return by_variable if data_folder is None else {**by_variable, "KERNELVIZ_HOME": data_folder}
 
 
-def look(written: Mapping[str, Path]) -> tuple[Place, ...]:
-    """The folders as they are now; one that is not there yet is judged by the parent in which it would be made."""
+def look(written: Mapping[str, Path]) -> tuple[FolderState, ...]:
+    """The current state of the folders; a missing folder is judged by the parent in which it would be created."""
     return tuple(_look(variable, folder) for variable, folder in written.items())
 
 
-def _look(variable: str, folder: Path) -> Place:
+def _look(variable: str, folder: Path) -> FolderState:
     there = next((p for p in (folder, *folder.parents) if p.exists()), None)
     try:
         if there is None or not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            return Place(variable, folder, writable=False)
+            return FolderState(variable, folder, writable=False)
         free_bytes = shutil.disk_usage(there).free
-        return Place(variable, folder, writable=True, disk=there.stat().st_dev, free_bytes=free_bytes)
+        return FolderState(variable, folder, writable=True, disk=there.stat().st_dev, free_bytes=free_bytes)
     except OSError:
-        return Place(variable, folder, writable=False)
+        return FolderState(variable, folder, writable=False)
 
 
-def disks(places: Iterable[Place], least_bytes: int = LEAST_FREE_BYTES) -> tuple[Notice, ...]:
-    """Folders that cannot be written, then disks that are nearly full, each disk once."""
-    found: list[Notice] = []
-    full: dict[int | None, list[Place]] = {}
-    for place in places:
-        if not place.writable:
-            what = f"the folder {place.folder} cannot be written: {_LOST[place.variable]}"
-            found.append(Notice("disk", what, f"make it writable, or set {place.variable} to a folder that is"))
-        elif place.free_bytes is not None and place.free_bytes < least_bytes:
-            full.setdefault(place.disk, []).append(place)
+def disks(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> tuple[Notice, ...]:
+    """Notices of folders that cannot be written, then of disks that are nearly full, each disk once."""
+    notices: list[Notice] = []
+    full: dict[int | None, list[FolderState]] = {}
+    for state in states:
+        if not state.writable:
+            what = f"the folder {state.folder} cannot be written: {_LOST[state.variable]}"
+            notices.append(Notice("disk", what, f"make it writable, or set {state.variable} to a folder that is"))
+        elif state.free_bytes is not None and state.free_bytes < least_bytes:
+            full.setdefault(state.disk, []).append(state)
     for on_it in full.values():
         left = units.size_bytes(min(p.free_bytes or 0 for p in on_it))
         what = f"the disk of {_listed([str(p.folder) for p in on_it])} has {left} left: compiling and long runs may fill it"
         kind = "a folder" if len(on_it) == 1 else "folders"
         remedy = f"free some space, or set {_listed([p.variable for p in on_it])} to {kind} on another disk"
-        found.append(Notice("disk", what, remedy))
-    return tuple(found)
+        notices.append(Notice("disk", what, remedy))
+    return tuple(notices)
 
 
-def refused(environment: Mapping[str, str], path: str) -> str | None:
-    """Words for a file or folder that could not be written in a compiler's cache; None when it is in none.
+def refused(environment: Mapping[str, str], path: str) -> CacheNotWritable | None:
+    """The reason that a file or folder of a compiler's cache could not be written; None when it is in no such cache.
 
-    The folder for temporary files does not count: what a variant does there is its own.
+    The folder for temporary files is excluded, because a variant may use it itself.
     """
     caches = {v: f for v, f in folders(environment).items() if v != "TMPDIR"}
     variable = next((v for v, folder in caches.items() if Path(path).is_relative_to(folder)), None)
     if variable is None:
         return None
-    return f"{path} cannot be written; make {caches[variable]} writable, or set {variable} to a folder that is"
+    return CacheNotWritable(path=path, cache=Folder(path=str(caches[variable]), variable=variable))
 
 
-def filled(places: Iterable[Place], least_bytes: int = LEAST_FREE_BYTES) -> str:
-    """Words for a disk that was full while something was compiled: the folders that are short of room now, else all."""
-    known = tuple(places)
+def filled(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> DiskFull:
+    """The reason that a disk was full while compiling, with the folders that have little space now, else with all."""
+    known = tuple(states)
     short = [p for p in known if p.free_bytes is not None and p.free_bytes < least_bytes] or list(known)
-    where = ", ".join(f"{p.folder} ({p.variable})" for p in short)
-    return f"the disk is full; free some space, or move what compilers write there: {where}"
+    return DiskFull(folders=tuple(Folder(path=str(p.folder), variable=p.variable) for p in short))
 
 
-def _listed(words: Iterable[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     """
     >>> _listed(["a", "b", "c"]), _listed(["a"])
     ('a, b and c', 'a')
     """
-    *first, last = dict.fromkeys(words)
+    *first, last = dict.fromkeys(names)
     return f"{', '.join(first)} and {last}" if first else last
 
 
 def _user() -> str:
-    """The name as torch._inductor's default_cache_dir has it."""
+    """The user's name as in torch._inductor's default_cache_dir."""
     try:
         return re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
     except (KeyError, ModuleNotFoundError, OSError):

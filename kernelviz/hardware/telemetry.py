@@ -1,4 +1,4 @@
-"""Clocks, power, temperature and neighbours of a device now. Context for a measurement, never part of one."""
+"""Current clocks, power, temperature and other processes of a device: context for a measurement, never part of one."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from typing import Any
 import psutil
 
 from kernelviz.core import timestamps
-from kernelviz.core.result import Conditions
+from kernelviz.core.notes import DriverSilent
+from kernelviz.core.result import Conditions, EventReason
 from kernelviz.core.run import Device
 from kernelviz.hardware import cpu, nvml
 from kernelviz.hardware.other_processes import same_ids
 
 # Bits of nvmlDeviceGetCurrentClocksEventReasons (NVML API reference, "NvmlClocksEventReasons").
-EVENT_REASONS = {
+EVENT_REASONS: dict[int, EventReason] = {
     0x001: "idle",
     0x002: "application clocks",
     0x004: "power cap",
@@ -31,14 +32,14 @@ EVENT_REASONS = {
 def conditions(device: Device, own: Collection[int] | None = None) -> Conditions:
     """What the device reports now; what it does not report is None. Never raises, takes about a millisecond.
 
-    `own`: processes that do not count as others; by default this one and its descendants.
+    `own`: processes that do not count as other processes; by default this one and its descendants.
     """
     read_at = timestamps.now()
     if device.kind == "cpu":
         return Conditions(sm_clock_hz=_cpu_clock_hz(), temperature_c=None, threads=cpu.threads(), read_at=read_at)
     reached = nvml.reached(device)
     if reached is None:
-        return Conditions(read_at=read_at, notes=("the driver does not answer for this device",))
+        return Conditions(read_at=read_at, notes=(DriverSilent(),))
     library, handle = reached
     memory = nvml.ask(library.nvmlDeviceGetClockInfo, handle, library.NVML_CLOCK_MEM)
     temperature = nvml.ask(library.nvmlDeviceGetTemperature, handle, library.NVML_TEMPERATURE_GPU)
@@ -48,7 +49,7 @@ def conditions(device: Device, own: Collection[int] | None = None) -> Conditions
         power_w=_power_w(library, handle),
         temperature_c=None if temperature is None else float(temperature),
         event_reasons=event_reasons(_reason_bits(library, handle)),
-        other_processes=_others(library, handle, own),
+        other_processes=_other_process_count(library, handle, own),
         read_at=read_at,
     )
 
@@ -69,32 +70,19 @@ def sm_clock_hz(device: Device) -> float | None:
     return None if reached is None else _sm_clock_hz(*reached)
 
 
-def free_memory_bytes(device: Device) -> int | None:
-    """Memory that is free on the device now; None when unknown."""
-    if device.kind == "cpu":
-        available = int(psutil.virtual_memory().available)
-        return available if device.memory_bytes is None else min(available, device.memory_bytes)
-    reached = nvml.reached(device)
-    if reached is None:
-        return None
-    library, handle = reached
-    memory = nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
-    return None if memory is None else int(memory.free)
-
-
-def event_reasons(bits: int | None) -> tuple[str, ...]:
+def event_reasons(bits: int | None) -> tuple[EventReason, ...]:
     """
     >>> event_reasons(0x4 | 0x20), event_reasons(0)
     (('power cap', 'thermal slowdown (software)'), ())
     """
-    return tuple(word for bit, word in EVENT_REASONS.items() if bits and bits & bit)
+    return tuple(reason for bit, reason in EVENT_REASONS.items() if bits and bits & bit)
 
 
 def other_processes(listed: Collection[int], own: Collection[int], *, same_ids: bool = False) -> int | None:
-    """How many of the listed processes are not our own; None when that cannot be known.
+    """The number of listed processes that are not in `own`; None when it is unknown.
 
-    A container's own process ids are not the driver's: a list without us cannot be told from a list of strangers.
-    `same_ids`: we are in no container.
+    In a container the process ids differ from the driver's, so a list without own processes may still contain them.
+    `same_ids`: the process ids are the driver's.
 
     >>> other_processes([10, 20], [10]), other_processes([20], [10]), other_processes([], [10])
     (1, None, None)
@@ -105,11 +93,11 @@ def other_processes(listed: Collection[int], own: Collection[int], *, same_ids: 
 
 
 def strangers(device: Device) -> frozenset[int]:
-    """Processes on a GPU that are not this one, as far as the driver's process ids are ours (not in a container)."""
+    """Other processes on a GPU; empty where the driver's process ids are not this namespace's (in a container)."""
     reached = nvml.reached(device)
     listed = None if reached is None else nvml.ask(reached[0].nvmlDeviceGetComputeRunningProcesses, reached[1])
-    found = frozenset(int(p.pid) for p in listed or ())
-    return found - {os.getpid()} if same_ids() or os.getpid() in found else frozenset()
+    pids = frozenset(int(p.pid) for p in listed or ())
+    return pids - {os.getpid()} if same_ids() or os.getpid() in pids else frozenset()
 
 
 def own_pids() -> set[int]:
@@ -120,11 +108,11 @@ def own_pids() -> set[int]:
         return {os.getpid()}
 
 
-def _others(library: Any, handle: Any, own: Collection[int] | None) -> int | None:
+def _other_process_count(library: Any, handle: Any, own: Collection[int] | None) -> int | None:
     listed = nvml.ask(library.nvmlDeviceGetComputeRunningProcesses, handle)
     if listed is None:
         return None
-    # Which processes are ours takes 2 ms to find out: asked only where there is somebody to be told apart.
+    # Finding the own processes takes 2 ms, so it is done only where the list is not empty.
     ours = (own_pids() if own is None else own) if listed else ()
     return other_processes([p.pid for p in listed], ours, same_ids=same_ids())
 

@@ -1,4 +1,4 @@
-"""What software a variant needs, looked for without importing it."""
+"""The software that variants need, detected without importing it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kernelviz.ops.kernels.nvrtc import include_paths
 
 @dataclass(frozen=True, slots=True)
 class TorchBuild:
-    """torch as installed: its version, and the CUDA that it was built for (None: none)."""
+    """The installed torch: its version, and the CUDA version that it was built for (None: none)."""
 
     version: str
     cuda: str | None
@@ -51,12 +51,12 @@ def parsed_build(text: str) -> TorchBuild | None:
 
 
 def no_triton() -> str | None:
-    """Why Triton cannot be used, None when it can. So answer all functions of this name."""
+    """Why Triton cannot be used, None when it can. All functions `no_*` return such a reason or None."""
     return None if importlib.util.find_spec("triton") else "needs Triton; pip install triton (Linux only)"
 
 
 def no_nvrtc() -> str | None:
-    """NVRTC and CUDA's headers come as wheels, at the CUDA that torch is built with."""
+    """Why NVRTC cannot be used; it and CUDA's headers are installed as wheels, in the CUDA version of torch."""
     lacking = [f"{package} is" for package in ("cuda-core", "nvidia-cuda-nvrtc") if not installed_versions((package,))]
     if not any((folder / "cuda_fp16.h").is_file() for folder in include_paths()):
         lacking.append("CUDA's headers are")
@@ -73,18 +73,18 @@ def no_liger() -> str | None:
 
 
 def installed_versions(distributions: Iterable[str]) -> dict[str, str]:
-    """Versions of those distributions that are installed, read from their metadata."""
-    found = {}
+    """The versions of the installed ones of these distributions, from their metadata."""
+    versions = {}
     for name in distributions:
         try:
-            found[name] = importlib.metadata.version(name)
+            versions[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return versions
 
 
 def no_c_compiler(why: str) -> str | None:
-    """The same search as triton.runtime.build: CC, then gcc, then clang."""
+    """Why there is no C compiler, by the search of triton.runtime.build: CC, then gcc, then clang."""
     chosen = _command(os.environ.get("CC", ""))
     names = [chosen] if chosen else ["gcc", "clang"]
     if any(shutil.which(n) for n in names):
@@ -96,7 +96,7 @@ def no_c_compiler(why: str) -> str | None:
 
 
 def no_cxx_compiler(default: str, why: str) -> str | None:
-    """CXX, then the default of the tool that compiles."""
+    """Why there is no C++ compiler: CXX, then the default of the tool that compiles."""
     chosen = _command(os.environ.get("CXX", "")) or default
     if shutil.which(chosen):
         return None
@@ -107,9 +107,9 @@ def no_cxx_compiler(default: str, why: str) -> str | None:
 
 
 def no_python_headers(what: str) -> str | None:
-    """Python.h of this very Python, which a Linux distribution packs apart; conda's and python.org's have it."""
+    """Why Python.h of this Python is missing: Linux distributions package it separately; conda's and python.org's include it."""
     scheme = sysconfig.get_default_scheme()
-    # Debian's own scheme names a folder under /usr/local that has no headers (seen to by triton.runtime.build too).
+    # Debian's own scheme names a folder under /usr/local without headers (triton.runtime.build handles this too).
     folder = Path(sysconfig.get_path("include", "posix_prefix" if scheme == "posix_local" else scheme))
     if (folder / "Python.h").is_file():
         return None
@@ -126,5 +126,5 @@ def _command(text: str) -> str:
     >>> _command("clang -m64"), _command("")
     ('clang', '')
     """
-    words = shlex.split(text)
-    return words[0] if words else ""
+    parts = shlex.split(text)
+    return parts[0] if parts else ""

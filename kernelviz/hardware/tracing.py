@@ -1,4 +1,4 @@
-"""Why CUPTI cannot trace, from what it said, and what to do about it. CUPTI itself is used in `measure.trace`."""
+"""The causes why CUPTI cannot trace, found by its error, with their remedies. CUPTI itself is used in `measure.timing.cupti`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kernelviz.hardware.notice import Notice, Severity
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """`signs`: any of these is in the error's text. CUPTI's words: CUPTI API reference, "CUptiResult"."""
+    """A cause. `signs`: the error's text contains one of these (CUPTI API reference, "CUptiResult")."""
 
     signs: tuple[str, ...]
     sentence: str
@@ -48,7 +48,7 @@ _UNKNOWN = Cause(
 
 
 def cause(reasons: Sequence[str]) -> Cause:
-    """The first known cause in what the tracers said, as `measure.tracers.open_tracer` writes it down.
+    """The first known cause in the tracers' errors, in the format of `measure.timing.tracers.open_tracer`.
 
     >>> cause(["CuptiTracer: cuptiError: ERROR_INSUFFICIENT_PRIVILEGES (35)"]).sentence[:29]
     'this user is not allowed to t'
@@ -61,9 +61,9 @@ def cause(reasons: Sequence[str]) -> Cause:
 
 
 def tracing(line: str | None) -> Notice | None:
-    """A notice when the worker that measured last did without CUPTI.
+    """A notice when the last worker could not use CUPTI, else None.
 
-    `line` is its environment's tracer: a name, then what failed before it; None when nothing was measured yet.
+    `line` is the tracer of its environment: a name, then the errors of the tracers before it; None before any measurement.
     """
     name, *reasons = (line or "cupti").split("; ")
     instead = {
@@ -72,6 +72,6 @@ def tracing(line: str | None) -> Notice | None:
     }
     if name not in instead:
         return None
-    found = cause(reasons)
+    why = cause(reasons)
     severity: Severity = "info" if name == "kineto" else "warning"
-    return Notice("tracer", f"CUPTI cannot be used: {found.sentence}; {instead[name]}", found.remedy, severity)
+    return Notice("tracer", f"CUPTI cannot be used: {why.sentence}; {instead[name]}", why.remedy, severity)

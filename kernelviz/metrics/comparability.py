@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from kernelviz.core.notes import TracingCostUnknown
 from kernelviz.core.result import Failure, Figure, Result
 from kernelviz.core.run import Run
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE
-from kernelviz.metrics.summary import STAGE_WORDS, figure_of
+from kernelviz.metrics.summary import figure_of
+from kernelviz.metrics.verdict_reasons import (
+    Failed,
+    Incomparable,
+    MethodUnknown,
+    NoTime,
+    OneMeasurement,
+    OtherClocks,
+    OtherData,
+    OtherDevices,
+    OtherLaunches,
+    OtherTimers,
+    Side,
+    TracingTakenOff,
+    TracingUnknown,
+)
 
-TIMERS = {"cupti": "CUPTI stamps", "kineto": "torch.profiler stamps", "events": "events", "host": "host clock"}
-LAUNCHES = {"graph": "in a graph", "stream": "into the stream", "call": "one by one"}
-UNKNOWN_TRACING = "what tracing adds to it is not known"
-"""The note of measure.cuda on a time of which the tracer's own part could not be told."""
+_SIDES: tuple[Side, Side] = ("A", "B")
 NO_CODE = ("numpy", "cupti-python", "nvidia-cuda-cupti")
 """Packages that take part in measuring but make no kernel."""
 
@@ -32,65 +43,63 @@ def reason_against(
     *,
     one_run: bool = False,
     same_code: bool = False,
-) -> str | None:
+) -> Incomparable | None:
     """Why no verdict may be called on this pair, None where one may. Inside one run only what has no time is left out.
 
     What the tracer adds, where it is unknown, does not matter where the same code ran: it is the same on both sides.
     """
-    for side, result in (("A", before), ("B", after)):
+    for side, result in zip(_SIDES, (before, after), strict=True):
         if isinstance(result.outcome, Failure):
-            return f"{side}: {STAGE_WORDS[result.outcome.stage]}"
+            return Failed(side, result.outcome.stage)
         if result.accuracy is not None and not result.accuracy.passed:
-            return f"{side}: wrong result"
+            return Failed(side, "wrong")
     time, other = figure_of(after.timing, headline), figure_of(before.timing, headline)
     if time is None or other is None:
-        return f"{'A' if other is None else 'B'}: no {headline} time"
+        return NoTime("A" if other is None else "B", headline)
     if one_run:
         return None
     tracing = _taken_off(other, time) if same_code else _tracing(before, after, headline)
-    one = "A and B are one measurement" if time == other else None
+    one = OneMeasurement() if time == other else None
     return _methods(a, before, other, b, after, time) or tracing or one
 
 
-def _methods(a: Run, before: Result, first: Figure, b: Run, after: Result, second: Figure) -> str | None:
+def _methods(a: Run, before: Result, first: Figure, b: Run, after: Result, second: Figure) -> Incomparable | None:
     kinds = (a.environment.device.kind, b.environment.device.kind)
     if kinds[0] != kinds[1]:
-        return f"a {_device(kinds[0])} in A, a {_device(kinds[1])} in B"
+        return OtherDevices(*kinds)
     if a.method.clock != b.method.clock:
-        return f"{a.method.clock or 'clock mode unknown'} in A, {b.method.clock or 'clock mode unknown'} in B"
+        return OtherClocks(a.method.clock, b.method.clock)
     if before.problem.data != after.problem.data:
-        return f"{before.problem.data or 'unknown'} data in A, {after.problem.data or 'unknown'} in B"
-    return _one_way(first.timer, second.timer, TIMERS, "timer") or _one_way(
-        first.launch, second.launch, LAUNCHES, "launch"
-    )
+        return OtherData(before.problem.data, after.problem.data)
+    if first.timer is None or second.timer is None:
+        return MethodUnknown("timer", _where(first.timer is None, second.timer is None))
+    if first.timer != second.timer:
+        return OtherTimers(first.timer, second.timer)
+    if first.launch is None or second.launch is None:
+        return MethodUnknown("launch", _where(first.launch is None, second.launch is None))
+    return None if first.launch == second.launch else OtherLaunches(first.launch, second.launch)
 
 
-def _device(kind: str) -> str:
-    return "GPU" if kind == "cuda" else "CPU"
+def _where(*true: bool) -> tuple[Side, ...]:
+    return tuple(side for side, yes in zip(_SIDES, true, strict=True) if yes)
 
 
-def _one_way(first: str | None, second: str | None, names: Mapping[str, str], what: str) -> str | None:
-    """What differs or is unknown of how the two were taken; two launches that nobody knows are not told apart by it."""
-    if first is None or second is None:
-        unknown = " and ".join(side for side, known in (("A", first), ("B", second)) if known is None)
-        return f"{what} unknown in {unknown}"
-    return None if first == second else f"{names[first]} in A, {names[second]} in B"
+def _tracing(before: Result, after: Result, headline: Headline) -> TracingUnknown | None:
+    unknown = _where(*(_tracing_unknown(result, headline) for result in (before, after)))
+    return TracingUnknown(unknown) if unknown else None
 
 
-def _tracing(before: Result, after: Result, headline: Headline) -> str | None:
-    note = UNKNOWN_TRACING if headline == "cold" else f"warm: {UNKNOWN_TRACING}"
-    unknown = [
-        side for side, r in (("A", before), ("B", after)) if r.conditions is not None and note in r.conditions.notes
-    ]
-    return f"what tracing adds is unknown in {' and '.join(unknown)}" if unknown else None
+def _tracing_unknown(result: Result, headline: Headline) -> bool:
+    notes = result.conditions.notes if result.conditions else ()
+    return any(isinstance(n, TracingCostUnknown) and n.figure == headline for n in notes)
 
 
-def _taken_off(first: Figure, second: Figure) -> str | None:
+def _taken_off(first: Figure, second: Figure) -> TracingTakenOff | None:
     """The tracer's part of one and the same code taken off on one side alone, and large enough to be seen."""
     parts = (first.correction_s or 0.0, second.correction_s or 0.0)
     if all(parts) or max(parts) <= LEAST_DIFFERENCE * min(first.estimate, second.estimate):
         return None
-    return f"what tracing adds was taken off in {'A' if parts[0] else 'B'} only"
+    return TracingTakenOff("A" if parts[0] else "B")
 
 
 def same_code(a: Run, before: Result, b: Run, after: Result) -> bool:

@@ -28,6 +28,7 @@ from kernelviz.metrics.statistics import (
 )
 from kernelviz.metrics.summary import figure_of, in_plan_order
 from kernelviz.metrics.unpaired_verdict import fewest_blocks, unpaired, verdict_between
+from kernelviz.metrics.verdict_reasons import NoTime, PairReason, SameCode
 
 PairWord = Literal["slower", "unclear", "same", "faster", "same code", "not comparable"]
 WORDS: tuple[PairWord, ...] = get_args(PairWord)
@@ -46,7 +47,7 @@ class Pair:
     word: PairWord
     ratio: Interval | None
     floor: float | None
-    reason: str
+    reason: PairReason
     shared: bool = False
 
     @property
@@ -179,7 +180,7 @@ def _inside(run: Run, before: Result, after: Result, headline: Headline) -> Pair
     time, other = figure_of(after.timing, headline), figure_of(before.timing, headline)
     why = reason_against(run, before, run, after, headline, one_run=True)
     if why is not None or time is None or other is None:
-        return Pair(before, after, "not comparable", None, None, why or "no time", shared=True)
+        return Pair(before, after, "not comparable", None, None, why or _no_time(other, headline), shared=True)
     base, again = _aa(run, before.problem, headline)
     found = winner.compared(time, other, base, again)
     return Pair(before, after, found.word, found.ratio, found.floor, found.reason, shared=True)
@@ -192,12 +193,16 @@ def _between(a: Run, b: Run, before: Result, after: Result, headline: Headline) 
     alike = same_code(a, before, b, after)
     why = reason_against(a, before, b, after, headline, same_code=alike)
     if why is not None or ratio is None or time is None or other is None:
-        return Pair(before, after, "not comparable", ratio, None, why or "no time")
+        return Pair(before, after, "not comparable", ratio, None, why or _no_time(other, headline))
     if alike:
-        return Pair(before, after, "same code", ratio, None, "same source, same launches, same compilers: noise")
+        return Pair(before, after, "same code", ratio, None, SameCode())
     floor = max(_floor(a, before.problem, headline), _floor(b, after.problem, headline))
     found = verdict_between(ratio, floor, fewest_blocks(time, other))
     return Pair(before, after, found.word, ratio, floor, found.reason)
+
+
+def _no_time(before: Figure | None, headline: Headline) -> NoTime:
+    return NoTime("A" if before is None else "B", headline)
 
 
 def _over(pair: Pair, noise: float) -> Pair:

@@ -67,22 +67,8 @@ def host_bound(timing: Timing | None) -> bool | None:
     return None if ratio is None else ratio > HOST_BOUND
 
 
-TIMES = {
-    "cold_s": "device cold",
-    "warm_s": "device warm",
-    "call_eager_s": "call eager p50",
-    "call_eager_p90_s": "call eager p90",
-    "call_eager_p99_s": "call eager p99",
-    "enqueue_s": "enqueue",
-    "call_graph_s": "call by graph",
-    "loop_s": "loop",
-    "busy_s": "busy",
-}
-"""The columns of the table of figures: the key of `times_s`, and what people call it."""
-
-
 def times_s(result: Result) -> dict[str, float | None]:
-    """Every figure of a case in seconds, by the keys of TIMES; None where it was not measured, and for a wrong case.
+    """Every figure of a case in seconds, by the names of their columns; None where it was not measured, and for a wrong case.
 
     A call of one kernel is busy for its whole span, whose samples are not stored twice.
 

@@ -39,7 +39,7 @@ from math import prod
 from typing import Literal
 
 from kernelviz.core import units
-from kernelviz.core.result import Kernel, Result, Timing
+from kernelviz.core.result import POWER_CAP, Kernel, Result, Timing
 from kernelviz.core.run import Device, Roof
 from kernelviz.metrics.figures import host_bound_words
 from kernelviz.metrics.occupancy import Occupancy, occupancy
@@ -385,7 +385,7 @@ def _clock(facts: _Facts, roof: Roof) -> tuple[str, ...]:
     if not clocks:
         return ()
     seen = facts.result.conditions
-    capped = seen is not None and "power cap" in seen.event_reasons
+    capped = seen is not None and POWER_CAP in seen.event_reasons
     least = min(clocks)
     if capped:
         return (f"SM clock {units.clock(least)} under the power cap",)

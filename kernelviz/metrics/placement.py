@@ -12,7 +12,7 @@ from kernelviz.core.result import Figure
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import roofline
 from kernelviz.metrics.limiter import Limiter, limiter
-from kernelviz.metrics.quality import trust_words
+from kernelviz.metrics.quality import Quality, quality
 from kernelviz.metrics.roofline import Headline, SpeedOfLight
 from kernelviz.metrics.summary import figure_of, in_plan_order
 
@@ -22,7 +22,7 @@ class Placed:
     """One timed, correct case. It holds no samples, so that many runs can be kept at hand.
 
     `intensity` is None where nothing is moved and 0 where nothing is computed: neither has a place on a logarithmic axis.
-    `light`: the least time that the roofs allow, None where they are unknown. `trust`: what stands behind the time, in words.
+    `light`: the least time that the roofs allow, None where they are unknown. `quality`: what stands behind the time.
     """
 
     run_id: str
@@ -34,7 +34,7 @@ class Placed:
     cost: Cost | None
     light: SpeedOfLight | None
     limiter: Limiter
-    trust: str
+    quality: Quality | None
 
     @property
     def key(self) -> str:
@@ -95,7 +95,7 @@ def placed(
                 cost=cost,
                 light=roofline.speed_of_light(result.problem, cost, against, headline) if cost else None,
                 limiter=limiter(result, device, measured, headline),
-                trust=trust_words(result, headline, run.method.clock),
+                quality=quality(result, headline, run.method.clock),
             )
         )
     return tuple(found)

@@ -1,74 +1,197 @@
-"""What stands behind a time, on one line: always the same parts in the same order, and what is unknown is said as unknown.
+"""Measurement quality: what stands behind a time, always the same parts in the same order, unknown ones among them.
 
-The level of a time is that of its worst part. **sound**: nothing speaks against it. **noticed**: it holds, and something
-about it should be known (blocks were repeated, another way of measuring was used, something is unknown). **doubtful**:
-do not decide anything by it (slowed down, shared with others, too few blocks, not right, not checked).
+The level of a time is that of its worst part. **good**: nothing speaks against it. **note**: it holds, and something about it
+should be known (blocks were repeated, another way of measuring was used, something is unknown). **suspect**: do not decide
+anything by it (slowed down, shared with others, too few blocks, not right, not checked). `kernelviz.text.quality` has the text.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kernelviz.core import units
+from kernelviz.core.notes import Note, SlowBlocks
 from kernelviz.core.problem import Clock
-from kernelviz.core.result import Block, Conditions, Failure, Figure, Result
-from kernelviz.metrics.configuration import configuration_words
+from kernelviz.core.result import (
+    IDLE,
+    POWER_CAP,
+    Block,
+    Conditions,
+    EventReason,
+    Failure,
+    Figure,
+    LaunchMode,
+    Result,
+    Timer,
+)
+from kernelviz.metrics.configuration import is_configuration
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import figure_of
 
-TrustLevel = Literal["sound", "noticed", "doubtful"]
-LEVELS: dict[TrustLevel, str] = {"sound": "✓", "noticed": "◐", "doubtful": "⚠"}
-"""From best to worst, with the sign that stands before the word."""
+QualityLevel = Literal["good", "note", "suspect"]
+LEVELS: tuple[QualityLevel, ...] = ("good", "note", "suspect")
+"""From best to worst."""
+PartName = Literal[
+    "samples",
+    "interval",
+    "L2",
+    "clock",
+    "throttle",
+    "repeated",
+    "correct",
+    "method",
+    "others",
+    "configuration",
+    "notes",
+]
 CLOCK_MOVED = 0.01
 """A clock that moved by more than this is shown from least to most. A block this much under its series' first is slow."""
-_STEADY = ("power cap",)
+_STEADY: tuple[EventReason, ...] = (POWER_CAP,)
 """What slows a card down under steady load by design: part of the question there, a disturbance of a burst."""
-_SETTINGS = ("application clocks", "sync boost", "display clocks")
+_SETTINGS: tuple[EventReason, ...] = ("application clocks", "sync boost", "display clocks")
 """Reasons by which somebody set the clock; nothing was slowed down while it was measured."""
-_OLD_PLACES = re.compile(r"at (\d+) places in memory")
-_ELSEWHERE = ("warm: ", "graph of one call: ", "other figures: ", "energy: ")
-"""How notes begin that speak of other times than the cold one (measure.others, core.joining)."""
-_SLOW_NOTE = "blocks ran at a clock more than"
-"""The note of measure.rounds that says what the clock's part says."""
-_STAMPS = {"cupti": "CUPTI stamps", "kineto": "torch.profiler stamps", "events": "events", "host": "host clock"}
-_LAUNCHES = {"graph": " in graph", "stream": " in stream", "call": ""}
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """How many samples, in how many blocks, at how many places in memory; None where that is unknown."""
+
+    count: int | None
+    blocks: int | None = None
+    places: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """Half the 95 % interval as a fraction; None without an interval, of which too few `blocks` are the reason."""
+
+    half_width: float | None
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """What the caches held before each call. `on_host`: those of a processor."""
+
+    headline: Headline
+    on_host: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedClock:
+    """The clock as the driver or the system reports it, None when unknown: none was measured."""
+
+    mode: Clock | None
+    on_host: bool
+    hz: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredClock:
+    """The SM clock inside the blocks. `moved`: from least to most by more than 1 %; `slow`: blocks that ran more than 1 % under
+    the first and were kept, of `blocks`."""
+
+    mode: Clock | None
+    low_hz: float
+    high_hz: float
+    mean_hz: float
+    moved: bool
+    slow: int
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Throttle:
+    """Why the driver held the clock down; None when unknown."""
+
+    reasons: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """Blocks that were taken again; None when unknown."""
+
+    blocks: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Correctness:
+    """The gate's answer. `of_bound`: the largest error as a share of the allowed one, None when unknown."""
+
+    word: Literal["correct", "wrong", "impossible", "unchecked"]
+    of_bound: float | None = None
+    seeds: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """How the time was taken; None for what another tool's file does not say."""
+
+    timer: Timer | None
+    launch: LaunchMode | None
+    correction_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OtherProcesses:
+    """Other processes on the device; None when that cannot be known."""
+
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Configured:
+    """What a variant with something to tune was bound with: found by a tuning, said by its name (`named`), or its default."""
+
+    values: Mapping[str, int]
+    tuned_by: str | None
+    named: bool
+
+
+Fact = (
+    Samples
+    | Width
+    | Caches
+    | ReportedClock
+    | MeasuredClock
+    | Throttle
+    | Repeated
+    | Correctness
+    | Method
+    | OtherProcesses
+    | Configured
+    | Note
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that was looked at, in short words. `name` is the same for every result."""
+    """One thing that was looked at. `name` is the same for every result."""
 
-    name: str
-    words: str
-    level: TrustLevel = "sound"
+    name: PartName
+    fact: Fact
+    level: QualityLevel = "good"
 
 
 @dataclass(frozen=True, slots=True)
-class Trust:
-    """The whole line."""
+class Quality:
+    """All parts of one time."""
 
     parts: tuple[Part, ...]
 
     @property
-    def level(self) -> TrustLevel:
-        return max((p.level for p in self.parts), key=list(LEVELS).index)
+    def level(self) -> QualityLevel:
+        return max((p.level for p in self.parts), key=LEVELS.index)
 
     @property
     def reasons(self) -> tuple[Part, ...]:
-        """Why it is not sound, worst first."""
-        return tuple(p for level in ("doubtful", "noticed") for p in self.parts if p.level == level)
+        """Why it is not good, worst first."""
+        return tuple(p for level in reversed(LEVELS[1:]) for p in self.parts if p.level == level)
 
-    @property
-    def badge(self) -> str:
-        """The level as sign and word."""
-        return f"{LEVELS[self.level]} {self.level}"
-
-    @property
-    def line(self) -> str:
-        return " · ".join((self.badge, *(p.words for p in self.parts)))
+    def part(self, name: PartName) -> Part | None:
+        """The first part of that name."""
+        return next((p for p in self.parts if p.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,68 +217,36 @@ class _Seen:
         return self.figure.timer == "host"
 
 
-def trust(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> Trust | None:
+def quality(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> Quality | None:
     """What stands behind the result's time, also a wrong one's; None where there is none. `clock`: that of the run's method."""
     outcome = result.outcome
     figure = figure_of(outcome.timing if isinstance(outcome, Failure) else outcome, headline)
     if figure is None:
         return None
     seen = _Seen(result, figure, headline, clock)
-    return Trust((*(make(seen) for make in _PARTS), *_configured(seen), *_noted(seen)))
+    return Quality((*(make(seen) for make in _PARTS), *_configured(seen), *_noted(seen)))
 
 
-def trust_words(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> str:
-    """The line, or that there is no time to trust.
-
-    >>> from kernelviz.core.problem import Problem
-    >>> from kernelviz.core.result import Timing
-    >>> one = Problem(op="add", sizes={"n": 1}, dtype="fp32")
-    >>> trust_words(Result(problem=one, variant="v", outcome=Timing()))
-    'not timed'
-    >>> print(trust_words(Result(problem=one, variant="v", outcome=Timing(device_cold_s=Figure(estimate=1e-6)))))
-    ⚠ doubtful · samples unknown · no interval · L2 cold · SM clock unknown, clock mode unknown · throttle unknown · \
-repeated blocks unknown · not checked · timer unknown · other processes unknown
-    """
-    found = trust(result, headline, clock)
-    return "not timed" if found is None else found.line
-
-
-def trust_level(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> TrustLevel | None:
+def quality_level(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> QualityLevel | None:
     """The level of the result's time; None where there is none."""
-    found = trust(result, headline, clock)
+    found = quality(result, headline, clock)
     return None if found is None else found.level
 
 
 def _samples(seen: _Seen) -> Part:
     figure = seen.figure
     if figure.samples is None:
-        return Part("samples", "samples unknown", "noticed")
-    words = f"{len(figure.samples):,} samples"
-    if figure.blocks:
-        words += f" in {len(figure.blocks)} blocks"
-    places = _places_of_old_words(figure.method) if figure.places is None else figure.places
-    if places is not None:
-        words += f" at {places:,} place{'s' if places != 1 else ''}"
-    return Part("samples", words)
-
-
-def _places_of_old_words(method: str | None) -> int | None:
-    """Documents from before `Figure.places` say in the method line how many there were, if there were several."""
-    if not method:
-        return None
-    found = _OLD_PLACES.search(method)
-    return int(found.group(1)) if found else 1
+        return Part("samples", Samples(None), "note")
+    return Part("samples", Samples(len(figure.samples), len(figure.blocks or ()) or None, figure.buffers))
 
 
 def _interval(seen: _Seen) -> Part:
     width = seen.figure.half_width
-    if width is not None:
-        return Part("interval", f"±{units.width(width)}")
-    return Part("interval", "no interval" + (": too few blocks" if seen.figure.blocks else ""), "doubtful")
+    return Part("interval", Width(width, len(seen.figure.blocks or ())), "suspect" if width is None else "good")
 
 
 def _caches(seen: _Seen) -> Part:
-    return Part("L2", f"{'caches' if seen.on_host else 'L2'} {seen.headline}")
+    return Part("L2", Caches(seen.headline, seen.on_host))
 
 
 def slow_blocks(blocks: tuple[Block, ...] | None) -> int:
@@ -169,125 +260,91 @@ def slow_blocks(blocks: tuple[Block, ...] | None) -> int:
 
 
 def _clock(seen: _Seen) -> Part:
-    mode = seen.clock or "clock mode unknown"
     clocks = seen.clocks_hz
     if not clocks:
         reported = seen.conditions.sm_clock_hz if seen.conditions else None
-        name = "clock" if seen.on_host else "SM clock"
-        if reported is None:
-            return Part("clock", f"{name} unknown, {mode}", "noticed")
-        return Part("clock", f"{name} {units.clock(reported)} as reported, not measured, {mode}", "noticed")
+        return Part("clock", ReportedClock(seen.clock, seen.on_host, reported), "note")
     low, high = min(clocks), max(clocks)
-    moved = low < high * (1 - CLOCK_MOVED)
-    words = f"SM {low / 1e6:.0f}–{units.clock(high)}" if moved else f"SM {units.clock(sum(clocks) / len(clocks))}"
-    slow = slow_blocks(seen.figure.blocks)
-    if slow and seen.clock != "sustained":
-        kept = f"{slow} of {len(clocks)} blocks over 1 % under the first clock"
-        return Part("clock", f"{words}, {mode}, {kept}", "doubtful")
-    return Part("clock", f"{words}, {mode}", "noticed" if seen.clock is None else "sound")
+    slow = slow_blocks(seen.figure.blocks) if seen.clock != "sustained" else 0
+    fact = MeasuredClock(
+        mode=seen.clock,
+        low_hz=low,
+        high_hz=high,
+        mean_hz=sum(clocks) / len(clocks),
+        moved=low < high * (1 - CLOCK_MOVED),
+        slow=slow,
+        blocks=len(clocks),
+    )
+    return Part("clock", fact, "suspect" if slow else "note" if seen.clock is None else "good")
 
 
 def _throttle(seen: _Seen) -> Part:
     now = seen.conditions
-    reasons = [r for r in (now.event_reasons if now else ()) if r != "idle"]
+    reasons = tuple(r for r in (now.event_reasons if now else ()) if r != IDLE)
     if not reasons:
         answered = now is not None and (now.temperature_c is not None or now.power_w is not None)
-        return Part("throttle", "throttle: none") if answered else Part("throttle", "throttle unknown", "noticed")
+        return Part("throttle", Throttle(())) if answered else Part("throttle", Throttle(None), "note")
     harmless = (*_SETTINGS, *(_STEADY if seen.clock == "sustained" else ()))
-    level: TrustLevel = "noticed" if all(r in harmless for r in reasons) else "doubtful"
-    return Part("throttle", f"throttle: {', '.join(reasons)}", level)
+    return Part("throttle", Throttle(reasons), "note" if all(r in harmless for r in reasons) else "suspect")
 
 
 def _repeated(seen: _Seen) -> Part:
     known = seen.conditions
     count = None if known is None else known.retried_blocks if seen.headline == "cold" else known.retried_warm_blocks
-    if count is None:
-        return Part("repeated", "repeated blocks unknown", "noticed")
-    if not count:
-        return Part("repeated", "no block repeated")
-    return Part("repeated", f"{count} block{'s' if count > 1 else ''} repeated", "noticed")
+    return Part("repeated", Repeated(count), "good" if count == 0 else "note")
 
 
 def _correct(seen: _Seen) -> Part:
     outcome, checked = seen.result.outcome, seen.result.accuracy
     if isinstance(outcome, Failure) and outcome.stage == "impossible":
-        return Part("correct", "✕ impossibly fast", "doubtful")
+        return Part("correct", Correctness("impossible"), "suspect")
     if checked is None:
         wrong = isinstance(outcome, Failure)
-        return Part("correct", "✕ wrong" if wrong else "not checked", "doubtful")
+        return Part("correct", Correctness("wrong" if wrong else "unchecked"), "suspect")
     if not checked.passed or isinstance(outcome, Failure):
-        return Part("correct", "✕ wrong", "doubtful")
-    seeds = f", {checked.seeds} seed{'s' if checked.seeds != 1 else ''}" if checked.seeds else ", seeds unknown"
-    if checked.worst_of_bound is None:
-        return Part("correct", f"correct, share of bound unknown{seeds}")
-    return Part("correct", f"correct: {checked.worst_of_bound * 100:.0f} % of bound{seeds}")
+        return Part("correct", Correctness("wrong"), "suspect")
+    return Part("correct", Correctness("correct", checked.worst_of_bound, checked.seeds))
 
 
 def _method(seen: _Seen) -> Part:
-    figure = seen.figure
-    usual = (figure.timer, figure.launch) in (("cupti", "graph"), ("host", "call"))
-    return Part("method", _method_words(figure), "sound" if usual and not figure.correction_s else "noticed")
+    fact = method_of(seen.figure)
+    usual = (fact.timer, fact.launch) in (("cupti", "graph"), ("host", "call"))
+    return Part("method", fact, "good" if usual and not fact.correction_s else "note")
 
 
-def _method_words(figure: Figure) -> str:
-    if figure.timer is None:
-        return "timer unknown"
-    words = _STAMPS[figure.timer] + (_LAUNCHES[figure.launch] if figure.launch else ", launch unknown")
-    if figure.timer == "events":
-        words += " (fallback)"
-    return words + (f", corrected by {units.seconds(figure.correction_s, 2)}" if figure.correction_s else "")
+def method_of(figure: Figure) -> Method:
+    """How a time was taken."""
+    return Method(figure.timer, figure.launch, figure.correction_s or None)
 
 
 def _others(seen: _Seen) -> Part:
     count = seen.conditions.other_processes if seen.conditions else None
-    if count is None:
-        return Part("others", "other processes unknown", "noticed")
-    return Part("others", f"other processes {count}", "doubtful" if count else "sound")
+    return Part("others", OtherProcesses(count), "note" if count is None else "suspect" if count else "good")
+
+
+def configured(result: Result) -> Configured | None:
+    """The configuration that a case was measured with; None for a variant without one."""
+    if not result.configuration:
+        return None
+    return Configured(result.configuration, result.tuned_by, is_configuration(result.variant))
 
 
 def _configured(seen: _Seen) -> list[Part]:
-    """With which values a variant was bound that has something to tune."""
-    words = configuration_words(seen.result)
-    return [Part("configuration", words)] if words else []
+    found = configured(seen.result)
+    return [] if found is None else [Part("configuration", found)]
 
 
 def _noted(seen: _Seen) -> list[Part]:
-    """What else was noticed beside this time. Notes on other figures stand with those."""
+    """What else was noticed beside this time. What the clock's part says is not said again."""
     notes = seen.conditions.notes if seen.conditions else ()
-    if seen.headline == "warm":
-        own = [n.removeprefix("warm: ") for n in notes if n.startswith("warm: ")]
-    else:
-        own = [n for n in notes if not n.startswith(_ELSEWHERE)]
-    return [Part("notes", " ".join(n.split()), "noticed") for n in own if _SLOW_NOTE not in n]
+    own = [n for n in notes if n.figure == seen.headline and not isinstance(n, SlowBlocks)]
+    return [Part("notes", note, "note") for note in own]
 
 
-def method_words(result: Result) -> str:
-    """How the device times were taken: of the cold one, and of the warm one where that differs. Empty without a time.
-
-    >>> from kernelviz.core.problem import Problem
-    >>> from kernelviz.core.result import Timing
-    >>> graph, stream = (Figure(estimate=1e-6, timer="cupti", launch=mode) for mode in ("graph", "stream"))
-    >>> made = Timing(device_cold_s=graph, device_warm_s=stream)
-    >>> method_words(Result(problem=Problem(op="add", sizes={"n": 1}, dtype="fp32"), variant="v", outcome=made))
-    'CUPTI stamps in graph; warm: CUPTI stamps in stream'
-    """
-    timing = result.timing
-    cold, warm = (_method_words(f) if f else "" for f in (figure_of(timing, "cold"), figure_of(timing, "warm")))
-    return "; ".join(p for p in (cold, f"warm: {warm}" if warm and warm != cold else "") if p)
-
-
-def notes_on_figures(result: Result) -> str:
-    """What was noticed about the figures beside the two device times.
-
-    >>> from kernelviz.core.problem import Problem
-    >>> from kernelviz.core.result import Timing
-    >>> seen = Conditions(notes=("warm: launched into the stream", "graph of one call: not capturable"))
-    >>> one = Problem(op="add", sizes={"n": 1}, dtype="fp32")
-    >>> notes_on_figures(Result(problem=one, variant="v", outcome=Timing(), conditions=seen))
-    'graph of one call: not capturable'
-    """
+def notes_on_other_figures(result: Result) -> tuple[Note, ...]:
+    """What was noticed about the figures beside the two device times."""
     notes = result.conditions.notes if result.conditions else ()
-    return " · ".join(" ".join(n.split()) for n in notes if n.startswith(_ELSEWHERE[1:]))
+    return tuple(n for n in notes if n.figure not in ("cold", "warm"))
 
 
 _PARTS: tuple[Callable[[_Seen], Part], ...] = (

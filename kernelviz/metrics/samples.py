@@ -14,7 +14,7 @@ from kernelviz.core import units
 from kernelviz.core.result import Block, Figure, Result
 from kernelviz.metrics.drift import Drift, drift, drift_words, lag_1, lag_1_words
 from kernelviz.metrics.figures import FIGURES, Asked, quantiles
-from kernelviz.metrics.quality import CLOCK_MOVED, trust
+from kernelviz.metrics.quality import CLOCK_MOVED
 from kernelviz.metrics.statistics import Floats, block_means
 
 SHOWN: tuple[Asked, ...] = tuple(f for f in FIGURES if f.field != "busy_s")
@@ -183,12 +183,6 @@ def repeated_words(found: Spread) -> str:
     if found.again:
         parts.append(f"{found.again} of a round taken again")
     return ", ".join(parts) or "repeats unknown"
-
-
-def throttle_words(result: Result) -> str:
-    """What slowed the device down meanwhile, as the trust line says it."""
-    found = trust(result)
-    return next((p.words for p in found.parts if p.name == "throttle"), "") if found else ""
 
 
 def spread_words(found: Spread) -> list[str]:

@@ -16,6 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelviz.core.result import Block, Figure, half_width
+from kernelviz.metrics.verdict_reasons import (
+    Clears,
+    FewSharedRounds,
+    FloorTooWide,
+    NoSharedRounds,
+    Straddles,
+    VerdictReason,
+)
 
 TRIM = 0.10
 """Share of a block's samples cut at each end before its mean is taken."""
@@ -230,7 +238,7 @@ class Verdict:
     ratio: Interval | None
     floor: float | None
     rounds: int
-    reason: str
+    reason: VerdictReason
 
     @property
     def speed_up(self) -> float | None:
@@ -256,7 +264,7 @@ def verdict(time: Figure, baseline: Figure, again: Figure | None = None) -> Verd
     """
     interval, rounds = ratio_interval(time, baseline)
     if interval is None:
-        return Verdict("unclear", None, None, 0, "no round measured both")
+        return Verdict("unclear", None, None, 0, NoSharedRounds())
     return judged(interval, noise_floor(baseline, again), rounds)
 
 
@@ -264,20 +272,17 @@ def judged(interval: Interval, floor: float, rounds: int) -> Verdict:
     """The rule itself, on the interval of a ratio from so many rounds. It says the same whichever of the two is held against
     the other: ratios are compared with 1 + floor and 1 / (1 + floor)."""
     if interval.low is None or interval.high is None:
-        return Verdict("unclear", interval, floor, rounds, f"{rounds} shared rounds, {MIN_BLOCKS} are needed")
+        return Verdict("unclear", interval, floor, rounds, FewSharedRounds(rounds, MIN_BLOCKS))
     least, most = 1 / (1 + floor), 1 + floor
     if interval.high < least:
-        return Verdict("faster", interval, floor, rounds, "the interval lies below the noise floor")
+        return Verdict("faster", interval, floor, rounds, Clears("below"))
     if interval.low > most:
-        return Verdict("slower", interval, floor, rounds, "the interval lies above the noise floor")
+        return Verdict("slower", interval, floor, rounds, Clears("above"))
     if interval.low >= least and interval.high <= most:
         if floor > MOST_ALIKE:
-            noisy = f"the noise floor, {100 * floor:.1f} %, is too wide to call them the same"
-            return Verdict("unclear", interval, floor, rounds, noisy)
-        return Verdict("same", interval, floor, rounds, "the interval lies inside the noise floor")
-    return Verdict(
-        "unclear", interval, floor, rounds, "the interval straddles the noise floor; a larger budget may decide"
-    )
+            return Verdict("unclear", interval, floor, rounds, FloorTooWide(floor))
+        return Verdict("same", interval, floor, rounds, Clears("inside"))
+    return Verdict("unclear", interval, floor, rounds, Straddles())
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:

@@ -10,9 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kernelviz.core import units
 from kernelviz.core.problem import Problem
-from kernelviz.core.result import Failure, Figure, Result, Timing
+from kernelviz.core.result import Failure, Figure, Preparation, Result, Timing
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics import roofline
 from kernelviz.metrics.roofline import Headline as Headline
@@ -217,72 +216,9 @@ def by_rate(table: Sequence[Row]) -> bool:
     return sum(map(roofline.intense, known)) * 2 > len(known)
 
 
-def verdict_words(found: Verdict | None) -> str:
-    """A verdict in words, with its sign and its interval; empty for None.
-
-    >>> from kernelviz.metrics.statistics import Interval
-    >>> verdict_words(Verdict("faster", Interval(0.5, 0.49, 0.51), 0.005, 30, ""))
-    '▲ 2.00× faster (1.96–2.04)'
-    >>> verdict_words(Verdict("slower", Interval(2.0, 1.96, 2.04), 0.005, 30, ""))
-    '▼ 2.00× slower (1.96–2.04)'
-    >>> verdict_words(Verdict("unclear", None, None, 0, "no round measured both"))
-    '? unclear: no round measured both'
-    """
-    if found is None:
-        return ""
-    ratio = found.ratio
-    match found.word:
-        case "faster" if ratio and ratio.low and ratio.high:
-            return f"▲ {1 / ratio.estimate:.2f}× faster ({1 / ratio.high:.2f}–{1 / ratio.low:.2f})"
-        case "slower" if ratio and ratio.low and ratio.high:
-            return f"▼ {ratio.estimate:.2f}× slower ({ratio.low:.2f}–{ratio.high:.2f})"
-        case "same" if found.floor is not None:
-            return f"= same (within {units.percent(found.floor)})"
-        case _:
-            return f"? unclear: {found.reason}"
-
-
-def time_words(figure: Figure | None) -> str:
-    """A time with its interval's half-width.
-
-    >>> time_words(Figure(estimate=44.6e-6, low=44.5e-6, high=44.7e-6)), time_words(None)
-    ('44.60 µs ± 0.2 %', 'unknown')
-    """
-    if figure is None:
-        return "unknown"
-    width = figure.half_width
-    return units.seconds(figure.estimate) + ("" if width is None else f" ± {units.width(width)}")
-
-
-STAGE_WORDS: dict[str, str] = {
-    "unavailable": "not available here",
-    "compile": "does not compile",
-    "out_of_memory": "out of memory",
-    "wrong": "wrong result",
-    "impossible": "impossibly fast",
-    "crash": "crashed",
-    "timeout": "took too long",
-    "cancelled": "cancelled",
-    "error": "error",
-}
-"""A failure's stage as people say it."""
-
-
-def correctness_words(result: Result) -> str:
-    """Right, wrong or not checked, with the worst error as a share of what is allowed.
-
-    >>> from kernelviz.core.result import Accuracy
-    >>> ok = Accuracy(passed=True, relative_l2=1e-7, max_abs=1e-6, worst_of_bound=0.25, seeds=3)
-    >>> one = Problem(op="add", sizes={"n": 1}, dtype="fp32")
-    >>> correctness_words(Result(problem=one, variant="v", outcome=Timing(), accuracy=ok))
-    '✓ 25 % of the bound, 3 seeds'
-    """
-    checked = result.accuracy
-    if checked is None:
-        return "✕ failed before the check" if isinstance(result.outcome, Failure) else "not checked"
-    seeds = f", {checked.seeds} seeds" if checked.seeds else ""
-    if checked.worst_of_bound is None:
-        return ("✓ correct" if checked.passed else f"✕ wrong: {checked.message or 'error unknown'}") + seeds
-    if checked.passed:
-        return f"✓ {checked.worst_of_bound * 100:.0f} % of the bound{seeds}"
-    return f"✕ wrong: {checked.worst_of_bound:.3g} × the bound{seeds}"
+def first_call_s(preparation: Preparation | None) -> float | None:
+    """Binding and first call together; None when neither is known."""
+    if preparation is None:
+        return None
+    known = [s for s in (preparation.bind_s, preparation.first_call_s) if s is not None]
+    return sum(known) if known else None

@@ -8,24 +8,24 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core.configuration import NOT_ADMITTED, parted
+from kernelviz.core.configuration import parted
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
-from kernelviz.core.result import Failure, Figure, Result, Stage
+from kernelviz.core.reasons import NotAdmitted
+from kernelviz.core.result import Failure, Figure, Result
 from kernelviz.core.run import Run
 from kernelviz.core.tuning import Span, Tuning
-from kernelviz.metrics.cells import first_call_s
-from kernelviz.metrics.summary import Row, rows
+from kernelviz.metrics.summary import Row, first_call_s, rows
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why configurations failed: a stage with a message, and which they are. `alike`: the others' messages have other numbers."""
+    """Why configurations failed, and which they are. `failure`: that of the first of them, without the time of a wrong one;
+    `alike`: the others' have other numbers."""
 
-    stage: Stage
-    message: str
+    failure: Failure
     variants: tuple[str, ...]
     alike: bool = False
 
@@ -64,7 +64,7 @@ def tried(run: Run, *, finished: bool | None = None) -> Tried:
     ended = run.status == "finished" if finished is None else finished
     failed = [row.failure for row in table if row.failure is not None]
     cancelled = sum(f.stage == "cancelled" for f in failed)
-    refused = sum(f.message.startswith(NOT_ADMITTED) for f in failed)
+    refused = sum(any(isinstance(r, NotAdmitted) for r in f.reasons) for f in failed)
     return Tried(
         problem=run.plan.problems[0],
         variant=search.variant,
@@ -116,16 +116,16 @@ def _best(candidates: Sequence[Row], default: Row | None) -> Row | None:
 
 def _reasons(results: Sequence[Result]) -> tuple[Reason, ...]:
     """Each reason once, whatever numbers it holds, the most frequent first; cancelled ones are none."""
-    found: dict[tuple[Stage, str], list[tuple[str, str]]] = {}
+    found: dict[str, list[tuple[str, Failure]]] = {}
     for result in results:
         if isinstance(result.outcome, Failure) and result.outcome.stage != "cancelled":
             message = " ".join(result.outcome.message.split())
-            kind = (result.outcome.stage, _NUMBER.sub("#", message))
-            found.setdefault(kind, []).append((result.variant, message))
-    ordered = sorted(found.items(), key=lambda item: -len(item[1]))
+            failure = Failure(stage=result.outcome.stage, reasons=result.outcome.reasons, message=message)
+            kind = _NUMBER.sub("#", msgspec.json.encode(failure).decode())
+            found.setdefault(kind, []).append((result.variant, failure))
     return tuple(
-        Reason(stage, told[0][1], tuple(name for name, _ in told), len({message for _, message in told}) > 1)
-        for (stage, _), told in ordered
+        Reason(told[0][1], tuple(name for name, _ in told), len({failure for _, failure in told}) > 1)
+        for told in sorted(found.values(), key=lambda told: -len(told))
     )
 
 

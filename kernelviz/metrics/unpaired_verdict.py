@@ -15,6 +15,7 @@ from kernelviz.metrics.statistics import (
     ratio_of_passes,
     unit_means,
 )
+from kernelviz.metrics.verdict_reasons import FewBlocks, SamplesUnknown
 
 
 @lru_cache(maxsize=2048)
@@ -34,6 +35,6 @@ def fewest_blocks(*figures: Figure | None) -> int:
 def verdict_between(ratio: Interval, floor: float, blocks: int) -> Verdict:
     """The rule for times that share no rounds: the interval of the ratio of their medians must clear the noise floor."""
     if ratio.low is None or ratio.high is None:
-        few = "the samples of one side are not known" if not blocks else f"{blocks} blocks on one side"
-        return Verdict("unclear", ratio, floor, blocks, f"{few}; {MIN_BLOCKS} blocks are needed on both")
+        few = FewBlocks(blocks, MIN_BLOCKS) if blocks else SamplesUnknown(MIN_BLOCKS)
+        return Verdict("unclear", ratio, floor, blocks, few)
     return judged(ratio, floor, blocks)

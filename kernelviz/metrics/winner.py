@@ -21,6 +21,7 @@ from kernelviz.metrics.statistics import (
     ratio_of_passes,
     round_ratios,
 )
+from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
 
 if TYPE_CHECKING:
     from kernelviz.metrics.summary import Row
@@ -121,35 +122,11 @@ def compared(time: Figure, other: Figure, base: Figure | None, again: Figure | N
     if interval is not None:
         return judged(interval, floor, rounds)
     if base is None:
-        return Verdict("unclear", None, None, 0, "no round measured both")
+        return Verdict("unclear", None, None, 0, NoSharedRounds())
     first, second = round_ratios(time, base), round_ratios(other, base)
     if not len(first) or not len(second):
-        return Verdict("unclear", None, None, 0, "no round measured both, and none measured each with the baseline")
+        return Verdict("unclear", None, None, 0, NoSharedRounds(with_baseline=False))
     of = ratio_of_passes if in_passes(time.blocks) else ratio_of_medians
     found = judged(of(first, second), 2 * floor, min(len(first), len(second)))
-    return replace(found, reason=f"by way of the baseline, as no round measured both: {found.reason}")
-
-
-def record(one: Winner) -> dict[str, object]:
-    """The winner as a line of a table, times in seconds; what is unknown is None, variants not told apart are a tuple."""
-    problem, ratio = one.problem, one.verdict.ratio if one.verdict else None
-    figure = one.leader.figure if one.leader else None
-    second = one.second.figure if one.second else None
-    return {
-        "op": problem.op,
-        **problem.sizes,
-        "dtype": problem.dtype,
-        "fastest": one.leader.result.variant if one.leader else None,
-        "decided": None if one.leader is None else not one.tied,
-        "tied": one.tied,
-        "time_s": figure.estimate if figure else None,
-        "time_low_s": figure.low if figure else None,
-        "time_high_s": figure.high if figure else None,
-        "second": one.second.result.variant if one.second else None,
-        "second_time_s": second.estimate if second else None,
-        "ratio": one.ratio,
-        "ratio_low": ratio.low if ratio else None,
-        "ratio_high": ratio.high if ratio else None,
-        "reason": one.verdict.reason if one.verdict else None,
-        "compared": len(one.timed),
-    }
+    assert not isinstance(found.reason, ByBaseline)  # `judged` gives no other reasons than its own
+    return replace(found, reason=ByBaseline(found.reason))

@@ -11,7 +11,7 @@ from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.roofline import Headline, SpeedOfLight, speed_of_light
-from kernelviz.metrics.summary import STAGE_WORDS, Row
+from kernelviz.metrics.summary import Row
 from kernelviz.plots.frame import (
     Draft,
     Props,
@@ -28,6 +28,7 @@ from kernelviz.plots.frame import (
     trace_name,
 )
 from kernelviz.plots.variant_styles import NEUTRAL, style_of
+from kernelviz.text.failures import STAGES
 
 _ROW_PX = 27
 _FRAME_PX = 96
@@ -124,7 +125,7 @@ def _label(row: Row, headline: Headline) -> str:
     if row.figure is not None:
         share = "" if row.efficiency is None else f" · {escape(share_words(row.efficiency))}"
         return f"{units.seconds(row.figure.estimate)}{share}"
-    stage = STAGE_WORDS[row.failure.stage] if row.failure else f"no {headline} time"
+    stage = str(STAGES[row.failure.stage]) if row.failure else f"no {headline} time"
     time = f" · {units.seconds(row.wrong_figure.estimate)}" if row.wrong_figure else ""
     return escape(f"✕ {stage}{time}")
 

@@ -12,12 +12,14 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.core.result import Figure
 from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord
-from kernelviz.metrics.summary import figure_of, time_words
+from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing
 from kernelviz.plots.samples import QUANTILES
 from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, style_of, variant_words
 from kernelviz.text.comparison import SIGNS, case_words, change_words, pair_words, sign_of
+from kernelviz.text.times import format_time
+from kernelviz.text.verdicts import describe_pair_reason
 
 ROW_PX, FRAME_PX = 22, 96
 SAMPLES_PX = 360
@@ -54,7 +56,14 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     ]
     for pair in visible:
         if pair.ratio is None:
-            draft.note(escape(pair.reason), x=0, xref="x domain", y=names[pair.key], xanchor="left", font={"size": 11})
+            draft.note(
+                escape(str(describe_pair_reason(pair.reason))),
+                x=0,
+                xref="x domain",
+                y=names[pair.key],
+                xanchor="left",
+                font={"size": 11},
+            )
     draft.line_at(0, {"color": NEUTRAL, "width": 1.5})
     low, high = _range(visible)
     ticks, labels = ratio_ticks(low, high)
@@ -134,9 +143,9 @@ def _hover(pair: Pair, comparison: Comparison) -> str:
     names = (variant_words(r.variant) for r in (pair.before, pair.after))
     lines = [f"<b>{escape(problem_words(pair.problem))}</b>"]
     lines += [
-        f"{side}: {escape(name)}, {time_words(f)}" for side, name, f in zip("AB", names, (first, second), strict=True)
+        f"{side}: {escape(name)}, {format_time(f)}" for side, name, f in zip("AB", names, (first, second), strict=True)
     ]
-    lines += [escape(pair_words(pair)), escape(pair.reason)]
+    lines += [escape(pair_words(pair)), escape(str(describe_pair_reason(pair.reason)))]
     if pair.floor is not None:
         lines.append(f"noise threshold ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))

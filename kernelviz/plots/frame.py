@@ -14,11 +14,14 @@ from msgspec.structs import replace
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import STAGE_WORDS, Row, rows, time_words, verdict_words
+from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.sweep import size_text, size_words
 from kernelviz.plots.variant_styles import NEUTRAL, variant_words
+from kernelviz.text.failures import format_failure
+from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.times import format_time
+from kernelviz.text.verdicts import format_verdict
 
 GRID = "rgba(124,135,132,0.22)"
 Runs = Run | Sequence[Run]
@@ -135,18 +138,18 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
         escape(f"{size_words(result.problem)} · {_format_dtype(result.problem)} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
-        lines.append(f"✕ {escape(format_failure(row))}")
+        lines.append(f"✕ {escape(failure_line(row))}")
     figure = row.figure or row.wrong_figure
     if figure is not None:
-        lines.append(time_words(figure) + (" (the result is wrong)" if row.figure is None else ""))
+        lines.append(format_time(figure) + (" (the result is wrong)" if row.figure is None else ""))
     if row.bandwidth_bytes_per_s is not None:
         share = "" if row.efficiency is None else f" · {units.percent(row.efficiency)} of the measured roof"
         rate = units.rate(row.rate_flop_per_s, "FLOP/s") if row.rate_flop_per_s else ""
         lines.append(f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s)}{' · ' + rate if rate else ''}{share}")
     if row.verdict is not None:
-        lines.append(f"{escape(verdict_words(row.verdict))}")
+        lines.append(f"{escape(str(format_verdict(row.verdict)))}")
     if figure is not None:
-        lines.append(_folded(trust_words(result, headline, run.method.clock)))
+        lines.append(_folded(str(describe_quality_of(result, headline, run.method.clock))))
     return "<br>".join(lines)
 
 
@@ -160,13 +163,11 @@ def _folded(line: str, width: int = 78) -> str:
     return "<br>".join(escape(part) for part in textwrap.wrap(line, width, break_long_words=False))
 
 
-def format_failure(row: Row, length: int = 90) -> str:
+def failure_line(row: Row, length: int = 90) -> str:
     """The stage of a failure and the beginning of its message, on one line."""
     if row.failure is None:
         return ""
-    message = " ".join(row.failure.message.split())
-    short = message if len(message) <= length else message[: length - 1] + "…"
-    return f"{STAGE_WORDS[row.failure.stage]}: {short}" if short else STAGE_WORDS[row.failure.stage]
+    return str(format_failure(row.failure, most=length))
 
 
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:

@@ -14,14 +14,15 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import units
-from kernelviz.core.run import Roof
+from kernelviz.core.run import DataSheetRoof, Roof
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.frame import decade_ticks, framed, neutral_line, nothing, share_words
 from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
 from kernelviz.plots.variant_styles import style_of, variant_words
+from kernelviz.text.quality import format_level
+from kernelviz.text.times import format_time
 
 _PLOT_PX, _AXIS_PX, _TOP_PX = 360, 64, 34
 _LINE_PX = 21
@@ -133,7 +134,7 @@ def _ceiling(device: str, roof: Roof) -> Line:
 
 
 def _origin(roof: Roof) -> str:
-    return ", data sheet" if roof.how.startswith("data sheet") else ", measured"
+    return ", data sheet" if isinstance(roof, DataSheetRoof) else ", measured"
 
 
 def _ridges(lines: Sequence[Line]) -> list[float]:
@@ -225,10 +226,10 @@ def hover_words(placed: Placed) -> str:
     lines = [
         f"<b>{escape(placed.problem.op)}: {escape(variant_words(placed.variant))}</b>",
         *_folded(f"{size_words(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
-        escape(f"{time_words(placed.figure)} · {rates_words(placed)}"),
+        escape(f"{format_time(placed.figure)} · {rates_words(placed)}"),
         *_folded(distance_words(placed)),
         *_folded(": ".join((placed.limiter.words, *placed.limiter.evidence[:1]))),
-        escape(placed.trust.split(" · ")[0]),
+        escape("not timed" if placed.quality is None else str(format_level(placed.quality.level))),
     ]
     return "<br>".join(lines)
 

@@ -13,9 +13,9 @@ from kernelviz.core import units
 from kernelviz.core.result import Figure
 from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
-from kernelviz.metrics.summary import time_words
 from kernelviz.plots.frame import GRID, MOST_SVG_POINTS, Draft, decade_ticks, nothing
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of, variant_words
+from kernelviz.text.times import format_time
 
 HEIGHT = 380
 QUANTILES = (0.5, 0.9, 0.99)
@@ -213,7 +213,7 @@ def _add_estimate(draft: Draft, figure: Figure, scale: float) -> None:
         draft.line(**across, **ends, **look, type="rect")
     middle = figure.estimate / scale
     draft.line(**across, y0=middle, y1=middle, line={"color": NEUTRAL, "width": 1, "dash": "dash"})
-    label = f"estimate {time_words(figure)}" + ("" if figure.half_width is None else ", 95 % interval (band)")
+    label = f"estimate {format_time(figure)}" + ("" if figure.half_width is None else ", 95 % interval (band)")
     draft.note(label, x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", font={"size": 12})
 
 

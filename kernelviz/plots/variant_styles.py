@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kernelviz.ops import catalogue
+from kernelviz.text.variants import variant_words as variant_words
 
 # Ten colours with a contrast of at least 3:1 to white and to #0F1413 (WCAG 2.2, 1.4.11), so that one figure serves the
 # light and the dark page. Neighbours differ in hue and in lightness.
@@ -87,12 +88,3 @@ def series(number: int) -> Style:
     False
     """
     return Style(COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)])
-
-
-def variant_words(variant: str) -> str:
-    """The name for display.
-
-    >>> variant_words("triton_block")
-    'triton block'
-    """
-    return variant.replace("_", " ").strip() or variant

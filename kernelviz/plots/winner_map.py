@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape
 
@@ -10,11 +11,13 @@ import plotly.graph_objects as go
 from kernelviz.core import units
 from kernelviz.core.run import Roof, Run
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import time_words
 from kernelviz.metrics.sweep import size_text, size_words, swept_axis, tied_axes
+from kernelviz.metrics.verdict_reasons import VerdictReason
 from kernelviz.metrics.winner import Winner, winners
 from kernelviz.plots.frame import framed, nothing, roofs_of, size_ticks, table_of
 from kernelviz.plots.variant_styles import NEUTRAL, style_of, variant_words
+from kernelviz.text.times import format_time
+from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.text.winners import Beside, strips
 
 ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220
@@ -91,14 +94,14 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
 def _hover(run: Run, one: Winner) -> str:
     """Hover text: sizes, all times from the fastest on, the ratio of the second to the first, and why that is a verdict."""
     lines = [f"<b>{escape(_headed(one))}</b>", escape(f"{size_words(one.problem)} · {one.problem.dtype}")]
-    lines += [f"{escape(variant_words(r.result.variant))}: {escape(time_words(r.figure))}" for r in one.timed]
+    lines += [f"{escape(variant_words(r.result.variant))}: {escape(format_time(r.figure))}" for r in one.timed]
     ratio = one.verdict.ratio if one.verdict else None
     if one.second is not None and one.ratio is not None:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""
         lines.append(f"{escape(variant_words(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
     if one.verdict is not None:
         floor = "" if one.verdict.floor is None else f"; noise threshold {units.percent(one.verdict.floor)}"
-        lines += _parts(f"{one.verdict.reason}{floor}")
+        lines += _parts(one.verdict.reason, floor)
     lacking = len(run.plan.variants) - len(one.timed)
     if lacking:
         lines.append(f"{lacking} of {len(run.plan.variants)} variants have no correct time here")
@@ -112,9 +115,10 @@ def _headed(one: Winner) -> str:
     return f"{who} (statistical tie)" if len(one.names) > 1 else f"{who} is the fastest"
 
 
-def _parts(reason: str) -> Iterator[str]:
-    for part in reason.replace("; ", ": ").split(": "):
-        yield escape(part)
+def _parts(reason: VerdictReason, floor: str) -> Iterator[str]:
+    """The reason on lines that fit into a hover."""
+    for line in textwrap.wrap(f"{describe_verdict_reason(reason)}{floor}", 60):
+        yield escape(line)
 
 
 def _add_crossovers(figure: go.Figure, cells: Cells) -> None:

@@ -17,7 +17,7 @@ from kernelviz.core.errors import KernelvizError
 from kernelviz.store import tables
 
 VERSION = 6
-"""Of the tables. A change of them adds a step to MIGRATIONS and raises this."""
+"""Version of the tables. A change of the tables adds a step to MIGRATIONS and increments this."""
 
 
 def _deletions(connection: Connection) -> None:
@@ -39,7 +39,7 @@ def _times(connection: Connection) -> None:
 
 def _tunings(connection: Connection) -> None:
     tables.tunings.create(connection, checkfirst=True)
-    # A table that the step before has made has the column already.
+    # A table that the step before has created has the column already.
     for table, column in (
         ("runs", "spent_s FLOAT DEFAULT 0 NOT NULL"),
         ("times", "configuration VARCHAR DEFAULT '' NOT NULL"),
@@ -52,20 +52,20 @@ def _tunings(connection: Connection) -> None:
 MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType(
     {1: _deletions, 2: _selftests, 3: _inspections, 4: _times, 5: _tunings}
 )
-"""From which version: what makes it the next one. Runs inside one transaction with the change of the version."""
+"""By version: the step to the next version. A step runs in one transaction with the change of the version."""
 
 _BUSY_MS = 30_000
 TOGETHER = 500
-"""So many names at most in one statement: SQLite takes 32,766 values (999 before its 3.32)."""
+"""Most values in one statement: SQLite accepts 32,766 (999 before version 3.32)."""
 _VARIABLE = "KERNELVIZ_DATABASE_URL"
 
 
 class StoreError(KernelvizError):
-    """The database cannot be read or written; the message says where it is and what to do."""
+    """The database cannot be read or written; the message contains its address and the remedy."""
 
 
 class Database:
-    """An engine whose writing transactions take SQLite's write lock at their start."""
+    """An engine whose writing transactions acquire SQLite's write lock at their start."""
 
     def __init__(self, url: str | URL, *, fill_times: Callable[[Connection], None]) -> None:
         """Open the database, and create or migrate its tables.
@@ -88,7 +88,7 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """One transaction: everything in it is stored, or nothing."""
+        """One transaction: all its changes are stored, or none."""
         with self._errors(), self._engine.connect() as connection:
             writing = connection.execution_options(kernelviz_write=True)
             with writing.begin():
@@ -107,64 +107,64 @@ class Database:
     def _make_tables(self) -> None:
         with self.read() as connection:
             known = inspect(connection).has_table(tables.meta.name)
-            found = _version(connection) if known else None
-        if found == VERSION:
+            version = _version(connection) if known else None
+        if version == VERSION:
             return
-        if found is not None and found > VERSION:
+        if version is not None and version > VERSION:
             raise StoreError(
-                f"the database {_shown(self.url)} was written by a newer kernelviz (its version is {found}, this one reads up to "
-                f"{VERSION}); update kernelviz, or set KERNELVIZ_HOME to another folder"
+                f"the database {_display(self.url)} was written by a newer kernelviz (its version is {version}, this one reads "
+                f"up to {VERSION}); update kernelviz, or set KERNELVIZ_HOME to another folder"
             )
         with self.write() as connection:
-            # Asked again: another process may have been here between reading and the write lock.
+            # Read again: another process may have written between the first read and the write lock.
             tables.metadata.create_all(connection)
-            found = _version(connection)
-            if found is None:
+            version = _version(connection)
+            if version is None:
                 connection.execute(insert(tables.meta).values(key="version", value=str(VERSION)))
                 return
-            while found < VERSION:
-                MIGRATIONS[found](connection)
-                if MIGRATIONS[found] is _times:
+            while version < VERSION:
+                MIGRATIONS[version](connection)
+                if MIGRATIONS[version] is _times:
                     self._fill_times(connection)
-                found += 1
+                version += 1
             connection.execute(update(tables.meta).where(tables.meta.c.key == "version").values(value=str(VERSION)))
 
 
 def _parsed(url: str | URL) -> URL:
-    """Raises StoreError, which does not repeat what may hold a password."""
+    """The parsed address. Raises StoreError, which does not repeat the text, because it may contain a password."""
     try:
-        found = make_url(url)
+        parsed = make_url(url)
     except (ArgumentError, ValueError):  # the latter: a port that is no number
-        found = None
-    # What is behind the first @ is the host to SQLAlchemy, also where the password goes on there.
-    if found is None or "@" in (found.host or ""):
+        parsed = None
+    # SQLAlchemy takes the text after the first @ as the host, even where it is still part of the password.
+    if parsed is None or "@" in (parsed.host or ""):
         raise StoreError(
             f"{_VARIABLE} is no address of a database (it is not shown, since it may hold a password); write it as "
             "postgresql+psycopg://user:password@host:5432/name, with %40 for @, %2F for / and %3A for : in the password, "
             "or unset it for SQLite"
         ) from None
-    return found
+    return parsed
 
 
 def _engine(url: URL) -> Engine:
-    """Raises StoreError where what speaks to such a database is missing."""
+    """The engine. Raises StoreError where the driver of such a database is missing."""
     try:
         return create_engine(url)
     except NoSuchModuleError:
         raise StoreError(
-            f"the database {_shown(url)} cannot be used: {url.drivername!r} is no kind of database that is known; "
+            f"the database {_display(url)} cannot be used: {url.drivername!r} is no kind of database that is known; "
             f"set {_VARIABLE} to postgresql+psycopg://… or sqlite:///…"
         ) from None
     except ImportError as error:
         package = error.name or "its driver"
         raise StoreError(
-            f"the database {_shown(url)} cannot be used: the Python package {package!r} is not installed; install it "
+            f"the database {_display(url)} cannot be used: the Python package {package!r} is not installed; install it "
             "beside kernelviz (pip install 'psycopg[binary]' for PostgreSQL)"
         ) from None
 
 
-def _shown(url: URL) -> str:
-    """The address without what may be secret: its password, and its options, which may hold one too."""
+def _display(url: URL) -> str:
+    """The address without its password and its options, which may also contain a password."""
     return url.set(query={}).render_as_string(hide_password=True)
 
 
@@ -177,7 +177,7 @@ def _prepare_sqlite(engine: Engine) -> None:
     @event.listens_for(engine, "connect")
     def connected(connection: Any, record: ConnectionPoolEntry) -> None:
         connection.isolation_level = None  # transactions begin where the next listener says
-        # SQLite's own knows the letters of ASCII only; a search for größe finds GRÖSSE with this one.
+        # SQLite's own function handles ASCII letters only; with this one a search for größe finds GRÖSSE.
         connection.create_function("lower", 1, _folded, deterministic=True)
         cursor = connection.cursor()
         cursor.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
@@ -187,8 +187,8 @@ def _prepare_sqlite(engine: Engine) -> None:
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
-        # A reader that turns writer fails at once with "database is locked", whatever the timeout; a transaction that
-        # writes therefore takes the write lock first, and waits for it.
+        # A reading transaction that starts to write fails at once with "database is locked", whatever the timeout. Therefore
+        # a writing transaction acquires the write lock first, and waits for it.
         writing = connection.get_execution_options().get("kernelviz_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
 
@@ -202,7 +202,7 @@ def _folded(value: object) -> object:
 
 
 def _write_ahead(cursor: Any) -> None:
-    """Switch to write-ahead mode, once for the file. The switch does not wait for other connections by itself."""
+    """Switch the file to write-ahead mode; retry, because the switch does not wait for other connections."""
     until_s = time.monotonic() + _BUSY_MS / 1000
     while cursor.execute("PRAGMA journal_mode").fetchone()[0] not in ("wal", "memory"):
         try:
@@ -225,5 +225,5 @@ def _explained(url: URL, error: SQLAlchemyError) -> str:
         "malformed": "the file is damaged; move it away (and keep it), kernelviz then starts a new one",
         "locked": "another program has kept it locked for 30 s; close that program",
     }
-    remedy = next((r for word, r in remedies.items() if word in text.lower()), "see the log for details")
-    return f"the database {_shown(url)} cannot be used ({text}): {remedy}"
+    remedy = next((r for sign, r in remedies.items() if sign in text.lower()), "see the log for details")
+    return f"the database {_display(url)} cannot be used ({text}): {remedy}"

@@ -1,4 +1,4 @@
-"""Inspections of cases: the newest of each case on each device, and so many of them at most."""
+"""Inspections of cases: the newest of each case on each device, and at most MOST altogether."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernelviz.store.database import Database
 from kernelviz.store.tables import inspections
 
 MOST = 256
-"""One takes up to 110 kB: together at most 28 MB."""
+"""Most stored inspections; one has up to 110 kB, all at most 28 MB."""
 
 
 class Inspections:
@@ -22,7 +22,7 @@ class Inspections:
         self._database = database
 
     def put(self, inspection: Inspection) -> None:
-        """Store it instead of an earlier one of the same case and device; beyond MOST the oldest are dropped."""
+        """Store an inspection in place of an earlier one of the same case and device; beyond MOST the oldest are removed."""
         uuid = inspection.environment.device.uuid
         same = (inspections.c.device_uuid == uuid, inspections.c.case_key == inspection.case_key)
         newest = select(inspections.c.created_at).order_by(inspections.c.created_at.desc()).offset(MOST - 1).limit(1)
@@ -41,12 +41,12 @@ class Inspections:
                 connection.execute(delete(inspections).where(inspections.c.created_at < last))
 
     def get(self, device_uuid: str, case_key: str) -> Inspection | None:
-        """The newest inspection of the case on that device, while it is stored."""
-        asked = select(inspections.c.body).where(
+        """The newest inspection of the case on that device, None where none is stored."""
+        query = select(inspections.c.body).where(
             inspections.c.device_uuid == device_uuid, inspections.c.case_key == case_key
         )
         with self._database.read() as connection:
-            body = connection.scalar(asked)
+            body = connection.scalar(query)
         return None if body is None else msgspec.json.decode(body, type=Inspection)
 
     def every(self) -> Iterator[Inspection]:

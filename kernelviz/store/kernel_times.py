@@ -1,4 +1,4 @@
-"""How long the kernels of recent runs took: read without their samples, which are nearly all of a result."""
+"""The times of the kernels of recent runs, read without samples, which are nearly all of a result."""
 
 from __future__ import annotations
 
@@ -35,18 +35,20 @@ _DECODER = msgspec.json.Decoder(_Result)
 
 
 def kernel_times(database: Database, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
-    """The newest runs of a device that are not deleted, the newest first."""
+    """The kernels' times of the newest runs of a device that are not deleted, the newest first."""
     newest = select(runs.c.id, runs.c.title, runs.c.op, runs.c.created_at)
     newest = newest.where(runs.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
     newest = newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(limit)
-    found = []
+    run_times = []
     with database.read() as connection:
         for row in connection.execute(newest).all():
             timed = select(results.c.body).where(results.c.run_id == row.id, results.c.stage == "")
             bodies = connection.scalars(timed.order_by(results.c.position)).all()
             times = tuple(time for body in bodies for time in _times(body))
-            found.append(RunTimes(run_id=row.id, title=row.title, op=row.op, created_at=row.created_at, times_s=times))
-    return tuple(found)
+            run_times.append(
+                RunTimes(run_id=row.id, title=row.title, op=row.op, created_at=row.created_at, times_s=times)
+            )
+    return tuple(run_times)
 
 
 def _times(body: bytes) -> list[tuple[str, float]]:

@@ -1,4 +1,4 @@
-"""Which process measures a run, and whether it still lives."""
+"""The process that measures a run, and whether it still runs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import psutil
 
 
 class Presence(msgspec.Struct, frozen=True, kw_only=True):
-    """A process, told apart from a later one with the same number: host, boot, process id and its start (s since 1970)."""
+    """A process, identified by host, boot, process id and its start (s since 1970), so that ids that are used again differ."""
 
     host: str
     boot_id: str
@@ -25,13 +25,13 @@ class Presence(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def alive(self) -> bool:
-        """False when it has certainly ended. What another host does is not known here: True."""
+        """False when the process has certainly ended. True for a process of another host, whose state is unknown here."""
         if self.host != socket.gethostname():
             return True
         if self.boot_id != boot_id():
             return False
         started_s = _started_s(self.pid)
-        # psutil derives the time from ticks since boot: the same process reads the same to a tick (10 ms).
+        # psutil derives the time from ticks since boot, so the start of one process varies by at most a tick (10 ms).
         return started_s is not None and abs(started_s - self.started_s) < 1.0
 
 

@@ -1,4 +1,4 @@
-"""Results as the database holds them: JSON, packed, since nearly all of it is samples (60 KB a case of an H200 become 14)."""
+"""The encoding of results in the database: compressed JSON, because nearly all of it is samples (60 KB a case become 14)."""
 
 from __future__ import annotations
 
@@ -7,23 +7,45 @@ import zlib
 import msgspec
 
 from kernelviz.core.result import Result
+from kernelviz.core.version_1 import upgraded
 
 _LEVEL = 1
-"""0.3 ms for a result's 60 KB, and 0.15 to read it back; higher levels take three times as long for a tenth less."""
+"""zlib's level: 0.3 ms to compress a result's 60 KB, 0.15 ms to read it; higher levels take three times as long for a tenth
+less."""
+_VERSION = 2
+"""Version of a row's facts: 1 where notes and failures are sentences (core.version_1). Rows of version 1 contain no version."""
+
+
+class _Row(Result, frozen=True, kw_only=True):
+    """A result as stored in a row."""
+
+    version: int = _VERSION
+
+
+class _Head(msgspec.Struct):
+    version: int = 1
+
+
+_HEAD = msgspec.json.Decoder(_Head)
 _RESULT = msgspec.json.Decoder(Result)
+_FIELDS = Result.__struct_fields__
 
 
 def packed(result: Result) -> bytes:
-    return zlib.compress(msgspec.json.encode(result), _LEVEL)
+    row = _Row(**{name: getattr(result, name) for name in _FIELDS})
+    return zlib.compress(msgspec.json.encode(row), _LEVEL)
 
 
 def unpacked(body: bytes) -> Result:
-    """The result of a body, also of one that an earlier version stored plainly."""
-    return _RESULT.decode(plain(body))
+    """The result of a body, also of an uncompressed one of an earlier version."""
+    json = plain(body)
+    if _HEAD.decode(json).version == 1:
+        return msgspec.convert(upgraded(msgspec.json.decode(json)), Result)
+    return _RESULT.decode(json)
 
 
 def plain(body: bytes) -> bytes:
-    """Its JSON, which begins with a brace; what is packed never does.
+    """The JSON of a body. JSON begins with a brace; a compressed body never does.
 
     >>> plain(b"{}"), plain(zlib.compress(b"{}"))
     (b'{}', b'{}')

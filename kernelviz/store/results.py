@@ -1,4 +1,4 @@
-"""Results of runs: one row a case, with a revision that says in which order they were written."""
+"""Results of runs: one row per case, with a revision that gives the order of writing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Results:
         self._dropped_at: dict[str, int] = {}
 
     def put(self, run_id: str, placed: Sequence[tuple[int, Result]]) -> None:
-        """Store results at their positions in the plan; a case that has one already gets the new one. Errors: UnknownRun."""
+        """Store results at their positions in the plan; a new result replaces that of the same case. Errors: UnknownRun."""
         with self._database.write() as connection:
             row = stored_row(connection, run_id)
             header = msgspec.json.decode(row.header, type=RunHeader)
@@ -48,7 +48,7 @@ class Results:
         """Remove the results of these cases."""
         keys = list(case_keys)
         with self._database.write() as connection:
-            # The newest may be among them, and its revision must not be given to another result: followers have seen it.
+            # The newest may be among them; its revision must not be used again, because followers have seen it.
             self._dropped_at[run_id] = self._revision(connection, run_id)
             for some in parts(keys, TOGETHER):
                 for table in (results, times):
@@ -59,27 +59,27 @@ class Results:
         return self.of_cases(run_id, (case_key,)).get(case_key)
 
     def of_cases(self, run_id: str, case_keys: Sequence[str]) -> dict[str, Result]:
-        """The results of those of the cases that have one so far, by key."""
-        found: dict[str, Result] = {}
+        """The results of these cases by key; cases without a result are missing."""
+        by_case: dict[str, Result] = {}
         with self._database.read() as connection:
             for some in parts(case_keys, TOGETHER):
                 chosen = select(results.c.case_key, results.c.body).where(
                     results.c.run_id == run_id, results.c.case_key.in_(some)
                 )
-                found.update({row.case_key: unpacked(row.body) for row in connection.execute(chosen)})
-        return found
+                by_case.update({row.case_key: unpacked(row.body) for row in connection.execute(chosen)})
+        return by_case
 
     def after(self, run_id: str, revision: int) -> list[tuple[int, Result]]:
-        """What was written after that revision, with its revision, in the order of writing."""
+        """The results that were written after that revision, each with its revision, in the order of writing."""
         newer = select(results.c.revision, results.c.body).where(
             results.c.run_id == run_id, results.c.revision > revision
         )
         with self._database.read() as connection:
-            found = connection.execute(newer.order_by(results.c.revision)).all()
-        return [(row.revision, unpacked(row.body)) for row in found]
+            rows = connection.execute(newer.order_by(results.c.revision)).all()
+        return [(row.revision, unpacked(row.body)) for row in rows]
 
     def newest_revision(self, run_id: str) -> int:
-        """The revision of what was written last in the run; 0 when nothing was."""
+        """The revision of the run's last written result; 0 when there is none."""
         with self._database.read() as connection:
             return self._revision(connection, run_id)
 
@@ -89,12 +89,12 @@ class Results:
 
 
 def case_rows(run: Run) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Rows for the results of a new run and for their times; of two results of one case the later one."""
+    """Rows for the results of a new run and for their times; of two results of one case the later one is used."""
     last = {result.case.key: (i, finite_result(result)) for i, result in enumerate(run.results)}
-    kept, uuid = list(last.values()), run.environment.device.uuid
+    last_results, uuid = list(last.values()), run.environment.device.uuid
     return (
-        _result_rows(run.id, kept, uuid, 1),
-        times_rows(run.id, uuid, run.method, run.plan, [result for _, result in kept]),
+        _result_rows(run.id, last_results, uuid, 1),
+        times_rows(run.id, uuid, run.method, run.plan, [result for _, result in last_results]),
     )
 
 

@@ -1,4 +1,4 @@
-"""Rows of the table of runs: the stored header, the line of a run in a list, and its status now."""
+"""Rows of the table of runs: the stored header, the summary of a run for lists, and its current status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernelviz.store.process_presence import Presence
 
 
 class RunHeader(Struct, frozen=True, kw_only=True):
-    """What the database stores of a run beside its results and the indexed columns."""
+    """The part of a run that the database stores beside its results and the indexed columns."""
 
     schema: str = SCHEMA
     environment: Environment
@@ -27,8 +27,8 @@ class RunHeader(Struct, frozen=True, kw_only=True):
 class RunRow:
     """A run without its results. `status` is ``interrupted`` when the process that measured it is gone.
 
-    `done`: cases with a result, `failed` ones among them; `cancelled` ones were given up and are in neither. `spent_s`: how
-    long it held its device, all its parts together (0: measured by an earlier version, or elsewhere).
+    `done`: number of cases with a result, including `failed` ones; `cancelled` cases are in neither. `spent_s`: how long it used
+    its device, all its parts together (0: measured by an earlier version, or elsewhere).
     """
 
     id: str
@@ -57,7 +57,7 @@ def stored_row(connection: Connection, run_id: str) -> Row[Any]:
 
 
 def presence_of(row: Row[Any]) -> Presence:
-    """The process that measures the run of a row, or did so last."""
+    """The process that measures the run of a row, or measured it last."""
     return Presence(host=row.host, boot_id=row.boot_id, pid=row.pid, started_s=row.pid_started_s)
 
 

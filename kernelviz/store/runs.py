@@ -1,4 +1,4 @@
-"""Runs: a header a run, its status, its title and note, and who measures it."""
+"""Runs: the header, status, title and note of each run, and the process that measures it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kernelviz.store.run_rows import RunHeader, RunRow, run_row, status_of, stor
 from kernelviz.store.tables import results, runs, times
 
 CACHED_RUNS = 4
-"""Ended runs that were read last stay in memory while nothing was written to them; one of 100 cases has 20 MB there."""
+"""Ended runs that stay in memory after reading, while they do not change; a run of 100 cases takes 20 MB there."""
 
 
 class Runs:
@@ -35,12 +35,12 @@ class Runs:
         self._cache_lock = threading.Lock()
 
     def create(self, run: Run, *, owner: str = "") -> None:
-        """Store a run, with the results that it has, as one of this process."""
+        """Store a run with its results as a run of this process."""
         self.create_all((run,), owner=owner)
 
     def create_all(self, created: Sequence[Run], *, owner: str = "", deleted_at: str | None = None) -> None:
-        """Store runs with the results that they have, all of them or none, as ones of this process."""
-        # Before the write lock is taken: packing the bodies of 100,000 cases takes many seconds, for which others would wait.
+        """Store runs with their results, all of them or none, as runs of this process."""
+        # Before the write lock is acquired, because packing 100,000 cases takes many seconds and would block other writers.
         about = {"owner": owner, "deleted_at": deleted_at, **self._presence()}
         prepared = [(_run_values(run) | about, *case_rows(run)) for run in created]
         with self._database.write() as connection:
@@ -56,12 +56,12 @@ class Runs:
             connection.execute(update(runs).where(runs.c.id == run_id).values(status=status))
 
     def add_device_time(self, run_id: str, seconds: float) -> None:
-        """Record that the run held its device for so many seconds more."""
+        """Add seconds to the time for which the run used its device."""
         with self._database.write() as connection:
             connection.execute(update(runs).where(runs.c.id == run_id).values(spent_s=runs.c.spent_s + seconds))
 
     def set_environment(self, run_id: str, environment: Environment) -> None:
-        """Complete the header with what the worker knows of the machine. Errors: UnknownRun."""
+        """Replace the header's environment by the worker's. Errors: UnknownRun."""
         with self._database.write() as connection:
             stored = msgspec.json.decode(stored_row(connection, run_id).header, type=RunHeader)
             header = msgspec.structs.replace(stored, environment=environment)
@@ -71,7 +71,7 @@ class Runs:
             connection.execute(update(times).where(times.c.run_id == run_id).values(device_uuid=device.uuid))
 
     def set_title_or_note(self, run_id: str, *, title: str | None = None, note: str | None = None) -> None:
-        """Change title or note, which are no part of the document's digest. Errors: UnknownRun."""
+        """Change title or note, which the document's digest does not include. Errors: UnknownRun."""
         values = {key: value for key, value in (("title", title), ("note", note)) if value is not None}
         with self._database.write() as connection:
             if values and not connection.execute(update(runs).where(runs.c.id == run_id).values(**values)).rowcount:
@@ -86,7 +86,7 @@ class Runs:
             connection.execute(update(runs).where(runs.c.id == run_id).values(deleted_at=at))
 
     def purge(self, before: str) -> list[str]:
-        """Remove for good what was deleted before that ISO time; the ids."""
+        """Remove permanently the runs that were deleted before that ISO time; return their ids."""
         with self._database.write() as connection:
             gone = list(connection.scalars(select(runs.c.id).where(runs.c.deleted_at < before)))
             for run_id in gone:
@@ -94,7 +94,7 @@ class Runs:
         return gone
 
     def remove(self, run_id: str) -> None:
-        """Remove an ended run for good. No-op when it is not there. Errors: StoreError while it is measured."""
+        """Remove an ended run permanently, if it is there. Errors: StoreError while it is measured."""
         with self._database.write() as connection:
             row = connection.execute(select(runs).where(runs.c.id == run_id)).one_or_none()
             if row is not None and status_of(row) in LIVING:
@@ -102,7 +102,7 @@ class Runs:
             _remove(connection, run_id)
 
     def claim(self, run_id: str) -> bool:
-        """Make an ended run one of this process again, queued. False when it is being measured, by whatever process."""
+        """Make an ended run a queued run of this process. False while any process measures it."""
         with self._database.write() as connection:
             if status_of(stored_row(connection, run_id)) in LIVING:
                 return False
@@ -110,7 +110,7 @@ class Runs:
             return True
 
     def interrupt_dead(self) -> list[str]:
-        """Mark the runs whose process is gone as interrupted; their ids."""
+        """Mark the runs whose process has ended as interrupted; return their ids."""
         with self._database.read() as connection:
             rows = connection.execute(select(runs).where(runs.c.status.in_(LIVING))).all()
         dead = [row for row in rows if status_of(row) == "interrupted"]
@@ -122,7 +122,7 @@ class Runs:
         return [row.id for row in dead]
 
     def load(self, run_id: str) -> Run:
-        """The run with the results so far, in the order of the plan, deleted or not. Errors: UnknownRun."""
+        """The run, deleted or not, with its results so far in the order of the plan. Errors: UnknownRun."""
         written = select(func.max(results.c.revision), func.count()).where(results.c.run_id == run_id)
         with self._database.read() as connection:
             row = stored_row(connection, run_id)
@@ -149,31 +149,31 @@ class Runs:
         return run
 
     def row(self, run_id: str) -> RunRow:
-        """The run's line and counts, deleted or not. Errors: UnknownRun."""
-        found = self._rows(select(runs).where(runs.c.id == run_id))
-        if not found:
+        """The summary of a run, deleted or not, with its counts. Errors: UnknownRun."""
+        rows = self._rows(select(runs).where(runs.c.id == run_id))
+        if not rows:
             raise UnknownRun(run_id)
-        return found[0]
+        return rows[0]
 
     def rows(self, limit: int, offset: int = 0, *, search: str = "", deleted: bool = False) -> list[RunRow]:
-        """The newest runs first. `search`: words that all occur in id, title, note, op, device or status."""
+        """Summaries, the newest runs first. `search`: terms that all occur in id, title, note, op, device or status."""
         newest = select(runs).where(*_matching(search, deleted))
         newest = newest.order_by(runs.c.created_at.desc(), runs.c.id.desc())
         return self._rows(newest.limit(limit).offset(offset))
 
     def count(self, *, search: str = "", deleted: bool = False) -> int:
-        """How many runs `rows` would give without a limit."""
+        """The number of runs that `rows` would return without a limit."""
         with self._database.read() as connection:
             return connection.scalar(select(func.count()).select_from(runs).where(*_matching(search, deleted))) or 0
 
     def is_own(self, row: RunRow) -> bool:
-        """Whether this process measures the run, or did so last."""
-        # Not by its start, which reads the same to a tick only: two live processes never share the other three.
+        """Whether this process measures the run, or measured it last."""
+        # Without the start time, which varies by a tick; two live processes never share the other three.
         known, own = row.presence, self._own
         return (known.host, known.boot_id, known.pid) == (own.host, own.boot_id, own.pid) and known.alive()
 
     def last_tracer(self, device_uuid: str) -> str | None:
-        """The tracer's line of the newest run on that device which has one."""
+        """The tracer's line of the newest run on that device that has one."""
         newest = select(runs.c.header).where(runs.c.device_uuid == device_uuid).order_by(runs.c.created_at.desc())
         with self._database.read() as connection:
             for body in connection.scalars(newest.limit(5)):
@@ -183,21 +183,21 @@ class Runs:
         return None
 
     def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
-        """The machines of these runs."""
-        found: dict[str, Environment] = {}
+        """The environments of these runs by id."""
+        by_run: dict[str, Environment] = {}
         with self._database.read() as connection:
             for some in parts(run_ids, TOGETHER):
                 chosen = select(runs.c.id, runs.c.header).where(runs.c.id.in_(some))
                 for row in connection.execute(chosen):
-                    found[row.id] = msgspec.json.decode(row.header, type=RunHeader).environment
-        return found
+                    by_run[row.id] = msgspec.json.decode(row.header, type=RunHeader).environment
+        return by_run
 
     def kernel_times(self, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
-        """How long the kernels of the newest runs on a device took."""
+        """The times of the kernels of the newest runs on a device."""
         return kernel_times(self._database, device_uuid, limit)
 
     def _remember(self, run_id: str, state: tuple[object, ...], run: Run) -> None:
-        """A page reads its run again at each redraw: unpacking a hundred cases takes 50 ms."""
+        """Cache a run: a page reads its run at each redraw, and unpacking a hundred cases takes 50 ms."""
         with self._cache_lock:
             self._cache.pop(run_id, None)
             self._cache[run_id] = (state, run)
@@ -250,4 +250,4 @@ def _remove(connection: Connection, run_id: str) -> None:
 def _matching(search: str, deleted: bool) -> list[ColumnElement[bool]]:
     searched = (runs.c.id, runs.c.title, runs.c.note, runs.c.op, runs.c.device, runs.c.status)
     state = runs.c.deleted_at.is_not(None) if deleted else runs.c.deleted_at.is_(None)
-    return [state, *(or_(*(c.icontains(word, autoescape=True) for c in searched)) for word in search.split())]
+    return [state, *(or_(*(c.icontains(term, autoescape=True) for c in searched)) for term in search.split())]

@@ -19,7 +19,7 @@ class Selftests:
         self._database = database
 
     def put(self, selftest: Selftest, *, only_new: bool = False) -> bool:
-        """Store a selftest in place of one of its id; with `only_new` only where there is none. Returns whether it was stored."""
+        """Store a selftest in place of one of its id; with `only_new` only if there is none. Return whether it was stored."""
         same = selftests.c.id == selftest.id
         with self._database.write() as connection:
             if only_new and connection.scalar(select(selftests.c.id).where(same)) is not None:
@@ -36,14 +36,14 @@ class Selftests:
             return True
 
     def newest(self, device_uuid: str, limit: int) -> tuple[Selftest, ...]:
-        """The newest selftests of that device first."""
+        """Selftests of that device, the newest first."""
         newest = select(selftests.c.body).where(selftests.c.device_uuid == device_uuid)
         newest = newest.order_by(selftests.c.created_at.desc(), selftests.c.id.desc()).limit(limit)
         with self._database.read() as connection:
             return tuple(msgspec.json.decode(body, type=Selftest) for body in connection.scalars(newest))
 
     def get(self, selftest_id: str) -> Selftest | None:
-        """The selftest of that id."""
+        """The selftest with that id, None where there is none."""
         with self._database.read() as connection:
             body = connection.scalar(select(selftests.c.body).where(selftests.c.id == selftest_id))
         return None if body is None else msgspec.json.decode(body, type=Selftest)

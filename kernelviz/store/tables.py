@@ -1,4 +1,4 @@
-"""Tables. The JSON columns are the truth; the columns beside them are an index that can be rebuilt from it."""
+"""The tables. The JSON columns hold the facts; the other columns are an index that can be rebuilt from them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ runs = Table(
     Column("boot_id", String, nullable=False),
     Column("pid", Integer, nullable=False),
     Column("pid_started_s", Float, nullable=False),
-    Column("deleted_at", String, nullable=True),  # kept for a while, so that it can be brought back
-    Column("spent_s", Float, nullable=False, server_default="0"),  # how long it held the device, all its parts together
+    Column("deleted_at", String, nullable=True),  # a deleted run stays for a while, so that it can be restored
+    Column("spent_s", Float, nullable=False, server_default="0"),  # how long it used the device, all its parts together
     Index("runs_by_time", "created_at"),
     Index("runs_by_status", "status"),
 )
@@ -44,10 +44,10 @@ results = Table(
     Column("dtype", String, nullable=False),
     Column("device_uuid", String, nullable=False),
     Column("stage", String, nullable=False),  # empty for a timing
-    Column("body", LargeBinary, nullable=False),  # see store.bodies
+    Column("body", LargeBinary, nullable=False),  # see result_encoding.py
     PrimaryKeyConstraint("run_id", "case_key"),
     Index("results_by_run", "run_id", "revision"),
-    Index("results_by_stage", "run_id", "stage"),  # counts for lists, which then need not touch the bodies' pages
+    Index("results_by_stage", "run_id", "stage"),  # for counts in lists, which then do not read the bodies' pages
     Index("results_by_op", "op", "variant", "dtype", "device_uuid"),
 )
 
@@ -98,7 +98,7 @@ tunings = Table(
 )
 
 times = Table(
-    "times",  # of correct results only; beside them, since a row of `results` is long
+    "times",  # of correct results only; a separate table, because a row of `results` is long
     metadata,
     Column("run_id", String, nullable=False),
     Column("case_key", String, nullable=False),

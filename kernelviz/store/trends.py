@@ -1,4 +1,4 @@
-"""The times of every case over all runs, small beside the results: what a trend is made of. An index that can be rebuilt."""
+"""The times of every case over all runs, for trends: a table much smaller than the results, which can be rebuilt from them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kernelviz.store.tables import results, runs, times
 @dataclass(frozen=True, slots=True)
 class TimeRow:
     """A case's device times in one run, cold and warm as (estimate, low, high). `setup`: clock mode, timer and launch, which
-    must be equal for times to be comparable; `digest`: of the variant's source; `configuration`: what it was bound with."""
+    must be equal for times to be comparable; `digest`: of the variant's source; `configuration`: with which it was bound."""
 
     run_id: str
     at: str
@@ -46,7 +46,7 @@ class CaseTimes:
         self._database = database
 
     def times(self, device_uuid: str, *, op: str | None = None, case_key: str | None = None) -> list[TimeRow]:
-        """Every time on that device, case by case, each case's runs in the order of time; without deleted runs."""
+        """All times on that device, case by case, each case's runs in the order of time; without deleted runs."""
         chosen = select(times, runs.c.created_at).join(runs, runs.c.id == times.c.run_id)
         chosen = chosen.where(times.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
         if op is not None:
@@ -54,12 +54,12 @@ class CaseTimes:
         if case_key is not None:
             chosen = chosen.where(times.c.case_key == case_key)
         problems: dict[bytes, Problem] = {}
-        found = []
+        rows = []
         with self._database.read() as connection:
             for row in connection.execute(chosen.order_by(times.c.case_key, runs.c.created_at, runs.c.id)):
                 if row.problem not in problems:
                     problems[row.problem] = msgspec.json.decode(row.problem, type=Problem)
-                found.append(
+                rows.append(
                     TimeRow(
                         run_id=row.run_id,
                         at=row.created_at,
@@ -72,7 +72,7 @@ class CaseTimes:
                         warm_s=_three(row.warm_s, row.warm_low_s, row.warm_high_s),
                     )
                 )
-        return found
+        return rows
 
 
 def put_times(
@@ -122,7 +122,7 @@ def _values(run_id: str, device_uuid: str, method: Method, result: Result) -> di
         "op": result.problem.op,
         "variant": result.variant,
         "problem": msgspec.json.encode(result.problem, order="deterministic"),
-        "setup": " ".join(word for word in setup if word),
+        "setup": " ".join(part for part in setup if part),
         "digest": result.source_digest or "",
         "configuration": configuration_text(result.configuration or {}),
         **_columns("cold", cold),

@@ -1,4 +1,4 @@
-"""The best configuration of each variant for each problem on each device: the newest tuning of the same replaces it."""
+"""The best configuration of each variant for each problem on each device; a newer tuning replaces an older one."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Tunings:
         self._database = database
 
     def put(self, tuning: Tuning, *, only_newer: bool = False) -> bool:
-        """Store it instead of an earlier one of the same variant, problem and device; with `only_newer` not where the stored one
-        is as new. Returns whether it was stored."""
+        """Store a tuning in place of an earlier one of the same variant, problem and device; with `only_newer` not where the
+        stored one is as new. Returns whether it was stored."""
         with self._database.write() as connection:
             known = connection.scalar(select(tunings.c.created_at).where(_same(tuning)))
             if only_newer and known is not None and known >= tuning.created_at:
@@ -40,7 +40,7 @@ class Tunings:
             return True
 
     def find(self, device_uuid: str | None = None, op: str | None = None) -> tuple[Tuning, ...]:
-        """Every stored tuning, or those of a device and an op: by op, variant and problem."""
+        """All stored tunings, or those of a device and an op, ordered by op, variant and problem."""
         chosen = select(tunings.c.body).order_by(
             tunings.c.op, tunings.c.variant, tunings.c.problem_key, tunings.c.device_uuid
         )
@@ -52,7 +52,7 @@ class Tunings:
             return tuple(msgspec.json.decode(body, type=Tuning) for body in connection.scalars(chosen))
 
     def drop(self, gone: Sequence[Tuning]) -> None:
-        """Remove them."""
+        """Remove these tunings."""
         with self._database.write() as connection:
             for tuning in gone:
                 connection.execute(delete(tunings).where(_same(tuning)))

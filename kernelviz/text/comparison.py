@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from kernelviz.core import units
 from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord, mean_ratio
 from kernelviz.metrics.statistics import Interval
-from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import size_words
+from kernelviz.text.verdicts import describe_pair_reason
 
 SIGNS: dict[PairWord, str] = {
     "slower": "▼", "unclear": "?", "same": "=", "faster": "▲", "same code": "≈", "not comparable": "⊘",
@@ -34,9 +34,13 @@ def change_words(ratio: float) -> str:
     >>> change_words(1.023), change_words(0.98), change_words(2.0), change_words(0.25)
     ('+2.3 %', '-2.0 %', '2.00× as long', '4.00× as fast')
     """
-    if 1 / AS_FACTOR <= ratio <= AS_FACTOR:
+    if _as_percent(ratio):
         return f"{_percent(ratio)} %"
     return f"{ratio:.2f}× as long" if ratio > 1 else f"{1 / ratio:.2f}× as fast"
+
+
+def _as_percent(ratio: float) -> bool:
+    return 1 / AS_FACTOR <= ratio <= AS_FACTOR
 
 
 def _percent(ratio: float) -> str:
@@ -54,7 +58,7 @@ def ratio_words(ratio: Interval | None) -> str:
     said = change_words(ratio.estimate)
     if ratio.low is None or ratio.high is None:
         return said
-    if said.endswith("%"):
+    if _as_percent(ratio.estimate):
         return f"{said} ({_percent(ratio.low)} to {_percent(ratio.high)})"
     low, high = (ratio.low, ratio.high) if ratio.estimate > 1 else (1 / ratio.high, 1 / ratio.low)
     return f"{said} ({low:.2f}–{high:.2f})"
@@ -71,24 +75,17 @@ def pair_words(pair: Pair) -> str:
     change = ratio_words(pair.ratio)
     match pair.word:
         case "not comparable":
-            return f"{said}: {pair.reason}" + (f" ({change})" if change else "")
+            return f"{said}: {describe_pair_reason(pair.reason)}" + (f" ({change})" if change else "")
         case "same code":
             return f"{said}: {change} is noise between these runs"
         case "unclear":
             return (
                 f"{said}: {change}"
                 if pair.ratio is not None and pair.ratio.low is not None
-                else f"{said}: {pair.reason}"
+                else f"{said}: {describe_pair_reason(pair.reason)}"
             )
         case _:
             return f"{said}: {change}"
-
-
-def times_words(pair: Pair, found: Comparison) -> tuple[str, str]:
-    """The time of A and of B, or that there is none."""
-    figures = (figure_of(r.timing, found.headline) for r in (pair.before, pair.after))
-    before, after = ("–" if f is None else units.seconds(f.estimate) for f in figures)
-    return before, after
 
 
 def case_words(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> str:
@@ -145,7 +142,7 @@ def noise_words(found: Comparison) -> str:
 def refusal_words(found: Comparison) -> str:
     """Why pairs got no verdict, the reason of most first; empty where all that have times did."""
     refused = Counter(p.reason for p in found.pairs if p.word == "not comparable" and not p.broken)
-    said = "; ".join(f"{reason} ({_cases(count)})" for reason, count in refused.most_common(3))
+    said = "; ".join(f"{describe_pair_reason(reason)} ({_cases(count)})" for reason, count in refused.most_common(3))
     return f"No verdict: {said}{'; …' if len(refused) > 3 else ''}." if refused else ""
 
 

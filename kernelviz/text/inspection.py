@@ -7,6 +7,7 @@ import math
 from kernelviz.core import units
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.inspection import OCTAVES, Element, ErrorMap, Inspection, OutputErrors, TensorFacts, Value
+from kernelviz.text.failures import describe_reasons
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -43,7 +44,7 @@ def verdict_words(found: Inspection) -> str:
     """Right or wrong in a sentence; a wrong one in the gate's own words."""
     if found.passed:
         return "✓ right: every element of every output lies inside the bound"
-    return f"✕ wrong: {found.message}"
+    return f"✕ wrong: {describe_reasons(found.reasons, found.message)}"
 
 
 def output_words(errors: OutputErrors) -> list[str]:

@@ -1,82 +1,89 @@
-"""How numbers are made, as Markdown: what the page Method and the offline page say, one place for each sentence."""
+"""How numbers are measured, as Markdown, for the page Method and the offline page."""
 
 from __future__ import annotations
 
 from kernelviz.core.run import DeviceKind
-from kernelviz.metrics.quality import LEVELS, TrustLevel
+from kernelviz.metrics.quality import PartName, QualityLevel
+from kernelviz.text.quality import format_level
 
 COLD: dict[DeviceKind, str] = {
     "cuda": """
-**Device cold** is the headline: from the first start to the last end of the call's own kernels, by the device's own stamps, with
-the L2 flushed before. Launching, compiling and tuning are in none of it.
+The **cold device time** is the headline of each case: the time from the first start to the last end of the kernels of one call,
+recorded by the device, after the L2 cache has been flushed. It contains no launch, compilation or tuning.
 
-- One iteration: fill the outputs with 0xFF, restore what the call changes, **flush the L2 by reading** twice its size, **call**,
-  end marker. A flush by writing would leave dirty lines, and the call would pay for their eviction.
-- Up to 12 iterations (about 0.5 ms) are one CUDA graph, a **block**, replayed under the CUPTI tracer. The call's first kernel
-  counts from where the flush ends.
-- Short calls run at up to 60 places in memory in turn; at one place a 4 µs kernel may be 2 % off that figure.
-- The SM clock of each block is counted by the SMs themselves. A block over 1 % under the first one's clock is taken again.
+- One iteration is: fill the outputs with 0xFF, restore what the call changes, **flush the L2 by reading** twice its size,
+  **call**, end marker. A flush by writing would leave dirty lines, and their eviction would slow down the call.
+- Up to 12 iterations (about 0.5 ms) form one CUDA graph, a **block**, which is replayed under the CUPTI tracer. The first kernel
+  of the call is counted from the end of the flush.
+- Short calls use up to 60 places in memory in rotation. At a single place, a 4 µs kernel can differ by 2 % from this time.
+- The SM clock of each block is measured on the SMs. A block whose clock is over 1 % below that of the first
+  block is measured again.
 """,
     "cpu": """
-**Device cold** is the headline: the host clock round one call, with the caches read out before it. Compiling and tuning are in
-none of it.
+The **cold device time** is the headline of each case: the time of one call by the host clock, after the caches have been emptied.
+It contains no compilation or tuning.
 
-- One iteration: fill the outputs with 0xFF, restore what the call changes, read eight times the last-level cache, **call**.
-- The time includes one Python call of the launch, 0.3–2 µs: below about 20 µs it is that call you see.
-- Threads are fixed and recorded.
+- One iteration is: fill the outputs with 0xFF, restore what the call changes, read eight times the last-level cache, **call**.
+- The time includes one Python call of the launch, 0.3–2 µs. Below about 20 µs, this call dominates.
+- The number of threads is fixed and recorded.
 """,
 }
 NOT_PICTURED: dict[DeviceKind, str] = {
-    "cuda": "No measurement was pictured on this GPU yet. The selftest below takes a picture of one.",
-    "cpu": "A timing diagram needs a GPU's own stamps; a processor has none, so nothing is pictured here.",
+    "cuda": "No timeline of a measurement on this GPU is stored yet. The selftest below records one.",
+    "cpu": "A timeline needs time stamps of a GPU. There is none for a CPU.",
 }
 VERDICT = """
-- All variants of a problem run in interleaved **rounds** in random order, the baseline twice. The baseline against itself is the
-  live **noise floor**.
-- A comparison is the ratio **inside each round**, bootstrapped over rounds: clock, temperature and neighbours cancel.
-- **▲ faster** or **▼ slower**: the whole 95 % interval lies beyond max(0.5 %, noise floor). **= same**: it lies inside, and the
-  floor is not above 2 %. **? unclear**: anything else, with the reason.
-- Under sustained load a pass is one observation: intervals are Student's t over three passes, wider than over their blocks.
+- All variants of a problem run in interleaved **rounds** in random order, the baseline twice. The difference of the baseline from
+  itself is the **noise floor**.
+- A comparison uses the ratio **inside each round**, bootstrapped over rounds, so that changes of clock and temperature between
+  rounds cancel.
+- **▲ faster** or **▼ slower**: the whole 95 % interval is outside of max(0.5 %, noise floor). **= same**: it is inside, and the
+  floor is not above 2 %. **? unclear**: all other cases, with the reason.
+- Under sustained load, one pass is one observation: intervals are Student's t over three passes, which is wider than over blocks.
 - Measuring stops when every comparison is decided and every interval is narrow, or at the budget. No sample is dropped.
-- Right before fast: the *timed* call is made again over three fills and compared with a float64 reference, element by element.
-  A wrong variant keeps its time, marked wrong: never fastest, no speed-up.
+- The *timed* call is repeated for three fills of the inputs and compared with a float64 reference, element by element. A wrong
+  variant keeps its time, which is marked as wrong; it is never the fastest and has no speed-up.
 """
 ROOFS = """
-- **Calibrate**, on the first page, measures them on this device by the same method: streams at five read:write mixes and several
-  sizes, from memory and from the L2; matrix products and plain multiply-adds in each precision; transfers; launches.
-- A case is held against the stream of its own read:write mix at its own bytes; a warm case that fits, against the L2's.
-- **Share of the roof** = speed of light / measured time; speed of light = max(bytes / bandwidth, flop / rate). Above 100 % is
-  shown as it is: the call beats the stream that set the roof, or the L2 still holds part of what it wrote.
-- Faster than the **data sheet** allows is refused as impossible. A device that is not in our table has no data-sheet roof.
+- **Calibrate**, on the Bench page, measures the roofs on this device by the same method: streams at five read:write mixes and
+  several sizes, from memory and from the L2; matrix products and multiply-adds in each precision; transfers; launches.
+- A case is compared with the stream of its own read:write mix and number of bytes, and a warm case that fits into the L2 with the
+  stream of the L2.
+- **Share of the roof** = speed of light / measured time. Speed of light = max(bytes / bandwidth, flop / rate), in seconds. A
+  share above 100 % is shown: the call is faster than the stream of the roof, or part of its output is still in the L2.
+- A time that is shorter than the **data sheet** allows is refused as impossible. A device that is not in our table has no
+  data-sheet roof.
 """
 REFUSED = """
-A variant that does one of these is marked **wrong**, by this name. The selftest plants each and looks whether it is refused.
+A variant that does one of these things is marked as **wrong**, with this name. The selftest runs a variant for each of them and
+checks that it is refused.
 """
 
-PARTS: dict[str, str] = {
-    "samples": "Calls timed, in how many blocks (a block is one replay), at how many places in memory.",
-    "interval": "Half the 95 % interval of the time, bootstrapped over blocks. Below ten blocks none is given.",
-    "L2": "Data flushed from the L2 before the call (cold), or left where the call itself leaves them (warm).",
-    "clock": "The SM clock inside the blocks, from least to most where it moved by over 1 %. "
+PARTS: dict[PartName, str] = {
+    "samples": "Number of timed calls, of blocks (a block is one replay of a graph), and of places in memory.",
+    "interval": "Half of the 95 % interval of the time, bootstrapped over blocks. With fewer than ten blocks, there is none.",
+    "L2": "Whether the data was flushed from the L2 before the call (cold), or left where the call leaves it (warm).",
+    "clock": "The SM clock during the blocks, as a range if it changed by over 1 %. "
     "Burst: short bursts of load. Sustained: after a second of the same load.",
-    "throttle": "Why the driver held the clock down meanwhile: none, power cap, thermal, …",
-    "repeated": "Blocks taken again because their clock fell.",
-    "correct": "The largest error against the float64 reference, as a share of what the op's bound allows; how many fills.",
-    "method": "Where the stamps come from and how the call was launched. In stream: it cannot be captured as a graph. "
-    "Events: no tracer here. Corrected: what tracing adds to the call was taken off.",
-    "others": "Other processes on the GPU meanwhile. Inside a container the driver often does not say.",
-    "configuration": "Of a variant with something to tune: what it was bound with, its default or what a tuning found.",
-    "notes": "Whatever else was noticed.",
+    "throttle": "Why the driver reduced the clock during the measurement: none, power cap, thermal, …",
+    "repeated": "Number of blocks that were measured again because their clock had fallen.",
+    "correct": "The largest error from the float64 reference, as a share of the bound of the op, and the number of fills.",
+    "method": "The source of the time stamps, and how the call was launched. In stream: it cannot be captured as a graph. "
+    "Events: there is no tracer here. Corrected: the time that tracing adds to the call was subtracted.",
+    "others": "Other processes on the GPU during the measurement. Inside a container, the driver often does not report them.",
+    "configuration": "For a variant with parameters to tune: their values, from its defaults or from a tuning.",
+    "notes": "Everything else that was observed.",
 }
-"""The parts of a trust line in their order, and what each says."""
-LEVEL_RULES: dict[TrustLevel, str] = {
-    "sound": "Nothing speaks against the time.",
-    "noticed": "The time holds; know this about it. Blocks repeated, call in a stream, stamps not CUPTI's, span corrected, clock "
-    "set by somebody, power cap under sustained load, a note, or a part unknown (on a processor always).",
-    "doubtful": "Decide nothing by it. Throttled, slow clock kept, no interval, other processes on the GPU, not checked, wrong.",
+"""The parts of the measurement quality in their order, and what each says."""
+LEVEL_RULES: dict[QualityLevel, str] = {
+    "good": "There is no objection to the time.",
+    "note": "The time is valid, with a remark: repeated blocks, call in a stream, time stamps not from CUPTI, corrected span, "
+    "clock set by a user, power cap under sustained load, a note, or an unknown part (always on a CPU).",
+    "suspect": "Do not base decisions on this time: throttled, slow clock, no interval, other processes on the GPU, not checked, "
+    "or wrong.",
 }
 
 
-def level_words(level: TrustLevel) -> str:
-    """The sign and word of a level with its rule."""
-    return f"**{LEVELS[level]} {level}** {LEVEL_RULES[level]}"
+def level_words(level: QualityLevel) -> str:
+    """The sign and name of a level, with its rule."""
+    return f"**{format_level(level)}** {LEVEL_RULES[level]}"

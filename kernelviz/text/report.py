@@ -8,19 +8,17 @@ from collections.abc import Sequence
 from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Roof, Run
-from kernelviz.metrics import foreign_times, roofline
-from kernelviz.metrics.configuration import configuration_words, is_configuration
-from kernelviz.metrics.quality import Trust, trust
+from kernelviz.core.units import typed_size
+from kernelviz.metrics import foreign_times
+from kernelviz.metrics.configuration import is_configuration
+from kernelviz.metrics.quality import LEVELS, Part, PartName, Quality, quality
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import (
-    STAGE_WORDS,
-    Row,
-    Summary,
-    correctness_words,
-    time_words,
-    verdict_words,
-)
+from kernelviz.metrics.summary import Row, Summary
 from kernelviz.metrics.sweep import varying_axes
+from kernelviz.text.cells import failures as failed_cases
+from kernelviz.text.configuration import format_configuration
+from kernelviz.text.failures import format_failure
+from kernelviz.text.quality import describe_part, describe_quality, format_level
 
 
 def heading(run: Run, headline: Headline = "cold") -> str:
@@ -39,66 +37,40 @@ def heading(run: Run, headline: Headline = "cold") -> str:
     return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}{caches}"
 
 
-def cells(row: Row) -> tuple[str, str, str, str, str]:
-    """Time, rate, share of the roof, verdict, correctness of one case."""
-    if row.failure is not None and row.wrong_figure is None:
-        return f"✕ {STAGE_WORDS[row.failure.stage]}", "", "", "", ""
-    time = time_words(row.figure or row.wrong_figure)
-    if row.failure is not None:
-        return time, "", "", f"✕ {STAGE_WORDS[row.failure.stage]}", correctness_words(row.result)
-    verdict = "baseline" if row.is_baseline else verdict_words(row.verdict)
-    share = "–" if row.efficiency is None else units.percent(row.efficiency)
-    return time, rate_words(row), share, verdict, correctness_words(row.result)
-
-
-def rate_words(row: Row) -> str:
-    """FLOP/s where the problem does much arithmetic on each byte, else GB/s of the minimal bytes."""
-    cost = row.result.cost
-    if cost is None:
-        return ""
-    if roofline.intense(cost):
-        return units.rate(row.rate_flop_per_s, "FLOP/s")
-    return units.gigabytes_per_s(row.bandwidth_bytes_per_s)
-
-
 def failures(found: Sequence[Row]) -> list[str]:
     """Each reason once, with the variant and how many of its cases it explains."""
-    reasons: dict[tuple[str, str], list[Row]] = {}
-    for row in found:
-        if row.failure is not None:
-            words = " ".join(f"{STAGE_WORDS[row.failure.stage]}: {row.failure.message}".split())
-            reasons.setdefault((row.result.variant, words), []).append(row)
     return [
-        f"✕ {variant} {words}" + (f" ({len(group)} sizes)" if len(group) > 1 else "")
-        for (variant, words), group in reasons.items()
+        f"✕ {variant} {format_failure(failure)}" + (f" ({len(group)} sizes)" if len(group) > 1 else "")
+        for (variant, failure), group in failed_cases(found).items()
     ]
 
 
 def doubts(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:
-    """Why times are not sound: a line a level, each reason once, with how many cases it is true of. Wrong ones are told as
+    """Why times are not good: a line a level, each reason once, with how many cases it is true of. Wrong ones are told as
     failures."""
     timed = [row for row in found if row.failure is None]
-    trusted = [t for row in timed if (t := trust(row.result, headline, run.method.clock)) is not None]
+    known = [q for row in timed if (q := quality(row.result, headline, run.method.clock)) is not None]
     lines = []
-    for level in ("doubtful", "noticed"):
-        alike = [t for t in trusted if t.level == level]
+    for level in reversed(LEVELS[1:]):
+        alike = [q for q in known if q.level == level]
         if alike:
             reasons = "; ".join(_reasons(alike))
-            lines.append(f"{alike[0].badge} ({len(alike)} of {len(timed)} cases): {reasons}")
+            lines.append(f"{format_level(level)} ({len(alike)} of {len(timed)} cases): {reasons}")
     return lines
 
 
-def _reasons(alike: Sequence[Trust]) -> list[str]:
+def _reasons(alike: Sequence[Quality]) -> list[str]:
     """The reasons of times of one level, part by part: a part that says something else each time is told twice at most."""
-    parts: dict[str, Counter[str]] = {}
+    parts: dict[PartName, list[Part]] = {}
     for one in alike:
         for part in one.reasons:
-            parts.setdefault(part.name, Counter())[part.words] += 1
+            parts.setdefault(part.name, []).append(part)
     said = []
-    for words in parts.values():
-        most = [w for w, _ in words.most_common(2)]
-        count = "" if words.total() == len(alike) else f" ({words.total()})"
-        said.append(" / ".join(most) + (" / …" if len(words) > len(most) else "") + count)
+    for group in parts.values():
+        texts = Counter(str(describe_part(part)) for part in group)
+        most = [text for text, _ in texts.most_common(2)]
+        count = "" if len(group) == len(alike) else f" ({len(group)})"
+        said.append(" / ".join(most) + (" / …" if len(texts) > len(most) else "") + count)
     return said
 
 
@@ -122,7 +94,7 @@ def configurations(found: Sequence[Row], run: Run) -> list[str]:
     varying = varying_axes(run.plan.problems)
     alike: dict[tuple[str, str], list[str]] = {}
     for row in found:
-        words = configuration_words(row.result)
+        words = format_configuration(row.result)
         if words and not is_configuration(row.result.variant):
             alike.setdefault((row.result.variant, words), []).append(typed_sizes(row.result.problem, varying))
     return [
@@ -147,20 +119,17 @@ def typed_sizes(problem: Problem, axes: Sequence[str] | None = None) -> str:
     return " ".join(f"{a}={typed_size(problem.sizes[a])}" for a in (problem.sizes if axes is None else axes))
 
 
-def typed_size(size: int) -> str:
-    """A size as one types it: never with a comma, which separates sizes.
-
-    >>> typed_size(2**20), typed_size(1_000_000)
-    ('2^20', '1000000')
-    """
-    return units.power_of_two(size).replace(",", "")
-
-
 def trust_lines(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:
-    """The whole trust line of each time, behind its sizes and variant."""
+    """The whole line on the quality of each time, behind its sizes and variant."""
     varying = varying_axes(run.plan.problems)
     return [
-        " ".join((*(f"{a}={typed_size(row.result.problem.sizes[a])}" for a in varying), row.result.variant, t.line))
+        " ".join(
+            (
+                *(f"{a}={typed_size(row.result.problem.sizes[a])}" for a in varying),
+                row.result.variant,
+                str(describe_quality(q)),
+            )
+        )
         for row in found
-        if (t := trust(row.result, headline, run.method.clock)) is not None
+        if (q := quality(row.result, headline, run.method.clock)) is not None
     ]

@@ -10,8 +10,10 @@ from kernelviz.core.configuration import configuration_text, parted
 from kernelviz.core.problem import Search
 from kernelviz.core.run import Run
 from kernelviz.core.tuning import Span, Tuning
-from kernelviz.metrics.summary import STAGE_WORDS, Row
+from kernelviz.metrics.summary import Row
 from kernelviz.metrics.tuning import Reason, Tried, speed_up_span
+from kernelviz.text.failures import describe_failure, format_failure
+from kernelviz.text.text import on_one_line
 
 
 def tried_words(found: Tried, search: Search | None) -> str:
@@ -29,10 +31,11 @@ def tried_words(found: Tried, search: Search | None) -> str:
 def reason_words(reason: Reason) -> str:
     """Why some failed; where their messages differ in numbers only, the first of them.
 
-    >>> reason_words(Reason("compile", "Required: 300", ("t[b=1]", "t[b=2]"), alike=True))
+    >>> from kernelviz.core.result import Failure
+    >>> reason_words(Reason(Failure(stage="compile", message="Required: 300"), ("t[b=1]", "t[b=2]"), alike=True))
     'does not compile: Required: 300 (and the like, with other numbers)'
     """
-    words = f"{STAGE_WORDS[reason.stage]}: {reason.message}" if reason.message else STAGE_WORDS[reason.stage]
+    words = str(format_failure(reason.failure))
     return f"{words} (and the like, with other numbers)" if reason.alike else words
 
 
@@ -103,7 +106,11 @@ def record(run: Run, found: Tried, kept: Tuning | None, seconds: float) -> dict[
         "kept": msgspec.to_builtins(kept),
         "configurations": records(found),
         "failures": [
-            {"stage": r.stage, "message": r.message, "configurations": [parted(name)[1] for name in r.variants]}
+            {
+                "stage": r.failure.stage,
+                "message": str(on_one_line(describe_failure(r.failure))),
+                "configurations": [parted(name)[1] for name in r.variants],
+            }
             for r in found.failures
         ],
     }

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import others, swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, never_winning
+from kernelviz.text.verdicts import describe_verdict_reason
 
 Name = Callable[[str], str]
 Size = Callable[[int], str]
@@ -142,3 +143,28 @@ def _who(region: Region, name: Name) -> str:
     if region.undecided < count:
         return f"{who} (not told apart from others at {region.undecided} of {count} sizes)"
     return f"{who} (nowhere alone)"
+
+
+def record(one: Winner) -> dict[str, object]:
+    """The winner as a line of a table, times in seconds; what is unknown is None, variants not told apart are a tuple."""
+    problem, ratio = one.problem, one.verdict.ratio if one.verdict else None
+    figure = one.leader.figure if one.leader else None
+    second = one.second.figure if one.second else None
+    return {
+        "op": problem.op,
+        **problem.sizes,
+        "dtype": problem.dtype,
+        "fastest": one.leader.result.variant if one.leader else None,
+        "decided": None if one.leader is None else not one.tied,
+        "tied": one.tied,
+        "time_s": figure.estimate if figure else None,
+        "time_low_s": figure.low if figure else None,
+        "time_high_s": figure.high if figure else None,
+        "second": one.second.result.variant if one.second else None,
+        "second_time_s": second.estimate if second else None,
+        "ratio": one.ratio,
+        "ratio_low": ratio.low if ratio else None,
+        "ratio_high": ratio.high if ratio else None,
+        "reason": str(describe_verdict_reason(one.verdict.reason)) if one.verdict else None,
+        "compared": len(one.timed),
+    }

@@ -1,1 +1,1 @@
-"""The process that owns a device, and what stands around it: protocol, guard, supervision, queue, device lock."""
+"""The process that owns a device, and the parts that control it: protocol, guard, supervisor, queue, device lock."""

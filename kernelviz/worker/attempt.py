@@ -1,4 +1,4 @@
-"""One try at some variants of a problem in one worker: who has a result, and who is to blame when it breaks."""
+"""One attempt to measure variants of a problem in one worker: which have a result, and which to blame when the worker breaks."""
 
 from __future__ import annotations
 
@@ -8,33 +8,50 @@ import msgspec
 
 from kernelviz.core.events import CaseDone, CaseStep, Event, Step
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import NoResult, Reason
 from kernelviz.core.result import Failure, Figure, Result, Stage, Timing
 from kernelviz.metrics.statistics import figure_interval
-
-NO_RESULT = "the measuring session ended this problem without a result for the variant"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ending:
-    """How a try ended. `stage` is None when the session came to the end of the task by itself.
+    """How an attempt ended. `stage` is None when the session finished the work by itself; `reasons` and `message` are those
+    of the corresponding `Failure`.
 
-    `replace`: why this worker cannot be used for the next one, None when it can.
-    `started`: False when no session could be opened at all, so that no variant is to blame.
+    `replace`: why this worker cannot be used for the next request, None when it can.
+    `started`: False when no session could be opened, so that no variant is to blame.
     """
 
     stage: Stage | None = None
+    reasons: tuple[Reason, ...] = ()
     message: str = ""
     replace: str | None = None
     started: bool = True
 
+    @property
+    def failure(self) -> Failure:
+        """The failure of a case that has no result when the attempt ends."""
+        if not self.reasons and not self.message:
+            # `replace` explains the failure when the worker must be replaced.
+            reasons = () if self.replace else (NoResult(),)
+            return Failure(stage=self.stage or "crash", reasons=reasons, message=self.replace or "")
+        return Failure(stage=self.stage or "crash", reasons=self.reasons, message=self.message)
+
+
+def ending_of(failure: Failure, *, replace: str | None = None, started: bool = True) -> Ending:
+    """The ending of an attempt that failed as a whole."""
+    return Ending(
+        stage=failure.stage, reasons=failure.reasons, message=failure.message, replace=replace, started=started
+    )
+
 
 @dataclass(slots=True)
 class Attempt:
-    """The variants of one try, and what was heard of each.
+    """The variants of one attempt, and the events that the worker sent about each.
 
-    `known`: the baseline's correct result so far. When the baseline is not among the variants, it is measured again as
-    their companion, so that they share rounds with it: that adds to its result and cannot lose it.
-    `moved`: the last process was replaced before anything had begun.
+    `known`: the baseline's correct result so far. When the baseline is not among the variants, it is measured again with
+    them, so that they share rounds with it: this adds to its result and cannot remove it.
+    `moved`: the last process was replaced before any variant had begun.
     """
 
     problem: Problem
@@ -48,16 +65,17 @@ class Attempt:
     last: str | None = None
 
     @property
-    def asked(self) -> tuple[str, ...]:
-        """The variants to be measured, the companion first."""
+    def measured_variants(self) -> tuple[str, ...]:
+        """The variants to measure; the baseline first where it only accompanies them."""
         return (self.baseline, *self.variants) if self._companion else self.variants
 
     @property
     def _companion(self) -> bool:
+        """Whether the baseline is measured again beside the variants."""
         return self.known is not None and self.baseline not in self.variants and not self.retried
 
     def heard(self, event: Event) -> Event | None:
-        """Take note of an event; returns it as it is to be passed on, None for what concerns the companion only."""
+        """Record an event. Return the event to pass on, or None where it concerns only the accompanying baseline."""
         match event:
             case CaseStep(case=case):
                 self.steps[case.variant] = event.step
@@ -66,7 +84,7 @@ class Attempt:
             case CaseDone(result=result) if result.variant not in self.variants:
                 if self.known is None or result.timing is None:
                     return None
-                self.known = joined(self.known, result)
+                self.known = merge_results(self.known, result)
                 return CaseDone(result=self.known)
             case CaseDone(result=result):
                 self.done.add(result.variant)
@@ -81,8 +99,8 @@ class Attempt:
         return [v for v in self.variants if v not in self.done]
 
     def suspects(self) -> list[str]:
-        """Whose work may have broken the worker: while rounds run, everyone in them (their blocks alternate, and a CUDA
-        error shows late); before, the one whose step began last."""
+        """The variants that may have broken the worker: while rounds run, all variants in them (their blocks alternate, and
+        CUDA reports errors asynchronously); before the rounds, the variant whose step began last."""
         if self.last is None:
             return []
         if self.steps[self.last] == "measuring":
@@ -90,22 +108,21 @@ class Attempt:
         return [self.last] if self.last in self.left else []
 
     def conclude(self, ending: Ending) -> tuple[dict[str, Failure], list[Attempt]]:
-        """The failures that are certain, and the tries that must follow. Each try settles a case or splits the rest."""
+        """The failures that are certain, and the attempts that must follow. Each attempt decides a case or splits the rest."""
         left = self.left
         if not left:
             return {}, []
         if not ending.started or ending.stage == "cancelled":
-            failure = Failure(stage=ending.stage or "crash", message=ending.message)
-            return dict.fromkeys(left, failure), []
+            return dict.fromkeys(left, ending.failure), []
         if ending.stage is None and ending.replace is None:
-            return dict.fromkeys(left, Failure(stage="crash", message=NO_RESULT)), []
+            return dict.fromkeys(left, Failure(stage="crash", reasons=(NoResult(),))), []
         if ending.stage is None and self.done:
-            return {}, [self._again(left)]  # who spoilt the worker has told its own failure
+            return {}, [self._again(left)]  # the variant that spoilt the worker has reported its own failure
         if ending.stage is None and not (self.steps or self.moved):
-            again = self._again(left)  # the process found itself unfit; another one measures the same
+            again = self._again(left)  # the process reported itself unfit; another process measures the same variants
             again.moved, again.retried = True, self.retried
             return {}, [again]
-        failure = Failure(stage=ending.stage or "crash", message=ending.message or ending.replace or NO_RESULT)
+        failure = ending.failure
         if ending.replace is None:
             return dict.fromkeys(left, failure), []  # the session refused the problem as a whole
         return self._blame(left, failure)
@@ -113,7 +130,7 @@ class Attempt:
     def _blame(self, left: list[str], failure: Failure) -> tuple[dict[str, Failure], list[Attempt]]:
         suspects = self.suspects()
         if not suspects and not self.retried:
-            # Nobody had begun: the worker died of something else (the kernel's out-of-memory killer, an administrator).
+            # No variant had begun: something else ended the worker (the kernel's out-of-memory killer, an administrator).
             again = self._again(left)
             again.retried, again.moved = True, self.moved
             return {}, [again]
@@ -130,23 +147,23 @@ class Attempt:
         return Attempt(self.problem, tuple(variants), self.baseline)
 
 
-def joined(earlier: Result, later: Result) -> Result:
-    """One result of two measurements of the same case: the samples of both, in order, and the figures over all of them."""
+def merge_results(earlier: Result, later: Result) -> Result:
+    """Merge two measurements of one case: the samples of both in order, and the figures computed over all samples."""
     old, new = earlier.timing, later.timing
     if old is None or new is None:
         return later
     figures = {
-        name: _joined(before, after)
+        name: merge_figures(before, after)
         for name in ("device_cold_s", "busy_s", "again_s")
         if (before := getattr(old, name)) is not None and (after := getattr(new, name)) is not None
     }
-    kept = {
+    earlier_only = {
         name: value for name in Timing.__struct_fields__ if (value := getattr(old, name)) and not getattr(new, name)
     }
-    return msgspec.structs.replace(later, outcome=msgspec.structs.replace(new, **{**kept, **figures}))
+    return msgspec.structs.replace(later, outcome=msgspec.structs.replace(new, **{**earlier_only, **figures}))
 
 
-def _joined(before: Figure, after: Figure) -> Figure:
+def merge_figures(before: Figure, after: Figure) -> Figure:
     if not (before.samples and before.blocks and after.samples and after.blocks):
         return after
     samples, blocks = before.samples + after.samples, before.blocks + after.blocks

@@ -1,7 +1,7 @@
-"""The worker's side: opens a measuring session, does one task after the other, tells what happens.
+"""The worker's side of the protocol: open a measuring session, do one unit of work after another, and report events.
 
-stdout and stderr are the log; what a variant prints can never become a message. There is no heartbeat and no second
-thread: nothing runs beside a timed region.
+stdout and stderr are the log, so that output of a variant can never become a message. There is no heartbeat and no second
+thread, so that nothing runs beside a timed region.
 """
 
 from __future__ import annotations
@@ -18,31 +18,31 @@ from collections import deque
 
 import msgspec
 
-from kernelviz.core.errors import UsageError, one_line
+from kernelviz.core.errors import BadField, UsageError, one_line
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.finite import finite_result
-from kernelviz.core.result import Stage
+from kernelviz.core.result import Failure, Stage
 from kernelviz.measure.session.contract import CaseFailed, OpenSession, Session
 from kernelviz.worker.protocol import (
     Calibrate,
     Cancel,
     Describe,
     Described,
+    FromWorker,
     Hello,
     Inspect,
-    Launch,
     Lines,
     Measure,
     Open,
-    Reply,
-    Request,
+    PluginFault,
     Selftest,
     Shutdown,
-    Task,
-    TaskDone,
-    TaskFailed,
-    Told,
-    decode_request,
+    ToWorker,
+    Work,
+    WorkDone,
+    WorkEvent,
+    WorkFailed,
+    decode_to_worker,
     encode,
 )
 
@@ -52,29 +52,29 @@ class Connection:
 
     def __init__(self, fd: int) -> None:
         self._socket = socket.socket(fileno=fd)
-        self._socket.set_inheritable(False)  # a compiler of ours must not keep the stream open
-        self._poll = select.poll()  # not select: the server may give us a number above the 1,024 that it can hold
+        self._socket.set_inheritable(False)  # a compiler that a variant starts must not keep the stream open
+        self._poll = select.poll()  # not select: the descriptor's number may exceed select's limit of 1,024
         self._poll.register(self._socket, select.POLLIN)
         self._lines = Lines()
-        self._requests: deque[Request] = deque()
+        self._messages: deque[ToWorker] = deque()
         self._gone = False
 
-    def send(self, reply: Reply) -> None:
+    def send(self, reply: FromWorker) -> None:
         self._socket.sendall(encode(reply))
 
-    def next(self) -> Request | None:
-        """The next request, waiting for it; None when the server is gone."""
-        while not self._requests:
+    def next(self) -> ToWorker | None:
+        """Wait for the next message; None when the server is gone."""
+        while not self._messages:
             if self._gone:
                 return None
             self._read()
-        return self._requests.popleft()
+        return self._messages.popleft()
 
-    def cancelled(self, task: int) -> bool:
-        """Has the end of this task been asked for? Never waits (about 1 µs)."""
+    def cancelled(self, work_id: int) -> bool:
+        """Whether the server has cancelled this unit of work. Never waits (about 1 µs)."""
         while not self._gone and self._poll.poll(0):
             self._read()
-        return self._gone or any(isinstance(r, Cancel) and r.task == task for r in self._requests)
+        return self._gone or any(isinstance(r, Cancel) and r.work_id == work_id for r in self._messages)
 
     def _read(self) -> None:
         try:
@@ -82,84 +82,96 @@ class Connection:
         except OSError:
             data = b""
         self._gone = not data
-        self._requests += [decode_request(line) for line in self._lines.feed(data)]
+        self._messages += [decode_to_worker(line) for line in self._lines.feed(data)]
 
 
 class Worker:
-    """One device, one session, one task at a time."""
+    """One device, one session, one unit of work at a time."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._session: Session | None = None
 
     def run(self) -> None:
-        while (request := self._connection.next()) is not None:
-            match request:
+        while (message := self._connection.next()) is not None:
+            match message:
                 case Open():
-                    self._open(request)
+                    self._open(message)
                 case Describe():
-                    self._describe(request)
-                case Measure() | Calibrate() | Selftest() | Launch() | Inspect():
-                    self._do(request)
+                    self._describe(message)
+                case Measure() | Calibrate() | Selftest() | Inspect():
+                    self._do(message)
                 case Cancel():
-                    pass  # of a task that has ended meanwhile
+                    pass  # the work has ended meanwhile
                 case Shutdown():
                     return
 
-    def _open(self, request: Open) -> None:
+    def _open(self, message: Open) -> None:
         try:
-            open_session = _session_opener(request.session)
-            self._session = open_session(request.device, request.plugins)
+            open_session = _session_opener(message.session)
+            self._session = open_session(message.device, message.plugins)
             environment = self._session.environment()
         except Exception as error:
             traceback.print_exc()
-            self._connection.send(TaskFailed(task=None, stage="unavailable", message=one_line(error)))
+            self._connection.send(WorkFailed(work_id=None, stage="unavailable", message=one_line(error)))
             sys.exit(3)
         self._connection.send(Hello(environment=environment, pid=os.getpid()))
 
-    def _describe(self, request: Describe) -> None:
-        from kernelviz.worker.plugin_description import variants_of
+    def _describe(self, message: Describe) -> None:
+        from kernelviz.worker.plugin_description import PLUGIN, variants_of
 
         try:
-            self._connection.send(Described(task=request.task, variants=variants_of(request.plugins)))
+            self._connection.send(Described(work_id=message.work_id, variants=variants_of(message.plugins)))
         except Exception as error:
             traceback.print_exc()
-            self._connection.send(TaskFailed(task=request.task, stage="unavailable", message=one_line(error)))
+            fault = None
+            if isinstance(error, BadField) and error.field == PLUGIN:
+                fault = PluginFault(plugin=str(error.value), remedy=error.remedy)
+            failed = WorkFailed(work_id=message.work_id, stage="unavailable", message=one_line(error), plugin=fault)
+            self._connection.send(failed)
 
-    def _do(self, request: Task) -> None:
+    def _do(self, work: Work) -> None:
         session = self._session
         if session is None:
-            raise RuntimeError("a task came before Open")
-        task = request.task
+            raise RuntimeError("work was sent before Open")
+        work_id = work.work_id
 
         def emit(event: Event) -> None:
             if isinstance(event, CaseDone):
                 result = finite_result(event.result)
                 event = event if result is event.result else CaseDone(result=result)
-            self._connection.send(Told(task=task, event=event))
+            self._connection.send(WorkEvent(work_id=work_id, event=event))
 
         def stop() -> bool:
-            return self._connection.cancelled(task)
+            return self._connection.cancelled(work_id)
 
         try:
-            match request:
+            match work:
                 case Measure(problem=problem, variants=variants, baseline=baseline, method=method, tuned=tuned):
                     session.measure(problem, variants, baseline, method, emit, stop, tuned=tuned)
                 case Calibrate():
                     session.calibrate(emit, stop)
                 case Selftest(only=only, quick=quick):
                     session.selftest(emit, stop, only=only, quick=quick)
-                case Launch(problem=problem, variant=variant, calls=calls, tuned=tuned):
-                    session.launch(problem, variant, calls, tuned=tuned)
                 case Inspect(problem=problem, variant=variant, tuned=tuned):
                     session.inspect(problem, variant, emit, stop, tuned=tuned)
         except Exception as error:
             traceback.print_exc()
-            said = str(error) if isinstance(error, CaseFailed) else one_line(error)
-            failed = TaskFailed(task=task, stage=_stage(error), message=said, spoilt=session.spoilt)
+            failure = (
+                error.failure
+                if isinstance(error, CaseFailed)
+                else Failure(stage=_stage(error), message=one_line(error))
+            )
+            failed = WorkFailed(
+                work_id=work_id,
+                stage=failure.stage,
+                reasons=failure.reasons,
+                message=failure.message,
+                spoilt=session.spoilt,
+            )
             self._connection.send(failed)
             return
-        self._connection.send(TaskDone(task=task, spoilt=session.spoilt))
+        self._connection.send(WorkDone(work_id=work_id, spoilt=session.spoilt))
 
 
 def _session_opener(name: str) -> OpenSession:
@@ -169,23 +181,21 @@ def _session_opener(name: str) -> OpenSession:
 
 
 def _stage(error: Exception) -> Stage:
-    if isinstance(error, CaseFailed):
-        return error.failure.stage
     if isinstance(error, UsageError):
         return "unavailable"
     return "out_of_memory" if isinstance(error, MemoryError) else "crash"
 
 
 def serve(fd: int) -> None:
-    """Answer requests on the socket `fd` until the server leaves."""
+    """Answer messages on the socket `fd` until the server closes it."""
     faulthandler.enable(file=sys.stderr)
-    # Ctrl-C in a terminal is for the server, which cancels and ends workers in its own way.
+    # Ctrl-C in a terminal also reaches this process, but the server handles it: it cancels the work and ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     connection = Connection(fd)
     try:
         Worker(connection).run()
     except BrokenPipeError:
-        pass  # the server left while something was being told
+        pass  # the server closed the socket while a message was being sent
     except msgspec.MsgspecError:
         traceback.print_exc()
         sys.exit(4)

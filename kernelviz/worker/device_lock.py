@@ -1,8 +1,9 @@
 """One measurement at a time on one device, for all users of the machine: a lock file per device UUID.
 
-flock, so that a dead holder holds nothing. Who waits holds a second lock, the turnstile, while it does: a holder that
-releases must pass the turnstile to come again, so it cannot overtake the one who waited. The descriptor is also given to
-the worker's guard (see guard.py), which keeps the lock after a killed server until the device is really quiet.
+flock is used because the kernel releases it when the process that holds it dies. A process that waits holds a second lock,
+the turnstile: a process that has released the lock must pass the turnstile to take it again, so it cannot overtake one that
+waited. The descriptor is also passed to the worker's guard (see guard.py), which keeps the lock after the server was killed
+until every process that the worker started is gone.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ POLL_S = 0.02
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds a device."""
+    """The process that holds a device's lock."""
 
     pid: int
     user: str
@@ -42,21 +43,21 @@ class Holder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def runtime_directory() -> Path:
-    """Where the lock files of all users are: KERNELVIZ_RUNTIME_DIR, else /run/lock/kernelviz, else in the folder for
-    temporary files. Made when it is missing, with mode 1777. Errors: DeviceError with the remedy."""
+    """The folder with the lock files of all users: KERNELVIZ_RUNTIME_DIR, else /run/lock/kernelviz, else in the folder for
+    temporary files. It is created with mode 1777 when it is missing. Errors: DeviceError with the remedy."""
     given = os.environ.get("KERNELVIZ_RUNTIME_DIR")
     candidates = [Path(given)] if given else [Path("/run/lock/kernelviz"), Path(tempfile.gettempdir()) / "kernelviz"]
     reasons = []
     for path in candidates:
         try:
             path.mkdir(parents=bool(given))
-            path.chmod(0o1777)  # mkdir's mode is cut by the umask
+            path.chmod(0o1777)  # the umask removes bits from mkdir's mode
         except FileExistsError:
             pass
         except OSError as error:
             reasons.append(f"{path}: {error.strerror}")
             continue
-        # A link here could lead the lock files of others to a place of the link's owner.
+        # A symbolic link here could redirect the lock files of other users into a folder of the link's owner.
         if stat.S_ISDIR(path.lstat().st_mode) and os.access(path, os.W_OK | os.X_OK):
             return path
         reasons.append(f"{path}: not a folder in which this user may write")
@@ -67,7 +68,7 @@ def runtime_directory() -> Path:
 
 
 class DeviceLock:
-    """The lock of one device, as one process holds it. For one thread."""
+    """The lock of one device, for one thread of one process."""
 
     def __init__(self, uuid: str, directory: Path | None = None) -> None:
         folder = directory or runtime_directory()
@@ -75,59 +76,62 @@ class DeviceLock:
         self._main = _LockFile(folder / f"{name}.lock")
         self._turnstile = _LockFile(folder / f"{name}.turn")
         self._left: bytes | None = None
-        self.others_came = False
-        """Whether anybody else held the device between our last two holds."""
+        self.lock_changed_hands = False
+        """Whether another process held the lock between the last two times that this one held it."""
 
     def acquire(self, waiting: Callable[[Holder | None], None], give_up: Callable[[], bool]) -> bool:
-        """Take the lock; `waiting` is told who holds it, once for each holder. False when `give_up` said so.
+        """Take the lock; `waiting` is called once with each process that holds it. False when `give_up` returned True.
 
         Errors: DeviceError when the lock files cannot be used.
         """
-        told: Holder | None = None
+        reported: Holder | None = None
         while not self._turnstile.take():
-            told = self._tell(waiting, told)
+            reported = self._tell(waiting, reported)
             if give_up():
                 return False
             time.sleep(POLL_S)
         try:
             while not self._main.take():
-                told = self._tell(waiting, told)
+                reported = self._tell(waiting, reported)
                 if give_up():
                     return False
                 time.sleep(POLL_S)
-            self.others_came = self._left is not None and self._main.read() != self._left
+            self.lock_changed_hands = self._left is not None and self._main.read() != self._left
             self._note(msgspec.json.encode(_ourselves()))
             return True
         finally:
             self._turnstile.release()
 
     def release(self) -> None:
-        self._left = secrets.token_hex(8).encode()  # nobody's name; read again next time, nobody has been here
+        self._left = secrets.token_hex(
+            8
+        ).encode()  # if it is still in the file next time, no other process held the lock
         try:
             self._note(self._left)
         finally:
             self._main.release()
 
     def _note(self, data: bytes) -> None:
-        """The lock counts, not the note: on a full disk nobody is named, and our next hold takes it that others came."""
+        """Write the note; the lock is valid without it. On a full disk the note is missing, so that no holder is named and the
+        next `acquire` assumes that another process held the lock."""
         with contextlib.suppress(OSError):
             self._main.write(data)
 
     def holder(self) -> Holder | None:
-        """Who wrote himself down last; None between two holders."""
+        """The process that wrote the last note; None after it has released the lock."""
         try:
             return msgspec.json.decode(self._main.read(), type=Holder)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
 
-    def _tell(self, waiting: Callable[[Holder | None], None], told: Holder | None) -> Holder | None:
+    def _tell(self, waiting: Callable[[Holder | None], None], reported: Holder | None) -> Holder | None:
         holder = self.holder()
-        if holder is not None and holder != told:
+        if holder is not None and holder != reported:
             waiting(holder)
             return holder
-        return told
+        return reported
 
-    def held_fd(self) -> int:
+    def lock_fd(self) -> int:
         """The descriptor that keeps the lock for as long as any process has it open."""
         return self._main.fd()
 
@@ -142,11 +146,12 @@ class _LockFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._fd = -1
-        self._held = False
+        self._locked = False
 
     def fd(self) -> int:
-        """Open, on the file that has this name now: another may have cleaned the folder. What is held stays as it is."""
-        if self._fd < 0 or not (self._held or self._named()):
+        """The descriptor of the file that has this name now, because somebody may have cleaned the folder. A locked file stays
+        open as it is."""
+        if self._fd < 0 or not (self._locked or self._named()):
             self.close()
             self._fd = self._opened()
         return self._fd
@@ -163,7 +168,7 @@ class _LockFile:
         try:
             for _ in range(100):
                 try:
-                    # Without O_CREAT first: the kernel refuses it on the files of others in such folders (protected_regular).
+                    # Without O_CREAT first: in such folders the kernel refuses O_CREAT for others' files (protected_regular).
                     fd = os.open(self._path, flags)
                 except FileNotFoundError:
                     try:
@@ -175,7 +180,7 @@ class _LockFile:
                     os.close(fd)
                     raise OSError(errno.EINVAL, "not a plain file")
                 return fd
-            raise OSError(errno.EBUSY, "it comes and goes")
+            raise OSError(errno.EBUSY, "other processes create and remove it repeatedly")
         except OSError as error:
             raise DeviceError(
                 f"the lock file {self._path} cannot be used ({error.strerror}); remove it, or set KERNELVIZ_RUNTIME_DIR "
@@ -188,13 +193,15 @@ class _LockFile:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
-        self._held = self._named()
-        if not self._held:  # another file got the name since this one was opened: a lock on this one is worth nothing
+        self._locked = self._named()
+        if (
+            not self._locked
+        ):  # another file has this name since this one was opened, so a lock on this one protects nothing
             self.close()
-        return self._held
+        return self._locked
 
     def release(self) -> None:
-        self._held = False
+        self._locked = False
         if self._fd >= 0:
             fcntl.flock(self._fd, fcntl.LOCK_UN)
 
@@ -208,7 +215,7 @@ class _LockFile:
     def close(self) -> None:
         if self._fd >= 0:
             os.close(self._fd)
-            self._fd, self._held = -1, False
+            self._fd, self._locked = -1, False
 
 
 def _ourselves() -> Holder:

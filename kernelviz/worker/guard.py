@@ -1,13 +1,13 @@
-"""The guard: parent of a worker, and the one who ends everything that the worker started.
+"""The guard: the parent of a worker, which ends every process that the worker started.
 
     python -I -S guard.py PIPE SOCKET COMMAND…
 
 The server holds the only writing end of PIPE. When it closes (on purpose, or because the server was killed), or when the
-worker ends, the guard kills the worker's group and every descendant, those in sessions of their own included (compile
-pools, gcc, ptxas), and then ends as the worker ended. A subreaper inherits orphans, so none escapes by its parent's death.
-Other descriptors that the guard was given (the device lock's) stay open until all this is done, and are not passed on.
+worker ends, the guard kills the worker's process group and every descendant, including those in sessions of their own (compile
+pools, gcc, ptxas), and then ends as the worker ended. The guard is a subreaper and inherits orphans, so no descendant escapes
+when its parent dies. Other descriptors that the guard was given (the device lock's) stay open until then, and are not passed on.
 
-Standard library only: this file starts in about 20 ms, before anything of kernelviz is imported.
+Only the standard library is used, so that this file starts in about 20 ms; importing kernelviz would take longer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _start(command: list[str], socket_fd: int) -> int:
-    """The worker, in a session of its own, holding the socket and nothing else of ours."""
+    """Start the worker in a session of its own; it inherits the socket and no other descriptor. Return its pid."""
     own_pid = os.getpid()
     worker = os.fork()
     if worker:
@@ -50,18 +50,18 @@ def _start(command: list[str], socket_fd: int) -> int:
 
 
 def _open_fds() -> list[int]:
-    found = []
+    fds = []
     for name in os.listdir("/proc/self/fd") if _LINUX else map(str, range(256)):  # noqa: PTH208 (pathlib starts slowly)
         try:
             os.fstat(int(name))
         except OSError:
             continue
-        found.append(int(name))
-    return found
+        fds.append(int(name))
+    return fds
 
 
 def _descendants() -> Iterator[int]:
-    """Every living descendant of this process, as /proc tells it now."""
+    """Every living descendant of this process, as /proc lists them now."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if _LINUX else ():  # noqa: PTH208
         if name.isdigit():
@@ -84,7 +84,7 @@ def _kill(target: int, *, group: bool = False) -> None:
 
 
 def _reap(worker: int, fate: int | None) -> tuple[int | None, bool]:
-    """Collect the dead. The worker's wait status once it is known, and whether any child is left."""
+    """Reap ended children. Return the worker's wait status (None while it runs), and whether any child is left."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -97,7 +97,7 @@ def _reap(worker: int, fate: int | None) -> tuple[int | None, bool]:
 
 
 def _end_all(worker: int, fate: int | None) -> int | None:
-    """Kill and collect until no descendant is left: what forks while it is being killed is met again."""
+    """Kill and reap until no descendant is left: a process that forks while it is being killed is handled in the next pass."""
     pause_s = 0.002
     while True:
         if fate is None:
@@ -108,11 +108,11 @@ def _end_all(worker: int, fate: int | None) -> int | None:
         if not left:
             return fate
         time.sleep(pause_s)
-        pause_s = min(2 * pause_s, 0.1)  # a driver may take a second to let go of a dead process
+        pause_s = min(2 * pause_s, 0.1)  # a driver may need a second to release a dead process
 
 
 def _end_like(status: int | None) -> None:
-    """End as the worker ended, so that the server reads its fate in ours."""
+    """End with the worker's exit code or signal, so that the server reads it from the guard."""
     if status is not None and os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number != signal.SIGKILL:
@@ -122,25 +122,25 @@ def _end_like(status: int | None) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Start the command, wait for its end or for the server's, leave nothing behind."""
+    """Start the command, wait until it or the server ends, and end all its descendants."""
     pipe, socket_fd, command = int(arguments[0]), int(arguments[1]), arguments[2:]
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    # Writing a core of a process that has mapped a GPU takes longer than starting the next one.
+    # Writing a core dump of a process that has mapped a GPU takes longer than starting the next worker.
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     wake_read, wake_write = os.pipe()
     os.set_blocking(wake_write, False)
     signal.set_wakeup_fd(wake_write, warn_on_full_buffer=False)
-    asked: list[int] = []
+    signals: list[int] = []
     signal.signal(signal.SIGCHLD, lambda number, frame: None)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, lambda number, frame: asked.append(number))
+        signal.signal(number, lambda number, frame: signals.append(number))
     worker = _start(command, socket_fd)
-    os.close(socket_fd)  # the server sees the end of the worker as the end of this stream
+    os.close(socket_fd)  # so that the server's end of the stream closes when the worker ends
     fate: int | None = None
-    poll = select.poll()  # not select: a busy server's pipe has a number above the 1,024 that it can hold
+    poll = select.poll()  # not select: a busy server's descriptors have numbers above select's limit of 1,024
     poll.register(pipe, select.POLLIN)
     poll.register(wake_read, select.POLLIN)
-    while fate is None and not asked:
+    while fate is None and not signals:
         if any(fd == pipe for fd, _ in poll.poll()):
             break
         os.read(wake_read, 512)

@@ -1,4 +1,4 @@
-"""Have the files that a worker imported changed since?"""
+"""Detect whether files that a worker imported have changed since."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _SUFFIXES = {".py", ".cu", ".cuh", ".cpp", ".h"}
 
 
 def stamp(plugins: Iterable[str]) -> Stamp:
-    """Path, time of change (ns) and size of every source of the catalogue and of these plug-ins."""
+    """Path, modification time (ns) and size of every source file of the catalogue and of these plug-ins."""
     roots = [Path(p) for p in kernelviz.ops.__path__]
     paths = [p for root in roots for p in root.rglob("*") if p.suffix in _SUFFIXES]
-    found = set()
+    stats = set()
     for path in [*paths, *map(Path, plugins)]:
         try:
             status = path.stat()
         except OSError:
             continue
-        found.add((str(path), status.st_mtime_ns, status.st_size))
-    return frozenset(found)
+        stats.add((str(path), status.st_mtime_ns, status.st_size))
+    return frozenset(stats)

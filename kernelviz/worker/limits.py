@@ -1,22 +1,23 @@
-"""How long a worker may be silent, and how long a case may take, before it counts as hung."""
+"""Limits on how long a worker may send nothing, and how long a case may take, before the worker counts as hung."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from kernelviz.core.events import Step
+from kernelviz.core.reasons import Silent, TookTooLong
 
 SLOW_STEPS: frozenset[Step] = frozenset({"binding", "compiling"})
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Limits:
-    """Seconds. The step's limit starts anew with every event; the case's with every result.
+    """Limits in seconds. A step's limit starts anew with every event, a case's limit with every result.
 
     `start_s`: until a new worker is ready (it imports torch). `bind_s`: allocating and filling inputs, and the first call
-    of what needs no compiler. `compile_s`: compiling, which tunes too. `check_s`: the gate, whose float64 reference of a
-    large problem is slow on a processor. `step_s`: any other step, plus the case's budget. `case_s`: what one case may
-    take outside of binding and compiling, plus its budget. `cancel_s`: how long a cancelled task may go on, which is its
+    of a variant that needs no compiler. `compile_s`: compiling, which includes autotuning. `check_s`: the gate, whose float64
+    reference of a large problem is slow on a processor. `step_s`: any other step, plus the case's budget. `case_s`: one case
+    outside of binding and compiling, plus its budget. `cancel_s`: how long cancelled work may continue, which is its
     current block. `end_s`: until killed processes are gone.
     """
 
@@ -31,7 +32,7 @@ class Limits:
 
 
 class Deadlines:
-    """The two deadlines of a task, fed with its events and the time (seconds, monotonic)."""
+    """The two deadlines of a unit of work, updated with its events and the time (seconds, monotonic)."""
 
     def __init__(self, limits: Limits, budget_s: float, now_s: float) -> None:
         self._limits = limits
@@ -42,8 +43,8 @@ class Deadlines:
         self._used_s: dict[str, float] = {}
 
     def event(self, step: Step | None, now_s: float, case: str = "") -> None:
-        """Something was heard: that case is in `step` now, or (None) it has its result. The time since the event before counts
-        for the case that was told then: sixteen that are checked one behind the other have each their own."""
+        """Record an event: that case is in `step` now, or (None) it has its result. The time since the previous event counts
+        for the case of the previous event, so that each of sixteen cases that are checked in sequence has its own limit."""
         if step is None:
             self._used_s.clear()
         elif self._step not in SLOW_STEPS:
@@ -60,13 +61,11 @@ class Deadlines:
         used_s = self._used_s.get(self._case, 0.0)
         return min(step_left_s, self._limits.case_s + self._budget_s - used_s - silent_s)
 
-    def message(self, now_s: float) -> str:
-        """Which deadline has passed, for people."""
+    def passed(self, now_s: float) -> Silent | TookTooLong:
+        """The deadline that has passed."""
         if now_s - self._at_s >= self._step_limit_s():
-            return f"nothing was heard for {self._step_limit_s():.3g} s" + (
-                f" while {self._step}" if self._step else ""
-            )
-        return f"no result after {self._limits.case_s + self._budget_s:.3g} s"
+            return Silent(seconds=self._step_limit_s(), step=self._step)
+        return TookTooLong(seconds=self._limits.case_s + self._budget_s)
 
     def _step_limit_s(self) -> float:
         match self._step:

@@ -1,4 +1,4 @@
-"""What plug-ins hold, asked of a process of its own: the server never imports them."""
+"""Describe the variants of plug-ins in a separate process, because the server never imports plug-ins."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from kernelviz.core.errors import BadField
 from kernelviz.ops import catalogue, with_plugins
+from kernelviz.text.failures import describe_failure
 from kernelviz.worker.process import WorkerDied, WorkerProcess
-from kernelviz.worker.protocol import Describe, Described, TaskFailed, VariantFacts
+from kernelviz.worker.protocol import Describe, Described, VariantFacts, WorkFailed
 
-_NAMED, _REFUSED = "plug-in: ", " cannot be used; "
-"""How a BadField of a plug-in reads."""
+PLUGIN = "plug-in"
+"""The field of a `BadField` about a plug-in (kernelviz.ops.catalog.discovery)."""
 DESCRIBE_S = 120.0
 """Importing a plug-in may import torch, which takes seconds on a cold disk."""
 
@@ -25,40 +26,29 @@ def describe(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
     until = time.monotonic() + DESCRIBE_S
     where = ", ".join(plugins) or "an installed entry point"
     try:
-        process.send(Describe(task=0, plugins=tuple(plugins)))
+        process.send(Describe(work_id=0, plugins=tuple(plugins)))
         while (left := until - time.monotonic()) > 0:
             reply = process.receive(left)
             if isinstance(reply, Described):
                 return reply.variants
-            if isinstance(reply, TaskFailed):
-                raise BadField("plug-in", *_said_once(where, reply.message))
-        raise BadField("plug-in", where, f"importing it took more than {DESCRIBE_S:.0f} s")
+            if isinstance(reply, WorkFailed):
+                if reply.plugin is not None:
+                    raise BadField(PLUGIN, reply.plugin.plugin, reply.plugin.remedy)
+                raise BadField(PLUGIN, where, reply.message)
+        raise BadField(PLUGIN, where, f"importing it took more than {DESCRIBE_S:.0f} s")
     except WorkerDied:
-        raise BadField("plug-in", where, f"importing it: {process.fate()}") from None
+        raise BadField(PLUGIN, where, f"importing it: {describe_failure(process.fate())}") from None
     finally:
         process.end()
 
 
-def _said_once(where: str, message: str) -> tuple[str, str]:
-    """The plug-in and what is wrong with it, from what the process said, which may have named the plug-in already.
-
-    >>> _said_once("a.py, b.py", "plug-in: 'b.py' cannot be used; it holds no variant")
-    ('b.py', 'it holds no variant')
-    >>> _said_once("a.py", "ValueError: no good")
-    ('a.py', 'ValueError: no good')
-    """
-    begun, cut, remedy = message.partition(_REFUSED)
-    named = begun.removeprefix(_NAMED)
-    return (named.strip("'\""), remedy) if cut and named != begun else (where, message)
-
-
 def variants_of(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
-    """In the worker: import the plug-ins, and say what they add to the ops of the catalogue."""
+    """In the worker: import the plug-ins, and return the variants that they add to ops of the catalogue."""
     own = catalogue()
-    found: list[VariantFacts] = []
+    facts: list[VariantFacts] = []
     for name, op in with_plugins(plugins).items():
         known = {v.name for v in own[name].variants} if name in own else set()
-        found += [
+        facts += [
             VariantFacts(
                 op=name,
                 name=v.name,
@@ -78,4 +68,4 @@ def variants_of(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
             for v in op.variants
             if name in own and v.name not in known
         ]
-    return tuple(found)
+    return tuple(facts)

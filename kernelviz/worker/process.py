@@ -1,4 +1,4 @@
-"""One worker process with its guard, as the server holds it: start, talk, end, and what became of it."""
+"""One worker process with its guard, on the server's side: start it, exchange messages, end it, and learn how it ended."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import kernelviz
+from kernelviz.core.reasons import WorkerEnded, WorkerGarbled
+from kernelviz.core.result import Failure
 from kernelviz.worker import guard
-from kernelviz.worker.protocol import Lines, ProtocolError, Reply, Request, decode_reply, encode
+from kernelviz.worker.protocol import FromWorker, Lines, ProtocolError, ToWorker, decode_from_worker, encode
 
 TAIL_BYTES = 1500
 """How much of the worker's log goes into the message of a failure."""
@@ -26,22 +28,22 @@ _SEND_S = 10.0
 
 
 class WorkerDied(Exception):
-    """The worker is gone (or speaks nonsense); `fate()` says how it ended."""
+    """The worker has ended, or sent a message that is not valid; `fate()` returns how it ended."""
 
 
 class WorkerProcess:
     """A worker that is running. Not thread-safe, but for `wake`."""
 
-    def __init__(self, *, held_fds: Iterable[int] = ()) -> None:
-        """Start guard and worker. `held_fds`: descriptors that stay open until everything the worker started is gone."""
+    def __init__(self, *, guard_fds: Iterable[int] = ()) -> None:
+        """Start guard and worker. `guard_fds`: descriptors that the guard keeps open until the worker's processes are gone."""
         self._socket, theirs = socket.socketpair()
         self._wake_read, self._wake_write = os.pipe()
         os.set_blocking(self._wake_write, False)
         pipe_read, self._pipe_write = os.pipe()
-        # Appending: after a truncation the worker's next line goes to the start, not behind a hole.
+        # Opened for appending, so that the worker's next line after a truncation goes to the start of the file.
         self._log = tempfile.TemporaryFile("ab+", prefix="kernelviz-worker-", buffering=0)  # noqa: SIM115
         self._lines = Lines()
-        self._replies: deque[Reply] = deque()
+        self._replies: deque[FromWorker] = deque()
         self._ended = False
         self.protocol_error = ""
         command = [sys.executable, "-P", "-m", "kernelviz.worker", str(theirs.fileno())]
@@ -51,7 +53,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=self._log,
                 stderr=self._log,
-                pass_fds=(pipe_read, theirs.fileno(), *held_fds),
+                pass_fds=(pipe_read, theirs.fileno(), *guard_fds),
                 start_new_session=True,
                 env=_environment(),
             )
@@ -63,14 +65,10 @@ class WorkerProcess:
             theirs.close()
             os.close(pipe_read)
 
-    @property
-    def guard_pid(self) -> int:
-        return self._guard.pid
-
     def alive(self) -> bool:
         return not self._ended and self._guard.poll() is None
 
-    def send(self, message: Request) -> None:
+    def send(self, message: ToWorker) -> None:
         """Raises WorkerDied."""
         data = memoryview(encode(message))
         until = time.monotonic() + _SEND_S
@@ -85,7 +83,7 @@ class WorkerProcess:
                 raise WorkerDied from None
             data = data[sent:]
 
-    def receive(self, timeout_s: float) -> Reply | None:
+    def receive(self, timeout_s: float) -> FromWorker | None:
         """The next message; None when `timeout_s` has passed or `wake` was called. Raises WorkerDied."""
         if self._replies:
             return self._replies.popleft()
@@ -105,7 +103,7 @@ class WorkerProcess:
 
     def wake(self) -> None:
         """Make a `receive` of another thread return."""
-        with contextlib.suppress(OSError):  # full: it wakes anyway; closed: nobody waits
+        with contextlib.suppress(OSError):  # a full pipe wakes the reader too; a closed pipe has no reader
             os.write(self._wake_write, b"w")
 
     def _read(self) -> None:
@@ -116,13 +114,13 @@ class WorkerProcess:
         if not data:
             raise WorkerDied
         try:
-            self._replies += [decode_reply(line) for line in self._lines.feed(data)]
+            self._replies += [decode_from_worker(line) for line in self._lines.feed(data)]
         except ProtocolError as error:
             self.protocol_error = str(error)
             raise WorkerDied from None
 
     def end(self, wait_s: float = 0.0) -> None:
-        """Have the guard kill everything; wait up to `wait_s` until nothing is left."""
+        """Make the guard kill all processes; wait up to `wait_s` until none is left."""
         if self._ended:
             return
         self._ended = True
@@ -134,19 +132,20 @@ class WorkerProcess:
         self._close()
         _ending[:] = [g for g in _ending if g.poll() is None]
 
-    def fate(self) -> str:
-        """After WorkerDied: how the worker ended, for people, with the tail of its log. Ends what is left of it."""
+    def fate(self) -> Failure:
+        """After WorkerDied: how the worker ended, with the tail of its log. Ends all processes that are left."""
+        reason: WorkerEnded | WorkerGarbled
         if self.protocol_error:
-            said = f"the worker sent what is no message ({self.protocol_error})"
+            reason = WorkerGarbled(error=self.protocol_error)
         else:
             try:
                 # The guard ends as the worker ended, once every descendant is dead.
-                said = f"the worker process {_words(self._guard.wait(10.0))}"
+                reason = _ended(self._guard.wait(10.0))
             except subprocess.TimeoutExpired:
-                said = "the worker process closed its connection"
+                reason = WorkerEnded()
         tail = self.log_tail()
         self.end()
-        return f"{said}\n{tail}" if tail else said
+        return Failure(stage="crash", reasons=(reason,), message=tail)
 
     def log_tail(self, limit: int = TAIL_BYTES) -> str:
         """The last lines that the worker wrote to stdout and stderr."""
@@ -155,12 +154,12 @@ class WorkerProcess:
         text = os.pread(self._log.fileno(), read, max(0, size - read)).decode(errors="replace")
         if size > read:
             text = text.partition("\n")[2] or text
-        # faulthandler names every extension module that is loaded: thousands of characters that tell nothing.
+        # faulthandler lists every loaded extension module: thousands of characters that do not help.
         lines = [line for line in text.splitlines() if not line.startswith("Extension modules:")]
         return "\n".join(lines).strip()[-limit:]
 
     def trim_log(self) -> None:
-        """Between tasks: a worker that talks for weeks does not fill the disk."""
+        """Truncate a long log between units of work, so that a worker that prints for weeks does not fill the disk."""
         if os.fstat(self._log.fileno()).st_size > _LONGEST_LOG_BYTES:
             os.ftruncate(self._log.fileno(), 0)
 
@@ -173,12 +172,12 @@ class WorkerProcess:
 
 
 _ending: list[subprocess.Popen[bytes]] = []
-"""Guards that are still cleaning up; kept so that they are collected."""
+"""Guards that still end processes; listed here so that they are reaped."""
 
 
 def _ready(wanted: Mapping[int, int], timeout_s: float) -> set[int]:
-    """Descriptors that are ready for what is wanted of them, or closed. By poll: a busy server has more than the 1,024
-    descriptors that select can hold."""
+    """The descriptors that are ready for the wanted events, or closed. poll is used because a busy server has more than the
+    1,024 descriptors that select can handle."""
     poll = select.poll()
     for descriptor, events in wanted.items():
         poll.register(descriptor, events)
@@ -186,20 +185,20 @@ def _ready(wanted: Mapping[int, int], timeout_s: float) -> set[int]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, with this very kernelviz first on the path, whatever the worker's folder is."""
+    """The server's environment, with this kernelviz first on PYTHONPATH, so that the worker imports it in any folder."""
     root = str(Path(kernelviz.__file__).parents[1])
     path = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{path}" if path else root, "PYTHONUNBUFFERED": "1"}
 
 
-def _words(returncode: int) -> str:
+def _ended(returncode: int) -> WorkerEnded:
     """
-    >>> _words(-6), _words(3)
-    ('was ended by SIGABRT', 'left with exit code 3')
+    >>> _ended(-6).signal, _ended(3).exit_code, _ended(-65).signal
+    ('SIGABRT', 3, '65')
     """
     if returncode >= 0:
-        return f"left with exit code {returncode}"
+        return WorkerEnded(exit_code=returncode)
     try:
-        return f"was ended by {signal.Signals(-returncode).name}"
+        return WorkerEnded(signal=signal.Signals(-returncode).name)
     except ValueError:
-        return f"was ended by signal {-returncode}"
+        return WorkerEnded(signal=str(-returncode))

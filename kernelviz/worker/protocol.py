@@ -1,7 +1,7 @@
-"""What server and worker say to each other: one JSON object a line, over a private pair of sockets.
+"""The messages between server and worker: one JSON object a line, over a private pair of sockets.
 
-Server to worker: Open first, then Measure, Calibrate, Selftest, Launch, Inspect, Describe, Cancel, Shutdown. Worker to
-server: Hello answers Open, Told carries an event of core.events, and TaskDone, TaskFailed or Described ends a task.
+Server to worker: Open first, then Measure, Calibrate, Selftest, Inspect, Describe, Cancel, Shutdown. Worker to server: Hello
+answers Open, WorkEvent carries an event of core.events, and WorkDone, WorkFailed or Described ends a unit of work.
 """
 
 from __future__ import annotations
@@ -12,21 +12,22 @@ import msgspec
 
 from kernelviz.core.events import Event
 from kernelviz.core.problem import Direction, Method, Problem
+from kernelviz.core.reasons import Reason
 from kernelviz.core.result import Stage
 from kernelviz.core.run import Environment
 from kernelviz.core.tuning import Tuned
 from kernelviz.ops.catalog.op import Backend, Need
 
 MAX_LINE_BYTES = 64 * 2**20
-"""A longer line is no message of ours; the longest real one (a result with its samples) has about 1 MiB."""
+"""A longer line is not a message of this protocol; the longest real message (a result with its samples) has about 1 MiB."""
 
 
 class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="say"):
-    """Base of both directions. The tag is called `say`, because events use `kind`."""
+    """Base class of the messages of both directions. The tag field is called `say`, because events use `kind`."""
 
 
 class Open(_Message, frozen=True, kw_only=True, tag="open"):
-    """Open the session ``module:function`` on a device, with one's own variants from files; Hello answers."""
+    """Open the session ``module:function`` on a device, with variants from plug-in files; Hello answers."""
 
     session: str
     device: str
@@ -34,9 +35,9 @@ class Open(_Message, frozen=True, kw_only=True, tag="open"):
 
 
 class Measure(_Message, frozen=True, kw_only=True, tag="measure"):
-    """Measure the variants of one problem; `tuned`: with which configurations, by variant (others: their default)."""
+    """Measure the variants of one problem; `tuned`: their configurations by variant (a variant without one: its default)."""
 
-    task: int
+    work_id: int
     problem: Problem
     variants: tuple[str, ...]
     baseline: str
@@ -47,61 +48,51 @@ class Measure(_Message, frozen=True, kw_only=True, tag="measure"):
 class Calibrate(_Message, frozen=True, kw_only=True, tag="calibrate"):
     """Measure the roofs."""
 
-    task: int
+    work_id: int
 
 
 class Selftest(_Message, frozen=True, kw_only=True, tag="selftest"):
-    """Put the instrument to the test: all checks, or those whose name is, or begins with, one of `only`."""
+    """Make the checks of the selftest: all, or those whose name is, or begins with, one of `only`."""
 
-    task: int
+    work_id: int
     only: tuple[str, ...] = ()
     quick: bool = False
 
 
-class Launch(_Message, frozen=True, kw_only=True, tag="launch"):
-    """Bind, then flush and call that many times with no tracer attached."""
-
-    task: int
-    problem: Problem
-    variant: str
-    calls: int
-    tuned: dict[str, Tuned] = {}
-
-
 class Inspect(_Message, frozen=True, kw_only=True, tag="inspect"):
-    """Make one call and describe what it got and gave, and where it differs from the reference."""
+    """Make one call and describe its inputs and outputs, and where the outputs differ from the reference."""
 
-    task: int
+    work_id: int
     problem: Problem
     variant: str
     tuned: dict[str, Tuned] = {}
 
 
 class Describe(_Message, frozen=True, kw_only=True, tag="describe"):
-    """Import plug-ins and say what they hold; needs no session."""
+    """Import plug-ins and describe their variants; needs no session."""
 
-    task: int
+    work_id: int
     plugins: tuple[str, ...]
 
 
 class Cancel(_Message, frozen=True, kw_only=True, tag="cancel"):
-    """End the task after its current block."""
+    """End the work after its current block."""
 
-    task: int
+    work_id: int
 
 
 class Shutdown(_Message, frozen=True, kw_only=True, tag="shutdown"):
-    """Leave."""
+    """End the worker process."""
 
 
-Task = Measure | Calibrate | Selftest | Launch | Inspect
-Request = Open | Task | Describe | Cancel | Shutdown
+Work = Measure | Calibrate | Selftest | Inspect
+ToWorker = Open | Work | Describe | Cancel | Shutdown
 
 
 class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A variant of a plug-in, without its function: what a process that never imports it may know.
+    """A variant of a plug-in without its function, for a process that never imports the plug-in.
 
-    `digest`: of its source, as its results carry it, and of its backward pass where that is another function.
+    `digest`: of its source, as in its results; `backward_digest`: of its backward pass where that is another function.
     """
 
     op: str
@@ -127,64 +118,77 @@ class Hello(_Message, frozen=True, kw_only=True, tag="hello"):
     pid: int
 
 
-class Told(_Message, frozen=True, kw_only=True, tag="told"):
-    """Something happened in a task."""
+class WorkEvent(_Message, frozen=True, kw_only=True, tag="event"):
+    """An event of a unit of work."""
 
-    task: int
+    work_id: int
     event: Event
 
 
-class TaskDone(_Message, frozen=True, kw_only=True, tag="done"):
-    """The task came to its end. `spoilt` says why this process must be replaced before the next one."""
+class WorkDone(_Message, frozen=True, kw_only=True, tag="done"):
+    """The work has ended. `spoilt`: why this process must be replaced before the next work, or None."""
 
-    task: int
+    work_id: int
     spoilt: str | None = None
 
 
-class TaskFailed(_Message, frozen=True, kw_only=True, tag="failed"):
-    """The task raised. `task` is None when the session could not be opened."""
+class PluginFault(msgspec.Struct, frozen=True, kw_only=True):
+    """A plug-in that cannot be used, and the remedy."""
 
-    task: int | None
+    plugin: str
+    remedy: str
+
+
+class WorkFailed(_Message, frozen=True, kw_only=True, tag="failed"):
+    """The work raised an exception. `work_id` is None when the session could not be opened; `reasons` and `message` are those
+    of a `Failure`.
+
+    `plugin`: the plug-in that cannot be used, where the exception was about a plug-in.
+    """
+
+    work_id: int | None
     stage: Stage
-    message: str
+    reasons: tuple[Reason, ...] = ()
+    message: str = ""
     spoilt: str | None = None
+    plugin: PluginFault | None = None
 
 
 class Described(_Message, frozen=True, kw_only=True, tag="described"):
-    """What the plug-ins hold, in ladder order."""
+    """The variants of the plug-ins, in ladder order."""
 
-    task: int
+    work_id: int
     variants: tuple[VariantFacts, ...]
 
 
-Reply = Hello | Told | TaskDone | TaskFailed | Described
+FromWorker = Hello | WorkEvent | WorkDone | WorkFailed | Described
 
 _encoder = msgspec.json.Encoder()
-_requests: msgspec.json.Decoder[Request] = msgspec.json.Decoder(Request)
-_replies: msgspec.json.Decoder[Reply] = msgspec.json.Decoder(Reply)
+_to_worker: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
+_from_worker: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
 
 
 class ProtocolError(Exception):
-    """A line that is none of the messages above; the other side is no longer to be trusted."""
+    """A line that is none of the messages above; the connection can no longer be used."""
 
 
-def encode(message: Request | Reply) -> bytes:
+def encode(message: ToWorker | FromWorker) -> bytes:
     """The message as one line."""
     return _encoder.encode(message) + b"\n"
 
 
-def decode_request(line: bytes) -> Request:
+def decode_to_worker(line: bytes) -> ToWorker:
     """Raises ProtocolError."""
     try:
-        return _requests.decode(line)
+        return _to_worker.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(f"{error}: {line[:200]!r}") from None
 
 
-def decode_reply(line: bytes) -> Reply:
+def decode_from_worker(line: bytes) -> FromWorker:
     """Raises ProtocolError."""
     try:
-        return _replies.decode(line)
+        return _from_worker.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(f"{error}: {line[:200]!r}") from None
 

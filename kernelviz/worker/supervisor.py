@@ -1,4 +1,4 @@
-"""One thread a device: takes work from the queue, holds the device's lock, has it done by the worker."""
+"""One thread a device: it takes requests from the queue, holds the device's lock, and passes the work to the worker."""
 
 from __future__ import annotations
 
@@ -14,30 +14,34 @@ from typing import Literal
 from kernelviz.core.errors import KernelvizError
 from kernelviz.core.events import CaseDone, DeviceBusy, Event, RunQueued, WorkerStarting
 from kernelviz.core.problem import Problem
-from kernelviz.core.result import Failure, Stage
+from kernelviz.core.reasons import CancelledBefore, ServerStopped
+from kernelviz.core.result import Failure
 from kernelviz.core.run import Device
 from kernelviz.ops import catalogue
 from kernelviz.ops.catalog.outcome import failed
-from kernelviz.worker.attempt import Attempt, Ending
-from kernelviz.worker.conversation import STOPPED, converse
+from kernelviz.text.failures import describe_failure, describe_reason
+from kernelviz.worker.attempt import Attempt, Ending, ending_of
+from kernelviz.worker.conversation import converse
 from kernelviz.worker.device_lock import DeviceLock
-from kernelviz.worker.item import Item, ItemEnd
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.protocol import Calibrate, Inspect, Launch, Measure, Selftest, Task
+from kernelviz.worker.protocol import Calibrate, Inspect, Measure, Selftest, Work
 from kernelviz.worker.queue import FairQueue
-from kernelviz.worker.worker_slot import Keeper
+from kernelviz.worker.request import Request, RequestEnd
+from kernelviz.worker.worker_slot import WorkerSlot
 
+STOPPED = str(describe_reason(ServerStopped()))
 SESSION = "kernelviz.measure.session.device_session:open_session"
 
 _log = logging.getLogger(__name__)
+_CANCELLED = Failure(stage="cancelled", reasons=(CancelledBefore(),))
 
 _State = Literal["none", "starting", "ready", "waiting", "working"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkerState:
-    """What the health route shows of a device. `state`: no worker, starting, ready, waiting (for the lock), working. `queued`:
-    without what comes when nothing else waits."""
+    """The state of a device's worker for the health route. `state`: no worker, starting, ready, waiting (for the lock), working.
+    `queued`: without requests that are marked as later."""
 
     state: _State
     run_id: str | None
@@ -46,16 +50,16 @@ class WorkerState:
     last_trouble: str
 
 
-def concerned(item: Item) -> tuple[str, ...]:
-    """The variants that a failure of the whole item is told of: of those that do not stand, something else is known."""
-    if item.standing is None or not item.variants:
-        return item.variants
-    standing = item.standing()
-    return tuple(v for v in item.variants if v in standing)
+def concerned(request: Request) -> tuple[str, ...]:
+    """The variants that fail when the whole request fails: a request for timed variants concerns only these."""
+    if request.timed_variants is None or not request.variants:
+        return request.variants
+    timed = request.timed_variants()
+    return tuple(v for v in request.variants if v in timed)
 
 
 class Supervisor:
-    """Has the items of one device done, one after the other. Methods may be called from any thread."""
+    """Does the requests of one device, one after the other. Methods may be called from any thread."""
 
     def __init__(
         self,
@@ -69,31 +73,31 @@ class Supervisor:
         self._limits = limits or Limits()
         self._lock_directory = lock_directory
         self._lock: DeviceLock | None = None
-        self._queue: FairQueue[Item] = FairQueue()
-        self._keeper = Keeper(device.id, session, self._limits)
-        self._tasks = itertools.count(1)
+        self._queue: FairQueue[Request] = FairQueue()
+        self._slot = WorkerSlot(device.id, session, self._limits)
+        self._work_ids = itertools.count(1)
         self._shared = threading.Lock()  # for the next four
-        self._current: Item | None = None
+        self._current: Request | None = None
         self._closing = False
         self._state: _State = "none"
-        self._told_ahead: dict[str, int] = {}
+        self._reported_ahead: dict[str, int] = {}
         self._thread = threading.Thread(target=self._run, name=f"supervisor {device.id}", daemon=True)
         self._thread.start()
 
-    def submit(self, items: Iterable[Item]) -> None:
-        """Queue work; each item's sink is told what becomes of it."""
-        listed = list(items)
+    def submit(self, requests: Iterable[Request]) -> None:
+        """Queue requests; each request's sink receives its events."""
+        listed = list(requests)
         if not self._queue.put(listed):
-            for item in listed:
-                self._end(item, "interrupted", STOPPED)
+            for request in listed:
+                self._end(request, "interrupted", STOPPED)
         self._tell_positions()
 
-    def cancel(self, run_id: str) -> list[Item]:
-        """Take the run's items out of the queue and return them. The one that is being done, whose sink says by now that it
-        is cancelled, ends after its current block."""
+    def cancel(self, run_id: str) -> list[Request]:
+        """Take the run's requests out of the queue and return them. A request that is being done, whose sink already reports
+        that it is cancelled, ends after its current block."""
         removed = self._queue.remove(run_id)
-        self._keeper.wake()
-        self._tell_positions()  # who waited behind it comes sooner
+        self._slot.wake()
+        self._tell_positions()  # the runs behind it come sooner
         return removed
 
     def state(self) -> WorkerState:
@@ -102,91 +106,91 @@ class Supervisor:
                 state=self._state,
                 run_id=self._current.run_id if self._current else None,
                 queued=self._queue.urgent(),
-                workers_started=self._keeper.started,
-                last_trouble=self._keeper.trouble,
+                workers_started=self._slot.started,
+                last_trouble="" if self._slot.trouble is None else str(describe_failure(self._slot.trouble)),
             )
 
     def close(self) -> None:
-        """Kill the worker and end; what is queued or being done is told to be interrupted."""
+        """Kill the worker and end the thread; requests that are queued or being done end as interrupted."""
         left = self._queue.close()
         with self._shared:
             self._closing = True
-        self._keeper.wake()
+        self._slot.wake()
         if self._thread is not threading.current_thread():
             self._thread.join(self._limits.end_s + 5.0)
-        for item in left:
-            self._end(item, "interrupted", STOPPED)
+        for request in left:
+            self._end(request, "interrupted", STOPPED)
 
     # In the supervisor's thread from here on.
 
     def _run(self) -> None:
         try:
-            while (item := self._queue.take()) is not None:
+            while (request := self._queue.take()) is not None:
                 with self._shared:
-                    self._current = item
-                end: ItemEnd = "interrupted"
+                    self._current = request
+                end: RequestEnd = "interrupted"
                 message = ""
                 try:
                     self._tell_positions()
-                    end, message = self._do(item)
+                    end, message = self._do(request)
                 except Exception as error:
-                    # A fault of ours or of the sink (a full disk): the run ends, the next one has its chance.
-                    _log.exception("run %s broke off", item.run_id)
+                    # A fault of this module or of the sink (a full disk): this run ends, and the next request is tried.
+                    _log.exception("run %s broke off", request.run_id)
                     message = f"{type(error).__name__}: {error}"
-                    self._keeper.end("the last task broke off")
+                    self._slot.end("the last request broke off")
                 finally:
                     with self._shared:
                         self._current = None
-                        self._state = "ready" if self._keeper.present else "none"
-                    self._end(item, end, message)
+                        self._state = "ready" if self._slot.present else "none"
+                    self._end(request, end, message)
         finally:
-            self._keeper.end("closing", self._limits.end_s)
+            self._slot.end("closing", self._limits.end_s)
             if self._lock is not None:
                 self._lock.close()
 
-    def _end(self, item: Item, end: ItemEnd, message: str) -> None:
+    def _end(self, request: Request, end: RequestEnd, message: str) -> None:
         try:
-            item.sink.ended(end, message)
+            request.sink.ended(end, message)
         except Exception:
-            _log.exception("run %s could not be told of its end", item.run_id)
+            _log.exception("run %s could not be told of its end", request.run_id)
 
-    def _do(self, item: Item) -> tuple[ItemEnd, str]:
-        """One item under the device's lock."""
+    def _do(self, request: Request) -> tuple[RequestEnd, str]:
+        """Do one request under the device's lock."""
         self._enter("waiting")
         try:
             if self._lock is None:
                 self._lock = DeviceLock(self.device.uuid, self._lock_directory)
-            got = self._lock.acquire(lambda holder: item.sink.tell(DeviceBusy(holder=str(holder))), self._stopping)
+            got = self._lock.acquire(lambda holder: request.sink.tell(DeviceBusy(holder=str(holder))), self._stopping)
         except KernelvizError as error:
-            return self._fail(item, Failure(stage="unavailable", message=str(error)))
+            return self._fail(request, Failure(stage="unavailable", message=str(error)))
         if not got:
-            return self._given_up(item)
-        if self._lock.others_came and self.device.kind == "cuda":
-            # Their CUDA context is younger than our worker's, which makes its short kernels read longer (measure.site).
-            self._keeper.end("another process measured on this GPU since")
-        self._keeper.held_fds = (self._lock.held_fd(),)
+            return self._given_up(request)
+        if self._lock.lock_changed_hands and self.device.kind == "cuda":
+            # Their CUDA context is newer than the worker's, which makes the worker's short kernels read longer (device_state.py).
+            self._slot.end("another process measured on this GPU since")
+        self._slot.guard_fds = (self._lock.lock_fd(),)
         try:
-            if item.problem is not None and not item.calls:
-                return self._measure(item, item.problem)
-            return self._once(item)
+            if request.problem is not None:
+                return self._measure(request, request.problem)
+            return self._once(request)
         finally:
             self._lock.release()
 
-    def _fail(self, item: Item, failure: Failure) -> tuple[ItemEnd, str]:
-        """Every case of the item fails for the same reason."""
-        if item.problem is not None:
-            self._tell_failures(item, item.problem, dict.fromkeys(concerned(item), failure))
-        return "finished", "" if item.variants else failure.message
+    def _fail(self, request: Request, failure: Failure) -> tuple[RequestEnd, str]:
+        """Report the same failure for every case of the request."""
+        if request.problem is not None:
+            self._tell_failures(request, request.problem, dict.fromkeys(concerned(request), failure))
+        return "finished", "" if request.variants else str(describe_failure(failure))
 
-    def _tell_failures(self, item: Item, problem: Problem, failures: dict[str, Failure]) -> None:
+    def _tell_failures(self, request: Request, problem: Problem, failures: dict[str, Failure]) -> None:
         op = catalogue().get(problem.op)
         for variant, failure in failures.items():
-            item.sink.tell(CaseDone(result=failed(op, problem, variant, failure)))
+            request.sink.tell(CaseDone(result=failed(op, problem, variant, failure)))
 
-    def _given_up(self, item: Item) -> tuple[ItemEnd, str]:
+    def _given_up(self, request: Request) -> tuple[RequestEnd, str]:
         if self._closing:
             return "interrupted", STOPPED
-        self._fail(item, Failure(stage="cancelled", message="cancelled before it was measured"))
+        self._fail(request, _CANCELLED)
         return "cancelled", ""
 
     def _cancelled(self) -> bool:
@@ -195,101 +199,95 @@ class Supervisor:
     def _stopping(self) -> bool:
         return self._cancelled() or self._closing
 
-    def _measure(self, item: Item, problem: Problem) -> tuple[ItemEnd, str]:
-        """All variants of a problem, in as many tries as crashes and hangs make necessary."""
-        variants = item.variants if item.standing is None else item.standing()
-        tries = deque([Attempt(problem, variants, item.baseline)] if variants else [])
-        known = item.known_baseline() if item.known_baseline is not None else None
-        while tries:
-            attempt = tries.popleft()
+    def _measure(self, request: Request, problem: Problem) -> tuple[RequestEnd, str]:
+        """Measure all variants of a problem, in as many attempts as crashes and hangs make necessary."""
+        variants = request.variants if request.timed_variants is None else request.timed_variants()
+        attempts = deque([Attempt(problem, variants, request.baseline)] if variants else [])
+        known = request.known_baseline() if request.known_baseline is not None else None
+        while attempts:
+            attempt = attempts.popleft()
             attempt.known = known
             if self._closing:
                 return "interrupted", STOPPED
-            if self._cancelled():
-                ending = Ending(stage="cancelled", message="cancelled before it was measured")
-            else:
-                ending = self._try(item, attempt)
+            ending = ending_of(_CANCELLED) if self._cancelled() else self._run_attempt(request, attempt)
             if self._closing and attempt.left:
                 return "interrupted", STOPPED
             known = attempt.known
             failures, following = attempt.conclude(ending)
-            self._tell_failures(item, problem, failures)
-            tries.extendleft(reversed(following))
+            self._tell_failures(request, problem, failures)
+            attempts.extendleft(reversed(following))
         return ("cancelled", "") if self._cancelled() else ("finished", "")
 
-    def _try(self, item: Item, attempt: Attempt) -> Ending:
-        request = Measure(
-            task=next(self._tasks),
+    def _run_attempt(self, request: Request, attempt: Attempt) -> Ending:
+        work = Measure(
+            work_id=next(self._work_ids),
             problem=attempt.problem,
-            variants=attempt.asked,
-            baseline=item.baseline,
-            method=item.method,
-            tuned=dict(item.tuned),
+            variants=attempt.measured_variants,
+            baseline=request.baseline,
+            method=request.method,
+            tuned=dict(request.tuned),
         )
-        budget_s = item.method.budget_s * max(1, len(attempt.variants))
-        return self._converse(item, request, budget_s, attempt.heard)
+        budget_s = request.method.budget_s * max(1, len(attempt.variants))
+        return self._converse(request, work, budget_s, attempt.heard)
 
-    def _once(self, item: Item) -> tuple[ItemEnd, str]:
-        """A calibration, a selftest, an inspection or a launch: it has no cases, so its trouble is the message of its end."""
-        request: Task
-        if item.inspection is not None:
-            asked = item.inspection
-            request = Inspect(
-                task=next(self._tasks), problem=asked.problem, variant=asked.variant, tuned=dict(item.tuned)
+    def _once(self, request: Request) -> tuple[RequestEnd, str]:
+        """Do a calibration, a selftest or an inspection: it has no cases, so its failure becomes the message of its end."""
+        work: Work
+        if request.inspection is not None:
+            inspection = request.inspection
+            work = Inspect(
+                work_id=next(self._work_ids),
+                problem=inspection.problem,
+                variant=inspection.variant,
+                tuned=dict(request.tuned),
             )
-        elif item.selftest is not None:
-            request = Selftest(task=next(self._tasks), only=item.selftest.only, quick=item.selftest.quick)
-        elif item.problem is None:
-            request = Calibrate(task=next(self._tasks))
+        elif request.selftest is not None:
+            work = Selftest(work_id=next(self._work_ids), only=request.selftest.only, quick=request.selftest.quick)
         else:
-            request = Launch(
-                task=next(self._tasks),
-                problem=item.problem,
-                variant=item.variants[0],
-                calls=item.calls,
-                tuned=dict(item.tuned),
-            )
-        # A check of the selftest makes a hundred comparisons before it has anything to tell.
-        budget_s = self._limits.case_s * (5 if item.selftest is not None else 1)
-        ending = self._converse(item, request, budget_s, lambda event: event)
+            work = Calibrate(work_id=next(self._work_ids))
+        # A check of the selftest makes a hundred comparisons before it sends an event.
+        budget_s = self._limits.case_s * (5 if request.selftest is not None else 1)
+        ending = self._converse(request, work, budget_s, lambda event: event)
         if self._closing:
             return "interrupted", STOPPED
         if self._cancelled():
             return "cancelled", ""
-        return "finished", ending.message if ending.stage else ""
+        return "finished", str(describe_failure(ending.failure)) if ending.stage else ""
 
     def _converse(
         self,
-        item: Item,
-        request: Task,
+        request: Request,
+        work: Work,
         budget_s: float,
         heard: Callable[[Event], Event | None],
     ) -> Ending:
-        """Have one task done by a worker that is ready, which is replaced when it cannot be used for the next."""
+        """Pass work to a worker that is ready, and replace the worker afterwards when it cannot be used for the next work."""
 
         def starting(reason: str) -> None:
             self._enter("starting")
-            item.sink.tell(WorkerStarting(reason=reason))
+            request.sink.tell(WorkerStarting(reason=reason))
 
         def tell(event: Event) -> None:
             passed_on = heard(event)
             if passed_on is not None:
-                item.sink.tell(passed_on)
+                request.sink.tell(passed_on)
 
-        ready = self._keeper.ready(item.plugins, starting, self._stopping)
+        ready = self._slot.ready(request.plugins, starting, self._stopping)
         if ready is None:
-            stage: Stage = "cancelled" if self._cancelled() else "unavailable"
-            message = "cancelled before it was measured" if self._cancelled() else self._keeper.trouble
-            return Ending(stage=stage, message=message, started=False)
-        item.sink.begun(ready.environment)
+            if self._cancelled():
+                return ending_of(_CANCELLED, started=False)
+            trouble = self._slot.trouble
+            reasons, message = ((), "") if trouble is None else (trouble.reasons, trouble.message)
+            return Ending(stage="unavailable", reasons=reasons, message=message, started=False)
+        request.sink.begun(ready.environment)
         self._enter("working")
-        ending = converse(ready.process, request, self._limits, budget_s, tell, self._cancelled, lambda: self._closing)
+        ending = converse(ready.process, work, self._limits, budget_s, tell, self._cancelled, lambda: self._closing)
         if ending.replace is None:
             ready.process.trim_log()
         elif not self._closing:
-            self._keeper.trouble = ending.message or ending.replace
-            self._keeper.end(ending.replace)
-            self._keeper.start(item.plugins)  # it gets ready while the results are stored and shown
+            self._slot.trouble = ending.failure
+            self._slot.end(ending.replace)
+            self._slot.start(request.plugins)  # it gets ready while the results are stored and displayed
         return ending
 
     def _enter(self, state: _State) -> None:
@@ -297,20 +295,20 @@ class Supervisor:
             self._state = state
 
     def _tell_positions(self) -> None:
-        """Tell every run that waits how many problems of others come before it, when that has changed."""
+        """Tell every waiting run how many requests of other runs come before it, when that number has changed."""
         with self._shared:
             current = self._current
-            changed: list[tuple[Item, int]] = []
+            changed: list[tuple[Request, int]] = []
             waiting: dict[str, int] = {}
-            for item, before in self._queue.waiting():
-                if current is None or item.run_id != current.run_id:
+            for request, before in self._queue.waiting():
+                if current is None or request.run_id != current.run_id:
                     ahead = before + (current is not None)
-                    waiting[item.run_id] = ahead
-                    if self._told_ahead.get(item.run_id) != ahead:
-                        changed.append((item, ahead))
-            self._told_ahead = waiting
-        for item, ahead in changed:
+                    waiting[request.run_id] = ahead
+                    if self._reported_ahead.get(request.run_id) != ahead:
+                        changed.append((request, ahead))
+            self._reported_ahead = waiting
+        for request, ahead in changed:
             try:
-                item.sink.tell(RunQueued(ahead=ahead))
+                request.sink.tell(RunQueued(ahead=ahead))
             except Exception:
-                _log.exception("run %s could not be told of its place", item.run_id)
+                _log.exception("run %s could not be told of its place", request.run_id)

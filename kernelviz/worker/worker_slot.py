@@ -1,4 +1,4 @@
-"""Keeps one worker for a device: started when it is needed, replaced when it must be, ready before the next task."""
+"""The worker of a device: started when it is needed, replaced when it must be, ready before the next request."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kernelviz.core.reasons import NoWorker, WorkerNotReady
+from kernelviz.core.result import Failure
 from kernelviz.core.run import Environment
 from kernelviz.worker.imported_files import Stamp, stamp
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.process import WorkerDied, WorkerProcess
-from kernelviz.worker.protocol import Hello, Open, TaskFailed
+from kernelviz.worker.protocol import Hello, Open, WorkFailed
 
 START_AGAIN_S = 15.0
-"""A worker that could not start is not started again for this long: a sweep of 100 problems tells one reason once."""
+"""A worker that could not start is not started again for this long, so that a sweep of 100 problems fails at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,29 +27,29 @@ class Ready:
     environment: Environment
 
 
-class Keeper:
-    """For the supervisor's thread, but for `wake` and the counters."""
+class WorkerSlot:
+    """The one worker of a device. For the supervisor's thread, except for `wake` and the counters."""
 
     def __init__(self, device_id: str, session: str, limits: Limits) -> None:
         self._device_id, self._session, self._limits = device_id, session, limits
-        self._shared = threading.Lock()  # `wake` must not meet a process that is being ended
+        self._shared = threading.Lock()  # `wake` must not use a process that is being ended
         self._process: WorkerProcess | None = None
         self._environment: Environment | None = None
         self._plugins: tuple[str, ...] = ()
         self._stamp: Stamp = frozenset()
         self._why_new = "the first of this session"
         self._failed_at_s = -START_AGAIN_S
-        self.held_fds: tuple[int, ...] = ()
-        """Descriptors that stay open as long as anything that a worker started still lives (the device lock's)."""
+        self.guard_fds: tuple[int, ...] = ()
+        """Descriptors that stay open as long as any process that a worker started still lives (the device lock's)."""
         self.started = 0
-        self.trouble = ""
+        self.trouble: Failure | None = None
 
     @property
     def present(self) -> bool:
         return self._process is not None
 
     def wake(self) -> None:
-        """Make whoever waits for the worker look round."""
+        """Wake the thread that waits for the worker."""
         with self._shared:
             if self._process is not None:
                 self._process.wake()
@@ -55,10 +57,10 @@ class Keeper:
     def ready(
         self, plugins: tuple[str, ...], starting: Callable[[str], None], stopping: Callable[[], bool]
     ) -> Ready | None:
-        """A worker with an open session and these plug-ins; None when there is none, and `trouble` says why.
+        """A worker with an open session and these plug-ins; None when there is none, with the reason in `trouble`.
 
-        `starting` is told why a new one is needed, when that takes time. None also when `stopping` said so meanwhile; the
-        start goes on then, for the next one.
+        `starting` is called with the reason why a new worker is needed, when it has to start. None also when `stopping` returned
+        True meanwhile; the worker continues to start, for the next request.
         """
         now_stamp = stamp(plugins)
         self._dismiss_unfit(plugins, now_stamp)
@@ -91,19 +93,20 @@ class Keeper:
             self.end("files of ops or plug-ins have changed")
 
     def _greeting(self, process: WorkerProcess, stopping: Callable[[], bool]) -> Environment | None:
-        """Wait for Hello; None when it does not come, and `trouble` says why."""
+        """Wait for Hello; None when it does not come, with the reason in `trouble`."""
         until_s = time.monotonic() + self._limits.start_s
         try:
             while not stopping():
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
-                    self.trouble = f"the worker was not ready after {self._limits.start_s:.3g} s\n{process.log_tail()}"
+                    not_ready = WorkerNotReady(seconds=self._limits.start_s)
+                    self.trouble = Failure(stage="timeout", reasons=(not_ready,), message=process.log_tail())
                     return None
                 match process.receive(left_s):
                     case Hello(environment=environment):
                         return environment
-                    case TaskFailed(message=message):
-                        self.trouble = message
+                    case WorkFailed() as reply:
+                        self.trouble = Failure(stage=reply.stage, reasons=reply.reasons, message=reply.message)
                         return None
                     case _:
                         pass
@@ -112,12 +115,13 @@ class Keeper:
         return None
 
     def start(self, plugins: tuple[str, ...]) -> None:
-        """Start a worker; it opens its session by itself, and its Hello is read when it is needed."""
+        """Start a worker. It opens its session by itself; its Hello is read when the worker is needed."""
         self._plugins, self._stamp, self._environment = plugins, stamp(plugins), None
         try:
-            process = WorkerProcess(held_fds=self.held_fds)
+            process = WorkerProcess(guard_fds=self.guard_fds)
         except OSError as error:
-            self.trouble, self._failed_at_s = f"no worker can be started: {error}", time.monotonic()
+            self.trouble = Failure(stage="unavailable", reasons=(NoWorker(),), message=str(error))
+            self._failed_at_s = time.monotonic()
             return
         with self._shared:
             self._process = process
@@ -129,7 +133,7 @@ class Keeper:
             self.end("the last one could not start")
 
     def end(self, why: str, wait_s: float = 0.0) -> None:
-        """End the worker and everything that it started; `why` is told with the next one."""
+        """End the worker and every process that it started; `why` becomes the reason for starting the next one."""
         self._why_new = why
         with self._shared:
             process, self._process, self._environment = self._process, None, None

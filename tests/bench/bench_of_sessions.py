@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kernelviz.bench import Bench
 from kernelviz.bench.availability import Choice
+from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Device
 from kernelviz.ops import Op, Preset, Variant, catalogue
 from kernelviz.store import Store
@@ -60,7 +61,7 @@ def bench_in(folder: Path, devices: tuple[Device, ...] = (DEVICE,), session: str
 def main() -> None:
     """A server in a process of its own: measure variants in `argv[1]`, tell the run's id, live until stdin ends."""
     bench = bench_in(Path(sys.argv[1]))
-    run_id = bench.run(bench.plan("add", sizes={"n": "1,2"}, variants=tuple(sys.argv[2].split(","))))
+    run_id = bench.run(bench.plan(RunRequest(op="add", sizes={"n": "1,2"}, variants=tuple(sys.argv[2].split(",")))))
     sys.stdout.write(run_id + "\n")
     sys.stdout.flush()
     sys.stdin.read()

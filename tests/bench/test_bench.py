@@ -13,6 +13,8 @@ from kernelviz.bench import Bench
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import CaseDone, CaseStep, DeviceBusy, Event, RoofDone, RunEnded, RunQueued
 from kernelviz.core.problem import Method, Plan
+from kernelviz.core.reasons import NeedMissing, NoDtype
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run, Status
 from kernelviz.store import StoreError
@@ -31,7 +33,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def plan(bench: Bench, *variants: str, n: str = "1") -> Plan:
-    return bench.plan("add", sizes={"n": n}, variants=variants)
+    return bench.plan(RunRequest(op="add", sizes={"n": n}, variants=variants))
 
 
 def followed(bench: Bench, run_id: str) -> list[Event]:
@@ -89,8 +91,10 @@ def test_a_run_from_plan_to_document(bench: Bench) -> None:
 def test_what_cannot_run_here_fails_without_a_worker(bench: Bench) -> None:
     run = finished(bench, plan(bench, "needs_cuda", "half_only"))
     outcomes = {r.variant: r.outcome for r in run.results}
-    assert outcomes["needs_cuda"] == Failure(stage="unavailable", message="needs CUDA: no GPU here")
-    assert outcomes["half_only"] == Failure(stage="unavailable", message="has no fp32 kernel (it has fp16)")
+    assert outcomes["needs_cuda"] == Failure(
+        stage="unavailable", reasons=(NeedMissing(text="needs CUDA: no GPU here"),)
+    )
+    assert outcomes["half_only"] == Failure(stage="unavailable", reasons=(NoDtype(dtype="fp32", has=("fp16",)),))
     assert all(r.cost is not None for r in run.results)
     assert bench.health()["devices"]["cpu"]["workers_started"] == 0  # type: ignore[index]
     mixed = finished(bench, plan(bench, "needs_cuda", "a"))
@@ -218,40 +222,40 @@ def test_unknown_things_are_named(bench: Bench) -> None:
         with pytest.raises(UnknownRun, match="'nowhere'"):
             ask("nowhere")
     with pytest.raises(UnknownName, match="did you mean 'add'"):
-        bench.plan("ad")
+        bench.plan(RunRequest(op="ad"))
     with pytest.raises(UnknownName, match="did you mean 'abort'"):
-        bench.plan("add", variants=("abbort",))
+        bench.plan(RunRequest(op="add", variants=("abbort",)))
     with pytest.raises(UnknownName, match="no device 'cuda:3'"):
-        bench.plan("add", device="cuda:3")
+        bench.plan(RunRequest(op="add", device="cuda:3"))
     with pytest.raises(UnknownName, match="did you mean 'fp32'"):
-        bench.plan("add", dtype="fp322")
+        bench.plan(RunRequest(op="add", dtype="fp322"))
     with pytest.raises(UnknownName, match=r"no preset 'modl'.*did you mean 'model'"):
-        bench.plan("add", preset="modl")
+        bench.plan(RunRequest(op="add", preset="modl"))
     with pytest.raises(UnknownName, match="no axis 'm'"):
-        bench.plan("add", sizes={"m": "1"})
+        bench.plan(RunRequest(op="add", sizes={"m": "1"}))
     with pytest.raises(UnknownName, match="no direction"):
-        bench.plan("add", direction="sideways")
+        bench.plan(RunRequest(op="add", direction="sideways"))
     with pytest.raises(BadField, match="size n"):
-        bench.plan("add", sizes={"n": "-3"})
+        bench.plan(RunRequest(op="add", sizes={"n": "-3"}))
     with pytest.raises(BadField, match="no such file"):
-        bench.plan("add", plugins=("/nowhere/x.py",))
+        bench.plan(RunRequest(op="add", plugins=("/nowhere/x.py",)))
     with pytest.raises(BadField, match="budget_s"):
         bench.run(plan(bench, "a"), Method(budget_s=float("nan")))
     assert bench.runs() == ()
 
 
 def test_plans_by_default(bench: Bench) -> None:
-    asked = bench.plan("add")
+    asked = bench.plan(RunRequest(op="add"))
     axis = bench.ops()["add"].axes[0]
     assert len(asked.problems) == len(axis.cpu_default.split(","))
     assert "needs_cuda" not in asked.variants
     assert "half_only" not in asked.variants
     assert (asked.baseline, asked.device, asked.problems[0].dtype) == ("a", "cpu", "fp32")
-    assert [p.sizes["n"] for p in bench.plan("add", preset="model").problems] == [64, 128]
-    assert [p.sizes["n"] for p in bench.plan("add", preset="model", sizes={"n": "7"}).problems] == [7]
-    named = bench.plan("add", variants=("b",), baseline="a")
+    assert [p.sizes["n"] for p in bench.plan(RunRequest(op="add", preset="model")).problems] == [64, 128]
+    assert [p.sizes["n"] for p in bench.plan(RunRequest(op="add", preset="model", sizes={"n": "7"})).problems] == [7]
+    named = bench.plan(RunRequest(op="add", variants=("b",), baseline="a"))
     assert (named.variants, named.baseline) == (("a", "b"), "a")
-    assert bench.plan("add", variants=("b", "twice")).baseline == "b"
+    assert bench.plan(RunRequest(op="add", variants=("b", "twice"))).baseline == "b"
 
 
 def test_devices_and_offers(tmp_path: Path) -> None:

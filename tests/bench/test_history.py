@@ -134,7 +134,7 @@ def test_a_refused_document_names_the_field_and_keeps_nothing(history: History) 
         history.take_in(json.dumps(document))
     assert refused.value.path == "$.results[2].outcome.device_cold_s.samples[1]"
     with pytest.raises(DocumentError, match="newer kernelviz"):
-        history.take_in(json.dumps({**document, "schema": "kernelviz/2"}))
+        history.take_in(json.dumps({**document, "schema": "kernelviz/3"}))
     assert history.count() == 0
 
 

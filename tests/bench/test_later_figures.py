@@ -9,7 +9,9 @@ import pytest
 
 from kernelviz.bench import Bench
 from kernelviz.core.events import CaseDone
+from kernelviz.core.notes import LaterFailure
 from kernelviz.core.problem import Method, Plan
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Result, Timing
 from tests.bench.bench_of_sessions import bench_in
 
@@ -24,7 +26,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def plan(bench: Bench, *variants: str, n: str = "1") -> Plan:
-    return bench.plan("add", sizes={"n": n}, variants=variants, device="cpu")
+    return bench.plan(RunRequest(op="add", sizes={"n": n}, variants=variants, device="cpu"))
 
 
 def told(bench: Bench, run_id: str) -> list[Result]:
@@ -77,7 +79,7 @@ def test_a_crash_behind_the_cold_time_is_a_note_and_the_time_stays(bench: Bench)
     kept = found[1, "later_abort"]
     assert timing(kept).device_cold_s is not None
     assert kept.conditions is not None
-    assert any(note.startswith("other figures: crash") for note in kept.conditions.notes)
+    assert any(isinstance(note, LaterFailure) and note.stage == "crash" for note in kept.conditions.notes)
     assert timing(found[1, "a"]).device_warm_s is not None
 
 

@@ -20,7 +20,7 @@ from kernelviz.core.run import Status
 from kernelviz.store import Store, StoreError
 from kernelviz.store.database import Database
 from kernelviz.store.results import Results
-from kernelviz.worker.item import Item
+from kernelviz.worker.request import Request
 from tests.bench.bench_of_sessions import ops
 from tests.worker.sessions import result
 
@@ -78,15 +78,15 @@ def live_run(store: Store, *variants: str, count: int = 1) -> LiveRun:
     return LiveRun("r1", plan, OP, store, EventLog(len(plan.cases())), run.environment)
 
 
-def later_item(live: LiveRun, *variants: str) -> Item:
-    return Item(
+def later_item(live: LiveRun, *variants: str) -> Request:
+    return Request(
         run_id="r1",
         owner="",
         sink=live,
         problem=PROBLEM,
         variants=variants,
         later=True,
-        standing=lambda: live.standing(PROBLEM, variants),
+        timed_variants=lambda: live.standing(PROBLEM, variants),
     )
 
 
@@ -114,7 +114,7 @@ def test_cancelled_cases_are_neither_done_nor_failed_here_as_in_the_store(store:
     live.expect(2)
     live.put([result(PROBLEM, "a"), result(PROBLEM, "abort", CRASH)])
     live.ended("finished", "")
-    live.abandon = lambda: [Item(run_id="r1", owner="", sink=live, problem=PROBLEM, variants=("b",))]
+    live.abandon = lambda: [Request(run_id="r1", owner="", sink=live, problem=PROBLEM, variants=("b",))]
     live.cancel()
     progress, row = live.log.progress(), store.runs.row("r1")
     assert stages(store)["b"] == "cancelled"
@@ -146,17 +146,17 @@ def test_a_time_that_arrives_while_the_case_is_cancelled_is_kept(
 def test_a_big_plan_is_cancelled_in_few_reads_and_writes(store: CountingStore) -> None:
     live = live_run(store, "a", "b", "twice", count=400)
     queued = [
-        Item(run_id="r1", owner="", sink=live, problem=p, variants=live.plan.variants) for p in live.plan.problems
+        Request(run_id="r1", owner="", sink=live, problem=p, variants=live.plan.variants) for p in live.plan.problems
     ]
     later = [
-        Item(
+        Request(
             run_id="r1",
             owner="",
             sink=live,
             problem=p,
             variants=live.plan.variants,
             later=True,
-            standing=lambda p=p: live.standing(p, live.plan.variants),  # type: ignore[misc]
+            timed_variants=lambda p=p: live.standing(p, live.plan.variants),  # type: ignore[misc]
         )
         for p in live.plan.problems
     ]

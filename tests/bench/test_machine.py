@@ -12,6 +12,7 @@ import pytest
 
 from kernelviz.bench.machine import Machine
 from kernelviz.core.errors import UnknownName
+from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Device
 from kernelviz.store import Store
 from kernelviz.worker.device_lock import DeviceLock, Holder
@@ -34,7 +35,7 @@ def test_times_of_the_newest_runs_are_read_without_their_samples(tmp_path: Path)
     bench = bench_in(tmp_path)
     ids = []
     for sizes in ("64", "64,128"):
-        ids.append(bench.run(bench.plan("add", sizes={"n": sizes}, variants=("a", "b"), device="cpu")))
+        ids.append(bench.run(bench.plan(RunRequest(op="add", sizes={"n": sizes}, variants=("a", "b"), device="cpu"))))
         list(bench.follow(ids[-1]))
     found = bench.machine.run_times("cpu")
     assert [(r.run_id, len(r.times_s)) for r in found] == [(ids[1], 4), (ids[0], 2)]
@@ -75,8 +76,8 @@ def test_a_measurement_of_another_process_counts_while_that_process_lives(tmp_pa
     assert lock.acquire(lambda _: None, lambda: True)
     assert not machine._measured_on(GPU), "this process is told apart by its own state"
     holder = Holder(pid=other.pid, user="u", command="kernelviz run", since="now")
-    os.pwrite(lock.held_fd(), msgspec.json.encode(holder), 0)
-    os.ftruncate(lock.held_fd(), len(msgspec.json.encode(holder)))
+    os.pwrite(lock.lock_fd(), msgspec.json.encode(holder), 0)
+    os.ftruncate(lock.lock_fd(), len(msgspec.json.encode(holder)))
     assert machine._measured_on(GPU)
     other.communicate()
     assert not machine._measured_on(GPU), "who died measures nothing"

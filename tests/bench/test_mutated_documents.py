@@ -19,10 +19,13 @@ from kernelviz.cli import console, tables
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Run
 from kernelviz.formats import decode, encode
-from kernelviz.metrics import cells
 from kernelviz.metrics.summary import rows, summary
 from kernelviz.store import Store
-from kernelviz.ui.bench import table
+from kernelviz.tables.cases import case_columns, cases
+from kernelviz.tables.column import View, select_with_sizes
+from kernelviz.tables.kernels import KERNELS, kernels
+from kernelviz.text import cells
+from kernelviz.ui.shared import table
 
 EXAMPLES = 200
 """Of each of four kinds of damage."""
@@ -78,9 +81,10 @@ def shown(run: Run) -> None:
     """Everything that the page, the terminal and a notebook draw of a run."""
     found = rows(run, run.environment.roofs)
     summary(found)
-    if found:  # else the page says that nothing has arrived yet
-        table.frame(found, run.plan.baseline)
-    table.kernels_frame(found)
+    of, launched = cases(run, found), kernels(found)
+    for view in (View.WIDE, View.TIMES_WIDE):
+        table.frame(case_columns(of, view), of)
+    table.frame(select_with_sizes(KERNELS, launched, View.WIDE), launched)
     cells.failures(found)
     for draw in (plots.bandwidth_by_size, plots.rate_by_size, plots.latency_by_size):
         draw(run).to_dict()

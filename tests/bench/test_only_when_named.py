@@ -7,15 +7,16 @@ from pathlib import Path
 import pytest
 import sample_runs as samples
 from cases import WRONG
-from kernelviz.bench.summaries import Offer
-from kernelviz.ui.bench.form import choices, default_form, reconciled
 from rehearsed_bench import RehearsedBench
 
 from kernelviz.bench.planning import chosen_variants
+from kernelviz.bench.summaries import Offer
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Direction
+from kernelviz.core.request import RunRequest
 from kernelviz.ops import Op, Variant, catalogue
-from kernelviz.ui import link
+from kernelviz.ui.bench import link
+from kernelviz.ui.bench.form import choices, default_form, reconciled
 
 NAMED = [(op, v) for op in catalogue().values() for v in op.variants if v.only_when_named]
 by_name = pytest.mark.parametrize(("op", "variant"), NAMED, ids=lambda x: x.name)
@@ -34,7 +35,7 @@ def test_every_variant_that_is_wrong_on_purpose_runs_only_when_it_is_named() -> 
 def test_a_plan_without_names_has_all_other_variants_that_can_run(bench: RehearsedBench, op: Op) -> None:
     for device in ("cuda:0", "cpu"):
         for dtype in op.dtypes:
-            plan = bench.plan(op.name, dtype=dtype, device=device)
+            plan = bench.plan(RunRequest(op=op.name, dtype=dtype, device=device))
             able = {
                 o.variant.name
                 for o in bench.offers(op.name, device)
@@ -46,9 +47,9 @@ def test_a_plan_without_names_has_all_other_variants_that_can_run(bench: Rehears
 @by_name
 def test_a_plan_has_it_when_it_is_named(bench: RehearsedBench, op: Op, variant: Variant) -> None:
     dtype = (variant.dtypes or op.dtypes)[0]
-    assert bench.plan(op.name, dtype=dtype, variants=(variant.name,)).variants == (variant.name,)
-    others = bench.plan(op.name, dtype=dtype).variants
-    assert bench.plan(op.name, dtype=dtype, baseline=variant.name).variants == (variant.name, *others)
+    assert bench.plan(RunRequest(op=op.name, dtype=dtype, variants=(variant.name,))).variants == (variant.name,)
+    others = bench.plan(RunRequest(op=op.name, dtype=dtype)).variants
+    assert bench.plan(RunRequest(op=op.name, dtype=dtype, baseline=variant.name)).variants == (variant.name, *others)
 
 
 @by_name

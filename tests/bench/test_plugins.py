@@ -12,6 +12,7 @@ from kernelviz.bench.availability import Choice
 from kernelviz.core.errors import BadField, DeviceError
 from kernelviz.core.events import RunEnded
 from kernelviz.core.problem import Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.hardware.discovery import discover
 from kernelviz.ops import catalogue
@@ -58,7 +59,9 @@ def test_a_changed_file_is_described_anew(plugin: Path) -> None:
 
 
 def measured(bench: Bench, plugin: Path, variant: str) -> Result:
-    asked = bench.plan("add", sizes={"n": "64"}, variants=(variant,), device="cpu", plugins=(str(plugin),))
+    asked = bench.plan(
+        RunRequest(op="add", sizes={"n": "64"}, variants=(variant,), device="cpu", plugins=(str(plugin),))
+    )
     run_id = bench.run(asked, Method(budget_s=0.01))
     assert [e for _, e in bench.follow(run_id, timeout_s=60)][-1] == RunEnded(status="finished")
     return bench.load(run_id).results[0]

@@ -11,6 +11,7 @@ import pytest
 from kernelviz.bench import Bench
 from kernelviz.bench.availability import Choice
 from kernelviz.core.errors import BadField
+from kernelviz.core.request import RunRequest
 from kernelviz.hardware.discovery import discover
 from kernelviz.ops import catalogue
 from kernelviz.store import Store
@@ -170,10 +171,12 @@ def test_the_other_ops_can_still_be_planned(tmp_path: Path) -> None:
     bench = Bench(Store.open(tmp_path), (cpu,), choice=Choice((str(file),)), lock_directory=tmp_path)
     try:
         assert "mine" in {v.name for v in bench.ops()["add"].variants}
-        assert bench.plan("add", sizes={"n": "4"}, variants=("mine",), device="cpu").plugins == (str(file),)
+        assert bench.plan(RunRequest(op="add", sizes={"n": "4"}, variants=("mine",), device="cpu")).plugins == (
+            str(file),
+        )
         file.write_text(PLUGIN + "half(")
         assert "mine" not in {v.name for v in bench.ops()["add"].variants}
-        plan = bench.plan("softmax", sizes={"m": "4", "n": "4"}, variants=("torch_eager",), device="cpu")
+        plan = bench.plan(RunRequest(op="softmax", sizes={"m": "4", "n": "4"}, variants=("torch_eager",), device="cpu"))
         assert plan.plugins == (), "the worker would not start with it"
         assert "was never closed" in str(bench.health()["plugins"])
         file.unlink()

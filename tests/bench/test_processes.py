@@ -16,6 +16,7 @@ from kernelviz.bench import Bench
 from kernelviz.core.errors import BadField
 from kernelviz.core.events import CaseDone, DeviceBusy, RunEnded
 from kernelviz.core.problem import Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure
 from tests.bench.bench_of_sessions import bench_in
 
@@ -89,7 +90,7 @@ def test_beside_a_busy_server_one_waits_and_is_told_for_whom(bench: Bench, tmp_p
     server = Server(tmp_path, "until_cancelled")
     for _, event in bench.follow(server.run_id, timeout_s=0.6):
         raise AssertionError(event)  # it measures for ever
-    ours = bench.run(bench.plan("add", sizes={"n": "1"}, variants=("a",)), Method(budget_s=0.01))
+    ours = bench.run(bench.plan(RunRequest(op="add", sizes={"n": "1"}, variants=("a",))), Method(budget_s=0.01))
     told = [e for _, e in bench.follow(ours, timeout_s=2) if isinstance(e, DeviceBusy)]
     assert f"process {server.process.pid}" in told[0].holder
     end(server)

@@ -12,6 +12,7 @@ from kernelviz.bench import Bench
 from kernelviz.core.errors import BadField
 from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Timing
 from kernelviz.formats import decode, encode
 from kernelviz.hardware.discovery import discover
@@ -50,7 +51,7 @@ def follow(bench: Bench, run_id: str, *, cancel_after: int | None = None) -> str
 @pytest.fixture(scope="module")
 def cancelled(bench: Bench) -> str:
     """A tuning of 28 configurations (4 do not fit), cancelled when the first group is measured."""
-    plan = bench.tuning("add", "in_blocks", sizes=SIZES, device="cpu", plugins=(PLUGIN,))
+    plan = bench.tuning(RunRequest(op="add", variants=("in_blocks",), sizes=SIZES, device="cpu", plugins=(PLUGIN,)))
     run_id = bench.run(plan, QUICK)
     assert follow(bench, run_id, cancel_after=14) == "cancelled"
     return run_id
@@ -86,7 +87,7 @@ def test_resumed_it_goes_on_where_it_was_and_keeps_the_best(bench: Bench, cancel
     tried, kept = report.tried, report.kept
     assert (tried.planned, tried.space, tried.cancelled, tried.refused) == (32, 32, 0, 4)
     assert (tried.tried, tried.failed) == (28, 14)
-    assert {r.stage: len(r.variants) for r in tried.failures} == {"compile": 7, "wrong": 7, "unavailable": 4}
+    assert {r.failure.stage: len(r.variants) for r in tried.failures} == {"compile": 7, "wrong": 7, "unavailable": 4}
     assert kept is not None
     # 32 additions instead of one: the whole vector at once wins by far over blocks of 64.
     said = {r.result.variant: r.verdict for r in rows(report.run, ())}
@@ -105,7 +106,9 @@ def test_from_then_on_a_run_uses_it_at_that_problem_only_and_says_so(bench: Benc
     kept = bench.tunings.found_by(finished)
     assert kept is not None
     plan = bench.plan(
-        "add", sizes={"n": "2048,4096"}, variants=("torch_eager", "in_blocks"), device="cpu", plugins=(PLUGIN,)
+        RunRequest(
+            op="add", sizes={"n": "2048,4096"}, variants=("torch_eager", "in_blocks"), device="cpu", plugins=(PLUGIN,)
+        )
     )
     run_id = bench.run(plan, SHORT)
     assert follow(bench, run_id) == "finished"
@@ -114,7 +117,9 @@ def test_from_then_on_a_run_uses_it_at_that_problem_only_and_says_so(bench: Benc
     assert (tuned.configuration, tuned.tuned_by) == (kept.configuration, finished)
     assert (other.configuration, other.tuned_by) == (kept.default, None)
     assert found["torch_eager", 2048].configuration is None
-    zeros = bench.plan("add", sizes=SIZES, variants=("in_blocks",), device="cpu", data="zeros", plugins=(PLUGIN,))
+    zeros = bench.plan(
+        RunRequest(op="add", sizes=SIZES, variants=("in_blocks",), device="cpu", data="zeros", plugins=(PLUGIN,))
+    )
     again = bench.run(zeros, SHORT)
     assert follow(bench, again) == "finished"
     assert bench.load(again).results[0].tuned_by == finished
@@ -123,7 +128,7 @@ def test_from_then_on_a_run_uses_it_at_that_problem_only_and_says_so(bench: Benc
 def test_a_run_keeps_to_the_configuration_that_it_began_with(bench: Bench, finished: str, tmp_path: Path) -> None:
     """Cold and warm times of one case are of one configuration, whatever is forgotten between them."""
     kept = bench.tunings.find("add", variant="in_blocks")
-    plan = bench.plan("add", sizes=SIZES, variants=("in_blocks",), device="cpu", plugins=(PLUGIN,))
+    plan = bench.plan(RunRequest(op="add", sizes=SIZES, variants=("in_blocks",), device="cpu", plugins=(PLUGIN,)))
     run_id = bench.run(plan, msgspec.structs.replace(SHORT, figures=("cold", "warm")))
     for _, event in bench.follow(run_id, timeout_s=60):
         if isinstance(event, CaseDone):
@@ -141,18 +146,22 @@ def test_a_run_keeps_to_the_configuration_that_it_began_with(bench: Bench, finis
 
 def test_a_plan_may_name_configurations_in_any_order_and_in_part(bench: Bench) -> None:
     plan = bench.plan(
-        "add",
-        sizes=SIZES,
-        variants=("in_blocks[way=0,block=256]", "in_blocks[block=128]"),
-        device="cpu",
-        plugins=(PLUGIN,),
+        RunRequest(
+            op="add",
+            sizes=SIZES,
+            variants=("in_blocks[way=0,block=256]", "in_blocks[block=128]"),
+            device="cpu",
+            plugins=(PLUGIN,),
+        )
     )
     assert plan.variants == ("in_blocks[block=256,way=0]", "in_blocks[block=128,way=0]")
     assert plan.search is None
 
 
 def test_where_nothing_is_right_nothing_is_kept(bench: Bench) -> None:
-    plan = bench.tuning("add", "never_right", sizes={"n": "64"}, device="cpu", plugins=(PLUGIN,))
+    plan = bench.tuning(
+        RunRequest(op="add", variants=("never_right",), sizes={"n": "64"}, device="cpu", plugins=(PLUGIN,))
+    )
     run_id = bench.run(plan, QUICK)
     assert follow(bench, run_id) == "finished"
     report = bench.tunings.report(run_id)
@@ -179,12 +188,13 @@ def test_a_finished_tuning_is_not_measured_again_by_a_resume(bench: Bench, finis
 )
 def test_what_cannot_be_tuned_is_refused(bench: Bench, variant: str, more: dict[str, object], words: str) -> None:
     asked: dict[str, object] = {"sizes": SIZES, "device": "cpu", "plugins": (PLUGIN,)} | more
+    configurations = asked.pop("configurations", None)
     with pytest.raises(BadField, match=words):
-        bench.tuning("add", variant, **asked)  # type: ignore[arg-type]
+        bench.tuning(RunRequest(op="add", variants=(variant,), **asked), configurations=configurations)  # type: ignore[arg-type]
 
 
 def test_a_run_that_is_no_tuning_is_refused(bench: Bench) -> None:
-    plan = bench.plan("add", sizes={"n": "64"}, variants=("torch_eager",), device="cpu")
+    plan = bench.plan(RunRequest(op="add", sizes={"n": "64"}, variants=("torch_eager",), device="cpu"))
     run_id = bench.run(plan, SHORT)
     follow(bench, run_id)
     for ask in (bench.tunings.report, bench.tunings.keep):
@@ -195,9 +205,15 @@ def test_a_run_that_is_no_tuning_is_refused(bench: Bench) -> None:
 def test_a_tuning_says_how_it_was_drawn_and_how_to_ask_for_it_again(bench: Bench) -> None:
     from kernelviz.core.command import commands
 
-    plan = bench.tuning("add", "in_blocks", sizes=SIZES, device="cpu", plugins=(PLUGIN,), configurations=6, seed=7)
+    plan = bench.tuning(
+        RunRequest(op="add", variants=("in_blocks",), sizes=SIZES, device="cpu", plugins=(PLUGIN,)),
+        configurations=6,
+        seed=7,
+    )
     assert plan == bench.tuning(
-        "add", "in_blocks", sizes=SIZES, device="cpu", plugins=(PLUGIN,), configurations=6, seed=7
+        RunRequest(op="add", variants=("in_blocks",), sizes=SIZES, device="cpu", plugins=(PLUGIN,)),
+        configurations=6,
+        seed=7,
     )
     assert (len(plan.variants), plan.baseline) == (6, "in_blocks[block=64,way=0]")
     (line,) = commands(plan, QUICK)

@@ -6,9 +6,10 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from servers import ROOT, served
 
 # The same engine without windows and menus draws a page in three quarters of the processor time.
@@ -24,6 +25,12 @@ ARGS = [
     "--disable-sync",
 ]
 Serve = Callable[..., str]
+STILL = """() => {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync("*, *::before, *::after { animation: none !important }");
+  document.adoptedStyleSheets = [sheet];
+}"""
+"""What moves while a page loads is drawn 60 times a second by the processor: 2 to 5 s of its time a page on a busy machine."""
 # Two cores that also compile: a page that is ready in 2 s alone may take 10 s here.
 expect.set_options(timeout=20_000)
 
@@ -37,6 +44,14 @@ def browser() -> Iterator[Browser]:
         pytest.skip(reason)
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGS)
+        made = found.new_context
+
+        def new_context(**options: Any) -> BrowserContext:
+            context = made(**options)
+            context.add_init_script(f"({STILL})()")
+            return context
+
+        found.new_context = new_context  # type: ignore[method-assign]
         yield found
         found.close()
 

@@ -309,9 +309,11 @@ def stage_of_time(
     )
     problem = problem_of(op=op, sizes=dict(sizes), dtype=dtype)
     state = SimpleNamespace(device=device, timer=None, watch=lambda: SimpleNamespace(look=lambda: False))
-    task = first_of("kernelviz.measure.session.problem_measurement:Task", "kernelviz.measure.task:Task")(
-        state, catalogue()[op], problem, "torch_eager", method(), lambda _: None, lambda: False
-    )
+    task = first_of(
+        "kernelviz.measure.session.problem_measurement:ProblemMeasurement",
+        "kernelviz.measure.session.problem_measurement:Task",
+        "kernelviz.measure.task:Task",
+    )(state, catalogue()[op], problem, "torch_eager", method(), lambda _: None, lambda: False)
     right = accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.0)
     judged = attribute(task, "judge", "_judged")(timing(device_cold_s=figure(estimate=time_s)), right, clock_hz)
     return getattr(judged, "stage", None)

@@ -13,7 +13,7 @@ import sample_runs as samples
 
 from kernelviz import bench as use_cases
 from kernelviz.cli import main
-from kernelviz.cli import run as running
+from kernelviz.cli import run as run_command
 from kernelviz.core.command import commands, unsaid
 from kernelviz.core.problem import QUICK, Method, Plan, Problem
 from kernelviz.formats import shipped_runs
@@ -32,7 +32,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
         made.append((plan, method))
         return 0
 
-    monkeypatch.setattr(running, "run", take)
+    monkeypatch.setattr(run_command, "measure_plan", take)
     return made
 
 

@@ -49,8 +49,8 @@ def test_a_right_one_has_no_picture(bench: Bench, capsys: pytest.CaptureFixture[
     printed = capsys.readouterr().out
     assert "✓ right: every element of every output lies inside the bound" in printed
     assert "X wrong" not in printed
-    header = next(line for line in printed.splitlines() if line.startswith("tensor"))
-    assert header.split()[:7] == ["tensor", "role", "dtype", "shape", "strides", "memory", "size"]
+    header = next(line for line in printed.splitlines() if line.startswith("Tensor"))
+    assert header.split()[:7] == ["Tensor", "Role", "Dtype", "Shape", "Strides", "Memory", "Size"]
 
 
 def test_json_is_the_document_and_nothing_else(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,6 +20,7 @@ from kernelviz.cli import main
 from kernelviz.cli.commands import app
 from kernelviz.core.errors import BadField, UnknownRun
 from kernelviz.core.events import Event
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Stage, Timing
 from kernelviz.core.run import Run
 from tests.bench.bench_of_sessions import bench_in
@@ -30,7 +31,9 @@ def test_the_plan_is_measured_again_by_the_same_method(tmp_path: Path, monkeypat
     monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
     from kernelviz.core.problem import Method
 
-    first = bench.run(bench.plan("add", sizes={"n": "1,2"}, variants=("a", "b"), device="cpu"), Method(budget_s=0.013))
+    first = bench.run(
+        bench.plan(RunRequest(op="add", sizes={"n": "1,2"}, variants=("a", "b"), device="cpu")), Method(budget_s=0.013)
+    )
     for _ in bench.follow(first, timeout_s=20):
         pass
     result = CliRunner().invoke(app, ["regress", first])
@@ -92,7 +95,9 @@ def test_the_same_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     bench = bench_in(tmp_path)
     monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
-    first = bench.run(bench.plan("add", sizes={"n": "1"}, variants=("a", "b"), device="cpu"), Method(budget_s=0.013))
+    first = bench.run(
+        bench.plan(RunRequest(op="add", sizes={"n": "1"}, variants=("a", "b"), device="cpu")), Method(budget_s=0.013)
+    )
     for _ in bench.follow(first, timeout_s=20):
         pass
     found = kernelviz.regress(first)

@@ -40,7 +40,7 @@ def test_progress_on_stderr_and_a_table_on_stdout(bench: Bench, capsys: pytest.C
     for line in (
         "fails: FAIL: 2.000 µs (at most 1.000 µs)",
         "absent: not here: no tool for it",
-        "timeline: pictured 1",
+        "timeline: recorded 1",
     ):
         assert line in printed.err
 

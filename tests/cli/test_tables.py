@@ -1,4 +1,4 @@
-"""The table of a terminal: its trust column, why a time is not sound, and with --verbose every figure and the whole line."""
+"""The table of a terminal: its trust column, why a time is not good, and with --verbose every figure and the whole line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import sample_runs as samples
 
 from kernelviz.cli import console, tables
 from kernelviz.core.run import Run
-from kernelviz.metrics.figures import FIGURES, TIMES
+from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.summary import rows
+from kernelviz.tables.cases import COLUMNS
+from kernelviz.tables.column import View
 
 
 def printed(capsys: pytest.CaptureFixture[str], run: Run, **how: object) -> list[str]:
@@ -21,15 +23,15 @@ def printed(capsys: pytest.CaptureFixture[str], run: Run, **how: object) -> list
 def test_the_level_stands_in_the_last_column_and_the_reasons_below(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, figures.run())
     cases = lines[2:14]
-    assert [line.split()[-1] for line in cases] == ["sound"] * 11 + ["noticed"]
-    (why,) = (line for line in lines if line.startswith("◐ noticed (1 of 12 cases): "))
+    assert [line.split()[-1] for line in cases] == ["good"] * 11 + ["note"]
+    (why,) = (line for line in lines if line.startswith("◐ note (1 of 12 cases): "))
     assert "2 blocks repeated; CUPTI stamps in stream, corrected by 320 ns; not capturable" in why
 
 
 def test_verbose_shows_every_figure_its_question_and_every_line(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, figures.run(), verbose=True)
-    heads = next(line for line in lines if "call eager p99" in line)
-    assert all(name in heads for name in TIMES.values())
+    heads = next(line for line in lines if "Call eager p99" in line)
+    assert all(column.title in heads for column in COLUMNS if View.TIMES_NARROW in column.view)
     assert all(f"{f.name}: {f.question}" in lines for f in FIGURES)
     text = "\n".join(lines)
     assert text.count("host-bound: loop 5.6× device warm") == 3  # the smallest size
@@ -41,14 +43,14 @@ def test_unknown_figures_are_dashes_and_failures_have_no_trust(capsys: pytest.Ca
     first = next(line for line in lines if "composite_eager" in line and "–" in line.split())
     assert first.split().count("–") == 7
     failed = next(line for line in lines if "does not compile" in line)
-    assert "sound" not in failed
+    assert "✓ good" not in failed
 
 
 def test_warm_as_the_headline(capsys: pytest.CaptureFixture[str]) -> None:
     lines = printed(capsys, figures.run(), headline="warm")
     assert lines[0].endswith("warm L2")
-    assert all(line.split()[-1] == "noticed" for line in lines[2:14])
-    assert "◐ noticed (12 of 12 cases): repeated blocks unknown" in lines
+    assert all(line.split()[-1] == "note" for line in lines[2:14])
+    assert "◐ note (12 of 12 cases): repeated blocks unknown" in lines
 
 
 def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -59,12 +61,10 @@ def test_reasons_are_told_once_however_many_cases_have_them(capsys: pytest.Captu
         seen = msgspec.structs.replace(result.conditions, retried_blocks=number + 1, other_processes=others)
         made.append(msgspec.structs.replace(result, conditions=seen))
     lines = printed(capsys, msgspec.structs.replace(figures.run(), results=tuple(made)))
-    doubtful, noticed = (line for line in lines if line.startswith(("◐", "⚠")))
-    assert doubtful == "⚠ doubtful (3 of 12 cases): other processes 2; 1 block repeated / 2 blocks repeated / …"
-    assert noticed.startswith(
-        "◐ noticed (9 of 12 cases): 4 blocks repeated / 5 blocks repeated / …; CUPTI stamps in stream"
-    )
-    assert "corrected by 320 ns (1)" in noticed
+    suspect, note = (line for line in lines if line.startswith(("◐", "⚠")))
+    assert suspect == "⚠ suspect (3 of 12 cases): other processes 2; 1 block repeated / 2 blocks repeated / …"
+    assert note.startswith("◐ note (9 of 12 cases): 4 blocks repeated / 5 blocks repeated / …; CUPTI stamps in stream")
+    assert "corrected by 320 ns (1)" in note
 
 
 def test_who_leads_up_to_where_stands_under_the_conclusion(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,7 +79,7 @@ def test_samples_have_a_line_for_each_figure_of_each_case(capsys: pytest.Capture
     run = figures.run()
     console.show(tables.samples(rows(run, ()), run))
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0].split()[:3] == ["n", "variant", "figure"]
+    assert lines[0].split()[:3] == ["n", "Variant", "Figure"]
     assert len([line for line in lines if "torch_eager" in line]) == 4 * 6
     cold = next(line for line in lines if "triton_block" in line and "device cold" in line)
     assert cold.split()[4:7] == ["480", "24", cold.split()[6]]

@@ -56,12 +56,12 @@ def test_tuned_cancelled_resumed_used_and_forgotten(environment: dict[str, str])
     out, rest = process.communicate(timeout=120)
     told += rest
     assert process.returncode == 1, told
-    assert re.search(r"cancelled: \d+ of 32 configurations are measured, and nothing is kept", told)
+    assert re.search(r"cancelled: \d+ of 32 configurations are measured, and none is stored", told)
     run_id = re.search(r"kernelviz tune --resume (\S+)`", told)
     assert run_id is not None
     assert f"run {run_id[1]}" in out
 
-    assert _kernelviz(environment, "tunings").stderr.startswith("nothing was tuned here")
+    assert _kernelviz(environment, "tunings").stderr.startswith("no tuning is stored here")
     done = _kernelviz(environment, "tune", "--resume", run_id[1], "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

@@ -1,7 +1,9 @@
 """What a later result of a case adds to the one that is there, and what it must not undo."""
 
 from kernelviz.core.merge import with_later
+from kernelviz.core.notes import ForeignNote, LaterFailure
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import CancelledBefore
 from kernelviz.core.result import Conditions, Failure, Figure, Result, Timing
 
 PROBLEM = Problem(op="add", sizes={"n": 4}, dtype="fp32")
@@ -28,7 +30,7 @@ def test_a_later_failure_is_a_note_unless_it_shows_that_the_call_is_wrong() -> N
     kept = with_later(result(Timing(device_cold_s=COLD)), result(Failure(stage="crash", message="gone")))
     assert kept.outcome == Timing(device_cold_s=COLD)
     assert kept.conditions is not None
-    assert kept.conditions.notes == ("other figures: crash: gone",)
+    assert kept.conditions.notes == (LaterFailure(figure="secondary", stage="crash", message="gone"),)
     elsewhere = with_later(
         result(Timing(device_cold_s=COLD)), result(Failure(stage="cancelled", message=""), digest="b")
     )
@@ -38,7 +40,7 @@ def test_a_later_failure_is_a_note_unless_it_shows_that_the_call_is_wrong() -> N
 
 
 def test_a_cancel_does_not_undo_what_is_known_of_a_case() -> None:
-    cancelled = result(Failure(stage="cancelled", message="cancelled before it was measured"))
+    cancelled = result(Failure(stage="cancelled", reasons=(CancelledBefore(),)))
     for stage in ("crash", "wrong", "out_of_memory", "unavailable"):
         earlier = result(Failure(stage=stage, message="true"))
         assert with_later(earlier, cancelled) is earlier
@@ -56,8 +58,13 @@ def test_nothing_is_joined_to_another_source_or_to_a_failure() -> None:
 
 def test_what_was_noticed_beside_either_is_kept() -> None:
     first = result(Timing(device_cold_s=COLD), event_reasons=("power cap",), other_processes=0, sm_clock_hz=1.9e9)
-    second = result(Timing(loop_s=LOOP), event_reasons=("idle",), other_processes=2, notes=("n",), sm_clock_hz=1.0e9)
+    noted = (ForeignNote(text="n"),)
+    second = result(Timing(loop_s=LOOP), event_reasons=("idle",), other_processes=2, notes=noted, sm_clock_hz=1.0e9)
     seen = with_later(first, second).conditions
     assert seen is not None
-    assert (seen.event_reasons, seen.other_processes, seen.notes) == (("power cap", "idle"), 2, ("n",))
+    assert (seen.event_reasons, seen.other_processes, seen.notes) == (
+        ("power cap", "idle"),
+        2,
+        (ForeignNote(text="n"),),
+    )
     assert seen.sm_clock_hz == 1.9e9

@@ -89,7 +89,7 @@ def test_unknown_fields_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("change", "path", "words"),
     [
-        ({"schema": "kernelviz/2"}, "$.schema", "newer kernelviz"),
+        ({"schema": "kernelviz/3"}, "$.schema", "newer kernelviz"),
         ({"schema": "something/1"}, "$.schema", "no schema of kernelviz"),
         ({"schema": 1}, "$.schema", "no kernelviz document"),
         ({"results": [{"problem": 1}]}, "$.results[0].problem", "Expected `object`"),

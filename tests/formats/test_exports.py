@@ -32,6 +32,7 @@ from kernelviz.core.run import Run
 from kernelviz.formats import exports, read, shipped_runs
 from kernelviz.formats.markdown import code
 from kernelviz.metrics.summary import in_plan_order
+from kernelviz.text.failures import describe_failure
 
 H200 = shipped_runs.load("h200-rmsnorm")
 RUNS = {
@@ -103,7 +104,7 @@ def test_markdown_has_intervals_verdicts_and_trust() -> None:
     assert "95 % interval" in rows[0]
     assert sum("baseline" in line for line in rows) == 8
     assert re.search(r"▲ \d\.\d+× faster \(\d\.\d+–\d\.\d+\)", told)
-    assert "✓ sound ·" in told
+    assert "✓ good ·" in told
     assert "kernelviz run rmsnorm --variants" in told
     mixed = text("md", RUNS["mixed"])
     assert "✕ does not compile" in mixed
@@ -169,7 +170,7 @@ def test_google_benchmark_comes_back_with_every_case() -> None:
 def test_nvbench_comes_back_with_every_case_and_reason() -> None:
     (again,) = read(exports()["nvbench"].encode(RUNS["mixed"]))
     assert len(again.results) == 30
-    reasons = [r.outcome.message for r in again.results if isinstance(r.outcome, Failure)]
+    reasons = [str(describe_failure(r.outcome)) for r in again.results if isinstance(r.outcome, Failure)]
     assert len(reasons) == 12
     assert "skipped: compile: ptxas fatal: <b>too much</b> shared memory" in reasons
     for ours, there in zip(in_plan_order(RUNS["mixed"]), again.results, strict=True):

@@ -16,12 +16,13 @@ import pytest
 import sample_figures as figures
 import sample_runs as samples
 
+from kernelviz.core.notes import ForeignNote
 from kernelviz.core.result import Conditions, Kernel, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import digest, exports, shipped_runs
 from kernelviz.formats.offline.bundle import allowed, plotly
-from kernelviz.metrics.cells import against_words
 from kernelviz.metrics.summary import rows
+from kernelviz.text.cells import against_words
 
 HOSTILE = "</script></style></pre><img src=x onerror=alert(1)>\"'&<b>x"
 
@@ -76,7 +77,7 @@ def hostile() -> Run:
             return [planted(v, path) for v in value]
         words = path.rpartition(".")[2]
         fixed = ("kind", "status", "schema", "stage", "timer", "launch", "clock", "figures", "level", "unit", "what",
-                 "direction", "data", "compute")  # fmt: skip
+                 "direction", "data", "compute", "figure", "code")  # fmt: skip
         if not isinstance(value, str) or words in fixed or (words == "name" and ".roofs" in path):
             return value
         return value + HOSTILE
@@ -85,7 +86,7 @@ def hostile() -> Run:
     failed = samples.failed(run.plan.problems[-1], run.plan.variants[-1], "crash", "it died")
     plain["results"][-1] = msgspec.to_builtins(failed)
     plain["results"][0] |= {
-        "conditions": msgspec.to_builtins(Conditions(notes=("a note",), event_reasons=("a reason",))),
+        "conditions": msgspec.to_builtins(Conditions(notes=(ForeignNote(text="a note"),), event_reasons=("a reason",))),
         "kernels": [msgspec.to_builtins(Kernel(name="a kernel"))],
     }
     plain["plan"]["plugins"] = ["/home/me/mine.py"]
@@ -200,8 +201,8 @@ def test_the_tables_say_what_the_run_says() -> None:
     for line, row in zip(lines, found, strict=True):
         assert row.figure is not None
         assert f"data-v={row.figure.estimate * 1e6:.9g}" in line or f"data-v={row.figure.estimate * 1e3:.9g}" in line
-        assert against_words(row).replace("&", "&amp;") in line
-        assert "✓ sound" in line or "◐ noticed" in line or "⚠ doubtful" in line
+        assert str(against_words(row)).replace("&", "&amp;") in line
+        assert "✓ good" in line or "◐ note" in line or "⚠ suspect" in line
     assert digest(run) in page
 
 

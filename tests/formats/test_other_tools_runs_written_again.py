@@ -14,7 +14,7 @@ from kernelviz.core.result import Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import exports, read, shipped_runs
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.summary import STAGE_WORDS
+from kernelviz.text.failures import STAGES
 
 SIMPLE, COPIES = read(peers.nvbench())[0], read(peers.nvbench())[8]
 REPEATED = read(peers.gbench("repetitions"))[0]
@@ -44,7 +44,7 @@ def test_the_page_holds_every_time_and_draws_nothing(run: Run) -> None:
 
 def test_the_page_says_why_a_case_has_no_time_and_no_baseline_that_nobody_chose() -> None:
     html = page(COPIES)
-    assert html.count(f"✕ {STAGE_WORDS['unavailable']}") >= 19
+    assert html.count(f"✕ {STAGES['unavailable']}") >= 19
     assert "baseline" not in html.partition("<main>")[0]
     assert "measured at an unknown time on" in html
 

@@ -115,7 +115,7 @@ def test_parquet_of_others_is_refused() -> None:
         (found.drop_columns(["result"]), "no run of kernelviz"),
         (found.replace_schema_metadata({}), "no run of kernelviz"),
         (found.replace_schema_metadata({b"kernelviz": b"[]"}), "Expected `object`|no object"),
-        (found.replace_schema_metadata({b"kernelviz": b'{"schema": "kernelviz/2"}'}), "newer kernelviz"),
+        (found.replace_schema_metadata({b"kernelviz": b'{"schema": "kernelviz/3"}'}), "newer kernelviz"),
         (found.append_column("result", found.column("result")), "two columns"),
         (found.set_column(0, "busy_s_samples", pa.array(["x"] * found.num_rows)), "two columns|holds string"),
     ):

@@ -9,6 +9,7 @@ import peers
 import pytest
 
 from kernelviz.core.errors import DocumentError
+from kernelviz.core.reasons import Skipped
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import encode, read
@@ -68,7 +69,7 @@ def test_nvbench_times_are_those_of_the_file() -> None:
     assert timing(grid[256, 64]).other_times["GPU time, cold"].estimate == pytest.approx(2.166e-3, rel=1e-3)
     conversions = {r.variant: r.outcome for r in NVBENCH[8].results}
     assert conversions["In=I8 Out=I8"] == Failure(
-        stage="unavailable", message="skipped: Not a conversion: InputType == OutputType."
+        stage="unavailable", reasons=(Skipped(),), message="Not a conversion: InputType == OutputType."
     )
     durations = [r.variant for r in NVBENCH[2].results]
     assert len(set(durations)) == 11
@@ -89,7 +90,7 @@ def test_nothing_is_invented() -> None:
             if isinstance(result.outcome, Timing):
                 assert result.outcome.figures == {}
                 for figure in result.outcome.other_times.values():
-                    assert (figure.low, figure.high, figure.blocks, figure.places) == (None, None, None, None)
+                    assert (figure.low, figure.high, figure.blocks, figure.buffers) == (None, None, None, None)
                     assert figure.method
         assert summary(rows(run, ())) is None, "no winner among times that nobody may compare"
         assert read(encode(run)) == (run,)

@@ -17,12 +17,12 @@ from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Run
 from kernelviz.formats import decode, document, encode, parquet, read, schema, shipped_runs
 
-PUBLISHED = Path(__file__).parents[2] / "docs" / "kernelviz-1.schema.json"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "kernelviz-2.schema.json"
 RUNS = (samples.mixed(), figures.run(), samples.run([]), shipped_runs.load("h200-matmul"), *read(peers.nvbench())[:3])
 
 
 def test_the_published_schema_is_that_of_the_types() -> None:
-    command = "python -m kernelviz.formats.schema > docs/kernelviz-1.schema.json"
+    command = "python -m kernelviz.formats.schema > docs/kernelviz-2.schema.json"
     assert PUBLISHED.read_text(encoding="utf-8") == schema.text(), command
 
 
@@ -48,7 +48,7 @@ def change(found: dict[str, Any], path: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        ("schema", "kernelviz/2"),
+        ("schema", "kernelviz/3"),
         ("results/0/outcome/kind", "guess"),
         ("results/0/outcome/device_cold_s/estimate", "fast"),
         ("plan/problems/0/sizes", [1]),
@@ -96,9 +96,9 @@ def test_an_older_document_is_migrated(monkeypatch: pytest.MonkeyPatch) -> None:
     older = json.dumps(as_older(samples.mixed())).encode()
     with pytest.raises(DocumentError, match="kernelviz/0, which this kernelviz cannot read any more"):
         decode(older)
-    monkeypatch.setattr(document, "MIGRATIONS", MappingProxyType({0: from_older}))
+    monkeypatch.setattr(document, "MIGRATIONS", MappingProxyType({**document.MIGRATIONS, 0: from_older}))
     found = read(older)[0]
-    assert found.schema == "kernelviz/1"
+    assert found.schema == "kernelviz/2"
     assert found.plan == samples.mixed().plan
     for ours, theirs in zip(found.results, samples.mixed().results, strict=True):
         assert ours.case == theirs.case
@@ -114,16 +114,16 @@ def test_an_older_document_is_migrated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_parquet_file_of_an_older_version_is_migrated_too(monkeypatch: pytest.MonkeyPatch) -> None:
     raw = parquet.encode(samples.mixed())
-    assert raw.count(b'"schema":"kernelviz/1"') >= 1
-    older = raw.replace(b'"schema":"kernelviz/1"', b'"schema":"kernelviz/0"')
+    assert raw.count(b'"schema":"kernelviz/2"') >= 1
+    older = raw.replace(b'"schema":"kernelviz/2"', b'"schema":"kernelviz/0"')
     with pytest.raises(DocumentError, match="cannot read any more"):
         read(older)
-    monkeypatch.setattr(document, "MIGRATIONS", MappingProxyType({0: lambda found: found}))
+    monkeypatch.setattr(document, "MIGRATIONS", MappingProxyType({**document.MIGRATIONS, 0: lambda found: found}))
     assert read(older) == (samples.mixed(),)
 
 
 def test_a_newer_document_is_refused_with_what_to_do() -> None:
     with pytest.raises(
-        DocumentError, match=r"newer kernelviz \(kernelviz/7\); this one reads up to kernelviz/1. Update"
+        DocumentError, match=r"newer kernelviz \(kernelviz/7\); this one reads up to kernelviz/2. Update"
     ):
         read(json.dumps(json.loads(encode(samples.mixed())) | {"schema": "kernelviz/7"}))

@@ -12,7 +12,7 @@ import sample_runs as samples
 
 from kernelviz.core.result import Failure
 from kernelviz.formats import decode, digest, encode, shipped_runs
-from kernelviz.metrics.quality import trust_words
+from kernelviz.text.quality import describe_quality_of
 
 
 @pytest.mark.parametrize("run", [figures.run(), samples.mixed(), samples.run([])], ids=["figures", "mixed", "empty"])
@@ -21,7 +21,7 @@ def test_each_time_has_its_line_and_nothing_else_changes(run) -> None:  # type: 
     assert decode(written) == run
     assert encode(decode(written)) == written
     for told, result in zip(json.loads(written)["results"], run.results, strict=True):
-        lines = {h: trust_words(result, h, run.method.clock) for h in ("cold", "warm")}
+        lines = {h: str(describe_quality_of(result, h, run.method.clock)) for h in ("cold", "warm")}
         assert told["trust"] == {h: line for h, line in lines.items() if line != "not timed"}
         assert bool(told["trust"]) is not (isinstance(result.outcome, Failure) and result.outcome.timing is None)
 
@@ -30,7 +30,7 @@ def test_what_a_document_says_of_trust_is_no_fact() -> None:
     """Whoever edits the line changes nothing that is read, and no digest."""
     document = json.loads(encode(figures.run()))
     for result in document["results"]:
-        result["trust"] = {"cold": "✓ sound, believe me"}
+        result["trust"] = {"cold": "✓ good, believe me"}
     edited = decode(json.dumps(document))
     assert edited == figures.run()
     assert digest(edited) == digest(figures.run())

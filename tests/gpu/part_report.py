@@ -220,13 +220,11 @@ def _kernels(in_order: Sequence[tuple[str, PartReport]]) -> list[gpu_report.Entr
     for file, report in in_order:
         for entry in report.kernels:
             earlier_file, earlier = known.get(entry.key, (file, entry))
-            for digest in ("source_digest", "shared_digest"):
-                here, there = getattr(earlier, digest), getattr(entry, digest)
-                if here != there:
-                    raise JoinError(
-                        f"{earlier_file} and {file} cannot be joined: they tested different sources of {entry.op} "
-                        f"{entry.variant} {entry.dtype} ({digest} {here} and {there}); leave out the older report"
-                    )
+            if entry.source_digest != earlier.source_digest:
+                raise JoinError(
+                    f"{earlier_file} and {file} cannot be joined: they tested different sources of {entry.op} {entry.variant} "
+                    f"{entry.dtype} (digest {earlier.source_digest} and {entry.source_digest}); leave out the older report"
+                )
             known[entry.key] = file, entry
     return [entry for _, entry in known.values()]
 

@@ -10,6 +10,7 @@ from parts import part
 from kernelviz.bench import Bench
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Method
+from kernelviz.core.request import RunRequest
 
 pytestmark = [part("product"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(600)]
 
@@ -17,7 +18,9 @@ PLANTED = str(Path(__file__).parents[1] / "planted_wrong.py")
 
 
 def look(bench: Bench, op: str, variant: str, dtype: str, sizes: dict[str, str]) -> Inspection:
-    plan = bench.plan(op, variants=(variant,), dtype=dtype, sizes=sizes, device="cuda:0", plugins=(PLANTED,))
+    plan = bench.plan(
+        RunRequest(op=op, variants=(variant,), dtype=dtype, sizes=sizes, device="cuda:0", plugins=(PLANTED,))
+    )
     job = bench.inspect(plan.problems[0], variant, plan.device, plugins=plan.plugins)
     ended = [event for _, event in bench.follow(job, timeout_s=300)][-1]
     found = bench.inspected(job)
@@ -48,7 +51,7 @@ def test_large_right_ones_are_right_element_by_element(
 ) -> None:
     found = look(bench, op, variant, dtype, sizes)
     (errors,) = found.errors
-    assert found.passed, found.message
+    assert found.passed, found.reasons
     assert errors.counts.exact + sum(errors.counts.octaves) == errors.elements
     assert errors.worst_of_bound is not None
     assert errors.worst_of_bound <= 1
@@ -56,7 +59,9 @@ def test_large_right_ones_are_right_element_by_element(
 
 def test_a_look_between_two_measurements_moves_neither_them_nor_their_verdict(bench: Bench) -> None:
     """The timed graph is replayed for the look, and stays bound: the next measurement begins with it."""
-    plan = bench.plan("add", variants=("cuda_vec16",), dtype="fp32", sizes={"n": "2^20"}, device="cuda:0")
+    plan = bench.plan(
+        RunRequest(op="add", variants=("cuda_vec16",), dtype="fp32", sizes={"n": "2^20"}, device="cuda:0")
+    )
 
     def cold_s() -> float:
         run = bench.run(plan, Method(budget_s=0.3))

@@ -17,6 +17,7 @@ from stream_client import StreamClient
 
 from kernelviz.bench import Bench
 from kernelviz.core.problem import Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Result, Timing
 from kernelviz.core.run import Device
 from kernelviz.hardware.discovery import discover
@@ -79,7 +80,7 @@ def measured(
 ) -> tuple[dict[str, Result], Device]:
     """By variant, and the device as the worker knows it: the size of its L2 is not known without CUDA."""
     plugins = (PLANTED,) if op == "copy" else ()
-    plan = bench.plan(op, sizes=sizes, variants=variants, device="cuda:0", plugins=plugins)
+    plan = bench.plan(RunRequest(op=op, sizes=sizes, variants=variants, device="cuda:0", plugins=plugins))
     run_id = bench.run(plan, Method(budget_s=0.2, figures=("cold", "warm")))
     for _ in bench.follow(run_id, timeout_s=300):
         pass
@@ -191,7 +192,9 @@ def test_the_monitor_moves_with_a_load(bench: Bench) -> None:
 
 def test_the_monitor_does_not_move_the_times(bench: Bench) -> None:
     """Sampling once a second in this process while the worker measures: with and without, alternating."""
-    plan = bench.plan("add", sizes={"n": "2^12,2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0")
+    plan = bench.plan(
+        RunRequest(op="add", sizes={"n": "2^12,2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0")
+    )
 
     def times() -> dict[str, float]:
         run_id = bench.run(plan, Method())

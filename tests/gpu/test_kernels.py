@@ -13,7 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "ops"))
 
 from cases import WRONG, Way, large_sizes, odd_sizes, variants, ways
 from checking import bind, inputs_of, judged, reference_of
-from gpu_report import Entry, path, shared_digest, write
+from device_memory import device_memory
+from gpu_report import Entry, path, write
 from part_report import environment
 from parts import part
 
@@ -21,6 +22,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy
 from kernelviz.ops import Op, Variant, refresh
+from kernelviz.text.failures import describe_check
 
 # Nothing is timed here, so several processes may share the GPU.
 pytestmark = [part("kernels"), pytest.mark.gpu, pytest.mark.timeout(600)]
@@ -87,6 +89,14 @@ def called_and_replayed(op: Op, variant: Variant, problem: Problem) -> list[tupl
     return found
 
 
+def _needed_bytes(op: Op, problem: Problem) -> int:
+    """What a case takes at its peak: inputs and outputs, and about five float64 copies of all of them, since the reference and
+    its bound are computed in one piece (a transpose of 600 million elements took 41 GiB)."""
+    directed = op.of(problem)
+    elements = sum(tensor.elements(problem.sizes) for tensor in (*directed.inputs, *directed.outputs))
+    return op.tensor_bytes(problem) + 5 * 8 * elements
+
+
 @pytest.mark.parametrize(("op", "variant", "way"), CASES, ids=[f"{op.name}-{v.name}-{way}" for op, v, way in CASES])
 def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[Entry]) -> None:
     """Right on every problem; a published variant that is known to be wrong is found wrong on at least one."""
@@ -94,18 +104,21 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
 
     failures: list[str] = []
     shares: list[float] = []
+    total_bytes = torch.cuda.get_device_properties(0).total_memory
     for problem in problems(op, variant, way):
-        try:
-            for how, accuracy in called_and_replayed(op, variant, problem):
-                shares.append(accuracy.worst_of_bound if accuracy.worst_of_bound is not None else float("inf"))
-                if not accuracy.passed:
-                    failures.append(f"{problem.key} ({how}): {accuracy.message}")
-        except BadField:
-            continue  # sizes that it refuses, with the reason
-        except Exception as error:
-            shares.append(float("inf"))
-            failures.append(f"{problem.key}: {type(error).__name__}: {error}"[:500])
-        torch.cuda.empty_cache()
+        with device_memory(_needed_bytes(op, problem), total_bytes):
+            try:
+                for how, accuracy in called_and_replayed(op, variant, problem):
+                    shares.append(accuracy.worst_of_bound if accuracy.worst_of_bound is not None else float("inf"))
+                    if not accuracy.passed:
+                        failures.append(f"{problem.key} ({how}): {describe_check(accuracy)}")
+            except BadField:
+                continue  # sizes that it refuses, with the reason
+            except Exception as error:
+                shares.append(float("inf"))
+                failures.append(f"{problem.key}: {type(error).__name__}: {error}"[:500])
+            finally:
+                torch.cuda.empty_cache()
     assert shares, "it refused every size"
     worst = max(shares)
     wrong = (op.name, variant.name) in WRONG
@@ -120,7 +133,6 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
             worst_of_bound=worst if worst != float("inf") else None,
             cases=len(shares),
             source_digest=way.variant(op, variant).source_digest(),
-            shared_digest=shared_digest(),
             device=torch.cuda.get_device_name(),
             failures=failures,
         )

@@ -12,7 +12,6 @@ import pytest
 from figures import record
 from parts import part
 
-from kernelviz.core.cheats import CACHED_OUTPUT
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Result, Timing
@@ -189,8 +188,8 @@ def test_each_flush_draws_a_new_order_of_blocks(session) -> None:
 
 
 def test_stamps_reject_a_call_that_is_not_there(session) -> None:
-    from kernelviz.measure.timing.timer import Place
+    from kernelviz.measure.timing.timer import BoundLaunch
     from kernelviz.measure.timing.trace import TraceError
 
-    with pytest.raises(TraceError, match=CACHED_OUTPUT):
-        session.timer.prepare(Place(lambda: next(iter(session._kept.values())).inputs[0]))
+    with pytest.raises(TraceError, match="CachedOutput"):
+        session.timer.prepare(BoundLaunch(lambda: next(iter(session._problems.values())).inputs[0]))

@@ -14,9 +14,11 @@ from parts import part
 from kernelviz.bench import Bench
 from kernelviz.core.events import CaseDone, CaseStep, RunEnded, WorkerStarting
 from kernelviz.core.problem import Method, Plan
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import document
+from kernelviz.text.failures import describe_failure
 from kernelviz.worker.limits import Limits
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
@@ -71,12 +73,14 @@ def outcomes(run: Run) -> dict[str, Timing | Failure]:
 )
 def test_a_planted_variant_costs_only_its_own_case(bench: Bench, name: str, plugin: str, stage: str) -> None:
     plan = bench.plan(
-        "add",
-        sizes={"n": "2^20"},
-        dtype="fp32",
-        variants=("torch_eager", name, "triton_block"),
-        device="cuda:0",
-        plugins=(plugin,),
+        RunRequest(
+            op="add",
+            sizes={"n": "2^20"},
+            dtype="fp32",
+            variants=("torch_eager", name, "triton_block"),
+            device="cuda:0",
+            plugins=(plugin,),
+        )
     )
     starts: list[float] = []
     run, arrived = finished(bench, plan, starts=starts)
@@ -86,7 +90,8 @@ def test_a_planted_variant_costs_only_its_own_case(bench: Bench, name: str, plug
     assert failure.stage == stage, failure
     assert isinstance(found["torch_eager"], Timing), found["torch_eager"]
     assert isinstance(found["triton_block"], Timing), found["triton_block"]
-    record(f"planted_{name}", {"message": failure.message, "arrived_s": arrived, "starts_s": starts})
+    message = str(describe_failure(failure))
+    record(f"planted_{name}", {"message": message, "arrived_s": arrived, "starts_s": starts})
     if stage == "crash":
         # The start of a worker (torch's import, a CUDA context) takes 3 to 6 s by machine; what the product adds to the one that
         # replaces it is the end of the dead process, and binding and measuring two short cases.
@@ -97,12 +102,14 @@ def test_a_planted_variant_costs_only_its_own_case(bench: Bench, name: str, plug
 @part("smoke")
 def test_a_declared_change_of_an_input_is_restored_before_every_call(bench: Bench) -> None:
     plan = bench.plan(
-        "add",
-        sizes={"n": "2^20"},
-        dtype="fp32",
-        variants=("torch_eager", "adds_in_place"),
-        device="cuda:0",
-        plugins=(PLANTED,),
+        RunRequest(
+            op="add",
+            sizes={"n": "2^20"},
+            dtype="fp32",
+            variants=("torch_eager", "adds_in_place"),
+            device="cuda:0",
+            plugins=(PLANTED,),
+        )
     )
     found = outcomes(finished(bench, plan)[0])
     assert isinstance(found["adds_in_place"], Timing), found["adds_in_place"]
@@ -116,7 +123,11 @@ def test_a_hang_in_c_is_ended_and_the_next_case_measured(bench: Bench, tmp_path:
 
     limits = Limits(bind_s=20.0, step_s=5.0, check_s=5.0)
     own = Bench(Store(f"sqlite:///{tmp_path}/runs.sqlite"), discover(), limits=limits)
-    plan = own.plan("add", sizes={"n": "2^20"}, variants=("torch_eager", "hangs"), device="cuda:0", plugins=(PLANTED,))
+    plan = own.plan(
+        RunRequest(
+            op="add", sizes={"n": "2^20"}, variants=("torch_eager", "hangs"), device="cuda:0", plugins=(PLANTED,)
+        )
+    )
     found = outcomes(finished(own, plan)[0])
     own.close()
     assert isinstance(found["hangs"], Failure)
@@ -129,7 +140,9 @@ def test_the_soak_through_the_worker(bench: Bench) -> None:
     """1,000 points with idle gaps: every bad block noticed and repeated, memory steady."""
     import psutil
 
-    plan = bench.plan("add", sizes={"n": "2^20"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
+    plan = bench.plan(
+        RunRequest(op="add", sizes={"n": "2^20"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
+    )
     estimates: list[float] = []
     memory: list[int] = []
     seconds: list[float] = []
@@ -193,13 +206,13 @@ def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: B
     app.run()
     assert not app.exception
     run = bench.load(run_id)
-    shown = next(d.value for d in app.dataframe if "variant" in d.value.columns and "trust" in d.value.columns)
+    shown = next(d.value for d in app.dataframe if "Variant" in d.value.columns and "Quality" in d.value.columns)
     assert {r.case.key for r in run.results} == {case.key for case in run.plan.cases()}
     assert set(run.plan.variants) == set(SIX.split(","))
     assert len(run.results) == len(shown)
-    times = next(c for c in shown.columns if c.startswith("cold time"))
+    times = next(c for c in shown.columns if c.startswith("Cold time"))
     scale = {"ms": 1e-3, "µs": 1e-6}[times.split(", ")[1]]
-    page = {(str(r["variant"]).replace(" ", "_"), int(r["n"])): float(r[times]) * scale for _, r in shown.iterrows()}
+    page = {(str(r["Variant"]).replace(" ", "_"), int(r["n"])): float(r[times]) * scale for _, r in shown.iterrows()}
     stored = {}
     for result in run.results:
         assert isinstance(result.outcome, Timing), result
@@ -216,7 +229,9 @@ def test_the_page_runs_a_sweep_of_six_variants_and_shows_what_is_stored(bench: B
 def test_others_on_the_gpu_leave_no_trace_in_what_is_measured_after_them(bench: Bench) -> None:
     """A CUDA context that is made after the worker's makes its short kernels read 0.08-0.1 us longer for good: after the
     selftest's own processes, and after another kernelviz on the same GPU, another worker measures."""
-    plan = bench.plan("add", sizes={"n": "2^12,2^18"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
+    plan = bench.plan(
+        RunRequest(op="add", sizes={"n": "2^12,2^18"}, dtype="fp32", variants=("torch_eager",), device="cuda:0")
+    )
 
     def measured() -> tuple[list[float], int]:
         run, _ = finished(bench, plan, Method(budget_s=0.2))
@@ -267,7 +282,7 @@ def test_a_calibration_measures_every_roof(bench: Bench) -> None:
     )
     assert {r.name for r in roofs} >= {"read", "copy", "write", "read2_write1", "read1_write2", "matmul"}
     assert taken < 30
-    plan = bench.plan("rmsnorm", dtype="bf16", device="cuda:0")
+    plan = bench.plan(RunRequest(op="rmsnorm", dtype="bf16", device="cuda:0"))
     run, _ = finished(bench, plan, Method(budget_s=0.5))
     assert len(run.environment.roofs) == len(roofs)
     failed = {
@@ -287,6 +302,6 @@ def test_the_command_line_gives_one_document(bench: Bench) -> None:
     assert done.returncode == 0, done.stderr[-2000:]
     run = document.decode(done.stdout)
     assert run.environment.device.kind == "cuda"
-    expected = bench.plan("rmsnorm", sizes={"m": "4096", "n": "2^10..2^13"}, dtype="bf16")
+    expected = bench.plan(RunRequest(op="rmsnorm", sizes={"m": "4096", "n": "2^10..2^13"}, dtype="bf16"))
     assert run.plan == expected
     assert {r.case.key for r in run.results} == {case.key for case in expected.cases()}

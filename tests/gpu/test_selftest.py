@@ -65,7 +65,7 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
         )
     results = {e.result.case.key: e.result for e in events if isinstance(e, CaseDone)}
     bench = Workbench(
-        session.site, session.ops, lambda ops: DeviceSession(session.device, ops, session.timer), lambda: False
+        session.state, session.ops, lambda ops: DeviceSession(session.device, ops, session.timer), lambda: False
     )
     try:
         by_ncu = ncu_times(bench, cases, most_s=600)

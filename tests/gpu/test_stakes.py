@@ -12,6 +12,7 @@ from parts import part
 
 from kernelviz.core.events import CaseDone, Event
 from kernelviz.core.problem import USUAL_FIGURES, Case, Method, Problem
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Result, Timing
 from kernelviz.metrics.figures import host_bound
 
@@ -126,7 +127,7 @@ def test_a_sweep_of_bound_variants_is_a_matter_of_two_seconds(session) -> None:
     method = Method(half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
     for problem in problems:
         measured(session, problem, SIX, method)
-    bound = [p.key in session._kept for p in problems]
+    bound = [p.key in session._problems for p in problems]
     time.sleep(0.5)
     begun = time.monotonic()
     each = []
@@ -159,7 +160,7 @@ def test_a_page_that_reruns_does_not_move_the_times(bench, monkeypatch: pytest.M
     import kernelviz.ui
 
     monkeypatch.setattr(kernelviz.bench, "_made", bench)
-    plan = bench.plan("add", sizes={"n": "2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0")
+    plan = bench.plan(RunRequest(op="add", sizes={"n": "2^18,2^20,2^24"}, variants=("torch_eager",), device="cuda:0"))
     done = threading.Event()
     reruns = 0
 
@@ -197,7 +198,9 @@ def test_a_page_that_reruns_does_not_move_the_times(bench, monkeypatch: pytest.M
 
 
 def test_a_run_has_its_cold_times_first_and_the_other_figures_after(bench) -> None:
-    plan = bench.plan("add", sizes={"n": "2^12..2^16"}, variants=("torch_eager", "triton_block"), device="cuda:0")
+    plan = bench.plan(
+        RunRequest(op="add", sizes={"n": "2^12..2^16"}, variants=("torch_eager", "triton_block"), device="cuda:0")
+    )
     run_id = bench.run(plan)
     first: dict[str, list[bool]] = {}
     for _, event in bench.follow(run_id):

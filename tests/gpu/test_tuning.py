@@ -13,6 +13,7 @@ from kernelviz.bench import Bench
 from kernelviz.bench.tunings import TuningReport
 from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Method
+from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Timing
 from kernelviz.hardware.discovery import discover
 from kernelviz.store import Store
@@ -54,7 +55,9 @@ def kept_of(report: TuningReport) -> dict[str, object]:
 
 def test_a_hundred_configurations_cancelled_and_resumed_and_the_best_used_afterwards(bench: Bench) -> None:
     plan = bench.tuning(
-        "add", "triton_tuned", sizes=SIZES, dtype="fp32", configurations=CONFIGURATIONS, seed=1, device="cuda:0"
+        RunRequest(op="add", variants=("triton_tuned",), sizes=SIZES, dtype="fp32", device="cuda:0"),
+        configurations=CONFIGURATIONS,
+        seed=1,
     )
     assert len(plan.variants) == CONFIGURATIONS >= 100
     run_id = bench.run(plan)
@@ -76,7 +79,13 @@ def test_a_hundred_configurations_cancelled_and_resumed_and_the_best_used_afterw
     assert len(again) <= 9, "what has a time is not measured again, but for the finalists and the default"
 
     usual = bench.plan(
-        "add", sizes=SIZES, dtype="fp32", variants=("torch_eager", "triton_block", "triton_tuned"), device="cuda:0"
+        RunRequest(
+            op="add",
+            sizes=SIZES,
+            dtype="fp32",
+            variants=("torch_eager", "triton_block", "triton_tuned"),
+            device="cuda:0",
+        )
     )
     after = bench.run(usual, Method(budget_s=0.3))
     assert follow(bench, after) == "finished"
@@ -100,16 +109,25 @@ def test_a_hundred_configurations_cancelled_and_resumed_and_the_best_used_afterw
 
 
 def test_failures_are_kept_with_their_reasons_and_cost_nobody_else(bench: Bench) -> None:
-    plan = bench.tuning("add", "through_shared", sizes={"n": "2^24"}, dtype="fp32", device="cuda:0", plugins=(PLUGIN,))
+    plan = bench.tuning(
+        RunRequest(
+            op="add",
+            variants=("through_shared",),
+            sizes={"n": "2^24"},
+            dtype="fp32",
+            device="cuda:0",
+            plugins=(PLUGIN,),
+        )
+    )
     assert len(plan.variants) == 48
     run_id = bench.run(plan)
     assert follow(bench, run_id) == "finished"
     report = bench.tunings.report(run_id)
-    by_stage = Counter(r.stage for r in report.tried.failures for _ in r.variants)
+    by_stage = Counter(r.failure.stage for r in report.tried.failures for _ in r.variants)
     record("tuning_failures", kept_of(report))
     assert by_stage == {"compile": 8, "wrong": 2}
-    refused = next(r for r in report.tried.failures if r.stage == "compile")
-    assert "shared memory" in refused.message
+    refused = next(r for r in report.tried.failures if r.failure.stage == "compile")
+    assert "shared memory" in refused.failure.message
     assert all("shared_kib=256" in name for name in refused.variants)
     assert len(report.tried.ranked) == 38
     assert report.kept is not None

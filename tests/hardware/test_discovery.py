@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from kernelviz.core.notes import DriverSilent
 from kernelviz.core.run import Device
 from kernelviz.hardware import discovery, nvml, telemetry
 from kernelviz.hardware.datasheet import datasheet
@@ -190,13 +191,12 @@ def test_conditions_hold_what_the_driver_says_and_nothing_else(driver: None, mon
     assert telemetry.conditions(H200).other_processes is None, "in a container a list without us cannot be trusted"
     monkeypatch.setattr(telemetry, "same_ids", lambda: True)
     assert telemetry.conditions(H200).other_processes == 2
-    assert telemetry.free_memory_bytes(H200) == 140 * 2**30
 
 
 def test_conditions_of_a_lost_device_are_unknown(driver: None) -> None:
     seen = telemetry.conditions(Device(id="cuda:7", kind="cuda", name="?", uuid="GPU-zz"))
     assert seen.sm_clock_hz is None
-    assert seen.notes
+    assert seen.notes == (DriverSilent(),)
 
 
 def test_conditions_of_the_processor() -> None:
@@ -204,9 +204,6 @@ def test_conditions_of_the_processor() -> None:
     assert seen.threads is not None
     assert seen.other_processes is None
     assert seen.read_at is not None
-    free = telemetry.free_memory_bytes(CPU)
-    assert free is not None
-    assert free > 0
 
 
 def test_a_broken_driver_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:

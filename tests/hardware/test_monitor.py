@@ -11,7 +11,7 @@ import pytest
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.run import Device
 from kernelviz.hardware import nvml, sampling
-from kernelviz.hardware.monitor import KEPT_S, LOOKED_S, Monitor
+from kernelviz.hardware.monitor import HISTORY_S, LOOKED_S, Monitor
 from tests.hardware.test_discovery import CPU, H200, Driver
 
 OTHER = Device(id="cuda:1", kind="cuda", name="NVIDIA H200", uuid="GPU-bb")
@@ -66,13 +66,13 @@ def test_pcie_is_not_asked_while_something_is_measured() -> None:
 
 def test_an_hour_is_kept_and_no_more() -> None:
     stage = Stage()
-    for _ in range(int(KEPT_S) + 5):
+    for _ in range(int(HISTORY_S) + 5):
         stage.monitor.look("cuda:0")
         stage.monitor.step()
         stage.time_s += 1.0
     kept = stage.monitor.look("cuda:0")
-    assert len(kept) == KEPT_S
-    assert kept[-1].at_s - kept[0].at_s == KEPT_S - 1
+    assert len(kept) == HISTORY_S
+    assert kept[-1].at_s - kept[0].at_s == HISTORY_S - 1
 
 
 def test_one_thread_serves_any_number_of_lookers_and_ends_with_the_monitor() -> None:

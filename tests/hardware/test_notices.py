@@ -18,7 +18,7 @@ from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_fo
 from kernelviz.hardware import notices as room
 from kernelviz.hardware.notice import Notice
 from kernelviz.hardware.other_processes import Neighbour, Seen
-from kernelviz.hardware.storage_folders import Place
+from kernelviz.hardware.storage_folders import FolderState
 from kernelviz.hardware.toolchain import TorchBuild
 
 H200, CPU = samples.H200, samples.CPU
@@ -204,9 +204,9 @@ def test_the_driver_is_asked_and_its_answers_are_used(monkeypatch: pytest.Monkey
 
 def test_a_disk_that_is_nearly_full_is_named_once_with_its_folders_and_their_variables() -> None:
     places = [
-        Place("TRITON_CACHE_DIR", Path("/a"), writable=True, disk=1, free_bytes=5 * 2**20),
-        Place("TMPDIR", Path("/b"), writable=True, disk=1, free_bytes=5 * 2**20),
-        Place("KERNELVIZ_HOME", Path("/c"), writable=True, disk=2, free_bytes=2**40),
+        FolderState("TRITON_CACHE_DIR", Path("/a"), writable=True, disk=1, free_bytes=5 * 2**20),
+        FolderState("TMPDIR", Path("/b"), writable=True, disk=1, free_bytes=5 * 2**20),
+        FolderState("KERNELVIZ_HOME", Path("/c"), writable=True, disk=2, free_bytes=2**40),
     ]
     (notice,) = storage_folders.disks(places)
     assert "the disk of /a and /b has 5.00 MiB left" in said(notice)
@@ -214,11 +214,11 @@ def test_a_disk_that_is_nearly_full_is_named_once_with_its_folders_and_their_var
 
 
 def test_a_folder_that_cannot_be_written_is_named_with_what_is_lost() -> None:
-    (notice,) = storage_folders.disks([Place("KERNELVIZ_HOME", Path("/c"), writable=False)])
+    (notice,) = storage_folders.disks([FolderState("KERNELVIZ_HOME", Path("/c"), writable=False)])
     assert "the folder /c cannot be written: runs cannot be stored" in said(notice)
     assert "KERNELVIZ_HOME" in notice.remedy
     for variable in storage_folders.folders(os.environ, Path("/c")):
-        assert storage_folders.disks([Place(variable, Path("/c"), writable=False)])
+        assert storage_folders.disks([FolderState(variable, Path("/c"), writable=False)])
 
 
 def test_folders_are_looked_at_where_they_are_or_would_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,13 +7,15 @@ import pytest
 from kernelviz.core.run import Roof
 from kernelviz.formats import shipped_runs
 from kernelviz.hardware.datasheet import datasheet
-from kernelviz.hardware.datasheet_shares import held
+from kernelviz.hardware.datasheet_shares import data_sheet_shares
 
 ROOFS = shipped_runs.load("h200-add").environment.roofs
 
 
 def test_an_h200s_roofs_stand_below_its_sheet() -> None:
-    lines = {(h.roof.name, h.roof.level, h.roof.precision): h for h in held(ROOFS, datasheet("NVIDIA H200"))}
+    lines = {
+        (h.roof.name, h.roof.level, h.roof.precision): h for h in data_sheet_shares(ROOFS, datasheet("NVIDIA H200"))
+    }
     read = lines["read", "dram", None]
     assert read.roof.bandwidth_bytes_per_s == max(
         r.bandwidth_bytes_per_s or 0 for r in ROOFS if (r.name, r.level) == ("read", "dram")
@@ -30,14 +32,14 @@ def test_an_h200s_roofs_stand_below_its_sheet() -> None:
 
 
 def test_without_a_sheet_roofs_stand_alone() -> None:
-    lines = held(ROOFS, None)
+    lines = data_sheet_shares(ROOFS, None)
     assert lines
     assert all(h.promised is h.share is h.share_at_clock is None for h in lines)
-    assert held((), datasheet("NVIDIA H200")) == ()
+    assert data_sheet_shares((), datasheet("NVIDIA H200")) == ()
 
 
 def test_a_sheet_without_clock_gives_no_share_at_the_clock() -> None:
     roof = Roof(name="matmul", precision="bf16", unit="tensor", rate_flop_per_s=600e12, clock_hz=1.6e9)
-    (line,) = held([roof], datasheet("NVIDIA H100 NVL"))
+    (line,) = data_sheet_shares([roof], datasheet("NVIDIA H100 NVL"))
     assert line.share == pytest.approx(600 / 835.5)
     assert line.share_at_clock is line.promised_at_hz is None

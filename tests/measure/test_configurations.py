@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from kernelviz.core.events import CaseDone, Event, InspectionDone
+from kernelviz.core.notes import StaleTuning
 from kernelviz.core.problem import Method, Problem
+from kernelviz.core.reasons import NotAdmitted
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.tuning import Tuned
 from kernelviz.measure.session.device_session import DeviceSession, open_session
@@ -48,11 +51,9 @@ def test_a_variant_is_bound_as_it_was_tuned_and_says_so(session: DeviceSession) 
     assert (again.configuration, again.tuned_by) == ({"block": 64, "way": 0}, None)
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"), [({"source_digest": "0" * 16}, "another version of its source"), ({}, "another space")]
-)
+@pytest.mark.parametrize(("changes", "another"), [({"source_digest": "0" * 16}, "source"), ({}, "space")])
 def test_what_was_found_for_something_else_is_not_used_and_that_is_said(
-    session: DeviceSession, changes: dict[str, str], words: str
+    session: DeviceSession, changes: dict[str, str], another: Literal["source", "space"]
 ) -> None:
     import msgspec
 
@@ -60,7 +61,7 @@ def test_what_was_found_for_something_else_is_not_used_and_that_is_said(
     result = measure(session, "torch_eager", "in_blocks", tuned={"in_blocks": known})["in_blocks"]
     assert (result.configuration, result.tuned_by) == ({"block": 64, "way": 0}, None)
     assert result.conditions is not None
-    assert any(words in note and "r1" in note for note in result.conditions.notes)
+    assert StaleTuning(run_id="r1", another=another) in result.conditions.notes
 
 
 def test_a_named_configuration_is_what_its_name_says_whatever_was_tuned(session: DeviceSession) -> None:
@@ -78,13 +79,14 @@ def test_each_trouble_is_its_own_configurations(session: DeviceSession) -> None:
     for name in names[1:]:
         outcome = done[name].outcome
         assert isinstance(outcome, Failure)
-        stages[name] = (outcome.stage, outcome.message)
+        stages[name] = (outcome.stage, outcome.reasons, outcome.message)
     assert stages[names[1]][0] == "compile"
-    assert "shared memory, required: 524288" in stages[names[1]][1]
+    assert "shared memory, required: 524288" in stages[names[1]][2]
     assert stages[names[2]][0] == "wrong"
     assert stages[names[3]] == (
         "unavailable",
-        "this configuration is not for such sizes: the block is larger than the vector",
+        (NotAdmitted(text="the block is larger than the vector"),),
+        "",
     )
     spent = done[names[1]].preparation
     assert spent is not None, "what a failed bind took is part of what the tuning took"
@@ -93,7 +95,7 @@ def test_each_trouble_is_its_own_configurations(session: DeviceSession) -> None:
 
 def test_configurations_are_given_back_when_they_are_measured_the_baseline_stays(session: DeviceSession) -> None:
     measure(session, BASE, "in_blocks[block=128,way=0]", "in_blocks[block=256,way=0]", "torch_eager")
-    held = session._kept[PROBLEM.key].variants
+    held = session._problems[PROBLEM.key].variants
     assert BASE in held
     assert "torch_eager" in held
     assert not any(name.startswith("in_blocks[") and name != BASE for name in held)

@@ -6,13 +6,24 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from kernelviz.core.cheats import LOWER_PRECISION, MUTATED_INPUT, RECOMPILED, STALE, UNWRITTEN
 from kernelviz.core.events import CaseDone, CaseStep, Event
+from kernelviz.core.notes import CallTooLong, NoEnergyCounter
 from kernelviz.core.problem import USUAL_FIGURES, Method, Problem
+from kernelviz.core.reasons import (
+    DoesNotFitMemory,
+    ErrorTooLarge,
+    LowerPrecision,
+    MutatedInput,
+    OutputShape,
+    Reason,
+    Recompiled,
+    Stale,
+    Unwritten,
+)
 from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.measure.session.device_session import DeviceSession, open_session
 from kernelviz.measure.timing import rounds
-from kernelviz.metrics.quality import notes_on_figures
+from kernelviz.metrics.quality import notes_on_other_figures
 
 PLANTED = str(Path(__file__).parents[1] / "planted.py")
 QUICK = Method(budget_s=0.05)
@@ -34,23 +45,29 @@ def measure(session: DeviceSession, variants: tuple[str, ...], **sizes: int) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "stage", "message"),
+    ("name", "stage", "why"),
     [
-        ("writes_nothing", "wrong", UNWRITTEN),
-        ("is_wrong", "wrong", "times the allowed one"),
-        ("remembers", "wrong", STALE),
-        ("changes_its_input", "wrong", f"{MUTATED_INPUT}: x_N"),
-        ("has_another_shape", "wrong", "has shape"),
+        ("writes_nothing", "wrong", Unwritten),
+        ("is_wrong", "wrong", ErrorTooLarge),
+        ("remembers", "wrong", Stale),
+        ("changes_its_input", "wrong", MutatedInput(inputs=("x_N",))),
+        ("has_another_shape", "wrong", OutputShape),
         ("raises_in_bind", "compile", "no such configuration"),
         ("runs_out_of_memory", "out_of_memory", "memory"),
     ],
 )
-def test_a_planted_fault_becomes_its_failure(session: DeviceSession, name: str, stage: str, message: str) -> None:
+def test_a_planted_fault_becomes_its_failure(
+    session: DeviceSession, name: str, stage: str, why: str | Reason | type[Reason]
+) -> None:
     done = measure(session, ("honest", name))
     outcome = done[name].outcome
     assert isinstance(outcome, Failure)
     assert outcome.stage == stage
-    assert message in outcome.message
+    if isinstance(why, str):
+        assert (outcome.reasons, why in outcome.message) == ((), True)
+    else:
+        assert outcome.message == ""
+        assert any(isinstance(r, why) if isinstance(why, type) else r == why for r in outcome.reasons)
     assert isinstance(done["honest"].outcome, Timing)
     assert session.spoilt is None
 
@@ -78,8 +95,8 @@ def test_other_places_hold_the_same_numbers_elsewhere(session: DeviceSession) ->
     op = session.ops["add"]
     problem = Problem(op="add", sizes={"n": 1001}, dtype="fp32")
     bound = BoundProblem.allocate(op, problem, torch.device("cpu"), 2**30, "cpu")
-    assert bound.places == 1
-    bound.places = 3
+    assert bound.buffers == 1
+    bound.buffers = 3
     launches = [p.launch() for p in bound._other_places(op.variant_named("torch_eager"))]
     assert len(launches) == len(bound.elsewhere) == 2
     expected = bound.inputs[0] + bound.inputs[1]
@@ -96,7 +113,7 @@ def test_a_reference_is_computed_once_for_all_variants_where_the_memory_is_large
     import torch
 
     from kernelviz.measure.session import binding
-    from kernelviz.measure.timing.timer import Place
+    from kernelviz.measure.timing.timer import BoundLaunch
 
     computed = []
 
@@ -104,7 +121,7 @@ def test_a_reference_is_computed_once_for_all_variants_where_the_memory_is_large
         computed.append(inputs)
         return (inputs[0] + inputs[1],)
 
-    monkeypatch.setattr(binding, "KEPT_BYTES", 0)
+    monkeypatch.setattr(binding, "CACHED_BYTES", 0)
     op = replace(session.ops["add"], reference=reference)
     problem = Problem(op="add", sizes={"n": 2**14}, dtype="fp32")  # 256 KiB a seed
     bound = binding.BoundProblem.allocate(op, problem, torch.device("cpu"), free_bytes, "cpu")
@@ -112,7 +129,7 @@ def test_a_reference_is_computed_once_for_all_variants_where_the_memory_is_large
     def check_two_variants() -> None:
         for name in ("torch_eager", "torch_eager"):
             variant = op.variant_named(name)
-            place = Place(bound.bind(variant, bound.inputs)[0])
+            place = BoundLaunch(bound.bind(variant, bound.inputs)[0])
             assert bound.check(variant, session.timer.prepare(place), None, 3).passed
 
     check_two_variants()
@@ -146,7 +163,9 @@ def test_a_problem_that_does_not_fit_fails_before_anything_is_allocated(session:
     outcome = measure(session, ("honest",), n=2**44)["honest"].outcome
     assert isinstance(outcome, Failure)
     assert outcome.stage == "out_of_memory"
-    assert "GiB are free" in outcome.message
+    (needs,) = outcome.reasons
+    assert isinstance(needs, DoesNotFitMemory)
+    assert needs.needed_bytes > needs.free_bytes
 
 
 def test_a_stop_gives_cancelled_to_what_has_no_result(session: DeviceSession) -> None:
@@ -159,34 +178,34 @@ def test_a_stop_gives_cancelled_to_what_has_no_result(session: DeviceSession) ->
 
 def test_a_repeated_point_binds_nothing_again(session: DeviceSession) -> None:
     measure(session, ("honest",), n=4242)
-    bound = session._kept["add fp32 n=4242"].variants["honest"]
+    bound = session._problems["add fp32 n=4242"].variants["honest"]
     measure(session, ("honest",), n=4242)
-    assert session._kept["add fp32 n=4242"].variants["honest"] is bound
+    assert session._problems["add fp32 n=4242"].variants["honest"] is bound
 
 
 def test_what_was_used_longest_ago_is_forgotten_and_memory_given_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
     session = open_session("cpu")
     released = []
-    monkeypatch.setattr(session, "_release", lambda: released.append(len(session._kept)))
+    monkeypatch.setattr(session, "_release", lambda: released.append(len(session._problems)))
     for n in range(100, 120):
         session._bound(session.ops["add"], Problem(op="add", sizes={"n": n}, dtype="fp32"))
-    newest = list(session._kept)[-3:]
+    newest = list(session._problems)[-3:]
     held = session._held_bytes()
-    last_three = sum(session._kept[key].needed_bytes for key in newest)
-    monkeypatch.setattr("kernelviz.measure.session.device_session.KEPT_SHARE", (last_three + 1) / held)
+    last_three = sum(session._problems[key].needed_bytes for key in newest)
+    monkeypatch.setattr("kernelviz.measure.session.device_session.CACHED_SHARE", (last_three + 1) / held)
     monkeypatch.setattr(session, "device", msgspec.structs.replace(session.device, memory_bytes=held))
     session._trim()
-    assert list(session._kept) == newest
+    assert list(session._problems) == newest
     assert released == [20, 3]  # the references, then all problems that had to go
 
 
 def test_errors_of_a_narrower_format_are_named(session: DeviceSession) -> None:
     outcome = measure(session, ("honest", "computes_in_half"))["computes_in_half"].outcome
     assert isinstance(outcome, Failure)
-    assert outcome.message.startswith(f"{LOWER_PRECISION}: its errors are those of fp16")
+    assert outcome.reasons[0] == LowerPrecision(precision="fp16")
     plainly_wrong = measure(session, ("honest", "is_wrong"))["is_wrong"].outcome
     assert isinstance(plainly_wrong, Failure)
-    assert LOWER_PRECISION not in plainly_wrong.message
+    assert not any(isinstance(r, LowerPrecision) for r in plainly_wrong.reasons)
 
 
 def others(session: DeviceSession, variants: tuple[str, ...], n: int) -> dict[str, Result]:
@@ -224,7 +243,7 @@ def test_a_call_that_compiles_while_it_is_timed_is_refused(session: DeviceSessio
     found = others(session, ("honest", "compiles_in_every_call"), 3001)
     outcome = found["compiles_in_every_call"].outcome
     assert isinstance(outcome, Failure)
-    assert outcome.message == RECOMPILED
+    assert (outcome.reasons, outcome.message) == ((Recompiled(),), "")
     assert isinstance(found["honest"].outcome, Timing)
 
 
@@ -249,7 +268,9 @@ def test_a_long_call_has_no_other_figures_and_says_why(session: DeviceSession) -
     seen = found["takes_long"].conditions
     assert seen is not None
     (note,) = seen.notes
-    assert note.startswith("other figures: not taken, one call takes 0.")
+    assert isinstance(note, CallTooLong)
+    assert note.figure == "secondary"
+    assert 0.1 < note.call_s < 1
 
 
 def test_a_device_without_a_counter_of_energy_says_so_with_the_result(session: DeviceSession) -> None:
@@ -261,4 +282,4 @@ def test_a_device_without_a_counter_of_energy_says_so_with_the_result(session: D
     assert found.timing is not None
     assert found.timing.energy is None
     assert found.timing.device_warm_s is not None
-    assert notes_on_figures(found) == "energy: this device has no counter of it"
+    assert notes_on_other_figures(found) == (NoEnergyCounter(figure="energy"),)

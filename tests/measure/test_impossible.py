@@ -2,11 +2,15 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from kernelviz.core.problem import Method, Problem
+from kernelviz.core.reasons import ImpossiblyFast
 from kernelviz.core.result import Accuracy, Failure, Figure, Timing
 from kernelviz.core.run import Device
-from kernelviz.measure.session.problem_measurement import Task
+from kernelviz.measure.session.problem_measurement import ProblemMeasurement
 from kernelviz.ops import catalogue
+from kernelviz.text.failures import describe_failure
 
 H200 = Device(id="cuda:0", kind="cuda", name="NVIDIA H200", uuid="GPU-x", last_level_cache_bytes=60 * 2**20)
 RIGHT = Accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.0)
@@ -14,7 +18,9 @@ RIGHT = Accuracy(passed=True, relative_l2=0.0, max_abs=0.0, worst_of_bound=0.0)
 
 def judged(problem: Problem, time_s: float, device: Device = H200, clock_hz: float | None = None):
     site = SimpleNamespace(device=device, timer=None, watch=lambda: SimpleNamespace(look=lambda: False))
-    task = Task(site, catalogue()[problem.op], problem, "torch_eager", Method(), lambda _: None, lambda: False)  # type: ignore[arg-type]
+    task = ProblemMeasurement(
+        site, catalogue()[problem.op], problem, "torch_eager", Method(), lambda _: None, lambda: False
+    )  # type: ignore[arg-type]
     return task._judged(Timing(device_cold_s=Figure(estimate=time_s)), RIGHT, clock_hz)
 
 
@@ -28,7 +34,10 @@ def test_a_time_below_the_memory_s_is_impossible() -> None:
     outcome = judged(ADD, 154e-6)
     assert isinstance(outcome, Failure)
     assert outcome.stage == "impossible"
-    assert "154 us is less than the 155 us" in outcome.message
+    (too_fast,) = outcome.reasons
+    assert isinstance(too_fast, ImpossiblyFast)
+    assert (too_fast.time_s, too_fast.least_s) == (154e-6, pytest.approx(154.7e-6, rel=1e-3))
+    assert "154 us is less than the 155 us" in str(describe_failure(outcome))
     assert outcome.timing is not None
 
 

@@ -9,10 +9,10 @@ import msgspec
 import pytest
 import torch
 
-from kernelviz.core.cheats import LOWER_PRECISION, MUTATED_INPUT, STALE, UNWRITTEN
 from kernelviz.core.events import CaseStep, Event, InspectionDone
 from kernelviz.core.inspection import Inspection
 from kernelviz.core.problem import Method, Problem
+from kernelviz.core.reasons import ErrorTooLarge, LowerPrecision, MutatedInput, OutputShape, Reason, Stale, Unwritten
 from kernelviz.measure.session.binding import TIMED_SEED
 from kernelviz.measure.session.contract import CaseFailed
 from kernelviz.measure.session.device_session import DeviceSession, open_session
@@ -48,7 +48,7 @@ def inspected(session: DeviceSession, variant: str, **sizes: int) -> Inspection:
 
 def test_a_right_variant_and_all_its_tensors(session: DeviceSession) -> None:
     made, events = look(session, "honest", n=5000)
-    assert (made.passed, made.message, made.seed, made.seeds) == (True, "", 0, 3)
+    assert (made.passed, made.reasons, made.seed, made.seeds) == (True, (), 0, 3)
     assert made.environment.device.id == "cpu"
     assert [e.step for e in events if isinstance(e, CaseStep)] == ["binding"] + ["checking"] * 4
     assert [(t.name, t.role, t.shape, t.strides, t.size_bytes) for t in made.tensors] == [
@@ -85,23 +85,23 @@ def test_the_facts_of_the_gate_and_of_a_look_are_the_same(session: DeviceSession
 
 
 @pytest.mark.parametrize(
-    ("name", "message", "wrong"),
+    ("name", "why", "wrong"),
     [
-        ("writes_nothing", UNWRITTEN, 1000),
-        ("is_wrong", "times the allowed one", 1000),
-        ("remembers", STALE, 1000),
-        ("changes_its_input", f"{MUTATED_INPUT}: x_N", 1000),
-        ("computes_in_half", LOWER_PRECISION, None),
+        ("writes_nothing", Unwritten, 1000),
+        ("is_wrong", ErrorTooLarge, 1000),
+        ("remembers", Stale, 1000),
+        ("changes_its_input", MutatedInput, 1000),
+        ("computes_in_half", LowerPrecision, None),
     ],
 )
 def test_a_wrong_variant_is_looked_at_and_named_as_by_the_gate(
-    session: DeviceSession, name: str, message: str, wrong: int | None
+    session: DeviceSession, name: str, why: type[Reason], wrong: int | None
 ) -> None:
     problem = Problem(op="add", sizes={"n": 1000}, dtype="fp32")
     session.measure(problem, (name,), name, Method(budget_s=0.02), lambda _: None, lambda: False)
     made = inspected(session, name)
     assert not made.passed
-    assert message in made.message
+    assert any(isinstance(reason, why) for reason in made.reasons)
     assert made.call == "timed"
     assert made.errors[0].wrong == (wrong or made.errors[0].wrong) > 900
 
@@ -148,7 +148,7 @@ def test_outputs_that_cannot_be_compared_still_have_their_facts(session: DeviceS
     made = inspected(session, "has_another_shape")
     assert not made.passed
     assert made.errors == ()
-    assert "has shape (500,), (1000,) was expected" in made.message
+    assert made.reasons == (OutputShape(output="z_N", shape=(500,), expected=(1000,)),)
     assert made.tensors[-1].shape == (500,)
 
 
@@ -181,11 +181,11 @@ def test_a_look_leaves_what_is_timed_as_it_was(session: DeviceSession) -> None:
     problem = Problem(op="add", sizes={"n": 2000}, dtype="fp32")
     names = ("honest", "adds_in_place")
     session.measure(problem, names, "honest", Method(budget_s=0.02), lambda _: None, lambda: False)
-    bound = session._kept[problem.key]
+    bound = session._problems[problem.key]
     kept = dict(bound.variants)
     for name in (*names, "is_wrong"):
         inspected(session, name, n=2000)
-        assert session._kept[problem.key] is bound
+        assert session._problems[problem.key] is bound
         assert unchanged(bound.op, bound.inputs, problem, TIMED_SEED) == []
     assert bound.variants == kept
     expected = bound.inputs[0] + bound.inputs[1]

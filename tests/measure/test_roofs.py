@@ -23,7 +23,7 @@ from kernelviz.measure.roofs import calibrate, products, streams, vectors
 from kernelviz.measure.roofs.candidate import Candidate, Contest, Effort, measured
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.host_calls import Calls
-from kernelviz.measure.timing.timer import Place, Taken, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops.catalog.op import TARGETS
 from kernelviz.ops.kernels import nvrtc
@@ -40,11 +40,11 @@ class Quick:
     notes: tuple[str, ...] = ()
     correction_s = 0.0
 
-    def __init__(self, place: Place, warm: bool) -> None:
-        self.places, self.warm = [place], warm
+    def __init__(self, place: BoundLaunch, warm: bool) -> None:
+        self.launches, self.warm = [place], warm
 
     def run_once(self) -> tuple[Tensor, ...]:
-        return as_tuple(self.places[0].launch())
+        return as_tuple(self.launches[0].launch())
 
 
 class QuickTimer:
@@ -60,33 +60,33 @@ class QuickTimer:
 
     def refine(self, timed: Timed) -> None: ...
 
-    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> Timed:
+    def prepare(self, first: BoundLaunch, others: Iterable[BoundLaunch] = (), *, warm: bool = False) -> Timed:
         self.prepared.append(Quick(first, warm))
         return self.prepared[-1]
 
     def block_s(self, timed: Timed) -> float:
         return 1e-3
 
-    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
         return [[self._block(t) for t in r] for r in rounds]
 
-    def _block(self, timed: Timed) -> Taken:
+    def _block(self, timed: Timed) -> BlockSamples:
         self.taken += 1
-        launch = timed.places[0].launch
+        launch = timed.launches[0].launch
         begun = time.perf_counter()
         launch()
         took = self.planted.get(id(launch), time.perf_counter() - begun)
-        return Taken([took], [took], begun, clock_hz=1e9)
+        return BlockSamples([took], [took], begun, clock_hz=1e9)
 
     def describe(self, timed: Timed) -> str:
         return "quick"
 
     def flush(self) -> None: ...
 
-    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[BlockSamples]:
         raise NotImplementedError
 
-    def calls(self, place: Place) -> Calls:
+    def calls(self, place: BoundLaunch) -> Calls:
         raise NotImplementedError
 
     def waits_s(self, coming_s: float) -> float:
@@ -137,11 +137,11 @@ class NoisyTimer(QuickTimer):
         super().__init__(planted)
         self.random, self.blocks = random.Random(3), Counter[int]()
 
-    def _block(self, timed: Timed) -> Taken:
-        at = id(timed.places[0].launch)
+    def _block(self, timed: Timed) -> BlockSamples:
+        at = id(timed.launches[0].launch)
         self.blocks[at] += 1
         took = self.planted[at] * self.random.gauss(1, 0.05)
-        return Taken([took], [took], time.perf_counter(), clock_hz=1e9)
+        return BlockSamples([took], [took], time.perf_counter(), clock_hz=1e9)
 
 
 @pytest.mark.parametrize(("second_s", "goes_on"), [(2e-4, False), (1.01e-4, True)])
@@ -212,7 +212,7 @@ def test_a_calibration_ends_when_it_is_stopped() -> None:
 class BlindOnce(QuickTimer):
     """Cannot time what is warm."""
 
-    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> Timed:
+    def prepare(self, first: BoundLaunch, others: Iterable[BoundLaunch] = (), *, warm: bool = False) -> Timed:
         if warm:
             raise RuntimeError("no stamps came")
         return super().prepare(first, others, warm=warm)

@@ -10,7 +10,7 @@ import pytest
 from kernelviz.core.problem import Method
 from kernelviz.measure.timing.cuda import LOAD_S, WINDOW_S, CudaTimer
 from kernelviz.measure.timing.rounds import PASSES, RETRIES, STEADY_S, Rounds, Series
-from kernelviz.measure.timing.timer import Place, Taken
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch
 from kernelviz.metrics.statistics import MIN_BLOCKS, verdict
 
 QUICK, STEADY = Method(half_width=0.01), Method(clock="sustained")
@@ -25,7 +25,7 @@ class KnownTimed:
     def __init__(self, time_s: float, clocks: Sequence[float] = ()) -> None:
         self.time_s = time_s
         self.clocks = list(clocks)
-        self.places = [Place(tuple)]
+        self.launches = [BoundLaunch(tuple)]
 
     def run_once(self) -> tuple[()]:
         return ()
@@ -64,11 +64,11 @@ class KnownTimer:
         assert before_s == STEADY_S
         return [] if stop() else [self.block(timed) for _ in range(blocks)]
 
-    def block(self, timed: KnownTimed) -> Taken:
+    def block(self, timed: KnownTimed) -> BlockSamples:
         self.blocks += 1
         scale = 1 + self.drift * self.blocks
         samples = [timed.time_s * scale * self.random.gauss(1, self.noise) for _ in range(self.samples)]
-        return Taken(samples, samples, float(self.blocks), timed.clocks.pop(0) if timed.clocks else 1.98e9)
+        return BlockSamples(samples, samples, float(self.blocks), timed.clocks.pop(0) if timed.clocks else 1.98e9)
 
 
 def measured(timer: KnownTimer, times: dict[str, float], method: Method) -> dict[str, Series]:
@@ -212,9 +212,9 @@ def test_figures_hold_every_sample_in_order() -> None:
 def test_a_figure_says_at_how_many_places_its_call_was_bound() -> None:
     timer = KnownTimer()
     series = measured(timer, {"base": 1e-5}, Method(budget_s=0.2))["base"]
-    assert series.figure(timer).places == 1
-    series.timed.places *= 60
-    assert series.figure(timer).places == 60
+    assert series.figure(timer).buffers == 1
+    series.timed.launches *= 60
+    assert series.figure(timer).buffers == 60
 
 
 def test_decided_comparisons_may_end_it_before_the_single_times_are_narrow() -> None:

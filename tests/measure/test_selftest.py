@@ -13,11 +13,13 @@ from kernelviz.core.run import Device
 from kernelviz.core.selftest import Check
 from kernelviz.measure import selftest as package
 from kernelviz.measure.selftest import refusals, verdicts
-from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench, probe
+from kernelviz.measure.selftest.workbench import Finding, NotHere, Probe, Spoilt, Stopped, Workbench, probe
 from kernelviz.measure.session.device_session import DeviceSession, open_session
-from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.metrics.statistics import Interval, Verdict
+from kernelviz.metrics.verdict_reasons import Straddles
 from kernelviz.ops import catalogue
+from kernelviz.text.cheats import NAMES
 from tests.measure.test_rounds import KnownTimed, KnownTimer
 
 TIMES = ("empty_call", "known_traffic_copy", "host_sleep", "flush_by_time")
@@ -36,37 +38,37 @@ def checks(session: DeviceSession, *only: str, stop: Any = lambda: False) -> lis
 
 def bench(timer: Any, cls: type[Workbench] = Workbench) -> Workbench:
     device = Device(id="cpu", kind="cpu", name="known", uuid="CPU-known")
-    site = Site(device, timer, lambda: None)
+    site = DeviceState(device, timer, lambda: None)
     return cls(site, catalogue(), lambda ops: DeviceSession(device, ops, timer), lambda: False)
 
 
 @probe("Is it small?", limit=2.0, unit="s")
-def small(at: Workbench) -> Found:
-    return Found(1.0, {"value_s": 1.0})
+def small(at: Workbench) -> Finding:
+    return Finding(1.0, {"value_s": 1.0})
 
 
 @probe("Is it large?", limit=2.0, unit="s", at_most=False)
-def large_on_processor(at: Workbench) -> Found:
-    return Found(1.0, {})
+def large_on_processor(at: Workbench) -> Finding:
+    return Finding(1.0, {})
 
 
 @probe("Is it here?")
-def elsewhere(at: Workbench) -> Found:
+def elsewhere(at: Workbench) -> Finding:
     raise NotHere("there is no such tool")
 
 
 @probe("Does it break?")
-def broken(at: Workbench) -> Found:
+def broken(at: Workbench) -> Finding:
     raise ValueError("of no use")
 
 
 @probe("Does it end?")
-def stopped(at: Workbench) -> Found:
+def stopped(at: Workbench) -> Finding:
     raise Stopped
 
 
 @probe("Is the process still good?")
-def spoils(at: Workbench) -> Found:
+def spoils(at: Workbench) -> Finding:
     raise Spoilt("the context is lost")
 
 
@@ -105,7 +107,7 @@ def test_every_name_is_there_once_and_every_cheat_is_planted() -> None:
         assert len(set(names)) == len(names)
         assert all(p.question.endswith("?") for p in probes)
     for cheat in CHEATS:
-        assert any(cheat in p.question for p in refusals.CUDA), cheat
+        assert any(str(NAMES[cheat]) in p.question for p in refusals.CUDA), cheat
 
 
 @pytest.mark.parametrize("name", [p.name for p in refusals.CPU])
@@ -136,7 +138,7 @@ def test_alarms_are_counted() -> None:
             return next(said)
 
     words: list[Any] = ["same", "faster", "unclear", "slower", "slower"]
-    said = iter([Verdict(w, Interval(1.0 + i / 100, None, None), 0.005, 10, "") for i, w in enumerate(words)])
+    said = iter([Verdict(w, Interval(1.0 + i / 100, None, None), 0.005, 10, Straddles()) for i, w in enumerate(words)])
     found = verdicts._same(bench(KnownTimer(), Alarmed), [KnownTimed(4e-6)], 5)  # type: ignore[list-item]
     assert found.value == 3.0
     assert found.figures["largest_difference_fraction"] == pytest.approx(0.04)
@@ -147,14 +149,14 @@ def test_alarms_are_counted() -> None:
 def test_a_slow_down_is_found_where_there_is_one(more: float, noise: float, share: float) -> None:
     at = bench(KnownTimer(noise=noise))
     base, slow = KnownTimed(2e-4), KnownTimed(2e-4 * (1 + more))
-    found = verdicts._found_slower([at.compared(slow, base, 0.2) for _ in range(4)], {"planted_fraction": more})  # type: ignore[arg-type]
+    found = verdicts._slower_share([at.compared(slow, base, 0.2) for _ in range(4)], {"planted_fraction": more})  # type: ignore[arg-type]
     assert found.value == share
     assert found.figures["measured_fraction"] == pytest.approx(more, abs=0.002)
 
 
 def test_a_check_of_a_planted_variant_says_when_it_is_not_refused(session: DeviceSession) -> None:
-    from kernelviz.core import cheats
     from kernelviz.core.problem import Problem
+    from kernelviz.core.reasons import Stale
     from kernelviz.ops import variant
 
     @variant(op="add", backend="torch")
@@ -163,6 +165,6 @@ def test_a_check_of_a_planted_variant_says_when_it_is_not_refused(session: Devic
         return lambda: x_N + y_N
 
     problem = Problem(op="add", sizes={"n": 999}, dtype="fp32")
-    asked: Probe = refusals._refused("none", honest, cheats.STALE, problem=problem)
+    asked: Probe = refusals._refused("none", honest, Stale, problem=problem)
     found = asked.make(bench(session.timer))
     assert (found.passed, found.value, found.message) == (False, 0.0, "it was not refused")

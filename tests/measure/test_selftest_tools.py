@@ -15,17 +15,17 @@ from kernelviz.core.run import Device
 from kernelviz.measure.selftest import children, ncu
 from kernelviz.measure.selftest.agreement import ncu_times
 from kernelviz.measure.selftest.ncu_probe import TIMES
-from kernelviz.measure.selftest.picture import drawn
+from kernelviz.measure.selftest.picture import timeline_of
 from kernelviz.measure.selftest.verdicts import _whole_waves
 from kernelviz.measure.selftest.workbench import NotHere, Stopped, Workbench
-from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.trace import FLUSH, MARKER, POISON, Record, iterations
 
 
 def bench(stop: Any = lambda: False) -> Workbench:
     device = Device(id="cuda:0", kind="cuda", name="Test GPU", uuid="GPU-test")
     timer: Any = None
-    return Workbench(Site(device, timer, lambda: None), {}, _not_opened, stop)
+    return Workbench(DeviceState(device, timer, lambda: None), {}, _not_opened, stop)
 
 
 def _not_opened(ops: Any) -> NoReturn:
@@ -160,13 +160,13 @@ def test_a_picture_holds_whole_iterations_and_what_was_counted() -> None:
             Record("second", at + 36_500, at + 38_000),
             Record(MARKER, at + 39_000, at + 40_000),
         ]
-    found = drawn(records, iterations(records, 5), "cupti")
+    found = timeline_of(records, iterations(records, 5), "cupti")
     assert [m.kind for m in found.marks] == ["poison", "restore", "flush", "call", "call", "marker"] * 3
     assert found.marks[0].start_s == 0.0
     assert found.marks[6].start_s == pytest.approx(1e-4)
     assert found.counted[0] == pytest.approx((34e-6, 38e-6))
     assert len(found.counted) == 3
-    alone = drawn(records[:6], iterations(records[:6], 1), "cupti")
+    alone = timeline_of(records[:6], iterations(records[:6], 1), "cupti")
     assert (len(alone.marks), len(alone.counted)) == (6, 1)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 import torch
 
-from kernelviz.measure.timing.timer import Place
-from kernelviz.measure.timing.tracing_cost import LEAST_TRIES, MORE_TRIES, TRIES, TracingCost
+from kernelviz.measure.timing.timer import BoundLaunch
+from kernelviz.measure.timing.tracing_cost import ATTEMPTS, LEAST_ATTEMPTS, MORE_ATTEMPTS, TracingCost
 
 US = 1e-6
 CALL_S = 20 * US
@@ -27,37 +27,37 @@ class Known(TracingCost):
     def _note_rest(self, coming_s: float) -> None:
         self.rested_s += coming_s
 
-    def _added(self, place: Place, calls: int, tries: int) -> list[float]:
+    def _added(self, place: BoundLaunch, calls: int, tries: int) -> list[float]:
         self.asked.append((calls, tries))
         if self.differences_s is None:
             raise torch.OutOfMemoryError("another set of outputs")
         return [self.differences_s.pop(0) for _ in range(min(tries, len(self.differences_s)))]
 
 
-PLACE = Place(lambda: torch.empty(0))
+PLACE = BoundLaunch(lambda: torch.empty(0))
 
 
 @pytest.mark.parametrize(("difference_us", "expected_us"), [(4.5, 4.5), (0.1, 0.0), (-0.3, 0.0)])
 def test_what_shows_is_taken_off_and_what_does_not_is_none(difference_us: float, expected_us: float) -> None:
-    cost = Known([difference_us * US] * TRIES)
+    cost = Known([difference_us * US] * ATTEMPTS)
     assert cost.adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(expected_us * US)
-    assert cost.asked == [(20, TRIES)]
-    assert cost.rested_s == pytest.approx(2 * TRIES * 20 * 50 * US)
+    assert cost.asked == [(20, ATTEMPTS)]
+    assert cost.rested_s == pytest.approx(2 * ATTEMPTS * 20 * 50 * US)
 
 
 def test_what_is_near_the_least_that_can_be_told_is_asked_more_often() -> None:
-    cost = Known([0.32 * US] * TRIES + [0.28 * US] * MORE_TRIES)
+    cost = Known([0.32 * US] * ATTEMPTS + [0.28 * US] * MORE_ATTEMPTS)
     assert cost.adds_s(PLACE, 50 * US, CALL_S) == 0.0
-    assert [tries for _, tries in cost.asked] == [TRIES, MORE_TRIES]
+    assert [tries for _, tries in cost.asked] == [ATTEMPTS, MORE_ATTEMPTS]
 
 
 def test_one_outlier_among_the_tries_decides_nothing() -> None:
-    cost = Known([0.0] * (TRIES - 1) + [900 * US])
+    cost = Known([0.0] * (ATTEMPTS - 1) + [900 * US])
     assert cost.adds_s(PLACE, 50 * US, CALL_S) == 0.0
 
 
 def test_long_calls_are_asked_a_few_at_a_time_and_short_memory_leaves_it_unknown() -> None:
-    cost = Known([0.0] * TRIES)
+    cost = Known([0.0] * ATTEMPTS)
     cost.adds_s(PLACE, 3e-3, 3e-3)
     assert cost.asked[0][0] == 2
     assert Known(None).adds_s(PLACE, 50 * US, CALL_S) is None
@@ -66,26 +66,26 @@ def test_long_calls_are_asked_a_few_at_a_time_and_short_memory_leaves_it_unknown
 def test_of_calls_that_take_very_long_as_few_as_must_count_are_made() -> None:
     cost = Known([50 * US, 70 * US, 60 * US, 60 * US])
     assert cost.adds_s(PLACE, 0.36, 0.36) == pytest.approx(60 * US)
-    assert cost.asked == [(1, LEAST_TRIES)]
-    in_doubt = Known([0.3 * US] * LEAST_TRIES)
+    assert cost.asked == [(1, LEAST_ATTEMPTS)]
+    in_doubt = Known([0.3 * US] * LEAST_ATTEMPTS)
     in_doubt.adds_s(PLACE, 0.36, 0.36)
     assert len(in_doubt.asked) == 1
 
 
 def test_what_it_adds_to_nothing_is_no_part_of_the_call() -> None:
-    assert Known([4.5 * US] * TRIES, 0.5 * US).adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(4 * US)
-    assert Known([4.5 * US] * TRIES, None).adds_s(PLACE, 50 * US, CALL_S) is None
+    assert Known([4.5 * US] * ATTEMPTS, 0.5 * US).adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(4 * US)
+    assert Known([4.5 * US] * ATTEMPTS, None).adds_s(PLACE, 50 * US, CALL_S) is None
 
 
 def test_a_host_that_was_late_too_often_leaves_it_unknown() -> None:
-    assert Known([4.5 * US] * (LEAST_TRIES - 1)).adds_s(PLACE, 50 * US, CALL_S) is None
-    assert Known([4.5 * US] * LEAST_TRIES).adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(4.5 * US)
+    assert Known([4.5 * US] * (LEAST_ATTEMPTS - 1)).adds_s(PLACE, 50 * US, CALL_S) is None
+    assert Known([4.5 * US] * LEAST_ATTEMPTS).adds_s(PLACE, 50 * US, CALL_S) == pytest.approx(4.5 * US)
     assert Known([]).adds_s(PLACE, 50 * US, CALL_S) is None
 
 
 def test_more_than_a_third_of_the_call_is_not_believed() -> None:
     """A call of 1.3 us from which 2.0 us were taken off stood as -0.7 us in a run."""
-    assert Known([2.0 * US] * TRIES).adds_s(PLACE, 50 * US, 1.3 * US) is None
+    assert Known([2.0 * US] * ATTEMPTS).adds_s(PLACE, 50 * US, 1.3 * US) is None
 
 
 class Paced(TracingCost):
@@ -98,7 +98,7 @@ class Paced(TracingCost):
     def trace(self, work: Callable[[], None]) -> None:
         work()
 
-    def _captured(self, place: Place, calls: int) -> torch.cuda.CUDAGraph:
+    def _captured(self, place: BoundLaunch, calls: int) -> torch.cuda.CUDAGraph:
         return None  # type: ignore[return-value]
 
     def _between_events_s(self, graph: object) -> float | None:

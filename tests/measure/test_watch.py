@@ -12,7 +12,7 @@ import pytest
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import EVENT_REASONS
-from kernelviz.measure.session.device_state import LOOK_S, THROTTLED, Site, Watch
+from kernelviz.measure.session.device_state import LOOK_S, THROTTLED, DeviceState, Watch
 
 GPU = Device(id="cuda:0", kind="cuda", name="Test GPU", uuid="GPU-test")
 
@@ -34,7 +34,7 @@ class Neighbours:
 def test_a_process_that_others_followed_to_the_gpu_is_replaced() -> None:
     """A younger CUDA context makes the short kernels of this process read longer, also when it is gone again."""
     neighbours = Neighbours(7)
-    site = Site(GPU, STILL, lambda: None, neighbours)
+    site = DeviceState(GPU, STILL, lambda: None, neighbours)
     assert (site.crowded(), site.spoilt) == (False, None)
     neighbours.pids = frozenset({7, 9})
     assert site.crowded()
@@ -45,12 +45,12 @@ def test_a_process_that_others_followed_to_the_gpu_is_replaced() -> None:
 
 
 def test_who_was_there_before_does_not_count() -> None:
-    site = Site(GPU, STILL, lambda: None, Neighbours(7, 8))
+    site = DeviceState(GPU, STILL, lambda: None, Neighbours(7, 8))
     assert not site.crowded()
 
 
 def test_a_processor_has_no_contexts() -> None:
-    site = Site(msgspec.structs.replace(GPU, kind="cpu"), STILL, lambda: None)
+    site = DeviceState(msgspec.structs.replace(GPU, kind="cpu"), STILL, lambda: None)
     site.share("processes of the selftest")
     assert (site.crowded(), site.spoilt) == (False, None)
 

@@ -13,6 +13,7 @@ import sample_runs as samples
 from split_runs import How, halves
 
 from kernelviz.core.errors import BadField, UnknownName
+from kernelviz.core.notes import TracingCostUnknown
 from kernelviz.core.result import Conditions, Failure, Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import shipped_runs
@@ -21,6 +22,23 @@ from kernelviz.metrics.comparison import Comparison, Pair, compare, paired
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, judged, ratio_of_medians
 from kernelviz.metrics.summary import Headline, figure_of
 from kernelviz.metrics.unpaired_verdict import verdict_between
+from kernelviz.metrics.verdict_reasons import (
+    Failed,
+    FewBlocks,
+    FloorTooWide,
+    MethodUnknown,
+    NoTime,
+    OneMeasurement,
+    OtherClocks,
+    OtherData,
+    OtherDevices,
+    OtherLaunches,
+    OtherTimers,
+    PairReason,
+    SamplesUnknown,
+    TracingTakenOff,
+    TracingUnknown,
+)
 from kernelviz.text.comparison import counts_words, mean_words, noise_words, only_words, pair_words
 
 
@@ -101,9 +119,7 @@ def test_the_same_code_in_both_says_how_much_moves_between_the_runs() -> None:
     results = tuple(r if r.variant == "triton_persistent" else runs.again(r, 1.03, seed=3) for r in small.results)
     found = compare(a, msgspec.structs.replace(small, results=results))
     assert {p.word for p in found.judged} == {"unclear"}
-    assert {p.reason for p in found.judged} == {
-        f"the noise floor, {100 * (found.noise or 0):.1f} %, is too wide to call them the same"
-    }
+    assert {p.reason for p in found.judged} == {FloorTooWide(found.noise or 0)}
     assert "smaller differences mean nothing here" in noise_words(found)
     assert "is noise between these runs" in pair_words(next(p for p in found.pairs if p.word == "same code"))
 
@@ -142,14 +158,14 @@ def test_the_same_source_with_other_launches_is_other_code() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"method": {"clock": "sustained"}}, "burst in A, sustained in B"),
-        ({"figure": {"timer": "events"}}, "CUPTI stamps in A, events in B"),
-        ({"figure": {"timer": None}}, "timer unknown in B"),
-        ({"figure": {"launch": "stream"}}, "in a graph in A, into the stream in B"),
-        ({"device": {"kind": "cpu"}}, "a GPU in A, a CPU in B"),
+        ({"method": {"clock": "sustained"}}, OtherClocks("burst", "sustained")),
+        ({"figure": {"timer": "events"}}, OtherTimers("cupti", "events")),
+        ({"figure": {"timer": None}}, MethodUnknown("timer", ("B",))),
+        ({"figure": {"launch": "stream"}}, OtherLaunches("graph", "stream")),
+        ({"device": {"kind": "cpu"}}, OtherDevices("cuda", "cpu")),
     ],
 )
-def test_no_verdict_on_times_that_were_taken_in_other_ways(change: dict[str, Any], reason: str) -> None:
+def test_no_verdict_on_times_that_were_taken_in_other_ways(change: dict[str, Any], reason: PairReason) -> None:
     found = compare(runs.before(), runs.after({"triton_persistent": 2.0, "torch_eager": 2.0}, **change))
     assert {p.word for p in found.pairs} == {"not comparable"}
     assert {p.reason for p in found.pairs} == {reason}
@@ -167,23 +183,21 @@ def test_other_input_data_are_paired_and_refused() -> None:
         )
         return msgspec.structs.replace(run, results=results)
 
-    assert {p.reason for p in compare(a, zeros(b)).pairs} == {"normal data in A, zeros in B"}
+    assert {p.reason for p in compare(a, zeros(b)).pairs} == {OtherData("normal", "zeros")}
     both = msgspec.structs.replace(b, results=(*zeros(b).results, *b.results))
     assert {p.word for p in compare(a, both).pairs} == {"same code"}, "the same data come first"
 
 
 def test_what_tracing_adds_must_be_known_unless_the_code_is_the_same() -> None:
-    note = Conditions(notes=("what tracing adds to it is not known",))
+    note = Conditions(notes=(TracingCostUnknown(),))
     a, b = runs.before(), runs.after({"triton_persistent": 1.1})
     unknown = msgspec.structs.replace(b, results=tuple(msgspec.structs.replace(r, conditions=note) for r in b.results))
     found = compare(a, unknown)
-    assert {p.reason for p in found.pairs if p.after.variant == "triton_persistent"} == {
-        "what tracing adds is unknown in B"
-    }
+    assert {p.reason for p in found.pairs if p.after.variant == "triton_persistent"} == {TracingUnknown(("B",))}
     assert {p.word for p in found.pairs if p.after.variant != "triton_persistent"} == {"same code"}
     assert {p.word for p in compare(a, unknown, headline="warm").judged} == {"slower"}, "the note is of the cold times"
     corrected = compare(a, runs.after(figure={"correction_s": 1e-3}))
-    assert {p.reason for p in corrected.pairs} == {"what tracing adds was taken off in B only"}
+    assert {p.reason for p in corrected.pairs} == {TracingTakenOff("B")}
     assert corrected.noise is None
 
 
@@ -191,13 +205,13 @@ def test_what_has_no_correct_time_has_no_ratio_and_counts_as_broken() -> None:
     a, b = runs.before(), runs.after({"triton_persistent": 0.9}, wrong="triton_persistent")
     found = compare(a, b)
     first = found.pairs[0]
-    assert (first.word, first.reason, first.ratio, first.broken) == ("not comparable", "B: wrong result", None, True)
+    assert (first.word, first.reason, first.ratio, first.broken) == ("not comparable", Failed("B", "wrong"), None, True)
     assert found.slower_than(0.5) == (first,)
     back = compare(b, a)
     lost = next(p for p in back.pairs if p.word == "not comparable")
-    assert (lost.reason, lost.broken) == ("A: wrong result", False)
+    assert (lost.reason, lost.broken) == (Failed("A", "wrong"), False)
     assert {p.reason for p in compare(a, samples.run(id="cold", shares=runs.VARIANTS), headline="warm").pairs} == {
-        "B: no warm time"
+        NoTime("B", "warm")
     }
 
 
@@ -206,14 +220,14 @@ def test_too_few_blocks_are_unclear() -> None:
     few = samples.figure(1e-3, blocks=9)
     bare = Figure(estimate=1e-3, timer="cupti", launch="graph")
     for figure, said in (
-        (few, "9 blocks on one side; 10 blocks are needed"),
-        (bare, "samples of one side are not known"),
+        (few, FewBlocks(9, 10)),
+        (bare, SamplesUnknown(10)),
     ):
         timing = Timing(device_cold_s=figure)
         results = tuple(msgspec.structs.replace(r, outcome=timing, source_digest="other") for r in b.results)
         found = compare(a, msgspec.structs.replace(b, results=results))
         assert {p.word for p in found.pairs} == {"unclear"}
-        assert all(said in p.reason for p in found.pairs)
+        assert all(said == p.reason for p in found.pairs)
         assert found.slower_than() == ()
 
 
@@ -265,7 +279,7 @@ def test_variants_across_runs_are_paired_by_problem_and_one_name_stands_for_both
 def test_a_copy_of_a_run_is_one_measurement() -> None:
     a = runs.before()
     copied = msgspec.structs.replace(a, id="copy")
-    assert {p.reason for p in compare(a, copied).pairs} == {"A and B are one measurement"}
+    assert {p.reason for p in compare(a, copied).pairs} == {OneMeasurement()}
 
 
 def test_a_limit_is_cleared_by_the_whole_interval() -> None:

@@ -11,7 +11,7 @@ import pytest
 from kernelviz.core.result import Conditions
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import compare
-from kernelviz.metrics.differences import differences
+from kernelviz.text.differences import differences
 
 
 def said(change: dict[str, Any]) -> list[str]:

@@ -22,6 +22,7 @@ from kernelviz.metrics.statistics import (
     verdict,
 )
 from kernelviz.metrics.unpaired_verdict import unpaired
+from kernelviz.metrics.verdict_reasons import FewSharedRounds, FloorTooWide, NoSharedRounds
 
 
 def figure(
@@ -102,7 +103,7 @@ def test_what_differs_from_itself_by_more_than_two_percent_is_called_the_same_as
     inside = Interval(1.0, 0.99, 1.01)
     assert judged(inside, 0.02, 20).word == "same"
     noisy = judged(inside, 0.084, 20)
-    assert (noisy.word, noisy.reason) == ("unclear", "the noise floor, 8.4 %, is too wide to call them the same")
+    assert (noisy.word, noisy.reason) == ("unclear", FloorTooWide(pytest.approx(0.084, abs=0.0005)))
     assert judged(Interval(1.2, 1.15, 1.25), 0.084, 20).word == "slower"
 
 
@@ -130,11 +131,11 @@ def test_shared_drift_cancels_in_ratios() -> None:
 def test_verdict_is_unclear_with_too_few_rounds() -> None:
     found = verdict(figure([1.0] * 4), figure([2.0] * 4))
     assert (found.word, found.rounds) == ("unclear", 4)
-    assert "4 shared rounds" in found.reason
+    assert found.reason == FewSharedRounds(4, 10)
 
 
 def test_verdict_without_samples_is_unclear() -> None:
-    assert verdict(Figure(estimate=1.0), Figure(estimate=2.0)).reason == "no round measured both"
+    assert verdict(Figure(estimate=1.0), Figure(estimate=2.0)).reason == NoSharedRounds()
 
 
 def test_a_noisy_baseline_raises_the_floor() -> None:

@@ -99,7 +99,10 @@ def test_without_a_correct_default_the_fastest_is_best() -> None:
 def test_failures_that_differ_in_numbers_only_are_told_once() -> None:
     run = tunings.run()
     found = tried(run)
-    assert [(r.stage, len(r.variants), r.alike) for r in found.failures] == [("compile", 24, True), ("wrong", 6, True)]
+    assert [(r.failure.stage, len(r.variants), r.alike) for r in found.failures] == [
+        ("compile", 24, True),
+        ("wrong", 6, True),
+    ]
     assert (found.planned, found.tried, found.failed, found.cancelled, found.refused) == (144, 144, 30, 0, 0)
     assert len(found.ranked) == 114
     assert "144 of 144 configurations tried, the space has 144, 30 failed" in tried_words(found, run.plan.search)

@@ -13,6 +13,7 @@ from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.metrics.statistics import noise_floor
 from kernelviz.metrics.summary import Row, rows
+from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
 from kernelviz.metrics.winner import Winner, compared, winners
 from kernelviz.text.winners import regions, strips, winner_words
 
@@ -115,7 +116,7 @@ def test_variants_without_shared_rounds_are_compared_by_way_of_the_baseline_at_t
     (far,) = winners(table(run_of({(16, 128): times}, late=("torch_compile",))))
     assert far.names == ("torch_compile",)
     assert far.verdict is not None
-    assert far.verdict.reason.startswith("by way of the baseline")
+    assert isinstance(far.verdict.reason, ByBaseline)
     assert far.ratio is not None
     assert abs(far.ratio - 1.05) < 0.003
     near = times | {"triton_online": 1.008e-5}  # clears the floor of 0.5 %, not twice that
@@ -128,7 +129,7 @@ def test_variants_without_shared_rounds_are_compared_by_way_of_the_baseline_at_t
 def test_without_samples_nobody_is_told_apart() -> None:
     bare = Figure(estimate=1e-6)
     assert compared(bare, bare, None, None).word == "unclear"
-    assert compared(bare, bare, bare, None).reason == "no round measured both, and none measured each with the baseline"
+    assert compared(bare, bare, bare, None).reason == NoSharedRounds(with_baseline=False)
     assert noise_floor(bare, None) == 0.005
 
 

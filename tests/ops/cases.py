@@ -5,8 +5,10 @@ Imports no torch, so that tests can be collected without it.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from sizes import COMPILED, LARGE, ODD
 
@@ -31,7 +33,7 @@ def variants(*backends: str) -> list[tuple[Op, Variant]]:
 
 def folder_of(op: Op, variant: Variant) -> str:
     """The folder of the variant's kernels; what a folder holds is tried by one process."""
-    return variant.sources[0].parent.name
+    return Path(inspect.getfile(variant.bind)).parent.name
 
 
 OWN = variants("triton", "cuda")

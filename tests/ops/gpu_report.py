@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import datetime
 import fcntl
-import hashlib
 import json
 import os
 import tempfile
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
-
-import kernelviz.ops
 
 SCHEMA = "kernelviz-gpu-report/1"
 REMEDY = (
@@ -44,7 +41,6 @@ class Entry:
     source_digest: str
     device: str
     direction: str = "forward"
-    shared_digest: str = ""
     failures: list[str] = field(default_factory=list)
 
     @property
@@ -52,32 +48,13 @@ class Entry:
         return (self.op, self.variant, self.dtype, self.compute or "", self.direction)
 
 
-SHARED = (
-    "words.py",
-    "row_shapes.py",
-    "column_shapes.py",
-    "layout.py",
-    "gpu.py",
-    "nvrtc.py",
-    "autograd.py",
-    "inductor.py",
-)
-"""Modules that several families launch their kernels through."""
-
-
-def shared_digest() -> str:
-    """SHA-256 (16 hex digits) over what no variant's own digest covers: a change of it asks for the whole report anew."""
-    digest = hashlib.sha256()
-    for name in SHARED:
-        digest.update((Path(kernelviz.ops.__file__).parent / name).read_bytes())
-    return digest.hexdigest()[:16]
-
-
 def read(file: Path) -> dict[Key, Entry]:
     """Entries by op, variant, dtype, compute precision and direction; none where there is no file."""
     if not file.is_file():
         return {}
-    return {entry.key: entry for entry in (Entry(**e) for e in json.loads(file.read_text())["kernels"])}
+    known = {one.name for one in fields(Entry)}
+    found = ({key: value for key, value in e.items() if key in known} for e in json.loads(file.read_text())["kernels"])
+    return {entry.key: entry for entry in (Entry(**e) for e in found)}
 
 
 def write(file: Path, entries: Iterable[Entry], environment: dict[str, Any]) -> None:
@@ -94,3 +71,10 @@ def write(file: Path, entries: Iterable[Entry], environment: dict[str, Any]) -> 
             "kernels": [asdict(merged[key]) for key in sorted(merged)],
         }
         file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+
+def replace_all(file: Path, entries: Iterable[Entry]) -> None:
+    """Leave only these entries in the report; what it says of the machine and the time stays."""
+    document = json.loads(file.read_text())
+    document["kernels"] = [asdict(entry) for entry in sorted(entries, key=lambda e: e.key)]
+    file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")

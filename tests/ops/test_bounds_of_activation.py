@@ -68,9 +68,10 @@ def test_honest_gelus_are_accepted(dtype: str) -> None:
 def test_the_polynomials_of_the_kernels_are_these(dtype: str) -> None:
     """The kernels hold the same digits, in CUDA C++ and in Triton; a slip in one of them would show here first."""
     from kernelviz.ops.activation import cuda
+    from kernelviz.ops.kernels.nvrtc import HEADERS
 
-    folder = cuda.SOURCE.parent
-    for text in ((folder / "cuda.cu").read_text(), (folder / "triton.py").read_text()):
+    assert '#include "gelu.cuh"' in cuda.SOURCE.read_text()
+    for text in ((HEADERS / "gelu.cuh").read_text(), cuda.SOURCE.with_name("triton.py").read_text()):
         digits = text.replace("f;", ";")
         for c in SIXTEEN if dtype != "fp32" else THIRTY_TWO:
             assert any(f"{abs(c):{form}}" in digits for form in (".7e", ".8g", ".7g", ".1f")), c

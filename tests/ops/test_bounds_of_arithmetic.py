@@ -21,8 +21,9 @@ from torch import Tensor
 
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import op_named
-from kernelviz.ops.arithmetic.published import rows_of
+from kernelviz.ops.arithmetic.variants import rows_of
 from kernelviz.ops.catalog.space import draw
+from kernelviz.text.failures import describe_check
 
 HERE = Path(__file__).parent
 DTYPES = ("fp32", "fp16", "bf16")
@@ -117,7 +118,7 @@ def wrong_on_special(name: str, variant: str, dtype: str) -> str:
     problem = op.problem({"n": x_N.numel()}, dtype)
     (z_N,) = as_tuple(bind(op.variant_named(variant), problem, (x_N, y_N))())
     # A NaN may have the very bits that stand for "never written".
-    return compare(op, problem, (x_N, y_N), z_N.masked_fill(z_N.isnan(), NAN)).message
+    return str(describe_check(compare(op, problem, (x_N, y_N), z_N.masked_fill(z_N.isnan(), NAN))))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -173,7 +174,7 @@ def test_bound_and_reference_of_slabs_are_slabs_of_the_whole(name: str) -> None:
 def test_eager_is_right_at_any_length(n: int, seed: int, name: str, dtype: str) -> None:
     op = op_named(name)
     accuracy = checked(op, op.variant_named("torch_eager"), op.problem({"n": n}, dtype), seed)
-    assert accuracy.passed, accuracy.message
+    assert accuracy.passed, accuracy.reasons
 
 
 @pytest.mark.parametrize("variant", sorted(v for o, v in WRONG if o == "add"))
@@ -206,7 +207,7 @@ def test_a_tuner_has_a_hundred_configurations_to_try(name: str) -> None:
     assert (found.space, found.admitted) == (252, 216)
     assert all(c["block"] >= 32 * c["warps"] for c in found.configurations)
     refused = op.variant_named("triton_tuned[block=128,warps=8]")
-    assert "256 threads for 128 elements" in (refused.refuses(problem) or "")
+    assert "256 threads for 128 elements" in repr(refused.refuses(problem))
 
 
 CONFIGURATIONS = (
@@ -227,7 +228,7 @@ def main() -> None:
         problem = op.problem({"n": 20011}, "fp32")
         inputs = inputs_of(op, problem)
         found = compare(op, problem, inputs, op.variant_named("triton_tuned").bind(*inputs, **configuration)())
-        sys.stdout.write(json.dumps({"case": f"configuration {number}", "wrong": found.message}) + "\n")
+        sys.stdout.write(json.dumps({"case": f"configuration {number}", "wrong": str(describe_check(found))}) + "\n")
 
 
 @pytest.mark.xdist_group("interpreter")

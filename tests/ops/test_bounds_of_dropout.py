@@ -11,7 +11,7 @@ from torch import Tensor
 
 from kernelviz.core.result import Accuracy
 from kernelviz.ops import op_named
-from kernelviz.ops.dropout import P
+from kernelviz.ops.dropout.reference import P
 
 KINDS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 DTYPES = tuple(KINDS)
@@ -39,7 +39,7 @@ def honest(x_N: Tensor) -> Tensor:
 def test_an_honest_dropout_is_accepted(n: int, dtype: str) -> None:
     for seed in range(5):
         found = judged(honest, dtype, n, seed)
-        assert found.passed, found.message
+        assert found.passed, found.reasons
     # As torch on a CPU: 4/3 rounded to the format of the tensor.
     scale = float(torch.tensor(1 / (1 - P), dtype=KINDS[dtype]))
     assert judged(lambda x_N: masked(torch.rand(x_N.shape) >= P, x_N, scale), dtype, n).passed
@@ -129,7 +129,7 @@ def test_inputs_of_zeros_prove_nothing_and_disturb_nothing(name: str, data: str)
     problem = op.problem({"n": 4099}, "fp16", data=data)
     inputs = inputs_of(op, problem)
     found = compare(op, problem, inputs, bind(op.variant_named(name), problem, inputs)())
-    assert found.passed, found.message
+    assert found.passed, found.reasons
     if data != "zeros":
         assert not compare(op, problem, inputs, torch.zeros_like(inputs[0])).passed
 
@@ -149,4 +149,4 @@ def test_two_calls_drop_different_elements(name: str) -> None:
 @given(n=st.integers(1, 5000), seed=st.integers(0, 1000), dtype=st.sampled_from(DTYPES))
 def test_chance_alone_is_never_found_wrong(n: int, seed: int, dtype: str) -> None:
     found = judged(honest, dtype, n, seed)
-    assert found.passed, found.message
+    assert found.passed, found.reasons

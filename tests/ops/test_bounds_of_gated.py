@@ -73,13 +73,13 @@ def test_honest_gates_are_accepted(name: str, by: float, dtype: str) -> None:
         inputs = spread(inputs_of(op, problem, seed), by)
         for y_MN in (fused(name, *inputs), gate_stored(name, *inputs), bind(op.variants[0], problem, inputs)()):
             found = compare(op, problem, inputs, y_MN)
-            assert found.passed, found.message
+            assert found.passed, found.reasons
         problem = problem_of(name, dtype, "backward")
         inputs = spread(inputs_of(op, problem, seed), by)
         eager = bind(op.variant_named("torch_eager"), problem, inputs)()
         for outputs in (fused_backward(name, *inputs), products_stored(name, *inputs), eager):
             found = compare(op, problem, inputs, outputs)
-            assert found.passed, found.message
+            assert found.passed, found.reasons
 
 
 def other_gate(name: str, a_MN: Tensor, b_MN: Tensor) -> Tensor:

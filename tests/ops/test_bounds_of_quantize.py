@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from kernelviz.ops import op_named
-from kernelviz.ops.quantize.formats import half_step
+from kernelviz.ops.quantize.reference import half_step
 
 DTYPES = ("fp32", "fp16", "bf16")
 QUANTIZE = ("quantize_fp8", "quantize_int8")
@@ -134,4 +134,4 @@ def test_torch_is_right_on_any_shape(name: str, m: int, n: int, dtype: str, seed
     problem = op.problem({"m": m, "n": n}, dtype)
     inputs = inputs_of(op, problem, seed)
     accuracy = compare(op, problem, inputs, bind(op.variant_named("torch_eager"), problem, inputs)())
-    assert accuracy.passed, accuracy.message
+    assert accuracy.passed, accuracy.reasons

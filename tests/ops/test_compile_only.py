@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from cases import FOLDERS, MAIN_TARGET, OWN, compile_problems, folder_of, ops_of, shard_of
 
+from kernelviz.ops.catalog.discovery import FAMILIES
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 Lines = dict[tuple[str, str], dict[str, object]]
@@ -56,10 +58,6 @@ def test_kernel_compiles(arch: str, shard: int, case: str, compiled: Lines) -> N
     assert compiled[arch, case]["ok"], compiled[arch, case]["message"]
 
 
-def _sources(folder: str) -> set[Path]:
-    return {f for o, v in OWN for f in v.sources if folder_of(o, v) == folder}
-
-
 WRITTEN = re.compile(
     r"^@triton\.jit(?:\([^)]*\))?\ndef ([a-z]\w*)|"
     r'^extern "C" __global__ void(?:\s+__launch_bounds__\([^)]*\)|\s+__cluster_dims__\([^)]*\))*\s+(\w+)',
@@ -81,12 +79,7 @@ def test_every_kernel_was_among_them(
     """The problems of `sizes.COMPILED` reach every kernel of every kernel file."""
     main = [line for (arch, _), line in compiled.items() if arch == MAIN_TARGET]
     reached = {name.split()[0] for line in main for name in line.get("kernels", [])}
-    files = [file for file in _sources(folder) if file.suffix in (".py", ".cu")]
+    files = [file for file in (FAMILIES / folder).iterdir() if file.suffix in (".py", ".cu")]
     written = {name for file in files for pair in WRITTEN.findall(file.read_text()) for name in pair if name}
     assert written
     assert written - reached == set()
-
-
-def test_every_source_of_a_variant_lies_in_its_folder() -> None:
-    for op, v in OWN:
-        assert {s.parent.name for s in v.sources} == {folder_of(op, v)}, v.name

@@ -8,6 +8,7 @@ import pytest
 
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import NotAdmitted
 from kernelviz.ops import Op, Variant, catalogue, variant
 from kernelviz.ops.catalog.space import draw, tuned_keys
 
@@ -77,7 +78,7 @@ def test_what_makes_no_sense_is_not_drawn_but_the_default_always_is() -> None:
     assert smallest.configurations == ({"block": 64, "warps": 4},)
     assert op().variant_named("tunable[block=64]").refuses(problem(1)) is None, "the default is always tried"
     refused = op().variant_named("tunable[block=512]").refuses(problem(128))
-    assert refused == "this configuration is not for such sizes: too large a block"
+    assert refused == NotAdmitted(text="too large a block")
 
 
 def test_a_draw_is_told_by_its_seed() -> None:

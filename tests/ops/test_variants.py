@@ -9,6 +9,7 @@ from checking import bind, checked, compare, inputs_of
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops import Op, Variant, op_named
+from kernelviz.text.failures import describe_check
 
 HONEST = [(op, v) for op, v in variants("torch") if (op.name, v.name) not in WRONG and "cuda" not in v.needs]
 HERE = [
@@ -27,7 +28,7 @@ COMPILED = [
 @pytest.mark.parametrize(("op", "variant", "problem"), [*HERE, *COMPILED])
 def test_agrees_with_the_reference(op: Op, variant: Variant, problem: Problem) -> None:
     accuracy = checked(op, variant, problem)
-    assert accuracy.passed, accuracy.message
+    assert accuracy.passed, accuracy.reasons
     assert accuracy.unwritten == 0
 
 
@@ -39,7 +40,7 @@ def test_agrees_on_other_data(op: Op, variant: Variant, data: str) -> None:
             continue
         problem = msgspec.structs.replace(way.problem(op, odd_sizes(op)[-1]), data=data)
         accuracy = checked(op, variant, problem)
-        assert accuracy.passed, (str(way), accuracy.message)
+        assert accuracy.passed, (str(way), str(describe_check(accuracy)))
 
 
 def not_contiguous(tensor: torch.Tensor) -> torch.Tensor:
@@ -76,7 +77,7 @@ def test_inputs_that_are_not_contiguous_are_understood_or_refused(op: Op, varian
                 bind(variant, problem, inputs)
         else:
             accuracy = compare(op, problem, plain, bind(variant, problem, inputs)())
-            assert accuracy.passed, accuracy.message
+            assert accuracy.passed, accuracy.reasons
 
 
 @pytest.mark.parametrize(

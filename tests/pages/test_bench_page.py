@@ -164,10 +164,10 @@ def test_wrong_and_failed_cases_are_marked_and_their_words_are_not_markup(page: 
     assert "computed a wrong result or reported an impossible time" in words
     assert "<b>too much" not in words
     table = test.dataframe[0].value
-    wrong = table[table["variant"] == "triton block per row"]
-    assert wrong["cold time, µs"].isna().all()
-    assert (wrong["against torch eager"] == "not compared").all()
-    assert wrong["result"].str.startswith("✕ wrong result").all()
+    wrong = table[table["Variant"] == "triton block per row"]
+    assert wrong["Cold time, µs"].isna().all()
+    assert (wrong["Against torch eager"] == "not compared").all()
+    assert wrong["Result"].str.startswith("✕ wrong result").all()
     test.session_state["tables"] = "Failures"  # whose name holds the count, which grows while a run goes
     test.run()
     assert {c.value for c in test.code} >= {"ptxas fatal: <b>too much</b> shared memory"}
@@ -177,9 +177,9 @@ def test_every_time_in_the_table_is_the_stored_one(page: Open) -> None:
     run = samples.run(id="kept")
     table = page(RehearsedBench((samples.H200,), stored=(run,)), run="kept").dataframe[0].value
     stored = [r.timing.device_cold_s.estimate * 1e6 for r in run.results if r.timing and r.timing.device_cold_s]
-    assert list(table["cold time, µs"]) == pytest.approx(stored)
-    assert (table[table["variant"] == "torch eager"]["against torch eager"] == "baseline").all()
-    assert table[table["variant"] == "composite eager"]["against torch eager"].str.startswith("▼").all()
+    assert list(table["Cold time, µs"]) == pytest.approx(stored)
+    assert (table[table["Variant"] == "torch eager"]["Against torch eager"] == "baseline").all()
+    assert table[table["Variant"] == "composite eager"]["Against torch eager"].str.startswith("▼").all()
 
 
 def test_an_unknown_run_gets_a_page_that_says_where_runs_live(page: Open) -> None:

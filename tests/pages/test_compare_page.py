@@ -64,8 +64,8 @@ def test_two_runs_give_verdicts_worst_first(both: Bench) -> None:
     assert tiles(test)["▲ Faster"] == "6 of 12 faster"
     assert tiles(test)["Mean time, B relative to A"].startswith("-2.")
     shown = table(test)
-    assert list(shown["verdict"]) == ["▼ slower"] * 6 + ["▲ faster"] * 6 + ["≈ same code"] * 6
-    assert shown["change, %"][0] == pytest.approx(5, abs=0.3)
+    assert list(shown["Verdict"]) == ["▼ slower"] * 6 + ["▲ faster"] * 6 + ["≈ same code"] * 6
+    assert shown["Change, %"][0] == pytest.approx(5, abs=0.3)
     assert len(test.get("plotly_chart")) == 2
     said = words(test)
     assert "of 6 cases with the same code in both" in said
@@ -95,7 +95,7 @@ def test_the_address_reopens_the_page_as_it_was(both: Bench) -> None:
     again = opened(**shown)
     assert again.dataframe[0].value.equals(table(test))
     assert again.selectbox(key="case").value == table_key(3)
-    assert list(table(again)["variant A"]) == ["torch eager"] * 6
+    assert list(table(again)["Variant A"]) == ["torch eager"] * 6
 
 
 def table_key(number: int) -> str:
@@ -164,8 +164,8 @@ def test_what_broke_is_told_first(bench: Bench) -> None:
     bench.history.add(runs.after({"triton_persistent": 1.02}, wrong="triton_persistent"))
     test = opened(a="before", b="after")
     assert "**1 case had a correct time in A but not in B**: triton persistent" in words(test)
-    assert table(test)["verdict"][0] == "✕ not comparable"
-    assert pd.isna(table(test)["change, %"][0])
+    assert table(test)["Verdict"][0] == "✕ not comparable"
+    assert pd.isna(table(test)["Change, %"][0])
     test.selectbox(key="case").set_value(runs.before().results[-1].case.key).run()
     assert "no correct cold time" in words(test)
 

@@ -106,19 +106,19 @@ def test_growing_memory_is_told(page: Open) -> None:
 def test_roofs_stand_against_the_sheet_with_share_date_and_clock(page: Open) -> None:
     test = page(DeviceBench(PLAYED))
     table = test.dataframe[0].value
-    bf16 = table[table["roof"].str.startswith("matmul bf16")].iloc[0]
-    assert (bf16["measured"], bf16["clock"]) == ("784.5 TFLOP/s", "1625 MHz")
-    assert (bf16["data sheet"], bf16["data-sheet clock"]) == ("989.4 TFLOP/s", "1830 MHz")
-    assert (bf16["of data sheet"], bf16["at this clock"]) == ("79.3 %", "89.3 %")
-    read = table[table["roof"].str.startswith("read from memory")].iloc[0]
-    assert (read["data sheet"], read["of data sheet"]) == ("4800 GB/s", "96.5 %")
+    bf16 = table[table["Roof"].str.startswith("matmul bf16")].iloc[0]
+    assert (bf16["Measured"], bf16["Clock"]) == ("784.5 TFLOP/s", "1625 MHz")
+    assert (bf16["Data sheet"], bf16["Data-sheet clock"]) == ("989.4 TFLOP/s", "1830 MHz")
+    assert (bf16["Of data sheet"], bf16["At this clock"]) == ("79.3 %", "89.3 %")
+    read = table[table["Roof"].str.startswith("read from memory")].iloc[0]
+    assert (read["Data sheet"], read["Of data sheet"]) == ("4800 GB/s", "96.5 %")
     assert "H200 Tensor Core GPU (data sheet)" in words(test)
 
 
 def test_an_unknown_gpu_has_no_sheet_and_no_column_of_one(page: Open) -> None:
     slice_ = msgspec.structs.replace(samples.H200, name="NVIDIA H200 MIG 1g.18gb", uuid="MIG-1")
     test = page(DeviceBench(PLAYED, devices=(slice_,)))
-    assert "data sheet" not in test.dataframe[0].value.columns
+    assert "Data sheet" not in test.dataframe[0].value.columns
     assert text.NO_SHEET in words(test)
     assert "| MIG | this is a slice of a GPU |" in words(test)
 
@@ -128,13 +128,13 @@ def test_how_roofs_moved_is_dated_and_in_percent(page: Open) -> None:
     assert "(52 roofs), compared with 2026-11-19" in words(test)
     moves = test.dataframe[1].value
     assert len(moves) == 52
-    assert set(moves[moves["roof"].str.startswith("read from memory")]["change"]) == {"▲ +2.0 %"}
-    launch = moves[moves["roof"].str.startswith("launch")]
+    assert set(moves[moves["Roof"].str.startswith("read from memory")]["Change"]) == {"▲ +2.0 %"}
+    launch = moves[moves["Roof"].str.startswith("launch")]
     assert not launch.empty
     three = page(DeviceBench(PLAYED, calibrations=3))
     assert len(three.selectbox(key="against_calibration").options) == 2
     three.selectbox(key="against_calibration").select_index(1).run()
-    changes = set(three.dataframe[1].value["change"])
+    changes = set(three.dataframe[1].value["Change"])
     assert "▲ +4.2 %" in changes
     assert text.ONE_CALIBRATION in words(page(DeviceBench(PLAYED, calibrations=1)))
 

@@ -17,7 +17,7 @@ import kernelviz.bench
 from kernelviz.core.problem import USUAL_FIGURES
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.quality import trust_words
+from kernelviz.text.quality import describe_quality_of
 
 Open = Callable[..., AppTest]
 
@@ -40,16 +40,16 @@ def test_cold_is_shown_first_and_warm_by_the_switch_and_from_the_address(page: O
     run = figures.run()
     test = page(run)
     (table,) = (d.value for d in test.dataframe)  # the tabs that are not open hold nothing
-    assert "cold time, µs" in table
+    assert "Cold time, µs" in table
     assert "l2" not in test.query_params
     test.segmented_control(key="l2").set_value("warm").run()
     assert not test.exception
     assert test.query_params["l2"] == "warm"
     again = page(run, l2="warm")
-    table = next(d.value for d in again.dataframe if "warm time, µs" in d.value)
+    table = next(d.value for d in again.dataframe if "Warm time, µs" in d.value)
     stored = [r.timing.device_warm_s.estimate * 1e6 for r in run.results if r.timing and r.timing.device_warm_s]
-    assert list(table["warm time, µs"]) == pytest.approx(stored)
-    assert list(table["trust"]) == [trust_words(r, "warm", "burst") for r in run.results]
+    assert list(table["Warm time, µs"]) == pytest.approx(stored)
+    assert list(table["Quality"]) == [str(describe_quality_of(r, "warm", "burst")) for r in run.results]
     again.segmented_control(key="l2").set_value("cold").run()
     assert "l2" not in again.query_params
 
@@ -83,23 +83,26 @@ def test_a_bad_value_in_the_address_is_named(page: Open) -> None:
 
 def test_every_figure_has_a_column_and_its_question(page: Open) -> None:
     test = page(figures.run(), tab="Figures")
-    table = next(d.value for d in test.dataframe if "eager p99, µs" in d.value)
-    names = ["cold", "warm", "eager p50", "eager p90", "eager p99", "enqueue", "graph", "loop", "busy"]
+    table = next(d.value for d in test.dataframe if "Call eager p99, µs" in d.value)
+    names = [
+        "Device cold", "Device warm", "Call eager p50", "Call eager p90", "Call eager p99", "Enqueue", "Call by graph", "Loop",
+        "Busy",
+    ]  # fmt: skip
     assert [f"{n}, µs" for n in names] == list(table.columns[2:11])
-    assert table["host-bound"].iloc[0].startswith("host-bound, ")
-    assert table["host-bound"].iloc[-1] == "no, 1.0×"
-    assert table["how"].iloc[-1] == "CUPTI stamps in stream, corrected by 320 ns; warm: CUPTI stamps in graph"
-    assert table["noticed"].iloc[-1] == "graph of one call: it synchronises"
-    assert "energy, mJ a call" not in table
+    assert table["Host-bound"].iloc[0].startswith("host-bound, ")
+    assert table["Host-bound"].iloc[-1] == "no, 1.0×"
+    assert table["How"].iloc[-1] == "CUPTI stamps in stream, corrected by 320 ns; warm: CUPTI stamps in graph"
+    assert table["Notes"].iloc[-1] == "graph of one call: not capturable as a graph: it synchronises"
+    assert not [name for name in table if name.startswith("Energy")]
     assert all(f"**{f.name}** {f.question}" in words(test) for f in FIGURES)
 
 
 def test_unknown_figures_are_empty_not_zero(page: Open) -> None:
-    table = next(d.value for d in page(samples.mixed(), tab="Figures").dataframe if "eager p99, µs" in d.value)
-    assert table["warm, µs"].isna().all()
-    assert table["host-bound"].isna().all()
-    wrong = table[table["variant"] == "triton block per row"]
-    assert wrong["cold, µs"].isna().all()
+    table = next(d.value for d in page(samples.mixed(), tab="Figures").dataframe if "Call eager p99, µs" in d.value)
+    assert table["Device warm, µs"].isna().all()
+    assert table["Host-bound"].isna().all()
+    wrong = table[table["Variant"] == "triton block per row"]
+    assert wrong["Device cold, µs"].isna().all()
 
 
 def test_why_columns_are_empty_is_said_when_the_run_did_not_ask(page: Open) -> None:
@@ -115,15 +118,15 @@ def test_each_time_beside_the_bars_has_its_line_and_host_bound_in_words(page: Op
     said = words(page(figures.run(), at="4096"))
     run = figures.run()
     for result in run.results[:3]:
-        assert trust_words(result, "cold", "burst") in said
+        assert str(describe_quality_of(result, "cold", "burst")) in said
     assert said.count("host-bound: loop") == 3
     assert "host-bound: loop" not in words(page(figures.run(), at="16777216"))
 
 
 def test_kernels_stand_with_the_span_of_their_call(page: Open) -> None:
     run = figures.run()
-    table = next(d.value for d in page(run, tab="Kernels").dataframe if "kernel" in d.value)
+    table = next(d.value for d in page(run, tab="Kernels").dataframe if "Kernel" in d.value)
     cold = [r.timing.device_cold_s.estimate * 1e6 for r in run.results if r.timing and r.timing.device_cold_s]
-    assert list(table["span of the call, µs"]) == pytest.approx(cold)
-    assert list(table["busy, µs"]) == pytest.approx(cold)
-    assert {"traced duration, µs", "grid", "block", "registers a thread", "shared memory, B"} <= set(table.columns)
+    assert list(table["Span of the call, µs"]) == pytest.approx(cold)
+    assert list(table["Busy, µs"]) == pytest.approx(cold)
+    assert {"Traced duration, µs", "Grid", "Block", "Registers a thread", "Shared memory, B"} <= set(table.columns)

@@ -92,13 +92,13 @@ def test_a_wrong_variant_shows_where_and_by_how_much(page: Open) -> None:
     assert "every element there is wrong" in words(test)
     assert test.button(key="inspect_now").label == "Inspect again"
     assert [c for c in charts(test) if "y_MN" in c or "inspect" in c] == ["map_y_MN", "errors_y_MN", "inspect_values"]
-    tensors = next(d.value for d in test.dataframe if "strides, elements" in d.value)
-    assert list(tensors["tensor"]) == ["x_MN", "w_N", "y_MN"]
-    assert list(tensors["role"]) == ["input", "input", "output"]
-    assert tensors["min"].iloc[0] == -4.25
-    worst = next(d.value for d in test.dataframe if "|error| / allowed" in d.value)
-    assert list(worst["got"]) == ["never written", "0.25"]
-    assert list(worst["|error| / allowed"]) == ["beyond any bound", "12.5"]
+    tensors = next(d.value for d in test.dataframe if "Strides" in d.value)
+    assert list(tensors["Tensor"]) == ["x_MN", "w_N", "y_MN"]
+    assert list(tensors["Role"]) == ["input", "input", "output"]
+    assert tensors["Min"].iloc[0] == -4.25
+    worst = next(d.value for d in test.dataframe if "|Error| / allowed" in d.value)
+    assert list(worst["Got"]) == ["never written", "0.25"]
+    assert list(worst["|Error| / allowed"]) == ["beyond any bound", "12.5"]
 
 
 def test_a_right_variant_says_so_and_lists_what_is_nearest_to_the_bound(page: Open) -> None:

@@ -18,8 +18,10 @@ from kernelviz.core.cheats import CHEATS
 from kernelviz.core.selftest import Selftest
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.quality import LEVELS, trust
+from kernelviz.metrics.quality import LEVELS, quality
 from kernelviz.text import method
+from kernelviz.text.cheats import EXPLANATIONS, NAMES
+from kernelviz.text.quality import describe_part, describe_quality, format_level
 
 Open = Callable[..., AppTest]
 
@@ -64,8 +66,8 @@ def test_every_section_is_there_and_linked(page: Open) -> None:
         assert f"##### {name}" in said
         assert f"[{name}](#{name.lower().replace(' ', '-')})" in said
     assert all(f"**{f.name}** {f.question}" in said for f in FIGURES)
-    assert all(f"**{name}**: {reason}" in said for name, reason in CHEATS.items())
-    assert all(f"**{LEVELS[level]} {level}**" in said for level in LEVELS)
+    assert all(f"**{NAMES[cheat]}**: {EXPLANATIONS[cheat]}" in said for cheat in CHEATS)
+    assert all(f"**{format_level(level)}**" in said for level in LEVELS)
 
 
 def test_the_picture_is_that_of_the_last_selftest(page: Open) -> None:
@@ -177,9 +179,9 @@ def test_a_device_that_cannot_be_used_is_not_tested(page: Open) -> None:
 def test_every_part_of_the_line_is_explained_beside_a_real_one(page: Open) -> None:
     test = page(bench_with())
     said = words(test)
-    found = trust(figures.run().results[0], clock="burst")
+    found = quality(figures.run().results[0], clock="burst")
     assert found is not None
-    assert found.line in said
-    assert all(f"| **{p.name}** | {p.words} |" in said for p in found.parts)
+    assert str(describe_quality(found)) in said
+    assert all(f"| **{p.name}** | {describe_part(p)} |" in said for p in found.parts)
     assert [p.name for p in found.parts] == [n for n in method.PARTS if n not in ("configuration", "notes")]
     assert set(method.LEVEL_RULES) == set(LEVELS)

@@ -72,7 +72,7 @@ def test_the_address_reopens_the_page_as_it_was(bench: Bench) -> None:
              "variant": "matmul/cuda_naive", "case": case}  # fmt: skip
     test = opened(**asked)
     assert {name: param(test, name) for name in asked} == asked
-    assert set(table(test)["variant"]) == {"cuda naive"}
+    assert set(table(test)["Variant"]) == {"cuda naive"}
     said = words(test)
     assert "matmul: cuda naive · m = n = k = 2¹² · bf16 · NVIDIA H200" in said
     assert "33.61 ms ±" in said
@@ -84,13 +84,13 @@ def test_the_address_reopens_the_page_as_it_was(bench: Bench) -> None:
 def test_precision_variant_and_level_choose(bench: Bench) -> None:
     test = opened(runs=f"{plant.MATMUL},{plant.ADD}")
     test.segmented_control(key="precision").set_value("fp32").run()
-    assert set(table(test)["variant"]) <= {v.replace("_", " ") for v in bench.load(plant.ADD).plan.variants}
+    assert set(table(test)["Variant"]) <= {v.replace("_", " ") for v in bench.load(plant.ADD).plan.variants}
     cold = table(test)
     test.segmented_control(key="level").set_value("l2").run()
     warm = table(test)
     assert param(test, "level") == "l2"
-    assert (warm["time, µs"][:6] < cold["time, µs"][:6]).all()
-    assert "L2-limited" in set(warm["limiter"])
+    assert (warm["Time, µs"][:6] < cold["Time, µs"][:6]).all()
+    assert "L2-limited" in set(warm["Limiter"])
     test.selectbox(key="variant").set_value("add/cuda_scalar").run()
     assert len(table(test)) == 17
     assert param(test, "variant") == "add/cuda_scalar"

@@ -75,11 +75,11 @@ def test_the_words_and_the_table_say_what_the_samples_say(page: Open) -> None:
     assert found is not None
     for line in (*spread_words(found), "throttle: none", figures.COLD_METHOD):
         assert line in words(test)
-    table = next(d.value for d in test.dataframe if "drift" in d.value)
-    assert list(table["variant"]) == ["torch eager", "torch compile", "triton block"]
-    assert list(table["samples"]) == [480] * 3
+    table = next(d.value for d in test.dataframe if "Drift" in d.value)
+    assert list(table["Variant"]) == ["torch eager", "torch compile", "triton block"]
+    assert list(table["Samples"]) == [480] * 3
     assert table["p50, µs"].iloc[-1] == pytest.approx(found.p50_s * 1e6)
-    assert table["repeated"].iloc[-1] == "2 blocks given up"
+    assert table["Taken again"].iloc[-1] == "2 blocks given up"
 
 
 def test_the_fastest_is_shown_in_order_until_somebody_chooses(page: Open) -> None:

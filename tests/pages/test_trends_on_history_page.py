@@ -26,9 +26,9 @@ def test_regressions_come_first_and_the_worst_is_drawn(bench: Bench) -> None:
         bench.history.add(run)
     test = open_page({"lists": "trends"}, "history")
     table = test.dataframe[0].value
-    assert list(table["variant"]) == ["triton persistent"]
-    assert table["slower by, %"].iloc[0] == pytest.approx(4.0, abs=0.5)
-    assert "torch 2.11.0 → 2.13.0" in table["what changed in that run"].iloc[0]
+    assert list(table["Variant"]) == ["triton persistent"]
+    assert table["Slower by, %"].iloc[0] == pytest.approx(4.0, abs=0.5)
+    assert "torch 2.11.0 → 2.13.0" in table["What changed in that run"].iloc[0]
     said = " ".join(m.value for m in test.markdown)
     assert "1 of 2 cases are slower than their best time so far" in said
     assert "since 2026-10-09" in said

@@ -41,7 +41,7 @@ def test_a_tuning_of_144_configurations_can_be_read(page: Open) -> None:
     assert "Charts draw the best 10 of 144 variants and the baseline" in words
     table = test.dataframe[0].value
     assert len(table) == 144
-    assert table["configuration"].notna().sum() == 114
+    assert table["Configuration"].notna().sum() == 114
     bars = next(c for c in test.get("plotly_chart") if "speed of light" in c.proto.spec)
     assert bars.proto.spec.count("triton tuned[block=") < 60, "eleven variants, not 144"
     listed = [line for line in words.splitlines() if "triton tuned[" in line and "µs" in line]
@@ -59,9 +59,9 @@ def test_a_result_says_its_configuration(page: Open) -> None:
     test = page(RehearsedBench((samples.H200,), stored=(stored,), ops=ops), run="tuned")
     assert not test.exception
     assert "tuned: block=256 (run r7)" in _words(test)
-    assert test.dataframe[0].value["configuration"].dropna().tolist() == ["tuned: block=256 (run r7)"]
+    assert test.dataframe[0].value["Configuration"].dropna().tolist() == ["tuned: block=256 (run r7)"]
     plain = page(RehearsedBench((samples.H200,), stored=(samples.run(id="plain"),)), run="plain")
-    assert "configuration" not in plain.dataframe[0].value.columns
+    assert "Configuration" not in plain.dataframe[0].value.columns
 
 
 def test_the_backward_pass_is_chosen_measured_and_named(page: Open) -> None:

@@ -52,5 +52,5 @@ def test_bars_say_which_time_is_missing() -> None:
 
 def test_the_trust_line_stands_in_every_hover_in_lines_that_a_phone_can_show() -> None:
     hovers = [h for t in plots.latency_by_size(figures.run()).data[:3] for h in t.hovertext]
-    assert all("sound" in h or "noticed" in h for h in hovers)
+    assert all("✓ good" in h or "◐ note" in h for h in hovers)
     assert max(len(line) for h in hovers for line in h.split("<br>")) <= 100

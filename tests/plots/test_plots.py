@@ -7,9 +7,11 @@ import json
 import math
 from collections.abc import Callable
 
+import msgspec
 import plotly.graph_objects as go
 import pytest
 import sample_runs as samples
+from charts import charts, drawn
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,13 +21,8 @@ from kernelviz.ops import catalogue
 from kernelviz.plots import line_labels
 from kernelviz.plots.variant_styles import COLOURS, MARKERS
 
-CHARTS: dict[str, Callable[..., go.Figure]] = {
-    "latency": plots.latency_by_size,
-    "bandwidth": plots.bandwidth_by_size,
-    "rate": plots.rate_by_size,
-    "roofline": plots.rate_by_intensity,
-    "bars": plots.time_by_variant,
-}
+CHARTS = charts()
+OTHER_GPU = msgspec.structs.replace(samples.H200, id="cuda:1", uuid="GPU-1", name="NVIDIA H100")
 _ONE = samples.problems("rmsnorm", [{"m": 4096, "n": 4096}])[0]
 
 
@@ -55,6 +52,7 @@ RUNS: dict[str, Callable[[], Run | tuple[Run, ...]]] = {
     "failures": _only_failures,
     "mixed": samples.mixed,
     "two devices": _two_devices,
+    "two GPUs": lambda: (samples.run(id="a"), samples.run(id="b", device=OTHER_GPU)),
     "not calibrated": lambda: samples.run(roofs=()),
     "grid": lambda: samples.run(sizes=[{"m": m, "n": n} for m in (16, 4096) for n in (1024, 2048, 4096)]),
     "many": _many,
@@ -69,17 +67,26 @@ def runs() -> dict[str, Run | tuple[Run, ...]]:
 @pytest.mark.parametrize("kind", RUNS)
 @pytest.mark.parametrize("chart", CHARTS)
 def test_every_chart_draws_every_run(chart: str, kind: str, runs: dict[str, Run | tuple[Run, ...]]) -> None:
-    figure = CHARTS[chart](runs[kind])
-    text = figure.to_json()
-    assert "NaN" not in text
-    assert "Infinity" not in text
-    go.Figure(json.loads(text))  # raises for a property that Plotly does not know: they are drawn without its checks
+    given = runs[kind]
+    for figure in drawn(CHARTS[chart], given if isinstance(given, tuple) else (given,)):
+        _check(figure)
+
+
+def _check(figure: go.Figure) -> None:
+    made = json.loads(figure.to_json(), parse_constant=pytest.fail)  # NaN and Infinity, which are no JSON
+    go.Figure(made)  # raises for a property that Plotly does not know: they are drawn without its checks
     # Text of documents must reach the browser escaped: Plotly reads tags in names, hovers and annotations.
     words = json.dumps([t.hovertext for t in figure.data if hasattr(t, "hovertext") and t.hovertext is not None])
     assert "<ptx>" not in words
     assert "<b>too much" not in words
     if not figure.data:
         assert any(a.text for a in figure.layout.annotations), "an empty chart says why"
+
+
+def test_the_charts_are_found() -> None:
+    exported = {name for name in plots.__all__ if "_by_" in name}
+    assert exported
+    assert exported <= CHARTS.keys()
 
 
 def _named(figure: go.Figure) -> list[str]:

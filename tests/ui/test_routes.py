@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 from streamlit import config
 
 import kernelviz.bench
+from kernelviz.core.request import RunRequest
 from kernelviz.ui.server.routes import lifespan, routes
 
 
@@ -34,7 +35,11 @@ def _messages(text: str) -> list[dict[str, object]]:
 
 
 def _run(bench: RehearsedBench) -> str:
-    return bench.run(bench.plan("rmsnorm", sizes={"m": "64", "n": "64,128"}, variants=("torch_eager", "torch_compile")))
+    return bench.run(
+        bench.plan(
+            RunRequest(op="rmsnorm", sizes={"m": "64", "n": "64,128"}, variants=("torch_eager", "torch_compile"))
+        )
+    )
 
 
 def test_health_tells_each_workers_state(client: TestClient) -> None:

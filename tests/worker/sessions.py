@@ -71,7 +71,7 @@ def _hang() -> None:
 
 
 def _garbage() -> None:
-    os.write(1, b'{"say": "done", "task": 1}\nno message \xff\xfe\n' * 10)
+    os.write(1, b'{"say": "done", "work_id": 1}\nno message \xff\xfe\n' * 10)
     sys.stdout.write("printed by a variant\n")
 
 
@@ -213,10 +213,6 @@ class Session:
                 return
             passed = {"fails": False, "absent": None}.get(name, True)
             emit(CheckDone(check=check(name, passed, count=20 if quick else 100)))
-
-    def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
-        if variant in FAULTS:
-            FAULTS[variant]()
 
     def inspect(
         self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED

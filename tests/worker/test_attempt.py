@@ -7,7 +7,7 @@ import pytest
 from kernelviz.core.events import CaseDone, CaseStep, Step
 from kernelviz.core.problem import Case, Problem
 from kernelviz.core.result import Failure, Stage
-from kernelviz.worker.attempt import Attempt, Ending, joined
+from kernelviz.worker.attempt import Attempt, Ending, merge_results
 from tests.worker.sessions import result
 
 PROBLEM = Problem(op="add", sizes={"n": 1}, dtype="fp32")
@@ -61,7 +61,7 @@ def test_a_worker_that_found_itself_unfit_leaves_the_same_to_the_next_once() -> 
     assert not failures
     assert [(f.variants, f.retried) for f in following] == [(("late", "b"), False)]
     following[0].known = tried.known
-    assert following[0].asked == ("a", "late", "b")
+    assert following[0].measured_variants == ("a", "late", "b")
     assert following[0].conclude(unfit)[1][0].retried
     failures, following = following[0].conclude(unfit)[1][0].conclude(unfit)
     assert set(failures) == {"late", "b"}
@@ -93,19 +93,19 @@ def test_every_sequence_of_crashes_comes_to_an_end() -> None:
 def test_the_companion_adds_rounds_and_is_never_told_alone() -> None:
     known = result(PROBLEM, "a")
     tried = Attempt(PROBLEM, ("late",), baseline="a", known=known)
-    assert tried.asked == ("a", "late")
+    assert tried.measured_variants == ("a", "late")
     assert tried.heard(CaseStep(case=Case(problem=PROBLEM, variant="a"), step="measuring")) is None
     failure = Failure(stage="wrong", message="")
     assert tried.heard(CaseDone(result=result(PROBLEM, "a", failure))) is None
     again = result(PROBLEM, "a")
-    assert tried.heard(CaseDone(result=again)) == CaseDone(result=joined(known, again))
+    assert tried.heard(CaseDone(result=again)) == CaseDone(result=merge_results(known, again))
     assert tried.left == ["late"]
-    assert not Attempt(PROBLEM, ("late",), baseline="a", known=known, retried=True).asked[1:]
+    assert not Attempt(PROBLEM, ("late",), baseline="a", known=known, retried=True).measured_variants[1:]
 
 
 def test_joined_results_hold_the_samples_of_both() -> None:
     first, second = result(PROBLEM, "a"), result(PROBLEM, "a")
-    timing = joined(first, second).timing
+    timing = merge_results(first, second).timing
     assert timing is not None
     assert first.timing is not None
     assert timing.device_cold_s is not None

@@ -99,7 +99,7 @@ def test_who_comes_again_knows_whether_others_were_there(other: Other, tmp_path:
     lock = DeviceLock("GPU-1", tmp_path)
     for _ in range(2):
         take(lock)
-        assert not lock.others_came
+        assert not lock.lock_changed_hands
         lock.release()
         assert lock.holder() is None
     other.say("take")
@@ -108,10 +108,10 @@ def test_who_comes_again_knows_whether_others_were_there(other: Other, tmp_path:
     other.say("leave")
     assert other.hear() == "released"
     take(lock)
-    assert lock.others_came
+    assert lock.lock_changed_hands
     lock.release()
     take(lock)
-    assert not lock.others_came
+    assert not lock.lock_changed_hands
     lock.close()
 
 
@@ -125,7 +125,7 @@ def test_a_killed_holder_was_there(other: Other, tmp_path: Path) -> None:
     other.process.kill()
     other.process.wait()
     take(lock)
-    assert lock.others_came
+    assert lock.lock_changed_hands
     lock.close()
 
 

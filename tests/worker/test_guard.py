@@ -20,7 +20,7 @@ SERVER = """
 import sys, threading
 from pathlib import Path
 from kernelviz.core.problem import Problem
-from kernelviz.worker.item import Item
+from kernelviz.worker.request import Request
 from kernelviz.worker.supervisor import Supervisor
 from tests.worker.sessions import DEVICE
 
@@ -33,7 +33,7 @@ class Sink:
 if __name__ == "__main__":
     made = Supervisor(DEVICE, session="tests.worker.sessions:open_session", lock_directory=Path(sys.argv[1]))
     problem = Problem(op="add", sizes={"n": 1}, dtype="fp32")
-    made.submit([Item(run_id="r", owner="", sink=Sink(), problem=problem, variants=("compiler",), baseline="compiler")])
+    made.submit([Request(run_id="r", owner="", sink=Sink(), problem=problem, variants=("compiler",), baseline="compiler")])
     sys.stdin.read()
     made.close()
     print("closed", flush=True)

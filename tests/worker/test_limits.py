@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernelviz.core.reasons import Silent, TookTooLong
 from kernelviz.worker.limits import Deadlines, Limits
 
 LIMITS = Limits(compile_s=300, check_s=60, step_s=30, case_s=120)
@@ -14,7 +15,7 @@ def test_every_event_starts_the_step_anew_but_not_the_case() -> None:
         deadlines.event("measuring", now)
         assert deadlines.left_s(now) == min(40, 130 - now)
     assert deadlines.left_s(131) < 0
-    assert "no result after 130 s" in deadlines.message(131)
+    assert deadlines.passed(131) == TookTooLong(seconds=130)
 
 
 def test_compiling_takes_its_own_time() -> None:
@@ -50,4 +51,5 @@ def test_a_result_starts_the_case_anew() -> None:
     assert deadlines.left_s(100) == 20
     deadlines.event(None, 100)
     assert deadlines.left_s(100) == 30
-    assert "nothing was heard for 30 s" in deadlines.message(130)
+    assert isinstance(passed := deadlines.passed(130), Silent)
+    assert passed.seconds == 30

@@ -36,7 +36,7 @@ def test_a_full_disk_keeps_nobody_from_the_device(tmp_path: Path) -> None:
         assert acquired(other)
         other.release()
     assert acquired(one)
-    assert one.others_came, "what is not known counts as yes: the device is looked at anew"
+    assert one.lock_changed_hands, "what is not known counts as yes: the device is looked at anew"
     one.close()
     other.close()
 
@@ -72,11 +72,11 @@ def test_a_file_that_was_replaced_before_it_was_locked_is_no_lock(
 def test_what_is_held_stays_held_when_the_folder_is_cleaned(tmp_path: Path) -> None:
     lock = DeviceLock("GPU-1", tmp_path)
     assert acquired(lock)
-    held = os.fstat(lock.held_fd())
+    held = os.fstat(lock.lock_fd())
     clean(tmp_path)
-    assert os.path.samestat(os.fstat(lock.held_fd()), held), "the guard must get what is locked"
+    assert os.path.samestat(os.fstat(lock.lock_fd()), held), "the guard must get what is locked"
     lock.release()
-    assert not os.path.samestat(os.fstat(lock.held_fd()), held)
+    assert not os.path.samestat(os.fstat(lock.lock_fd()), held)
     lock.close()
 
 

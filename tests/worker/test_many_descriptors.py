@@ -41,7 +41,7 @@ def test_the_worker_sees_a_cancel() -> None:
     connection = Connection(high(theirs.detach()))
     with ours:
         assert not connection.cancelled(7)
-        ours.sendall(encode(Cancel(task=7)))
+        ours.sendall(encode(Cancel(work_id=7)))
         assert connection.cancelled(7)
         assert not connection.cancelled(8)
     assert connection.cancelled(8), "the server is gone"

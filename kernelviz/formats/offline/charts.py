@@ -15,19 +15,20 @@ from kernelviz import plots
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Figure
 from kernelviz.core.run import Run
-from kernelviz.metrics.cells import against_words, outcome_words
 from kernelviz.metrics.figures import FIGURES, host_bound_words
 from kernelviz.metrics.placement import placed
-from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.samples import spread, spread_words
 from kernelviz.metrics.statistics import Floats
-from kernelviz.metrics.summary import Row, by_rate, figure_of, rows, time_words
+from kernelviz.metrics.summary import Row, by_rate, figure_of, rows
 from kernelviz.metrics.sweep import others, size_text, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text.cells import against_words, outcome_words
 from kernelviz.text.charts import bars_words, by_size_words, roofline_words
+from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.times import format_time
 from kernelviz.text.winners import winner_words
 
 BY_SIZE = {
@@ -153,15 +154,15 @@ def _lines(view: Shown, found: Sequence[Row], headline: Headline) -> Iterator[tu
 
 def _in_words(row: Row, headline: Headline) -> str:
     if row.failure is not None:
-        return outcome_words(row)
+        return str(outcome_words(row))
     if row.figure is None:
         return f"no {headline} time"
     bound = host_bound_words(row.result.timing)
-    return f"{time_words(row.figure)} · {against_words(row)}{f' · {bound}' if bound else ''}"
+    return f"{format_time(row.figure)} · {against_words(row)}{f' · {bound}' if bound else ''}"
 
 
 def _trust(view: Shown, row: Row, headline: Headline) -> str:
-    return trust_words(row.result, headline, view.run.method.clock)
+    return str(describe_quality_of(row.result, headline, view.run.method.clock))
 
 
 def thinned(made: dict[str, Any], most: int) -> dict[str, Any]:

@@ -10,18 +10,20 @@ from kernelviz.core import units
 from kernelviz.core.command import commands, unsaid
 from kernelviz.core.run import Roof, Run
 from kernelviz.formats.document import digest
-from kernelviz.metrics import cells, foreign_times
+from kernelviz.metrics import foreign_times
 from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.quality import LEVELS
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.roofs import roof_name, roof_value
-from kernelviz.metrics.summary import STAGE_WORDS, rows, summary
+from kernelviz.metrics.summary import rows, summary
 from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.marker_images import svg
 from kernelviz.plots.tiles import tiles
 from kernelviz.plots.variant_styles import style_of, variant_words
+from kernelviz.text import cells
 from kernelviz.text import method as method_words
+from kernelviz.text.failures import STAGES, describe_failure, has_description
+from kernelviz.text.quality import format_level
 
 
 def head(run: Run) -> str:
@@ -78,10 +80,10 @@ def failures(run: Run) -> str:
     if not groups:
         return ""
     made = (
-        f"<li><b>✕ {escape(variant_words(v))}</b> · {escape(STAGE_WORDS[stage])} · "
+        f"<li><b>✕ {escape(variant_words(v))}</b> · {escape(str(STAGES[failure.stage]))} · "
         f"{escape(', '.join(size_words(row.result.problem, axes) for row in group))}"
-        f"<pre tabindex=0>{escape(message or 'no message')}</pre></li>"
-        for (v, stage, message), group in groups.items()
+        f"<pre tabindex=0>{escape(str(describe_failure(failure)) if has_description(failure) else 'no message')}</pre></li>"
+        for (v, failure), group in groups.items()
     )
     return f"<section><h2>Failures</h2><ul class=failures>{''.join(made)}</ul></section>"
 
@@ -176,7 +178,7 @@ def method(run: Run) -> str:
     ]
     questions = "".join(f"<li><b>{escape(f.name)}</b> {escape(f.question)}</li>" for f in FIGURES)
     levels = "".join(
-        f"<li><b>{escape(LEVELS[level])} {level}</b> {escape(rule)}</li>"
+        f"<li><b>{escape(str(format_level(level)))}</b> {escape(rule)}</li>"
         for level, rule in method_words.LEVEL_RULES.items()
     )
     parts = "".join(f"<li><b>{escape(n)}</b> {escape(words)}</li>" for n, words in method_words.PARTS.items())

@@ -1,7 +1,7 @@
-"""The correctness gate: outputs against the float64 reference of the already-rounded inputs.
+"""The correctness gate: compare outputs with the float64 reference of the already rounded inputs.
 
-The bound is the op's (|err| <= c u sqrt(K) sum|terms| for reductions and contractions): a multiple of torch's own error
-would reject good algorithms by chance (18 of 60 seeds on a 4 M sum).
+The bound comes from the op (|err| <= c u sqrt(K) sum|terms| for reductions and contractions). A multiple of torch's own error
+as the bound would reject good algorithms by chance (18 of 60 seeds on a 4 M sum).
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from kernelviz.core.cheats import UNWRITTEN, refusal
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import ErrorTooLarge, NotFinite, Reason, Unwritten
 from kernelviz.core.result import Accuracy
 from kernelviz.ops import Op
 
 SLAB_BYTES = 256 * 2**20
 """Float64 bytes of the largest tensor in one slab of the reference."""
-KEPT_BYTES = 2**30
-"""References up to this many bytes are kept wherever they are computed, so that several variants of a problem share them."""
+CACHED_BYTES = 2**30
+"""References of at most this many bytes are cached, so that several variants of a problem share them."""
 
 
 @dataclass(slots=True)
@@ -35,47 +35,47 @@ class Slab:
 
 @dataclass(slots=True)
 class Reference:
-    """The reference of one problem for the inputs as they are now; computed in slabs, kept up to `most_kept_bytes`."""
+    """The reference of one problem for the current inputs, computed in slabs and cached up to `most_cached_bytes`."""
 
     op: Op
     problem: Problem
     inputs: Sequence[Tensor]
-    most_kept_bytes: int = KEPT_BYTES
-    _kept: list[Slab] | None = None
+    most_cached_bytes: int = CACHED_BYTES
+    _slabs: list[Slab] | None = None
 
     def prepare(self) -> None:
-        """Compute it now, where it is small enough to be kept: the inputs may be changed by what comes next."""
-        if self._kept is None and self._small:
+        """Compute the reference now where it is small enough to be cached, because the next call may change the inputs."""
+        if self._slabs is None and self._small:
             for _ in self.slabs():
                 pass
 
     @property
     def _small(self) -> bool:
-        return sum(t.elements(self.problem.sizes) for t in self.op.compared) * 16 <= self.most_kept_bytes
+        return sum(t.elements(self.problem.sizes) for t in self.op.compared) * 16 <= self.most_cached_bytes
 
     @property
-    def kept(self) -> bool:
-        """It was computed and is held: it can be compared with whatever the inputs hold now."""
-        return self._kept is not None
+    def cached(self) -> bool:
+        """Whether the reference is cached, so that it stays valid when the inputs change."""
+        return self._slabs is not None
 
     def compared(self, outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
-        """What of a call's outputs, for the inputs as they are now, is held against the reference."""
-        shown = self.op.shown
-        return tuple(outputs) if shown is None else shown(tuple(self.inputs), tuple(outputs))
+        """The values that are compared with the reference, from a call's outputs and the current inputs."""
+        select = self.op.shown
+        return tuple(outputs) if select is None else select(tuple(self.inputs), tuple(outputs))
 
     def slabs(self) -> Iterator[Slab]:
-        """The reference, slab by slab. Raises nothing; reads the inputs unless it is kept."""
-        if self._kept is not None:
-            yield from self._kept
+        """The reference, slab by slab. Raises nothing; reads the inputs unless it is cached."""
+        if self._slabs is not None:
+            yield from self._slabs
             return
         keep = self._small
-        kept: list[Slab] = []
+        slabs: list[Slab] = []
         for slab in self._computed():
             yield slab
             if keep:
-                kept.append(slab)
+                slabs.append(slab)
         if keep:
-            self._kept = kept
+            self._slabs = slabs
 
     def _computed(self) -> Iterator[Slab]:
         sizes, axis = self.problem.sizes, self.op.slab
@@ -103,7 +103,7 @@ class Reference:
 
 @dataclass(slots=True)
 class Comparison:
-    """Sums over slabs, outputs and seeds; turned into an Accuracy at the end."""
+    """Sums over slabs, outputs and seeds, from which the Accuracy is computed."""
 
     error_squared: float = 0.0
     reference_squared: float = 0.0
@@ -112,7 +112,7 @@ class Comparison:
     not_finite: int = 0
     unwritten: int = 0
     seeds: int = 0
-    messages: list[str] = field(default_factory=list)
+    reasons: list[Reason] = field(default_factory=list)
 
     def add(self, reference: Reference, outputs: Sequence[Tensor]) -> None:
         """Compare the outputs of one seed."""
@@ -133,7 +133,7 @@ class Comparison:
         both = finite & agree
         error = torch.where(both, (wide - expected).abs(), 0.0)
         allowed = bound.expand_as(error) if bound.shape != error.shape else bound
-        # An exact result passes a bound of zero; anything else divided by zero is infinitely wrong.
+        # An exact result passes a bound of zero; any other error divided by zero is infinite.
         share = torch.where(error == 0, 0.0, error / allowed)
         facts = torch.stack(
             [
@@ -151,19 +151,19 @@ class Comparison:
         self.not_finite += int(facts[4])
 
     def accuracy(self, rule: str) -> Accuracy:
-        """Passed when every element of every seed lies inside the bound and nothing else was found."""
-        said = list(self.messages)
-        if self.unwritten:
-            said.insert(0, refusal(UNWRITTEN, f"{self.unwritten} elements were never written"))
-        elif self.not_finite:
-            said.insert(0, f"{self.not_finite} elements are NaN or Inf where the reference is not, or the reverse")
-        elif self.worst > 1:
-            said.append(f"the largest error is {self.worst:.3g} times the allowed one")
-        message = "; ".join(dict.fromkeys(said))
+        """The accuracy; passed when every element of every seed lies within the bound and there is no other reason."""
+        faults = list(self.reasons)
         finite = self.worst != float("inf")
+        if self.unwritten:
+            faults.insert(0, Unwritten(elements=self.unwritten))
+        elif self.not_finite:
+            faults.insert(0, NotFinite(elements=self.not_finite))
+        elif self.worst > 1:
+            faults.append(ErrorTooLarge(of_bound=self.worst if finite else None))
+        reasons = tuple(dict.fromkeys(faults))
         relative = (self.error_squared / self.reference_squared) ** 0.5 if self.reference_squared > 0 else None
         return Accuracy(
-            passed=not message,
+            passed=not reasons,
             relative_l2=relative if self.reference_squared > 0 else (0.0 if self.error_squared == 0 else None),
             max_abs=self.max_abs,
             worst_of_bound=self.worst if finite else None,
@@ -171,14 +171,14 @@ class Comparison:
             unwritten=self.unwritten,
             seeds=self.seeds,
             rule=rule,
-            message=message,
+            reasons=reasons,
         )
 
 
 def still_poisoned(tensor: Tensor) -> Tensor:
-    """Which elements still hold the 0xFF bytes that the outputs were filled with: NaN in every number format, and -1.
+    """A mask of the elements that still hold the 0xFF bytes of the poison: NaN in every float format, -1 in integers.
 
-    Of whole numbers of one byte none, since these bytes are numbers like any other.
+    For one-byte integers the mask is empty, because 0xFF is an ordinary value there.
     """
     if tensor.dtype in (torch.uint8, torch.int8, torch.bool):
         return torch.zeros_like(tensor, dtype=torch.bool)
@@ -189,5 +189,5 @@ def still_poisoned(tensor: Tensor) -> Tensor:
 
 
 def _wide(tensor: Tensor) -> Tensor:
-    """In float64; whole numbers as they are."""
+    """The tensor in float64; integers as they are."""
     return tensor.double() if tensor.is_floating_point() else tensor

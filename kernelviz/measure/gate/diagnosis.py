@@ -1,4 +1,4 @@
-"""What a wrong answer looks like: one of an earlier time, or one of a narrower format. A name says more than a number."""
+"""Recognise two causes of wrong outputs: the answer to earlier inputs, and arithmetic in a narrower format."""
 
 from __future__ import annotations
 
@@ -7,40 +7,44 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from torch import Tensor
 
-from kernelviz.core.cheats import LOWER_PRECISION, STALE, refusal
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import LowerPrecision, Stale
 from kernelviz.measure.gate.check import Comparison, Reference
 from kernelviz.ops import Op
 
 ROUNDINGS = 2.0
-"""A call that goes through a narrower format rounds its inputs to it as well. In the root mean square: where two large inputs
-nearly cancel, a single error may be any multiple of the bound of their small sum."""
+"""Errors up to this multiple of the narrower format's bound, because such a call rounds its inputs to that format as well. The
+root mean square is compared: where two large inputs nearly cancel, one error may be any multiple of the bound of their sum."""
 
 
 def diagnosis(
-    op: Op, problem: Problem, inputs: Sequence[Tensor], outputs: Sequence[Tensor], others: Mapping[int, Reference]
-) -> str | None:
-    """The name of what a call did whose outputs for these inputs are wrong, None when it is none that is known.
+    op: Op,
+    problem: Problem,
+    inputs: Sequence[Tensor],
+    outputs: Sequence[Tensor],
+    other_references: Mapping[int, Reference],
+) -> Stale | LowerPrecision | None:
+    """The known cause of wrong outputs for these inputs, or None.
 
-    `others`: references of other fills of the same buffers. Reads the inputs.
+    `other_references`: references of other fills of the same buffers, by seed. Reads the inputs.
     """
-    for seed, reference in others.items():
-        if reference.kept and _worst(reference, outputs) <= 1:
-            return refusal(STALE, f"these are the outputs for fill {seed} of its inputs, which are others by now")
+    for seed, reference in other_references.items():
+        if reference.cached and _worst(reference, outputs) <= 1:
+            return Stale(seed=seed)
     for name, narrower in _narrower(op, problem):
         if _mean_share(Reference(op, narrower, inputs), outputs) <= ROUNDINGS:
-            return refusal(LOWER_PRECISION, f"its errors are those of {name}")
+            return LowerPrecision(precision=name)
     return None
 
 
 def _worst(reference: Reference, outputs: Sequence[Tensor]) -> float:
-    found = Comparison()
-    found.add(reference, outputs)
-    return float("inf") if found.not_finite or found.unwritten else found.worst
+    comparison = Comparison()
+    comparison.add(reference, outputs)
+    return float("inf") if comparison.not_finite or comparison.unwritten else comparison.worst
 
 
 def _mean_share(reference: Reference, outputs: Sequence[Tensor]) -> float:
-    """Root mean square of the errors over that of the bounds."""
+    """Root mean square of the errors divided by that of the bounds."""
     errors = bounds = 0.0
     cut = bool(reference.op.slab)
     values = reference.compared(outputs)

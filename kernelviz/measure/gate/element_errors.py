@@ -1,4 +1,4 @@
-"""Outputs against the float64 reference, element by element: how wrong, how many, and above all where."""
+"""Outputs compared with the float64 reference element by element: the size, number and positions of the errors."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kernelviz.ops import TensorSpec
 
 
 def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputErrors, ...]:
-    """The errors of every output by the gate's rules (measure.check): slab by slab of the reference, each in pieces."""
+    """The errors of every output by the gate's rules (gate/check.py), computed slab by slab of the reference in pieces."""
     specs, sizes = reference.op.compared, reference.problem.sizes
     values = reference.compared(outputs)
-    found = [_Output(spec, spec.shape(sizes), v.device) for spec, v in zip(specs, values, strict=True)]
+    accumulators = [_Output(spec, spec.shape(sizes), v.device) for spec, v in zip(specs, values, strict=True)]
     cut = bool(reference.op.slab)
     for slab in reference.slabs():
-        for one, got, expected, bound in zip(found, values, slab.reference, slab.bound, strict=True):
+        for one, got, expected, bound in zip(accumulators, values, slab.reference, slab.bound, strict=True):
             mine = got[slab.first : slab.last] if cut else got
             first = slab.first * math.prod(one.shape[1:]) if cut else 0
             allowed = bound.expand_as(expected)
@@ -31,12 +31,12 @@ def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputEr
             for part in parts:
                 one.add(first, *part)
                 first += part[0].numel()
-    return tuple(one.errors() for one in found)
+    return tuple(one.errors() for one in accumulators)
 
 
 @dataclass(slots=True)
 class _Compared:
-    """A piece, element by element: |error|, |error| / allowed (infinite beyond any bound), and what is wrong with it."""
+    """A piece, element by element: |error|, |error| / allowed (infinite where there is no bound), and masks of the faults."""
 
     first: int
     got: Tensor
@@ -54,7 +54,7 @@ def _compared(first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> _Co
     known = torch.isfinite(expected)
     agree = torch.where(known, torch.isfinite(wide), (wide == expected) | (torch.isnan(wide) & torch.isnan(expected)))
     error = torch.where(known & agree, (wide - expected).abs(), 0.0)
-    # What has no bound that is a number (it was made of inputs that are none) cannot be judged; the gate lets it pass.
+    # Elements whose bound is NaN (computed from inputs that are NaN) cannot be judged; the gate accepts them.
     share = torch.where(error == 0, 0.0, error / allowed).nan_to_num_(nan=0.0, posinf=math.inf)
     unwritten = still_poisoned(got)
     share = torch.where(agree & ~unwritten, share, math.inf)
@@ -62,7 +62,7 @@ def _compared(first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> _Co
 
 
 class _Output:
-    """What is found of one output; its pieces come in the order of their indices."""
+    """The errors of one output so far; its pieces are added in the order of their indices."""
 
     def __init__(self, spec: TensorSpec, shape: tuple[int, ...], device: torch.device) -> None:
         self.spec, self.shape = spec, shape
@@ -76,20 +76,20 @@ class _Output:
         self.box: tuple[list[int], list[int]] | None = None
 
     def add(self, first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> None:
-        found = _compared(first, got, expected, allowed)
+        compared = _compared(first, got, expected, allowed)
         known = torch.isfinite(expected)
         facts = torch.stack(
             [
-                found.error.square().sum(),
-                torch.where(known & ~found.disagrees, expected, 0.0).square().sum(),
-                found.error.max(),
-                torch.where(known & (expected != 0) & ~found.disagrees, found.error / expected.abs(), -1.0).max(),
-                found.share.max(),
-                found.wrong.sum().double(),
-                found.disagrees.sum().double(),
-                found.unwritten.sum().double(),
-                (found.share == 0).sum().double(),
-                torch.isinf(found.share).sum().double(),
+                compared.error.square().sum(),
+                torch.where(known & ~compared.disagrees, expected, 0.0).square().sum(),
+                compared.error.max(),
+                torch.where(known & (expected != 0) & ~compared.disagrees, compared.error / expected.abs(), -1.0).max(),
+                compared.share.max(),
+                compared.wrong.sum().double(),
+                compared.disagrees.sum().double(),
+                compared.unwritten.sum().double(),
+                (compared.share == 0).sum().double(),
+                torch.isinf(compared.share).sum().double(),
             ]
         ).tolist()
         self.squares += facts[0]
@@ -101,28 +101,37 @@ class _Output:
         self.unwritten += int(facts[7])
         self.exact += int(facts[8])
         self.beyond += int(facts[9])
-        self._count(found.share)
-        self._rank(found)
-        self.grid.add(found)
+        self._count(compared.share)
+        self._rank(compared)
+        self.grid.add(compared)
         if facts[5]:
-            self._enclose(found)
+            self._enclose(compared)
 
     def _count(self, share: Tensor) -> None:
         some = share[(share > 0) & torch.isfinite(share)]
         octave = (torch.log2(some).ceil() + OCTAVES).clamp_(0, 2 * OCTAVES + 1).long()
         self.octaves += torch.bincount(octave, minlength=2 * OCTAVES + 2)
 
-    def _rank(self, found: _Compared) -> None:
-        """Keep the worst; of those beyond any bound the first ones, so that the list begins where the trouble does."""
-        beyond = torch.isinf(found.share).nonzero().flatten()[:WORST]
-        finite_share = torch.where(torch.isinf(found.share), 0.0, found.share)
+    def _rank(self, compared: _Compared) -> None:
+        """Keep the worst elements; of infinite errors the first ones, so that the list begins at the first fault."""
+        beyond = torch.isinf(compared.share).nonzero().flatten()[:WORST]
+        finite_share = torch.where(torch.isinf(compared.share), 0.0, compared.share)
         most = finite_share.topk(min(WORST, finite_share.numel()))
-        places = [*beyond.tolist(), *most.indices[most.values > 0].tolist()]
-        at = torch.tensor(places, dtype=torch.int64, device=found.share.device)
-        columns = (found.got, found.expected, found.error, found.allowed, found.share, found.unwritten, found.disagrees)
-        rows = torch.stack([c[at].double() for c in columns]).T.tolist() if places else []
+        positions = [*beyond.tolist(), *most.indices[most.values > 0].tolist()]
+        at = torch.tensor(positions, dtype=torch.int64, device=compared.share.device)
+        columns = (
+            compared.got,
+            compared.expected,
+            compared.error,
+            compared.allowed,
+            compared.share,
+            compared.unwritten,
+            compared.disagrees,
+        )
+        rows = torch.stack([c[at].double() for c in columns]).T.tolist() if positions else []
         self.worst += [
-            (row[4], self._element(found.first + place, row)) for place, row in zip(places, rows, strict=True)
+            (row[4], self._element(compared.first + position, row))
+            for position, row in zip(positions, rows, strict=True)
         ]
         self.worst = sorted(self.worst, key=lambda w: (-w[0], w[1].index))[:WORST]
 
@@ -138,9 +147,9 @@ class _Output:
             unwritten=bool(unwritten),
         )
 
-    def _enclose(self, found: _Compared) -> None:
-        """Widen the box of indices that holds every wrong element."""
-        flat = found.wrong.nonzero().flatten() + found.first
+    def _enclose(self, compared: _Compared) -> None:
+        """Extend the box of indices that contains every wrong element."""
+        flat = compared.wrong.nonzero().flatten() + compared.first
         low, high = [], []
         for size, step in zip(self.shape, _steps(self.shape), strict=True):
             along = torch.div(flat, step, rounding_mode="floor").remainder_(size)
@@ -174,9 +183,9 @@ class _Output:
 
 
 class _Grid:
-    """The output in blocks. `piece`: so many elements, whole rows or (of a vector) whole blocks, are added at once.
+    """The output divided into blocks. `piece`: the number of elements added at once: whole rows, or whole blocks of a vector.
 
-    A row is `across` blocks of `width`; `height` rows of each `period` make a strip of blocks.
+    A row has `across` blocks of `width` elements; `height` rows of each `period` form a strip of blocks.
     """
 
     def __init__(self, shape: tuple[int, ...], device: torch.device) -> None:
@@ -197,16 +206,16 @@ class _Grid:
         self._shares = torch.zeros(cells, dtype=torch.float64, device=device)
         self._counts = torch.zeros((2, cells), dtype=torch.int64, device=device)
 
-    def add(self, found: _Compared) -> None:
+    def add(self, compared: _Compared) -> None:
         # Padded to whole rows: a slab of a vector may end within a block, whose other part comes with the next one.
-        before = found.first % self.row_elements
-        after = -(found.first + found.share.numel()) % self.row_elements
+        before = compared.first % self.row_elements
+        after = -(compared.first + compared.share.numel()) % self.row_elements
         edge = self.across * self.width - self.row_elements
         share, wrong, unwritten = (
             pad(pad(t, (before, after)).view(-1, self.row_elements), (0, edge))
-            for t in (found.share, found.wrong, found.unwritten)
+            for t in (compared.share, compared.wrong, compared.unwritten)
         )
-        first_row = found.first // self.row_elements
+        first_row = compared.first // self.row_elements
         rows = torch.arange(first_row, first_row + share.shape[0], device=share.device)
         strips = torch.div(rows.remainder(self.period), self.height, rounding_mode="floor")
         cells = (strips.unsqueeze(1) * self.across + torch.arange(self.across, device=share.device)).view(-1)
@@ -229,7 +238,7 @@ class _Grid:
 
 
 def _power_of_two(least: float) -> int:
-    """The smallest power of two that is at least so much.
+    """The smallest power of two that is at least `least`.
 
     >>> _power_of_two(0.3), _power_of_two(5), _power_of_two(64)
     (1, 8, 64)
@@ -238,7 +247,7 @@ def _power_of_two(least: float) -> int:
 
 
 def _steps(shape: tuple[int, ...]) -> list[int]:
-    """How far apart neighbours along each dimension lie, in elements."""
+    """The stride of each dimension of a contiguous tensor, in elements."""
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 

@@ -1,1 +1,1 @@
-"""What one call got and gave: facts of its tensors, and where its outputs are wrong."""
+"""Inspection of one call: facts of its input and output tensors, and the positions of wrong outputs."""

@@ -1,6 +1,6 @@
-"""One case looked at: the call is made once over fresh fills of its inputs, and everything that it got and gave is described.
+"""Inspection of one case: make the call over newly filled inputs, and describe its inputs and outputs.
 
-Nothing is timed, and nothing that is timed later is changed: the inputs hold the timed fill again when it is over.
+Nothing is timed. Later timings are not affected, because the inputs hold the timed fill again at the end.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from kernelviz.core import timestamps
-from kernelviz.core.cheats import MUTATED_INPUT, refusal
 from kernelviz.core.events import Step
 from kernelviz.core.inspection import CallKind, Inspection, TensorFacts
+from kernelviz.core.reasons import MutatedInput, Reason
 from kernelviz.core.run import Environment
 from kernelviz.measure.gate.check import Comparison
 from kernelviz.measure.gate.element_errors import errors_of
@@ -25,15 +25,15 @@ from kernelviz.measure.session.inputs import as_tuple, check_specs, fill, unchan
 from kernelviz.measure.timing.host import poison
 from kernelviz.ops import Launch, Variant, refresh
 
-Told = Callable[[Step, float | None], None]
-"""Told when the case enters a step, and which share of it is done."""
+Progress = Callable[[Step, float | None], None]
+"""Called when the case enters a step, with the fraction that is done."""
 SEEDS = 3
-"""Fills that are tried, as many as the gate of a usual run tries (core.problem.Method)."""
+"""Number of fills that are checked, as in a usual run (core.problem.Method)."""
 
 
 @dataclass(slots=True)
 class _Call:
-    """The call to be made: `run` poisons what it writes, restores what it changes, calls and waits."""
+    """The call to make: `run` poisons its outputs, restores the inputs that it changes, calls and waits."""
 
     kind: CallKind
     launch: Launch
@@ -45,15 +45,15 @@ def inspect(
     bound: BoundProblem,
     variant: Variant,
     environment: Environment,
-    told: Told,
+    progress: Progress,
     stop: Stop,
 ) -> Inspection | None:
-    """The case's facts; None when stopped. Raises whatever the variant raises in its bind or call."""
-    told("compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding", None)
+    """The inspection of the case; None when stopped. Raises whatever the variant raises in its bind or call."""
+    progress("compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding", None)
     fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)  # the last call timed may have changed them
     call = _call(bound, variant)
     try:
-        return _inspected(bound, variant, call, environment, told, stop)
+        return _inspected(bound, variant, call, environment, progress, stop)
     finally:
         fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)
         refresh(call.launch)
@@ -62,12 +62,14 @@ def inspect(
 
 
 def _call(bound: BoundProblem, variant: Variant) -> _Call:
-    """What is timed where that stands; else the variant bound anew, with the timed fill in its inputs as then."""
-    kept = bound.standing(variant)
-    if kept is not None:
-        place = kept.timed.places[0]
-        restore = place.restore
-        return _Call("timed", place.launch, kept.timed.run_once, restore if isinstance(restore, Restore) else None)
+    """The timed call where the variant is bound; else the variant bound now, with the timed fill in its inputs."""
+    existing = bound.already_bound(variant)
+    if existing is not None:
+        bound_launch = existing.timed.launches[0]
+        restore = bound_launch.restore
+        return _Call(
+            "timed", bound_launch.launch, existing.timed.run_once, restore if isinstance(restore, Restore) else None
+        )
     launch = variant.bind(*bound.inputs, **variant.keywords(bound.problem))
     refresh(launch)
     restore = bound.restore(variant, bound.inputs)
@@ -75,7 +77,7 @@ def _call(bound: BoundProblem, variant: Variant) -> _Call:
 
 
 class _Eager:
-    """A bound call, made eagerly over poisoned outputs: one that allocates gets the block that was poisoned and freed."""
+    """A bound call, made eagerly over poisoned outputs: a call that allocates gets the block that was poisoned and freed."""
 
     def __init__(self, launch: Launch, restore: Restore | None, device: torch.device) -> None:
         self._launch, self._restore, self._device = launch, restore, device
@@ -95,8 +97,8 @@ class _Eager:
 
 @dataclass(slots=True)
 class _Answer:
-    """What the call gave for one fill. `values` are `outputs`, or copies of them where the call wrote into its inputs, which
-    hold the fill again; `undeclared`: inputs that it changed without saying so."""
+    """The result of the call for one fill. `values` are `outputs`, or copies of them where the call changed its inputs, which
+    hold the fill again; `undeclared`: inputs that it changed without declaring so."""
 
     outputs: tuple[Tensor, ...]
     values: tuple[Tensor, ...]
@@ -104,25 +106,25 @@ class _Answer:
 
 
 def _inspected(
-    bound: BoundProblem, variant: Variant, call: _Call, environment: Environment, told: Told, stop: Stop
+    bound: BoundProblem, variant: Variant, call: _Call, environment: Environment, progress: Progress, stop: Stop
 ) -> Inspection | None:
     for seed in reversed(range(SEEDS)):
-        told("checking", (SEEDS - 1 - seed) / (SEEDS + 1))
+        progress("checking", (SEEDS - 1 - seed) / (SEEDS + 1))
         if stop():
             return None
         answer = _answer(bound, variant, call, seed)
         fault = check_specs(bound.op, bound.problem, answer.outputs)
-        passed, message = _judged(bound, answer, seed) if fault is None else (False, fault)
+        passed, reasons = _judged(bound, answer, seed) if fault is None else (False, (fault,))
         if passed and seed != TIMED_SEED:
             continue
-        told("checking", SEEDS / (SEEDS + 1))
+        progress("checking", SEEDS / (SEEDS + 1))
         return Inspection(
             problem=bound.problem,
             variant=variant.name,
             environment=environment,
             created_at=timestamps.now(),
             passed=passed,
-            message=message,
+            reasons=reasons,
             rule=bound.op.rule,
             seed=seed,
             seeds=SEEDS,
@@ -139,7 +141,7 @@ def _answer(bound: BoundProblem, variant: Variant, call: _Call, seed: int) -> _A
     fill(bound.op, bound.inputs, bound.problem, seed)
     if call.restore is not None:
         call.restore.remember()
-    # Of small problems the reference is computed before the call, as in the gate; of others from a fresh fill behind it.
+    # A small reference is computed before the call, as in the gate; a large one after it, from newly filled inputs.
     bound.reference(seed).prepare()
     refresh(call.launch)
     outputs = call.run()
@@ -151,24 +153,24 @@ def _answer(bound: BoundProblem, variant: Variant, call: _Call, seed: int) -> _A
     return _Answer(outputs, values, [name for name in changed if name not in variant.mutates])
 
 
-def _judged(bound: BoundProblem, answer: _Answer, seed: int) -> tuple[bool, str]:
-    """By the gate's own rule, in its own words."""
-    found, reference = Comparison(), bound.reference(seed)
-    found.add(reference, answer.values)
+def _judged(bound: BoundProblem, answer: _Answer, seed: int) -> tuple[bool, tuple[Reason, ...]]:
+    """Whether the call passes the gate's rule, and the gate's reasons where it does not."""
+    comparison, reference = Comparison(), bound.reference(seed)
+    comparison.add(reference, answer.values)
     if answer.undeclared:
-        found.messages.append(refusal(MUTATED_INPUT, ", ".join(answer.undeclared)))
-    if found.worst > 1 and not (found.unwritten or found.not_finite) and reference.kept:
-        bound.diagnose(found, seed, answer.values)
-    accuracy = found.accuracy(bound.op.rule)
-    return accuracy.passed, accuracy.message
+        comparison.reasons.append(MutatedInput(inputs=tuple(answer.undeclared)))
+    if comparison.worst > 1 and not (comparison.unwritten or comparison.not_finite) and reference.cached:
+        bound.diagnose(comparison, seed, answer.values)
+    accuracy = comparison.accuracy(bound.op.rule)
+    return accuracy.passed, accuracy.reasons
 
 
 def _tensors(bound: BoundProblem, answer: _Answer) -> tuple[TensorFacts, ...]:
     named = {spec.name: t for spec, t in zip(bound.op.inputs, bound.inputs, strict=True)}
     names = [spec.name for spec in bound.op.outputs]
-    given = [facts_of(name, "input", tensor) for name, tensor in named.items()]
-    made = [
+    inputs = [facts_of(name, "input", tensor) for name, tensor in named.items()]
+    outputs = [
         facts_of(names[i] if i < len(names) else f"output {i}", "output", values, of=output, inputs=named)
         for i, (output, values) in enumerate(zip(answer.outputs, answer.values, strict=True))
     ]
-    return (*given, *made)
+    return (*inputs, *outputs)

@@ -1,4 +1,4 @@
-"""What a tensor is and what stands in it, taken piece by piece: a large one never needs a second one of its size."""
+"""Facts of a tensor and its values, computed in pieces, so that a large tensor needs no second one of its size."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from kernelviz.core.inspection import BINS, Histogram, Role, TensorFacts
 from kernelviz.measure.gate.check import still_poisoned
 
 PIECE = 2**22
-"""Elements looked at in one go: 32 MiB in float64, and a few times that for what is computed of them."""
+"""Elements of one piece: 32 MiB in float64, and a few times that for values computed from them."""
 _MOST_ALIGNED = 2**21
 
 
 def facts_of(
     name: str, role: Role, tensor: Tensor, *, of: Tensor | None = None, inputs: Mapping[str, Tensor] | None = None
 ) -> TensorFacts:
-    """The facts of one tensor, which is read twice. `of`: the one that it is a copy of, whose memory is told then. `inputs` by
-    name: an output may be one of them."""
+    """The facts of one tensor, which is read twice. `of`: the tensor that it is a copy of, whose memory is described instead.
+    `inputs`: the inputs by name, since an output may share memory with one of them."""
     where = tensor if of is None else of
     sums = _Sums()
     for piece in pieces(tensor):
@@ -56,9 +56,9 @@ def facts_of(
 
 
 def pieces(tensor: Tensor, most: int = PIECE) -> Iterator[Tensor]:
-    """The elements in the order of their indices, in flat pieces of at most `most`, cut at the same places for equal shapes.
+    """The elements in the order of their indices, in flat pieces of at most `most`; equal shapes give equal pieces.
 
-    Of what is contiguous they are views; of what is not, a copy of a piece at a time.
+    The pieces of a contiguous tensor are views; those of another tensor are copies, one piece at a time.
     """
     if tensor.dim() == 0:
         yield tensor.reshape(1)
@@ -78,7 +78,7 @@ def finite(number: float | None) -> float | None:
 
 @dataclass(slots=True)
 class _Sums:
-    """Of the pieces so far; `low` to `total` of finite values."""
+    """Sums over the pieces so far; `low` to `total` are of finite values."""
 
     finite: int = 0
     nan: int = 0
@@ -107,7 +107,7 @@ class _Sums:
 
 
 def _spread(tensor: Tensor, sums: _Sums, mean: float) -> tuple[float, Histogram | None]:
-    """(standard deviation about the mean, histogram) of the finite values."""
+    """The (standard deviation, histogram) of the finite values."""
     width = sums.high - sums.low
     one_bin = width == 0 or not math.isfinite(width)
     counts = torch.zeros(BINS, dtype=torch.int64, device=tensor.device)
@@ -120,8 +120,8 @@ def _spread(tensor: Tensor, sums: _Sums, mean: float) -> tuple[float, Histogram 
         if not one_bin:
             place = ((wide - sums.low) * (BINS / width)).long().clamp_(0, BINS - 1)
             counts += torch.bincount(place, minlength=BINS)
-    told = (sums.finite,) if one_bin else tuple(int(c) for c in counts.tolist())
-    histogram = Histogram(low=sums.low, high=sums.high, counts=told) if math.isfinite(width) else None
+    bin_counts = (sums.finite,) if one_bin else tuple(int(c) for c in counts.tolist())
+    histogram = Histogram(low=sums.low, high=sums.high, counts=bin_counts) if math.isfinite(width) else None
     return math.sqrt(squares / sums.finite), histogram
 
 
@@ -136,6 +136,6 @@ def _shares_memory(one: Tensor, other: Tensor) -> bool:
 
 
 def _dtype_name(dtype: torch.dtype) -> str:
-    """The format's name as problems call it, else torch's."""
+    """The format's name in problems, else torch's name."""
     own = str(dtype).removeprefix("torch.")
     return next((d.name for d in DTYPES.values() if d.torch_name == own), own)

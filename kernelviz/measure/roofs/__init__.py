@@ -1,7 +1,7 @@
-"""The roofs of a device, measured by the same method as everything else: streams by read:write mix, size and level,
-arithmetic by precision and unit, launches, and transfers between host and device.
+"""The roofs of a device, measured by the same method as variants: streams by read:write mix, size and level, arithmetic by
+precision and unit, launches, and transfers between host and device.
 
-A roof is the best of the candidates tried, so it is a ceiling that was reached, never a constant.
+A roof is the fastest of several candidates, so it is a rate that was reached, never a constant.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ __all__ = ["Contest", "Effort", "calibrate"]
 def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort: Effort | None = None) -> None:
     """Measure every roof of the device and emit each as soon as it is known. Ends early when stopped.
 
-    A kind of roofs that cannot be measured costs the others nothing: they are measured, and then DeviceError says which and why.
+    When a kind of roofs cannot be measured, the others are still measured; DeviceError then names that kind and the reason.
     """
     contest = Contest(timer, stop, effort or (GPU if device.kind == "cuda" else HOST))
     launched = launches.HostLaunches(device)
     troubles: list[str] = []
     for kind, roofs in _kinds(device, contest, launched):
-        for roof in _as_far_as_known(kind, roofs, troubles):
+        for roof in _until_failure(kind, roofs, troubles):
             if stop():
                 return
             if roof is not None:
@@ -38,8 +38,8 @@ def calibrate(device: Device, timer: DeviceTimer, emit: Emit, stop: Stop, effort
         raise DeviceError(f"not measured: {', '.join(troubles)}; all other roofs were")
 
 
-def _as_far_as_known(kind: str, roofs: Iterator[Roof | None], troubles: list[str]) -> Iterator[Roof | None]:
-    """The roofs up to the first that cannot be measured; why goes to `troubles`."""
+def _until_failure(kind: str, roofs: Iterator[Roof | None], troubles: list[str]) -> Iterator[Roof | None]:
+    """The roofs up to the first that cannot be measured; its error is added to `troubles`."""
     try:
         yield from roofs
     except Exception as error:

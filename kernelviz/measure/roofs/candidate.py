@@ -1,4 +1,4 @@
-"""The ways to reach one roof, timed in interleaved rounds: ten rounds of all, then the best two until they are known well."""
+"""The candidates for one roof, timed in interleaved rounds: ten rounds of all, then the best two until they are known well."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from kernelviz.core.result import Figure
 from kernelviz.core.run import Roof
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.rounds import Rounds, Series
-from kernelviz.measure.timing.timer import DeviceTimer, Place
+from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops import Launch
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Effort:
-    """How long a roof is measured. `finalists`: how many candidates go on after the first rounds of all. `host_product_s`:
-    about how long one matrix product may take on a CPU.
+    """How long a roof is measured. `finalists`: the number of candidates that are measured further after the first rounds.
+    `host_product_s`: about how long one matrix product may take on a CPU.
 
-    Two calibrations must agree within 1 %: the interval aims at 0.15 %, and a series ends at its budget at the latest.
+    Two calibrations must agree within 1 %: the interval's target is 0.15 %, and a series ends at its budget at the latest.
     """
 
     choosing: Method
@@ -37,27 +37,27 @@ class Effort:
 
 GPU = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=0.2, half_width=0.0015))
 HOST = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=1.5, half_width=0.0025))
-"""A CPU's clock and neighbours move more, and its roofs are fewer."""
+"""More time on a CPU, because its clock and load vary more; it has fewer roofs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to reach `roof`, which says of what: its rate is what `amount` (bytes or flop of one call) makes of the time.
+    """One way to reach `roof`; its rate is `amount` (bytes or flop of one call) divided by the time.
 
-    `amount` None: the time itself is the roof. The launch must not return large tensors: what it returns is poisoned.
-    `elsewhere`: the same call at other places in memory, over which the blocks go round: by its place alone a stream inside
+    `amount` None: the time itself is the roof. The launch must not return large tensors, because its outputs are poisoned.
+    `more_launches`: the same call on other buffers, over which the blocks rotate: depending on its addresses a stream inside
     the L2 was 1.3 % faster in one calibration than in the next.
     """
 
     roof: Roof
     launch: Launch
     amount: float | None = None
-    elsewhere: tuple[Launch, ...] = ()
+    more_launches: tuple[Launch, ...] = ()
 
 
 @dataclass(slots=True)
 class Contest:
-    """Times candidates with one timer and finds the best. `tried` keeps every figure of the last contest, for a closer look."""
+    """Times candidates with one timer and finds the best. `tried` holds every roof of the last contest, for inspection."""
 
     timer: DeviceTimer
     stop: Stop
@@ -71,29 +71,31 @@ class Contest:
             if self.stop():
                 return None
             candidate.launch()
-            timed = self.timer.prepare(Place(candidate.launch), map(Place, candidate.elsewhere), warm=warm)
+            timed = self.timer.prepare(
+                BoundLaunch(candidate.launch), map(BoundLaunch, candidate.more_launches), warm=warm
+            )
             series.append((candidate, Series(candidate.roof.how, timed)))
         if len(series) > self.effort.finalists and not self._take([s for _, s in series], self.effort.choosing):
             return None
         ordered = self._ordered(series) if len(series) > self.effort.finalists else series
         finalists: list[tuple[Candidate, Series]] = []
         for place, (candidate, first) in enumerate(ordered[: self.effort.finalists]):
-            # 0.15 s each. Tracing adds 1 % to matrix products and nothing to streams in 16-byte words (measure.tracing_cost),
-            # so of those only the one that leads is asked; a second one that is told too slow cannot raise a roof.
+            # Refining takes 0.15 s. Tracing adds 1 % to matrix products and nothing to streams in 16-byte vectors
+            # (tracing_cost.py), so of streams only the leader is refined: a second one read too slow cannot raise a roof.
             if not warm and (place == 0 or candidate.roof.name == "matmul"):
                 self.timer.refine(first.timed)
             finalists.append((candidate, Series(first.name, first.timed)))
         if not finalists or not self._decide(finalists):
             return None
-        others = ordered[self.effort.finalists :]
-        self.tried = [self._roof(candidate, s) for candidate, s in (*finalists, *others) if s.blocks]
+        rest = ordered[self.effort.finalists :]
+        self.tried = [self._roof(candidate, s) for candidate, s in (*finalists, *rest) if s.blocks]
         return self._roof(*self._ordered(finalists)[0])
 
     def _decide(self, finalists: Sequence[tuple[Candidate, Series]]) -> bool:
         """Measure the finalists until the best is known well, or the budget is spent. False when stopped.
 
-        A finalist that is clearly slower after the first rounds cannot be the roof, so the rest is measured without it: its
-        blocks would take half of the time.
+        A finalist that is clearly slower after the first rounds cannot be the roof, so it is not measured further: its blocks
+        would take half of the time.
         """
         method, both = self.effort.deciding, [s for _, s in finalists]
         if len(finalists) > 1:
@@ -110,7 +112,7 @@ class Contest:
         return self._take(both, method)
 
     def _contenders(self, finalists: Sequence[tuple[Candidate, Series]]) -> list[tuple[Candidate, Series]]:
-        """Those that may be the best, by their intervals so far."""
+        """The finalists that may be the best, by their intervals so far."""
 
         def rates(pair: tuple[Candidate, Series]) -> tuple[float, float]:
             """The lowest and the highest rate in the interval of the time."""
@@ -125,7 +127,7 @@ class Contest:
         return Rounds(self.timer, method, self.stop).take(series, None, None, lambda _: None)
 
     def _ordered(self, series: Sequence[tuple[Candidate, Series]]) -> list[tuple[Candidate, Series]]:
-        """Fastest first."""
+        """The candidates, the fastest first."""
 
         def speed(pair: tuple[Candidate, Series]) -> float:
             return (pair[0].amount or 1.0) / pair[1].figure(self.timer).estimate
@@ -146,15 +148,15 @@ class Contest:
 def measured(
     roof: Roof, amount: float | None, time: Figure | Interval, *, timer: str, clock_hz: float | None = None
 ) -> Roof:
-    """`roof` with what was measured and when: a rate where `amount` was done in that time, else the time itself."""
-    found: dict[str, object] = {"clock_hz": clock_hz, "timer": timer, "measured_at": timestamps.now("seconds")}
+    """`roof` with the measured rate (`amount` by time), or the time itself where `amount` is None, and the date."""
+    fields: dict[str, object] = {"clock_hz": clock_hz, "timer": timer, "measured_at": timestamps.now("seconds")}
     if amount is None:
-        found |= {"time_s": time.estimate, "low": time.low, "high": time.high}
+        fields |= {"time_s": time.estimate, "low": time.low, "high": time.high}
     else:
         field_name = "rate_flop_per_s" if roof.name in ("matmul", "fma") else "bandwidth_bytes_per_s"
-        found |= {
+        fields |= {
             field_name: amount / time.estimate,
             "low": amount / time.high if time.high else None,
             "high": amount / time.low if time.low else None,
         }
-    return msgspec.structs.replace(roof, **found)
+    return msgspec.structs.replace(roof, **fields)

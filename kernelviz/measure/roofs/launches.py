@@ -1,4 +1,4 @@
-"""What a launch costs: an empty kernel on the device, and the host from idle until Python goes on (as a result's enqueue)."""
+"""Launch costs: an empty kernel on the device, and the host's time from idle until Python continues (as a result's enqueue)."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ from kernelviz.metrics.statistics import median_interval
 from kernelviz.ops import Launch
 
 BLOCKS, CALLS, TURN_BLOCKS = 80, 50, 4
-"""At least so many blocks of calls; so many of them each time that another roof has been measured."""
+"""Least number of blocks, calls of a block, and blocks that are measured after each other roof."""
 BEST_SHARE = 4
-"""The fastest quarter of the blocks counts. A floor is what was reached: of 40 blocks in 20 ms the median was 8-14 % longer
-in one calibration than in the next, all three calls at once, by what else the host did."""
+"""The fastest quarter of the blocks counts, because a floor is a time that was reached: of 40 blocks in 20 ms the median was
+8-14 % longer in one calibration than in the next, for all three calls, because of the host's other load."""
 
 
 def empty_kernel(device: Device, contest: Contest) -> Iterator[Roof | None]:
     how = "an empty kernel's own time on the device, one block of 32 threads"
     launch = _empty_kernel(device)
-    yield contest.best([Candidate(Roof(name="launch", what="empty_kernel", how=how), launch, elsewhere=(launch,) * 4)])
+    yield contest.best(
+        [Candidate(Roof(name="launch", what="empty_kernel", how=how), launch, more_launches=(launch,) * 4)]
+    )
 
 
 @dataclass(slots=True)
-class _Launched:
+class _HostLaunch:
     what: LaunchCost
-    words: str
+    description: str
     calls: Calls
     medians: list[float] = field(default_factory=list)
 
@@ -42,35 +44,35 @@ class _Launched:
     def roof(self) -> Roof:
         best = sorted(self.medians)[: max(1, len(self.medians) // BEST_SHARE)]
         how = (
-            f"host clock round {self.words}, from idle until Python goes on; the fastest quarter of "
+            f"host clock round {self.description}, from idle until Python goes on; the fastest quarter of "
             f"{len(self.medians)} blocks of {CALLS} calls"
         )
         return measured(Roof(name="launch", what=self.what, how=how), None, median_interval(best), timer="host")
 
 
 class HostLaunches:
-    """The host's part of launches, taken a little at a time between the other roofs: the host's own pace wanders."""
+    """The host's part of launches, measured in short parts between the other roofs, because the host's speed drifts."""
 
     def __init__(self, device: Device) -> None:
         x, y = (torch.ones(1, device=device.id) for _ in range(2))
         out = torch.empty_like(x)
         self._device = device
         self._launched = [
-            self._made("torch_call", "torch.add of one element", lambda: torch.add(x, y, out=out)),
+            self._prepared("torch_call", "torch.add of one element", lambda: torch.add(x, y, out=out)),
         ]
         if device.kind == "cuda":
             empty = _empty_kernel(device)
             self._launched += [
-                self._made("kernel_launch", "an empty kernel through cuda.core", empty),
-                self._made("graph_launch", "replay of a graph of one empty kernel", _replay_of(empty)),
+                self._prepared("kernel_launch", "an empty kernel through cuda.core", empty),
+                self._prepared("graph_launch", "replay of a graph of one empty kernel", _replay_of(empty)),
             ]
         for launched in self._launched:
             launched.calls.eager(CALLS)
 
-    def _made(self, what: LaunchCost, words: str, launch: Launch) -> _Launched:
+    def _prepared(self, what: LaunchCost, description: str, launch: Launch) -> _HostLaunch:
         on_gpu = self._device.kind == "cuda"
         wait = torch.cuda.current_stream(self._device.id).synchronize if on_gpu else lambda: None
-        return _Launched(what, words, Calls(launch, wait))
+        return _HostLaunch(what, description, Calls(launch, wait))
 
     def take(self) -> None:
         for launched in self._launched:

@@ -1,4 +1,4 @@
-"""Matrix products: the tensor cores' rate by precision where there are tensor cores, else what the library reaches."""
+"""Matrix products: the tensor cores' rate by precision where there are tensor cores, else the library's rate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernelviz.measure.session import failures
 from kernelviz.ops import Launch, op_named
 
 SIZES = (4096, 8192)
-"""4096: the SM clock stays up (172 us of bf16); 8192: more work a byte, at a lower clock."""
+"""4096: the SM clock stays high (172 us of bf16); 8192: more flop per byte, at a lower clock."""
 LONG_S = 0.012
 """A product that would take longer than this is measured at the smaller size only: burst allows 40 ms of load in 200 ms."""
 HOST_SIZES = (256, 512, 1024, 2048)
@@ -28,7 +28,7 @@ INT8_SINCE = (7, 5)
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """A precision, the unit that does it, and what binds a product of two n x n matrices."""
+    """A precision, its unit, and the function that binds a product of two n x n matrices."""
 
     precision: str
     unit: Unit | None
@@ -42,7 +42,7 @@ def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
 
 
 def gpu_products(device: Device) -> Iterator[Product]:
-    """What this GPU multiplies. Precisions that torch or the GPU does not offer are left out when they are bound."""
+    """The products of this GPU. Precisions that torch or the GPU does not support are left out when they are bound."""
     capability = device.compute_capability or (0, 0)
     yield Product("fp32", "vector", _matmul(torch.float32, "ieee"), "torch mm")
     yield Product("tf32", "tensor", _matmul(torch.float32, "tf32"), "torch mm")
@@ -71,7 +71,7 @@ def _candidates(product: Product, device: Device, host_product_s: float) -> Iter
         except (RuntimeError, NotImplementedError, AttributeError, TypeError) as error:
             if failures.sticky(error) or failures.out_of_memory(error):
                 raise
-            return  # This torch or this GPU does not multiply that: then there is no such roof.
+            return  # This torch or this GPU does not support the precision, so there is no such roof.
         if n != SIZES[0] and device.kind == "cuda" and once_s > LONG_S:
             return
         how = f"{product.how} {n}x{n}x{n}, random data"
@@ -94,7 +94,7 @@ def _output_bytes(precision: str, itemsize: int) -> int:
 
 
 def _once_s(launch: Launch) -> float:
-    """One more call, by the host's clock; 10 us do not matter here."""
+    """The time of one more call by the host's clock, whose error of 10 us does not matter here."""
     if torch.cuda.is_available():
         torch.cuda.synchronize()
     begun = time.perf_counter()
@@ -105,7 +105,7 @@ def _once_s(launch: Launch) -> float:
 
 
 def _host_size(product: Product, most_s: float) -> int:
-    """The largest size whose product takes at most that long, by the time of the smallest."""
+    """The largest size whose product takes at most `most_s`, extrapolated from the smallest size."""
     least = HOST_SIZES[0]
     launch = product.bind(least, torch.device("cpu"))
     launch()
@@ -114,7 +114,7 @@ def _host_size(product: Product, most_s: float) -> int:
 
 
 def _matmul(dtype: torch.dtype, compute: str | None = None) -> Callable[[int, torch.device], Launch]:
-    """As the op's own variant binds it: with the same settings of torch."""
+    """A bind with the op's own variant, which has the same settings of torch."""
     variant = op_named("matmul").variant_named("torch_eager")
 
     def bind(n: int, where: torch.device) -> Launch:
@@ -149,7 +149,7 @@ def _int8(n: int, where: torch.device) -> Launch:
 
 
 def _quiet(launch: Launch) -> Launch:
-    """The launch, which returns only a corner of its output: what it returns is poisoned before each call."""
+    """The launch, which returns only one element of its output, because outputs are poisoned before each call."""
     first = launch()
     seen = (first if isinstance(first, Tensor) else first[0])[:1, :1]
     return lambda: (launch(), seen)[1]

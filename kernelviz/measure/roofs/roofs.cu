@@ -1,7 +1,7 @@
 // Kernels that reach a device's ceilings: streams from memory, streams inside the L2, multiply-adds in registers.
 
-// A stream that reads R and writes W arrays of 16-byte words: the measured roof of that mix. A block takes U x 512 words
-// that lie together, so that DRAM pages are opened once; STREAMING asks the caches to keep nothing.
+// A stream that reads R and writes W arrays of 16-byte vectors: the measured roof of that mix. A block processes U x 512
+// contiguous vectors, so that DRAM pages are opened once; STREAMING uses evict-first loads and stores.
 template <int R, int W, int U, bool STREAMING>
 __device__ __forceinline__ void stream(const uint4* in, uint4* out, long long count, unsigned guard) {
     const long long first = (long long)blockIdx.x * (blockDim.x * U) + threadIdx.x;
@@ -19,7 +19,7 @@ __device__ __forceinline__ void stream(const uint4* in, uint4* out, long long co
             }
         }
     }
-    unsigned kept = 0;
+    unsigned all_bits = 0;
 #pragma unroll
     for (int u = 0; u < U; ++u) {
         const long long i = first + (long long)u * blockDim.x;
@@ -30,10 +30,10 @@ __device__ __forceinline__ void stream(const uint4* in, uint4* out, long long co
                 if (STREAMING) __stcs(to, v[u]); else *to = v[u];
             }
         }
-        kept |= v[u].x & v[u].y & v[u].z & v[u].w;
+        all_bits |= v[u].x & v[u].y & v[u].z & v[u].w;
     }
-    // Never true for the buffers used (all words are below 2^30), but the compiler cannot know.
-    if (W == 0 && kept == 0xFFFFFFFFu) {
+    // Never true for these buffers (all values are below 2^30), but the compiler does not know this.
+    if (W == 0 && all_bits == 0xFFFFFFFFu) {
         out[0] = v[0];
     }
 }
@@ -53,9 +53,10 @@ STREAMS(1, 1)
 STREAMS(1, 2)
 STREAMS(0, 1)
 
-// The same streams inside the L2: index after index round a working set of `count` words an array, `rounds` x U of them a
-// thread, so that launch and tail do not weigh. The loads go past the L1 (.cg), which would serve them otherwise: 132 L1s
-// of 256 KB hold more than half the L2. Every thread does the same work; rounds x threads x U x (R + W) words are moved.
+// The same streams inside the L2. Each thread moves `rounds` x U vectors of a working set of `count` vectors per array, in the
+// order of indices, wrapping round, so that launch and tail do not count. The loads bypass the L1 (.cg), which would serve them
+// otherwise: 132 L1s of 256 KB hold more than half the L2. Every thread does the same work; rounds x threads x U x (R + W)
+// vectors are moved.
 __device__ __forceinline__ uint4 load_l2(const uint4* from) {
     uint4 v;
     asm volatile("ld.global.cg.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
@@ -76,7 +77,7 @@ __device__ __forceinline__ void cached_stream(const uint4* in, uint4* out, unsig
         const unsigned long long first = (unsigned long long)u * threads + blockIdx.x * blockDim.x + threadIdx.x;
         at[u] = (unsigned)(first % count);
     }
-    uint4 kept = make_uint4(guard, guard, guard, guard);
+    uint4 all_bits = make_uint4(guard, guard, guard, guard);
     for (int round = 0; round < rounds; ++round) {
         uint4 v[U];
 #pragma unroll
@@ -94,14 +95,14 @@ __device__ __forceinline__ void cached_stream(const uint4* in, uint4* out, unsig
             for (int w = 0; w < W; ++w) {
                 store_l2(out + (unsigned long long)w * count + at[u], v[u]);
             }
-            kept.x &= v[u].x; kept.y &= v[u].y; kept.z &= v[u].z; kept.w &= v[u].w;
+            all_bits.x &= v[u].x; all_bits.y &= v[u].y; all_bits.z &= v[u].z; all_bits.w &= v[u].w;
             at[u] += step;
             at[u] = at[u] >= count ? at[u] - count : at[u];
         }
     }
-    // Never true for the buffers used (all words are below 2^30), but the compiler cannot know.
-    if (W == 0 && (kept.x | kept.y | kept.z | kept.w) == 0xFFFFFFFFu) {
-        out[0] = kept;
+    // Never true for these buffers (all values are below 2^30), but the compiler does not know this.
+    if (W == 0 && (all_bits.x | all_bits.y | all_bits.z | all_bits.w) == 0xFFFFFFFFu) {
+        out[0] = all_bits;
     }
 }
 #define CACHED_STREAM(R, W, U)                                                                              \
@@ -118,9 +119,9 @@ CACHED_STREAMS(1, 1)
 CACHED_STREAMS(1, 2)
 CACHED_STREAMS(0, 1)
 
-// Multiply-adds in registers: CHAINS independent ones a thread, UNROLLED x rounds long. x becomes 1 - x and back again, so the
-// numbers stay in [0, 1] and their bits keep changing (zeros would draw less power). In PTX, since the compiler would see
-// through the arithmetic, and needs no headers for the 16-bit formats.
+// Multiply-adds in registers: CHAINS independent chains per thread, each UNROLLED x rounds long. x alternates between x and
+// 1 - x, so the numbers stay in [0, 1] and their bits keep changing (zeros would draw less power). The instructions are PTX,
+// because the compiler would simplify the arithmetic, and because PTX needs no headers for the 16-bit formats.
 constexpr int CHAINS = 8;
 constexpr int UNROLLED = 16;
 
@@ -137,8 +138,8 @@ __device__ __forceinline__ void fma_bf16(unsigned& x, unsigned a, unsigned b) {
     asm("fma.rn.bf16x2 %0, %0, %1, %2;" : "+r"(x) : "r"(a), "r"(b));
 }
 
-// `minus_one` and `one` are arguments, so that no chain can be folded. START(i): a number in [0, 1]; REACHED(x): a condition that
-// no number in [0, 1] meets, which keeps the result alive.
+// `minus_one` and `one` are arguments, so that the compiler cannot fold a chain. START(i): a number in [0, 1]; REACHED(x): a
+// condition that no number in [0, 1] fulfils, which keeps the result alive.
 #define FMA(NAME, TYPE, START, REACHED)                                                                     \
     extern "C" __global__ void __launch_bounds__(512) kernelviz_fma_##NAME(                                 \
         TYPE* sink, int rounds, TYPE minus_one, TYPE one) {                                                 \
@@ -164,7 +165,7 @@ __device__ __forceinline__ void fma_bf16(unsigned& x, unsigned a, unsigned b) {
 #define SIGN_BIT(x) (((x) & 0x80008000u) != 0u)
 FMA(fp32, float, (float)i / 4096.0f, NEGATIVE)
 FMA(fp64, double, (double)i / 4096.0, NEGATIVE)
-// Bit patterns from 2^-2 on, which are below 1 in either format: both halves alike.
+// Bit patterns from 2^-2 on, which are below 1 in both formats; both halves are equal.
 FMA(fp16, unsigned, 0x34003400u + (unsigned)(i & 0x3FF) * 0x00010001u, SIGN_BIT)
 #if __CUDA_ARCH__ >= 800
 FMA(bf16, unsigned, 0x3E803E80u + (unsigned)(i & 0x7F) * 0x00010001u, SIGN_BIT)

@@ -1,5 +1,5 @@
-"""Streams on a GPU: from memory at several sizes (what a kernel wrote last may still lie in the L2 when it ends, which makes
-smaller ones faster), and inside the L2."""
+"""Streams on a GPU: from memory at several sizes (a kernel's last writes may still be in the L2 when it ends, which makes
+smaller streams faster), and inside the L2."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ MIXES: dict[StreamName, tuple[int, int]] = {
 """Arrays read and written by each mix."""
 LARGEST_BYTES = 2**32
 MEMORY_SHARE = 8
-"""A stream takes at most this part of the memory; its two buffers together twice that."""
+"""A stream takes at most 1 / MEMORY_SHARE of the memory; its two buffers together take twice that."""
 STEP = 4
 CACHED_SHARES = (8, 4, 2)
-"""Working sets inside the L2: these parts of it."""
+"""Working sets inside the L2: the L2's size divided by these."""
 CACHED_TRAFFIC = 32
-"""A cached stream moves this many times the L2's size: some 300 us, of which launch and tail are 1 %."""
-PLACES, _PAGE_BYTES = 5, 2**21
-"""Successive blocks of a stream lie at so many places of the buffers: as many as the timer has graphs."""
+"""A cached stream moves this many times the L2's size, which takes some 300 us; launch and tail are 1 % of that."""
+OFFSETS, _PAGE_BYTES = 5, 2**21
+"""Successive blocks of a stream rotate over this many offsets in the buffers: as many as the timer has graphs."""
 _THREADS = 512
 _GUARD = ctypes.c_uint(7)
 
@@ -58,16 +58,16 @@ def memory_sizes(l2_bytes: int, largest_bytes: int) -> tuple[int, ...]:
     >>> [n // 2**20 for n in memory_sizes(50 * 2**20, 1600 * 2**20)]
     [100, 400, 1600]
     """
-    found = [min(2 * l2_bytes, largest_bytes)]
-    while found[-1] * STEP <= largest_bytes:
-        found.append(found[-1] * STEP)
-    # A last step of less than half as much again would tell nothing new.
-    return (*found, largest_bytes) if largest_bytes >= found[-1] * 1.5 else tuple(found)
+    sizes = [min(2 * l2_bytes, largest_bytes)]
+    while sizes[-1] * STEP <= largest_bytes:
+        sizes.append(sizes[-1] * STEP)
+    # A last step of less than 1.5 times would add no information.
+    return (*sizes, largest_bytes) if largest_bytes >= sizes[-1] * 1.5 else tuple(sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class _Buffers:
-    """Memory that every stream uses, so that all mixes and sizes lie in the same place."""
+    """The memory that all streams share, so that all mixes and sizes use the same addresses."""
 
     source: Tensor
     target: Tensor
@@ -80,18 +80,18 @@ class _Buffers:
         where = torch.device(device.id)
         properties = torch.cuda.get_device_properties(where)
         largest = min(LARGEST_BYTES, properties.total_memory // MEMORY_SHARE)
-        # Words below 2^30: no AND of them has all bits set, which is what would make a reading stream write.
+        # Values below 2^30: no AND of them has all bits set, which would make a reading stream write.
         source = torch.randint(0, 2**30, (largest // 4,), dtype=torch.int32, device=where)
         resident = properties.multi_processor_count * (properties.max_threads_per_multi_processor // _THREADS)
         return cls(source, torch.empty_like(source), properties.L2_cache_size, largest, resident)
 
-    def offsets(self, held_bytes: int) -> list[int]:
-        """Bytes into both buffers at which a stream that holds so much of each is timed; the first is 0."""
-        step = (self.largest_bytes - held_bytes) // PLACES // _PAGE_BYTES * _PAGE_BYTES
-        return [i * step for i in range(PLACES)] if step > 0 else [0]
+    def offsets(self, used_bytes: int) -> list[int]:
+        """Offsets in bytes into both buffers, for a stream that uses so many bytes of each; the first is 0."""
+        step = (self.largest_bytes - used_bytes) // OFFSETS // _PAGE_BYTES * _PAGE_BYTES
+        return [i * step for i in range(OFFSETS)] if step > 0 else [0]
 
     def at(self, offset_bytes: int) -> tuple[Tensor, Tensor]:
-        """Source and target from there on, float32."""
+        """Source and target from that offset on, as float32."""
         there = slice(offset_bytes // 4, None)
         return self.source[there].view(torch.float32), self.target[there].view(torch.float32)
 
@@ -101,12 +101,12 @@ def _from_memory(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator
     count = total_bytes // 16 // (reads + writes)
     moved = (reads + writes) * count * 16
     offsets = tools.offsets(max(reads, writes) * count * 16)
-    for words in (1, 4):
+    for vectors in (1, 4):
         for hint in ("cached", "streaming"):
-            kernel = nvrtc.kernel(SOURCE, f"kernelviz_stream_{reads}_{writes}_{words}_{hint}")
-            blocks = -(-count // (_THREADS * words))
+            kernel = nvrtc.kernel(SOURCE, f"kernelviz_stream_{reads}_{writes}_{vectors}_{hint}")
+            blocks = -(-count // (_THREADS * vectors))
             launches = [_launch(kernel, blocks, tools, o, ctypes.c_longlong(count), _GUARD) for o in offsets]
-            how = f"own {hint} stream, {words} x 16 bytes a thread"
+            how = f"own {hint} stream, {vectors} x 16 bytes a thread"
             roof = Roof(name=mix, level="dram", moved_bytes=moved, how=how)
             yield Candidate(roof, launches[0], moved, tuple(launches[1:]))
     calls = [library_stream(mix, *tools.at(o), count * 4) for o in offsets]
@@ -119,28 +119,28 @@ def _from_memory(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator
 def _inside_l2(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[Candidate]:
     reads, writes = MIXES[mix]
     count = total_bytes // 16 // (reads + writes)
-    held = (reads + writes) * count * 16
-    offsets = tools.offsets(held)
-    for words in (1, 4):
-        kernel = nvrtc.kernel(SOURCE, f"kernelviz_cached_stream_{reads}_{writes}_{words}")
+    working_set_bytes = (reads + writes) * count * 16
+    offsets = tools.offsets(working_set_bytes)
+    for vectors in (1, 4):
+        kernel = nvrtc.kernel(SOURCE, f"kernelviz_cached_stream_{reads}_{writes}_{vectors}")
         for waves in (1, 16):
             blocks = waves * tools.resident
-            a_round = blocks * _THREADS * words * (reads + writes) * 16
+            a_round = blocks * _THREADS * vectors * (reads + writes) * 16
             rounds = max(1, round(CACHED_TRAFFIC * tools.l2_bytes / a_round))
             moved = rounds * a_round
             sizes = (ctypes.c_uint(count), ctypes.c_int(rounds), _GUARD)
             launches = [_launch(kernel, blocks, tools, o, *sizes) for o in offsets]
             how = (
-                f"own stream inside the L2, {words} x 16 bytes a thread, {waves} x the blocks that fit, "
-                f"{moved / held:.0f} passes over the working set"
+                f"own stream inside the L2, {vectors} x 16 bytes a thread, {waves} x the blocks that fit, "
+                f"{moved / working_set_bytes:.0f} passes over the working set"
             )
-            roof = Roof(name=mix, level="l2", moved_bytes=held, how=how)
+            roof = Roof(name=mix, level="l2", moved_bytes=working_set_bytes, how=how)
             yield Candidate(roof, launches[0], moved, tuple(launches[1:]))
 
 
 def _launch(kernel: object, blocks: int, tools: _Buffers, offset_bytes: int, *sizes: object) -> Launch:
     pointers = [t.data_ptr() + offset_bytes for t in (tools.source, tools.target)]
-    seen = tools.target[:4]  # A launch returns what it wrote, and that is poisoned: here as little as possible.
+    seen = tools.target[:4]  # A launch's outputs are poisoned, so it returns as few bytes as possible.
 
     def launch() -> Tensor:
         nvrtc.launch(kernel, blocks, _THREADS, *pointers, *sizes)
@@ -152,7 +152,7 @@ def _launch(kernel: object, blocks: int, tools: _Buffers, offset_bytes: int, *si
 def library_stream(
     mix: StreamName, source: Tensor, target: Tensor, elements: int
 ) -> tuple[str, Callable[[], Tensor]] | None:
-    """torch's own kernel of a mix over float32 arrays of `elements`, None where it has none."""
+    """torch's own kernel for a mix over float32 arrays of `elements`, None where it has none."""
     seen = target[:4]
     if mix == "copy":
         read, written = source[:elements], target[:elements]

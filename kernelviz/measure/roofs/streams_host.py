@@ -1,7 +1,7 @@
-"""Streams on a CPU, through torch with its threads as they are: McCalpin's STREAM, at memory's size and inside the last cache.
+"""Streams on a CPU through torch with its current threads: McCalpin's STREAM, from memory and inside the last-level cache.
 
-McCalpin: Memory bandwidth and machine balance in current high performance computers (IEEE TCCA Newsletter, 1995). As there,
-bytes are counted as the program asks for them: that a cache reads a line before it writes it is not.
+McCalpin: Memory bandwidth and machine balance in current high performance computers (IEEE TCCA Newsletter, 1995). As in STREAM,
+only the program's bytes are counted; a cache's read of a line before it is written is not.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MEMORY_CACHES = 4
 """STREAM's rule: arrays of at least four times the caches."""
 CACHED_SHARE = 2
 _CHUNK = 4096
-"""Elements that the mix 1:2 writes twice: 16 KiB, which the first-level cache still holds the second time."""
+"""Elements that the mix 1:2 writes twice: 16 KiB, which are still in the first-level cache the second time."""
 
 
 def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:

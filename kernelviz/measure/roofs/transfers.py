@@ -1,4 +1,4 @@
-"""Copies between pinned host memory and the device, both ways, by CUDA events: beside 5 ms a copy their constant is nothing."""
+"""Copies between pinned host memory and the device in both directions, by CUDA events, whose constant is small beside 5 ms."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
     there = torch.zeros(SIZES_BYTES[-1], dtype=torch.uint8, device=device.id)
     ways: tuple[tuple[RoofName, Tensor, Tensor], ...] = (("h2d", there, host), ("d2h", host, there))
     for name, target, source in ways:
-        found: list[Roof] = []
+        of_sizes: list[Roof] = []
         for size in SIZES_BYTES:
             if contest.stop():
                 return
             how = f"{size // 2**20} MiB of pinned memory in one copy"
             time_s = copied(target[:size], source[:size])
-            found.append(measured(Roof(name=name, moved_bytes=size, how=how), size, time_s, timer="events"))
-        yield max(found, key=lambda r: r.bandwidth_bytes_per_s or 0.0)
+            of_sizes.append(measured(Roof(name=name, moved_bytes=size, how=how), size, time_s, timer="events"))
+        yield max(of_sizes, key=lambda r: r.bandwidth_bytes_per_s or 0.0)
 
 
 def copied(target: Tensor, source: Tensor) -> Interval:
-    """How long one copy takes, seconds."""
+    """The time of one copy, seconds."""
     samples: list[float] = []
     blocks: list[Block] = []
     target.copy_(source, non_blocking=True)

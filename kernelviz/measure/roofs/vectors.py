@@ -1,4 +1,4 @@
-"""Multiply-adds in registers: what the vector units of a GPU do at most, by precision."""
+"""Multiply-adds in registers: the peak rate of a GPU's vector units, by precision."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kernelviz.ops import Launch
 from kernelviz.ops.kernels import nvrtc
 
 CHAINS, UNROLLED = 8, 16
-"""As in roofs.cu: independent chains a thread, multiply-adds of each in one round."""
+"""As in roofs.cu: independent chains per thread, and multiply-adds of each chain per round."""
 _THREADS = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A precision, its lanes a register, -1 and 1 as arguments, and the least compute capability."""
+    """A precision, its lanes per register, -1 and 1 as arguments, and the least compute capability."""
 
     precision: str
     lanes: int
@@ -33,7 +33,7 @@ class Format:
     since: tuple[int, int] = (5, 3)
 
 
-# 512 rounds of fp32 are some 0.26 ms on an H200: launch and tail weigh 0.5 %.
+# 512 rounds of fp32 take some 0.26 ms on an H200; launch and tail are 0.5 % of that.
 FORMATS = (
     Format("fp32", 1, ctypes.c_float(-1), ctypes.c_float(1), 512),
     Format("fp64", 1, ctypes.c_double(-1), ctypes.c_double(1), 256),

@@ -1,6 +1,6 @@
-"""The instrument put to the test on the machine at hand: what it claims about its own numbers, checked here and now.
+"""The selftest: checks of the instrument's claims about its own numbers on this machine.
 
-A check is a function with `@probe(question, limit=…)` in one of the modules of this package, and a place in CUDA or CPU.
+A check is a function with `@probe(question, limit=…)` in one of the modules of this package, listed in CUDA or CPU.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from kernelviz.measure.selftest import (
     tracing,
     verdicts,
 )
-from kernelviz.measure.selftest.workbench import Found, NotHere, Probe, Spoilt, Stopped, Workbench
+from kernelviz.measure.selftest.workbench import Finding, NotHere, Probe, Spoilt, Stopped, Workbench
 from kernelviz.measure.session import failures
 from kernelviz.measure.session.contract import Emit, Session, Stop
-from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.ops import Op
 
 __all__ = ["CPU", "CUDA", "TIMELINE", "selftest"]
@@ -62,11 +62,11 @@ CPU: tuple[Probe, ...] = (
     *refusals.CPU,
 )
 TIMELINE = "timeline"
-"""The name by which the picture of one measurement is asked for; it is no check."""
+"""The name that requests the timeline of one measurement; it is not a check."""
 
 
 def selftest(
-    site: Site,
+    state: DeviceState,
     ops: Mapping[str, Op],
     opened: Callable[[Mapping[str, Op]], Session],
     emit: Emit,
@@ -75,57 +75,57 @@ def selftest(
     only: Sequence[str] = (),
     quick: bool = False,
 ) -> None:
-    """Make every check of the site's device, or those named; see Session.selftest. `opened`: see Workbench.
+    """Make every check of the device, or those named in `only`; see Session.selftest. `opened`: see Workbench.
 
     Errors: UnknownName.
     """
-    probes = CUDA if site.device.kind == "cuda" else CPU
+    probes = CUDA if state.device.kind == "cuda" else CPU
     names = (*(p.name for p in probes), TIMELINE)
-    for asked in only:
-        if not any(name.startswith(asked) for name in names):
-            raise UnknownName("check", asked, names)
-    wanted = [p for p in probes if not only or any(p.name.startswith(asked) for asked in only)]
-    bench = Workbench(site, ops, opened, stop, quick)
-    if not only or any(TIMELINE.startswith(asked) for asked in only):
+    for prefix in only:
+        if not any(name.startswith(prefix) for name in names):
+            raise UnknownName("check", prefix, names)
+    wanted = [p for p in probes if not only or any(p.name.startswith(prefix) for prefix in only)]
+    bench = Workbench(state, ops, opened, stop, quick)
+    if not only or any(TIMELINE.startswith(prefix) for prefix in only):
         _take_picture(bench, emit)
     for one in wanted:
         if stop():
             return
         try:
-            check = _made(one, bench)
+            check = _make_check(one, bench)
         except Stopped:
             return
         emit(CheckDone(check=check))
-        _release(site.device)
-        if site.spoilt is not None:
-            raise Spoilt(f"the selftest ends after {one.name}: {site.spoilt}")
+        _release(state.device)
+        if state.spoilt is not None:
+            raise Spoilt(f"the selftest ends after {one.name}: {state.spoilt}")
 
 
-def _made(one: Probe, bench: Workbench) -> Check:
+def _make_check(one: Probe, bench: Workbench) -> Check:
     begun = time.monotonic()
     try:
-        found = one.make(bench)
-        passed = found.passed if found.passed is not None else _within(one, found)
+        finding = one.make(bench)
+        passed = finding.passed if finding.passed is not None else _within(one, finding)
     except NotHere as reason:
-        found, passed = Found(None, {}, message=str(reason)), None
+        finding, passed = Finding(None, {}, message=str(reason)), None
     except (Stopped, Spoilt):
         raise
     except Exception as error:
         traceback.print_exc()
-        bench.site.note(error)
+        bench.state.note(error)
         if failures.sticky(error):
             raise
-        found, passed = Found(None, {}, message=one_line(error)), False
+        finding, passed = Finding(None, {}, message=one_line(error)), False
     return Check(
         name=one.name,
         question=one.question,
         passed=passed,
-        value=found.value,
+        value=finding.value,
         limit=one.limit,
         unit=one.unit,
         at_most=one.at_most,
-        message=found.message,
-        figures=found.figures,
+        message=finding.message,
+        figures=finding.figures,
         took_s=time.monotonic() - begun,
     )
 
@@ -136,15 +136,15 @@ def _release(device: Device) -> None:
         torch.cuda.empty_cache()
 
 
-def _within(one: Probe, found: Found) -> bool:
-    if found.value is None or one.limit is None:
+def _within(one: Probe, finding: Finding) -> bool:
+    if finding.value is None or one.limit is None:
         raise ValueError(f"check {one.name} has nothing to compare")
-    return found.value <= one.limit if one.at_most else found.value >= one.limit
+    return finding.value <= one.limit if one.at_most else finding.value >= one.limit
 
 
 def _take_picture(bench: Workbench, emit: Emit) -> None:
     if bench.device.kind != "cuda":
-        return  # a processor's only stamps are those of the call
+        return  # a processor has no stamps except those of the call
     try:
         emit(TimelineTaken(timeline=picture.timeline(bench)))
     except (NotHere, Stopped):

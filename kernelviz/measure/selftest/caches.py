@@ -1,4 +1,4 @@
-"""Does the flush flush? A read of 16 MB behind it must come from DRAM, whatever priority its lines had before."""
+"""Checks of the flush: a read of 16 MB after it must come from DRAM, whatever priority its lines had before."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import torch
 
 from kernelviz.measure.selftest import kernels, ncu
-from kernelviz.measure.selftest.workbench import Found, Workbench, probe
+from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.timing.kernels import FLUSH_SHARE, persisting_bytes
-from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Tracer
 from kernelviz.ops import Launch
 
 LEAST_OF_WARM = 1.2
-"""A read out of the L2 is at least this much shorter than one out of DRAM (3.4 against 5.5 us)."""
+"""A read from DRAM takes at least this many times as long as one from the L2 (5.5 against 3.4 us)."""
 DRAM_SHARE = 0.98
 
 
@@ -26,18 +26,18 @@ DRAM_SHARE = 0.98
     limit=0.03,
     unit="fraction",
 )
-def flush_by_time(at: Workbench) -> Found:
-    """If the flush left lines in the L2, the read behind two of them would take longer than behind one."""
+def flush_by_time(at: Workbench) -> Finding:
+    """If the flush left lines in the L2, the read after two flushes would take longer than after one."""
     timer, tracer = at.tracing()
-    source = kernels.words(kernels.READ_BYTES // kernels.WORD_BYTES, at.where)
-    second = kernels.read(kernels.words(FLUSH_SHARE * timer.instruments.l2_bytes // kernels.WORD_BYTES, at.where))
+    source = kernels.vectors(kernels.READ_BYTES // kernels.VECTOR_BYTES, at.where)
+    second = kernels.read(kernels.vectors(FLUSH_SHARE * timer.instruments.l2_bytes // kernels.VECTOR_BYTES, at.where))
     figures: dict[str, float] = {}
     for kind in (*kernels.READS, "persisting"):
         at.go_on()
         launch = _in_stream(kernels.read(source, "normal" if kind == "persisting" else kind))
         with kernels.persisting(source) if kind == "persisting" else nullcontext():
-            once = at.timed(Place(launch))
-            twice = at.timed(Place(launch, restore=_done(second)))
+            once = at.timed(BoundLaunch(launch))
+            twice = at.timed(BoundLaunch(launch, restore=_done(second)))
             behind_one, behind_two = at.together([once, twice])
             figures[f"{kind}_warm_s"] = _warm_s(tracer, launch)
         figures[f"{kind}_behind_one_s"] = behind_one.estimate
@@ -45,9 +45,13 @@ def flush_by_time(at: Workbench) -> Found:
     kinds = [k.removesuffix("_warm_s") for k in figures if k.endswith("_warm_s")]
     apart = max(abs(figures[f"{k}_behind_one_s"] / figures[f"{k}_behind_two_s"] - 1) for k in kinds)
     figures["persisting_limit_bytes"] = float(persisting_bytes())
-    shown = all(figures[f"{k}_behind_one_s"] > LEAST_OF_WARM * figures[f"{k}_warm_s"] for k in kinds)
-    words = "" if shown else "a read out of the L2 is not clearly shorter here, so that this check would show nothing"
-    return Found(apart, figures, apart <= 0.03 and shown and figures["persisting_limit_bytes"] == 0, words)
+    l2_is_shorter = all(figures[f"{k}_behind_one_s"] > LEAST_OF_WARM * figures[f"{k}_warm_s"] for k in kinds)
+    message = (
+        ""
+        if l2_is_shorter
+        else "a read out of the L2 is not clearly shorter here, so that this check would show nothing"
+    )
+    return Finding(apart, figures, apart <= 0.03 and l2_is_shorter and figures["persisting_limit_bytes"] == 0, message)
 
 
 def _done(launch: Launch) -> Callable[[], None]:
@@ -58,7 +62,7 @@ def _done(launch: Launch) -> Callable[[], None]:
 
 
 def _in_stream(launch: Launch) -> Launch:
-    """The same call, refused while a graph is captured: the access window belongs to a stream."""
+    """The same call, which raises while a graph is captured, because the access window belongs to a stream."""
 
     def called() -> Any:
         if torch.cuda.is_current_stream_capturing():
@@ -69,7 +73,7 @@ def _in_stream(launch: Launch) -> Launch:
 
 
 def _warm_s(tracer: Tracer, launch: Launch, calls: int = 8) -> float:
-    """The median duration of one of several such reads right behind each other."""
+    """The median duration of several such reads directly after one another."""
 
     def work() -> None:
         for _ in range(calls):
@@ -86,8 +90,8 @@ def _warm_s(tracer: Tracer, launch: Launch, calls: int = 8) -> float:
     unit="fraction",
     at_most=False,
 )
-def flush_by_counters(at: Workbench) -> Found:
-    """ncu counts bytes read from DRAM in a process of its own, which flushes as this one does."""
+def flush_by_counters(at: Workbench) -> Finding:
+    """ncu counts the bytes read from DRAM in its own process, which flushes as this one does."""
     metric = "dram__bytes_read.sum"
     options = ("--cache-control", "none", "--metrics", metric)
     rows = ncu.profiled(at, "kernelviz.measure.selftest.read_probe", (at.device.id,), options)
@@ -101,4 +105,4 @@ def flush_by_counters(at: Workbench) -> Found:
         figures[f"{kind}_least_share"] = min(shares)
     warm = figures.pop("warm_least_share")
     least = min(figures.values())
-    return Found(least, figures | {"warm_share": warm}, least >= DRAM_SHARE and warm < DRAM_SHARE)
+    return Finding(least, figures | {"warm_share": warm}, least >= DRAM_SHARE and warm < DRAM_SHARE)

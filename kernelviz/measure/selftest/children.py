@@ -1,4 +1,4 @@
-"""Python modules of this package in processes of their own: what another tracer or a profiler must start itself."""
+"""Run Python modules of this package in their own processes, for other tracers and profilers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernelviz.measure.selftest.workbench import Stopped, Workbench
 
 ROOT = Path(kernelviz.__file__).parents[1]
 MOST_S = 300.0
-"""The supervisor gives up on a selftest that is silent for 630 s."""
+"""Most seconds of a command; the supervisor ends a selftest that sends no event for 630 s."""
 _POLL_S = 0.1
 
 
@@ -25,10 +25,10 @@ def module(name: str, arguments: Sequence[str]) -> list[str]:
 
 
 def output(at: Workbench, command: Sequence[str], most_s: float = MOST_S) -> tuple[int, str]:
-    """Exit code and both streams of a command; it is ended, with all it started, when the selftest is. Raises Stopped."""
-    with tempfile.TemporaryFile() as told:
+    """Exit code and both streams of a command; its process group is killed when the selftest is stopped. Raises Stopped."""
+    with tempfile.TemporaryFile() as log:
         child = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=told, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, cwd=ROOT, start_new_session=True
         )
         try:
             waited_s = 0.0
@@ -45,5 +45,5 @@ def output(at: Workbench, command: Sequence[str], most_s: float = MOST_S) -> tup
             os.killpg(child.pid, signal.SIGKILL)
             child.wait()
             raise
-        told.seek(0)
-        return child.returncode, told.read().decode(errors="replace")
+        log.seek(0)
+        return child.returncode, log.read().decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Does the instrument read what is known by construction? An empty kernel, a copy of known traffic, gaps between kernels."""
+"""Checks of the instrument by known work: an empty kernel, a copy of known traffic, gaps between kernels."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ import torch
 
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.selftest import kernels
-from kernelviz.measure.selftest.workbench import Found, Workbench, probe
+from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.timing.cuda import CudaTimer
-from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Record
 from kernelviz.ops import Launch
 
 EMPTY_LEAST_S, EMPTY_MOST_S = 0.4e-6, 1.5e-6
-COPY_BYTES, COPY_CALLS, COPY_TRIES = 2**30, 20, 5
+COPY_BYTES, COPY_CALLS, COPY_REPEATS = 2**30, 20, 5
 LEAST_SHARE = 0.6
-"""Of the data sheet's bandwidth: a copy below it is no copy of a working device."""
-GAP_KERNELS, GAP_TRIES = 200, 15
+"""Least share of the data sheet's bandwidth that a copy on a working device reaches."""
+GAP_KERNELS, GAP_REPEATS = 200, 15
 COVER = 12
-"""Flushes (about 30 us each) ahead of a graph, so that it is submitted as a whole before its first kernel runs."""
+"""Flushes (about 30 us each) before a graph, so that the whole graph is submitted before its first kernel runs."""
 
 
 @probe("What does the method read for a kernel that does nothing?", limit=EMPTY_MOST_S, unit="s")
-def empty_kernel(at: Workbench) -> Found:
+def empty_kernel(at: Workbench) -> Finding:
     """A kernel cannot end before it starts, and its launch overhead on the device is about 1 us."""
-    figure = at.figure(at.timed(Place(kernels.empty())))
+    figure = at.figure(at.timed(BoundLaunch(kernels.empty())))
     figures = {"estimate_s": figure.estimate, "low_s": figure.low or 0.0, "high_s": figure.high or 0.0}
     passed = EMPTY_LEAST_S <= figure.estimate <= EMPTY_MOST_S
-    return Found(figure.estimate, figures | {"least_s": EMPTY_LEAST_S}, passed)
+    return Finding(figure.estimate, figures | {"least_s": EMPTY_LEAST_S}, passed)
 
 
 @probe(
@@ -38,14 +38,14 @@ def empty_kernel(at: Workbench) -> Found:
     limit=0.02,
     unit="fraction",
 )
-def known_traffic_copy(at: Workbench) -> Found:
-    """Twenty copies by events, and by the tracer's stamps; the bandwidth of one of them by the product's method."""
-    count = min(COPY_BYTES, at.room_bytes // 2) // kernels.WORD_BYTES
-    source, target = kernels.words(count, at.where), torch.empty(4 * count, dtype=torch.int32, device=at.where)
+def known_traffic_copy(at: Workbench) -> Finding:
+    """Twenty copies by events and by the tracer's stamps; the bandwidth of one copy by the product's method."""
+    count = min(COPY_BYTES, at.room_bytes // 2) // kernels.VECTOR_BYTES
+    source, target = kernels.vectors(count, at.where), torch.empty(4 * count, dtype=torch.int32, device=at.where)
     launch = kernels.copy(source, target, count)
-    cold = at.figure(at.timed(Place(launch)))
+    cold = at.figure(at.timed(BoundLaunch(launch)))
     at.go_on()
-    moved = 2 * count * kernels.WORD_BYTES
+    moved = 2 * count * kernels.VECTOR_BYTES
     timer, tracer = at.tracing()
 
     # In a graph: launched one by one, twenty copies under the tracer took 3 % longer than without it.
@@ -53,7 +53,7 @@ def known_traffic_copy(at: Workbench) -> Found:
     by_events: list[float] = []
     by_stamps: list[float] = []
     spans: list[float] = []
-    for _ in range(COPY_TRIES):
+    for _ in range(COPY_REPEATS):
         at.go_on()
         timer.rest(2 * COPY_CALLS * cold.estimate)
         by_events.append(between_events_s(graph.replay) / COPY_CALLS)
@@ -73,19 +73,19 @@ def known_traffic_copy(at: Workbench) -> Found:
     }
     sheet = datasheet(at.device.name)
     if sheet is None:
-        return Found(apart, figures, message="no data sheet is known for this GPU: its bandwidth is not judged")
+        return Finding(apart, figures, message="no data sheet is known for this GPU: its bandwidth is not judged")
     figures["data_sheet_bytes_per_s"] = sheet.bandwidth_bytes_per_s
     possible = LEAST_SHARE * sheet.bandwidth_bytes_per_s < rate < sheet.bandwidth_bytes_per_s
-    words = "" if possible else "the bandwidth lies outside 60 to 100 % of the data sheet's"
-    return Found(apart, figures, apart <= 0.02 and possible, words)
+    message = "" if possible else "the bandwidth lies outside 60 to 100 % of the data sheet's"
+    return Finding(apart, figures, apart <= 0.02 and possible, message)
 
 
 @probe("By how much does tracing widen the gap between two kernels of a graph?", limit=0.5e-6, unit="s")
-def gap_widening(at: Workbench) -> Found:
-    """The slope of a graph's time by the number of its empty kernels: by stamps while traced, by events while not."""
+def gap_widening(at: Workbench) -> Finding:
+    """The slope of a graph's time over its number of empty kernels: by stamps while traced, by events while not."""
     traced_s, untraced_s = _slopes(at)
     figures = {"traced_slope_s": traced_s, "untraced_slope_s": untraced_s}
-    return Found(traced_s - untraced_s, figures)
+    return Finding(traced_s - untraced_s, figures)
 
 
 def _slopes(at: Workbench) -> tuple[float, float]:
@@ -96,7 +96,7 @@ def _slopes(at: Workbench) -> tuple[float, float]:
     short, long = _graph(launch, GAP_KERNELS), _graph(launch, 2 * GAP_KERNELS)
     traced: list[list[float]] = [[], []]
     untraced: list[list[float]] = [[], []]
-    for _ in range(GAP_TRIES):
+    for _ in range(GAP_REPEATS):
         for index, graph in enumerate((short, long)):
             timer.rest(1e-3)
             _cover(timer)
@@ -136,7 +136,7 @@ def _span_s(records: Sequence[Record]) -> float:
 
 
 def between_events_s(work: Callable[[], None]) -> float:
-    """Seconds between two events round some work."""
+    """The seconds between two events round some work."""
     first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
     first.record()
     work()

@@ -17,17 +17,17 @@ from kernelviz.ops.kernels import nvrtc
 
 SOURCE = Path(__file__).parent / "probes.cu"
 EMPTY = "kernelviz_empty"
-WORD_BYTES = 16
+VECTOR_BYTES = 16
 THREADS = 512
 READS = {"normal": "kernelviz_probe_read", "evict_last": "kernelviz_probe_read_evict_last"}
 READ_KINDS = (*READS, "persisting", "warm")
-"""How a read is profiled: normal and evict-last loads, normal ones of a persisting window, and behind itself."""
+"""The profiled reads: normal and evict-last loads, normal loads of a persisting window, and a read directly after itself."""
 READ_BYTES = 16 * 2**20
 _GUARD = ctypes.c_uint(0xFFFFFFFF)
 
 
-def words(count: int, device: torch.device) -> Tensor:
-    """So many 16-byte words with random bits below 2^30: no word has all bits set, which the reads look for."""
+def vectors(count: int, device: torch.device) -> Tensor:
+    """`count` 16-byte vectors of random values below 2^30, so that no vector has all bits set, which the reads test."""
     return torch.randint(0, 2**30, (count * 4,), dtype=torch.int32, device=device)
 
 
@@ -43,7 +43,7 @@ def empty() -> Launch:
 
 
 def copy(source: Tensor, target: Tensor, count: int) -> Launch:
-    """Copies the first `count` words of `source`; the kernel is the same for every count."""
+    """A copy of the first `count` vectors of `source`; the kernel is the same for every count."""
     kernel = nvrtc.kernel(SOURCE, "kernelviz_probe_copy")
     blocks = -(-count // THREADS)
 
@@ -55,7 +55,7 @@ def copy(source: Tensor, target: Tensor, count: int) -> Launch:
 
 
 def read(source: Tensor, kind: str = "normal") -> Launch:
-    """Reads all of `source`, with normal loads or with loads that ask the L2 to keep the lines; writes nothing."""
+    """A read of all of `source`, with normal loads or with evict_last loads; it writes nothing."""
     kernel = nvrtc.kernel(SOURCE, READS[kind])
     count = source.numel() // 4
     sink = torch.zeros(1, dtype=torch.int32, device=source.device)
@@ -68,8 +68,8 @@ def read(source: Tensor, kind: str = "normal") -> Launch:
     return launch
 
 
-def wave_words(device: torch.device) -> int:
-    """Words that one full wave of copy blocks moves: more of the device's time needs more waves."""
+def wave_vectors(device: torch.device) -> int:
+    """The number of 16-byte vectors that one full wave of copy blocks moves."""
     properties = torch.cuda.get_device_properties(device)
     resident: int = properties.multi_processor_count * (properties.max_threads_per_multi_processor // THREADS)
     return resident * THREADS
@@ -77,7 +77,7 @@ def wave_words(device: torch.device) -> int:
 
 @contextmanager
 def persisting(source: torch.Tensor) -> Iterator[None]:
-    """A stream of our own whose accesses to `source` are of the persisting kind, as far as the device allows any."""
+    """A new current stream whose accesses to `source` are persisting, as far as the device's limit allows."""
     from cuda.bindings import runtime
 
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]

@@ -1,4 +1,4 @@
-"""Nsight Compute as a second opinion: kernels of a module of ours under `ncu`, and the rows that it writes."""
+"""Run a module's kernels under Nsight Compute (`ncu`), an independent timer, and parse the rows that it prints."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Row = Mapping[str, str]
 
 
 def path() -> str | None:
-    """Where ncu is."""
+    """The path of ncu, or None."""
     return shutil.which("ncu")
 
 
@@ -40,30 +40,30 @@ def profiled(
     options: Sequence[str],
     most_s: float = children.MOST_S,
 ) -> list[Row]:
-    """A row for each kernel that the module launches between cudaProfilerStart and -Stop, in order; units in ``""``.
+    """A row for each kernel that the module launches between cudaProfilerStart and -Stop, in order; see `rows_of`.
 
-    Raises NotHere where ncu is missing or refused, RuntimeError with its last words when it fails otherwise.
+    Raises NotHere where ncu is missing or not permitted, RuntimeError with the end of its output when it fails otherwise.
     """
-    found = path()
-    if found is None:
+    executable = path()
+    if executable is None:
         at.not_here("ncu is not on the PATH")
     command = [
-        found, "--profile-from-start", "off", "--target-processes", "application-only", "--clock-control", "none",
+        executable, "--profile-from-start", "off", "--target-processes", "application-only", "--clock-control", "none",
         "--csv", "--page", "raw", "--print-units", "base", *options, *children.module(module, arguments),
     ]  # fmt: skip
-    code, told = children.output(at, command, most_s)
-    for sign, words in _REFUSED.items():
-        if sign in told:
-            at.not_here(words)
-    rows = rows_of(told)
+    code, output = children.output(at, command, most_s)
+    for sign, message in _REFUSED.items():
+        if sign in output:
+            at.not_here(message)
+    rows = rows_of(output)
     if code != 0 or not rows:
-        raise RuntimeError(f"ncu ended with {code}: {' '.join(told[-600:].split())}")
+        raise RuntimeError(f"ncu ended with {code}: {' '.join(output[-600:].split())}")
     return rows
 
 
 @contextmanager
 def watched() -> Iterator[None]:
-    """In the module that runs under ncu: what is launched inside, and nothing else, is profiled."""
+    """In the module that runs under ncu: profile only the launches inside this context."""
     torch.cuda.synchronize()
     torch.cuda.profiler.start()  # type: ignore[no-untyped-call]
     yield
@@ -71,13 +71,13 @@ def watched() -> Iterator[None]:
     torch.cuda.profiler.stop()  # type: ignore[no-untyped-call]
 
 
-def rows_of(told: str) -> list[Row]:
-    """The rows of ncu's CSV, out of all that it and the program printed; the unit of a column is under ``(its name)``.
+def rows_of(output: str) -> list[Row]:
+    """The rows of ncu's CSV in the output of ncu and the program; the unit of a column has the key ``(its name)``.
 
     >>> rows_of('noise\\n"ID","Kernel Name","t.sum"\\n"","","ns"\\n"0","k","1,024"\\n')
     [{'ID': '0', 'Kernel Name': 'k', 't.sum': '1,024', '(t.sum)': 'ns'}]
     """
-    lines = told.splitlines()
+    lines = output.splitlines()
     first = next((i for i, line in enumerate(lines) if line.startswith('"ID"')), None)
     if first is None:
         return []
@@ -88,7 +88,7 @@ def rows_of(told: str) -> list[Row]:
 
 
 def quantity(row: Row, metric: str) -> float:
-    """A metric in base units.
+    """A metric of a row in base units.
 
     >>> quantity({"t.sum": "1,024", "(t.sum)": "ns"}, "t.sum")
     1.024e-06
@@ -100,7 +100,7 @@ def quantity(row: Row, metric: str) -> float:
 
 
 def dims(row: Row, column: str) -> tuple[int, ...]:
-    """A grid or a block.
+    """The dimensions of a grid or a block.
 
     >>> dims({"Grid Size": "(1,024, 2, 1)"}, "Grid Size"), dims({"Grid Size": "(64, 1, 1)"}, "Grid Size")
     ((1024, 2, 1), (64, 1, 1))

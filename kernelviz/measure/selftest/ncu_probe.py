@@ -1,4 +1,4 @@
-"""For ncu: calls of variants, each behind a flush and ended by the marker, which cuts the rows apart. Run as a module.
+"""For ncu: calls of variants, each after a flush and before the end marker, which separates the rows. Run as a module.
 
 ncu --profile-from-start off … python -m kernelviz.measure.selftest.ncu_probe cuda:0 CASES
 """
@@ -19,11 +19,11 @@ from kernelviz.ops import Launch, op_named
 
 TIMES = 5
 AWAKE = 20
-"""Flushes before each call: ncu leaves the device idle between kernels, and an idle one has a lower clock for a while."""
+"""Flushes before each call: ncu leaves the device idle between kernels, and after idling its clock is lower for a while."""
 
 
 def main(device_id: str, cases_json: str) -> None:
-    """Each case TIMES times; one that does not bind leaves its marker alone."""
+    """Call each case TIMES times; for a case that does not bind only the marker is launched."""
     where = torch.device(device_id)
     torch.cuda.set_device(where)
     tools = Instruments(where)

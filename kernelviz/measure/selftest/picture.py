@@ -1,4 +1,4 @@
-"""The picture of one measurement: what the device did in a few consecutive iterations of a real block."""
+"""The timeline of one measurement: the device's activity in a few consecutive iterations of a real block."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ def timeline(at: Workbench) -> Timeline:
     timed = at.add(ELEMENTS)
     assert isinstance(timed, CudaTimed)
     records = tracer.trace(timed.replay)
-    return drawn(records, iterations(records, timed.samples), timer.name)
+    return timeline_of(records, iterations(records, timed.samples), timer.name)
 
 
-def drawn(records: list[Record], found: list[Iteration], timer: str) -> Timeline:
+def timeline_of(records: list[Record], traced: list[Iteration], timer: str) -> Timeline:
     """The marks of ITERATIONS iterations from the second one on (the first begins with the block), seconds from the first."""
-    first = min(1, len(found) - 1)
-    chosen = found[first : first + ITERATIONS]
-    begins_ns = found[first - 1].marker_end_ns if first else 0
+    first = min(1, len(traced) - 1)
+    chosen = traced[first : first + ITERATIONS]
+    begins_ns = traced[first - 1].marker_end_ns if first else 0
     ends_ns = chosen[-1].marker_end_ns
     inside = sorted((r for r in records if begins_ns <= r.start_ns and r.end_ns <= ends_ns), key=lambda r: r.start_ns)
     zero_ns = inside[0].start_ns
-    calls = {id(call) for one in found for call in one.calls}
+    calls = {id(call) for one in traced for call in one.calls}
     marks = tuple(
         Mark(
             kind=_kind(record, id(record) in calls),

@@ -1,6 +1,6 @@
-"""Variants that do what variants may not do, each to be refused by the name of its cheat (core.cheats).
+"""Planted variants that cheat; each must be refused by the name of its cheat (core.cheats).
 
-Each looks as busy as the honest one: it launches work of the same size, so that only the named fault can give it away.
+Each launches work of the same size as an honest variant, so that only its cheat distinguishes it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kernelviz.ops import Launch, variant
 if TYPE_CHECKING:
     from torch import Tensor
 
-KEPT_BYTES = 16 * 2**20
+PERSISTING_BYTES = 16 * 2**20
 
 
 def _stream() -> torch.cuda.Stream:
@@ -26,7 +26,7 @@ def _stream() -> torch.cuda.Stream:
 
 @variant(op="add", backend="torch")
 def other_stream(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Adds on a stream of its own, which nothing waits for."""
+    """Adds on its own stream, for which nothing waits."""
     out_N, side = torch.empty_like(x_N), _stream()
 
     def launch() -> Tensor:
@@ -39,9 +39,9 @@ def other_stream(x_N: Tensor, y_N: Tensor) -> Launch:
 
 @variant(op="add", backend="torch")
 def other_thread(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Has another thread add, on that thread's stream, and returns when it is launched there."""
+    """Makes another thread add on that thread's stream, and returns when the add is launched there."""
     out_N, side = torch.empty_like(x_N), _stream()
-    asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+    work: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
     launched: queue.SimpleQueue[None] = queue.SimpleQueue()
 
     def added() -> None:
@@ -51,12 +51,12 @@ def other_thread(x_N: Tensor, y_N: Tensor) -> Launch:
 
     def serve() -> None:
         while True:
-            asked.get()()
+            work.get()()
 
     threading.Thread(target=serve, name="planted other_thread", daemon=True).start()
 
     def launch() -> Tensor:
-        asked.put(added)
+        work.put(added)
         launched.get(timeout=1.0)
         return out_N
 
@@ -65,7 +65,7 @@ def other_thread(x_N: Tensor, y_N: Tensor) -> Launch:
 
 @variant(op="add", backend="torch")
 def cached_output(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Knows the addresses of its inputs from the call before, and gives the same output again."""
+    """Recognises the addresses of its inputs from an earlier call, and returns the same output again."""
     known: dict[tuple[int, int], Tensor] = {}
 
     def launch() -> Tensor:
@@ -79,7 +79,7 @@ def cached_output(x_N: Tensor, y_N: Tensor) -> Launch:
 
 @variant(op="add", backend="torch")
 def copied_output(x_N: Tensor, y_N: Tensor) -> Launch:
-    """The same, but copies what it knows: work enough to be timed."""
+    """The same, but copies the cached output, which is enough work to be timed."""
     known: dict[tuple[int, int], Tensor] = {}
     out_N = torch.empty_like(x_N)
 
@@ -94,7 +94,7 @@ def copied_output(x_N: Tensor, y_N: Tensor) -> Launch:
 
 @variant(op="add", backend="torch")
 def mutated_input(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Leaves the sum in x and zeros in y, so that its own answers stay right, and declares nothing."""
+    """Leaves the sum in x and zeros in y without declaring it, so that its own answers stay correct."""
     out_N = torch.empty_like(x_N)
 
     def launch() -> Tensor:
@@ -122,7 +122,7 @@ def unwritten(x_N: Tensor, y_N: Tensor) -> Launch:
 
 @variant(op="add", backend="torch")
 def stale(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Copies its inputs when it is bound, and adds the copies ever after."""
+    """Copies its inputs when it is bound, and adds the copies in every call."""
     old_x_N, old_y_N, out_N = x_N.clone(), y_N.clone(), torch.empty_like(x_N)
     return lambda: torch.add(old_x_N, old_y_N, out=out_N)
 
@@ -137,14 +137,14 @@ def through_bf16(x_N: Tensor, y_N: Tensor) -> Launch:
 @variant(op="matmul", backend="torch")
 def through_tf32(a_MK: Tensor, b_KN: Tensor) -> Launch:
     """Multiplies in tf32, whatever the problem asks for."""
-    from kernelviz.ops.matmul.vendor import bind_mm
+    from kernelviz.ops.matmul.torch import bind_mm
 
     return bind_mm(a_MK, b_KN, "tf32")
 
 
 @variant(op="add", backend="inductor", needs=("inductor",))
 def recompiled(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Is compiled for a number that changes with every call."""
+    """Depends on a number that changes with every call, so that it is compiled again."""
     from kernelviz.ops.kernels.inductor import compiled
 
     calls = [0]
@@ -163,18 +163,18 @@ def recompiled(x_N: Tensor, y_N: Tensor) -> Launch:
 
 @variant(op="add", backend="torch")
 def persisting_l2(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Raises the device's limit of persisting lines and asks that its inputs be kept in the L2."""
+    """Raises the device's limit of persisting lines and requests that its inputs stay in the L2."""
     from cuda.bindings import runtime
 
     out_N = torch.empty_like(x_N)
     value: Any = runtime.cudaStreamAttrValue()
     value.accessPolicyWindow.base_ptr = x_N.data_ptr()
-    value.accessPolicyWindow.num_bytes = min(x_N.numel() * x_N.element_size(), KEPT_BYTES)
+    value.accessPolicyWindow.num_bytes = min(x_N.numel() * x_N.element_size(), PERSISTING_BYTES)
     value.accessPolicyWindow.hitRatio = 1.0
     value.accessPolicyWindow.hitProp = runtime.cudaAccessProperty.cudaAccessPropertyPersisting
     value.accessPolicyWindow.missProp = runtime.cudaAccessProperty.cudaAccessPropertyStreaming
     name = runtime.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow
-    runtime.cudaDeviceSetLimit(runtime.cudaLimit.cudaLimitPersistingL2CacheSize, KEPT_BYTES)
+    runtime.cudaDeviceSetLimit(runtime.cudaLimit.cudaLimitPersistingL2CacheSize, PERSISTING_BYTES)
 
     def launch() -> Tensor:
         runtime.cudaStreamSetAttribute(torch.cuda.current_stream().cuda_stream, name, value)

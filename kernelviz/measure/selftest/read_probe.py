@@ -1,4 +1,4 @@
-"""For ncu: reads of 16 MiB behind the flush, of each kind of line, then one behind itself. Run as a module.
+"""For ncu: reads of 16 MiB after the flush, for each kind of line, then a read directly after itself. Run as a module.
 
 ncu --profile-from-start off … python -m kernelviz.measure.selftest.read_probe cuda:0
 """
@@ -17,10 +17,10 @@ TIMES = 3
 
 
 def main(device: str) -> None:
-    """Each kind TIMES times: read, flush, then the read that is profiled; `warm` is read twice with no flush."""
+    """For each kind TIMES times: read, flush, then the profiled read; `warm` is read twice without a flush."""
     torch.cuda.set_device(torch.device(device))
     tools = Instruments(torch.device(device))
-    source = kernels.words(kernels.READ_BYTES // kernels.WORD_BYTES, torch.device(device))
+    source = kernels.vectors(kernels.READ_BYTES // kernels.VECTOR_BYTES, torch.device(device))
     for kind in kernels.READ_KINDS:
         launch = kernels.read(source, kind if kind in kernels.READS else "normal")
         with kernels.persisting(source) if kind == "persisting" else nullcontext():

@@ -1,4 +1,4 @@
-"""Another timer on the same calls, in a process of its own: prints one JSON line. Run as a module.
+"""Another timer on the same calls in its own process: prints one JSON line. Run as a module.
 
 python -m kernelviz.measure.selftest.timer_probe cuda:0 kineto|events|do_bench CASES
 """
@@ -27,7 +27,7 @@ from kernelviz.ops import catalogue, op_named
 
 
 def main(device_id: str, timer: str, cases_json: str) -> None:
-    """Prints ``{"seconds": {problem: seconds}}``, or ``{"not_here": why}``."""
+    """Print ``{"seconds": {problem: seconds}}``, or ``{"not_here": why}``."""
     torch.cuda.set_device(torch.device(device_id))
     cases = msgspec.json.decode(cases_json, type=list[Case])
     ways: dict[str, Callable[[str, list[Case]], dict[str, float]]] = {
@@ -56,24 +56,24 @@ def _by_session(device_id: str, cases: list[Case], timer: DeviceTimer) -> dict[s
     events: list[Event] = []
     for case in cases:
         session.measure(case.problem, (case.variant,), case.variant, Method(), events.append, lambda: False)
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for result in (e.result for e in events if isinstance(e, CaseDone)):
         if result.timing is None or result.timing.device_cold_s is None:
             raise RuntimeError(f"{result.case.key} has no time: {result.outcome}")
-        found[result.problem.key] = result.timing.device_cold_s.estimate
-    return found
+        seconds[result.problem.key] = result.timing.device_cold_s.estimate
+    return seconds
 
 
 def _by_do_bench(device_id: str, cases: list[Case]) -> dict[str, float]:
     from triton.testing import do_bench
 
-    found: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for case in cases:
         op = op_named(case.problem.op).of(case.problem)
         bound = BoundProblem.allocate(op, case.problem, torch.device(device_id), 2**60, device_id)
         launch, _ = bound.bind(op.variant_named(case.variant), bound.inputs)
-        found[case.problem.key] = float(do_bench(launch, return_mode="median")) / 1e3
-    return found
+        seconds[case.problem.key] = float(do_bench(launch, return_mode="median")) / 1e3
+    return seconds
 
 
 if __name__ == "__main__":

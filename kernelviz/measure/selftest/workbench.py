@@ -1,4 +1,4 @@
-"""What a check of the selftest has at hand: the product's own timer and rounds, and problems with planted variants."""
+"""The tools of a selftest's check: the product's own timer and rounds, and problems with planted variants."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Figure, Result
 from kernelviz.core.run import Device
 from kernelviz.core.selftest import CheckUnit
-from kernelviz.measure.session.binding import PLACES, PLACES_BYTES
+from kernelviz.measure.session.binding import BUFFERS_BYTES, MAX_BUFFERS
 from kernelviz.measure.session.contract import Session, Stop
-from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.cuda import CudaTimer
 from kernelviz.measure.timing.rounds import Rounds, Series
-from kernelviz.measure.timing.timer import DeviceTimer, Place, Timed
+from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer, Timed
 from kernelviz.measure.timing.trace import Tracer
 from kernelviz.metrics.statistics import Verdict, verdict
 from kernelviz.ops import Op, Variant, op_named
@@ -29,16 +29,16 @@ class Stopped(Exception):
 
 
 class Spoilt(Exception):
-    """A planted variant broke the process; nothing that is measured from here on would say anything of the instrument."""
+    """A planted variant broke the process, so that further measurements would not describe the instrument."""
 
 
 class NotHere(Exception):
-    """The check cannot be made on this machine; the message says why."""
+    """The check cannot be made on this machine, for the reason in the message."""
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What a check found. Without `passed`, `value` against the check's limit decides."""
+class Finding:
+    """The result of a check. Without `passed`, the comparison of `value` with the check's limit decides."""
 
     value: float | None
     figures: dict[str, float]
@@ -48,14 +48,14 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A check that can be made: `make` returns what it found, or raises NotHere or Stopped.
+    """A check: `make` returns its finding, or raises NotHere or Stopped.
 
-    `limit` may follow from the device; it is compared with the value, which must be at most it (`at_most`) or at least.
+    The value must be at most the `limit` (`at_most`), or at least it.
     """
 
     name: str
     question: str
-    make: Callable[[Workbench], Found]
+    make: Callable[[Workbench], Finding]
     limit: float | None = None
     unit: CheckUnit | None = None
     at_most: bool = True
@@ -63,36 +63,36 @@ class Probe:
 
 def probe(
     question: str, *, limit: float | None = None, unit: CheckUnit | None = None, at_most: bool = True
-) -> Callable[[Callable[[Workbench], Found]], Probe]:
-    """Make a Probe of a function, with its name; what is asked of a processor in its own way has the same name there."""
+) -> Callable[[Callable[[Workbench], Finding]], Probe]:
+    """Make a Probe of a function, with its name; a processor's version of a check has the same name as the GPU's."""
 
-    def made(make: Callable[[Workbench], Found]) -> Probe:
+    def decorate(make: Callable[[Workbench], Finding]) -> Probe:
         return Probe(make.__name__.removesuffix("_on_processor"), question, make, limit, unit, at_most)
 
-    return made
+    return decorate
 
 
 @dataclass(slots=True)
 class Workbench:
-    """One device under test. Everything here uses its own timer, never another method.
+    """One device under test. All methods use the device's own timer, never another method.
 
-    `opened` opens the product's session on the same device and timer, with other ops: planted variants must not stay bound
-    beside honest ones.
+    `opened` opens the product's session on the same device and timer with other ops, so that planted variants do not stay bound
+    beside honest ones. `stop`: see Session.
     """
 
-    site: Site
+    state: DeviceState
     ops: Mapping[str, Op]
     opened: Callable[[Mapping[str, Op]], Session]
-    asked: Stop
+    stop: Stop
     quick: bool = False
 
     @property
     def device(self) -> Device:
-        return self.site.device
+        return self.state.device
 
     @property
     def timer(self) -> DeviceTimer:
-        return self.site.timer
+        return self.state.timer
 
     @property
     def where(self) -> torch.device:
@@ -100,19 +100,19 @@ class Workbench:
 
     @property
     def room_bytes(self) -> int:
-        """What a check may allocate: an eighth of the device's memory."""
+        """The bytes that a check may allocate: an eighth of the device's memory."""
         return (self.device.memory_bytes or 2**32) // 8
 
     def tracing(self) -> tuple[CudaTimer, Tracer]:
-        """The GPU's timer and what traces for it. Raises NotHere where times come from events."""
+        """The GPU's timer and its tracer. Raises NotHere where times come from events."""
         assert isinstance(self.timer, CudaTimer)
         if self.timer.tracer is None:
             raise NotHere("nothing can be traced on this GPU: its times come from events")
         return self.timer, self.timer.tracer
 
     def go_on(self) -> None:
-        """Asked between steps. Raises Stopped."""
-        if self.asked():
+        """Called between steps. Raises Stopped."""
+        if self.stop():
             raise Stopped
 
     def repeats(self, full: int, quick: int) -> int:
@@ -122,50 +122,50 @@ class Workbench:
         if self.where.type == "cuda":
             torch.cuda.synchronize(self.where)
 
-    def timed(self, place: Place, others: Iterable[Place] = ()) -> Timed:
-        """A call made ready, which was called once before."""
-        place.launch()
+    def timed(self, bound_launch: BoundLaunch, more: Iterable[BoundLaunch] = ()) -> Timed:
+        """A call that is ready to be timed, after one call."""
+        bound_launch.launch()
         self.wait()
-        timed = self.timer.prepare(place, others)
+        timed = self.timer.prepare(bound_launch, more)
         self.timer.refine(timed)
         return timed
 
     def figure(self, timed: Timed, budget_s: float = 1.0) -> Figure:
-        """Its cold time by the product's rounds."""
+        """The cold time of a call by the product's rounds."""
         series = Series("call", timed)
         self._take([series], None, None, budget_s)
         return series.figure(self.timer)
 
     def together(self, calls: list[Timed], budget_s: float = 1.0) -> list[Figure]:
-        """Their cold times from shared, interleaved rounds."""
+        """The cold times of calls from shared, interleaved rounds."""
         series = [Series(str(i), timed) for i, timed in enumerate(calls)]
         self._take(series, None, None, budget_s)
         return [s.figure(self.timer) for s in series]
 
     def compared(self, call: Timed, baseline: Timed, budget_s: float = 1.0) -> Verdict:
-        """The verdict on `call`, as the product gives it: shared rounds, the baseline twice."""
+        """The product's verdict on `call`: shared rounds, the baseline twice."""
         base, again, other = Series("base", baseline), Series("again", baseline), Series("call", call)
         self._take([other, base, again], base, again, budget_s)
         return verdict(other.figure(self.timer), base.figure(self.timer), again.figure(self.timer))
 
     def _take(self, series: list[Series], base: Series | None, again: Series | None, budget_s: float) -> None:
-        rounds = Rounds(self.timer, Method(budget_s=budget_s), self.asked)
+        rounds = Rounds(self.timer, Method(budget_s=budget_s), self.stop)
         if not rounds.take(series, base, again, lambda _: None):
             raise Stopped
 
     def add(self, n: int) -> Timed:
-        """torch.add of n fp32 elements, at as many places in memory as the product would time it."""
-        return self.timed(self._add_place(n), self._add_places(n))
+        """torch.add of n fp32 elements, on as many copies of its tensors as the product uses."""
+        return self.timed(self._add_launch(n), self._more_adds(n))
 
-    def _add_place(self, n: int) -> Place:
+    def _add_launch(self, n: int) -> BoundLaunch:
         x, y = (torch.randn(n, device=self.where) for _ in range(2))
         out = torch.empty_like(x)
-        return Place(lambda: torch.add(x, y, out=out))
+        return BoundLaunch(lambda: torch.add(x, y, out=out))
 
-    def _add_places(self, n: int) -> Iterator[Place]:
-        count = min(PLACES, min(PLACES_BYTES, self.room_bytes) // max(12 * n, 6 * 2**20))
+    def _more_adds(self, n: int) -> Iterator[BoundLaunch]:
+        count = min(MAX_BUFFERS, min(BUFFERS_BYTES, self.room_bytes) // max(12 * n, 6 * 2**20))
         for _ in range(count - 1 if self.where.type == "cuda" else 0):
-            yield self._add_place(n)
+            yield self._add_launch(n)
 
     def results(
         self, problem: Problem, variants: tuple[Variant, ...], baseline: str, budget_s: float = 0.05
@@ -176,7 +176,7 @@ class Workbench:
         planted = self.opened({op.name: op})
         names = (baseline, *(v.name for v in variants))
         events: list[Event] = []
-        planted.measure(problem, names, baseline, Method(budget_s=budget_s), events.append, self.asked)
+        planted.measure(problem, names, baseline, Method(budget_s=budget_s), events.append, self.stop)
         if planted.spoilt is not None:
             raise Spoilt(planted.spoilt)
         self.go_on()

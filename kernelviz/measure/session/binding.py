@@ -1,4 +1,4 @@
-"""Variants bound to the tensors of one problem, kept so that a repeated point costs milliseconds."""
+"""Variants bound to the tensors of one problem; they stay bound, so that measuring a problem again costs milliseconds."""
 
 from __future__ import annotations
 
@@ -9,56 +9,56 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from kernelviz.core.cheats import MUTATED_INPUT, refusal
 from kernelviz.core.errors import DoesNotFit
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import MutatedInput, Refused
 from kernelviz.core.result import Accuracy, Preparation
-from kernelviz.measure.gate.check import KEPT_BYTES, Comparison, Reference
+from kernelviz.measure.gate.check import CACHED_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
 from kernelviz.measure.session.inputs import allocate, as_tuple, check_specs, fill, unchanged
-from kernelviz.measure.timing.timer import DeviceTimer, Place, Timed
+from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer, Timed
 from kernelviz.ops import Launch, Op, Variant, refresh
 
 TIMED_SEED = 0
-"""The inputs that are timed are the fill of this seed."""
+"""The timed inputs are filled with this seed."""
 
 
-PLACES = 60
-"""A short call is timed on tensors at up to this many places: one add of 2^20 read 4.05-4.23 us by address alone."""
-PLACES_BYTES, PLACES_SHARE = 2 * 2**30, 1 / 16
-"""All places of a problem take at most this much, and this share of the free memory: large tensors spread over so many
-addresses that few places are enough."""
+MAX_BUFFERS = 60
+"""A short call is timed on at most this many copies of its tensors: one add of 2^20 took 4.05-4.23 us depending on addresses."""
+BUFFERS_BYTES, BUFFERS_SHARE = 2 * 2**30, 1 / 16
+"""All copies of a problem's tensors take at most this much, and this share of the free memory: large tensors cover so many
+addresses that few copies are enough."""
 REFERENCE_SHARE = 1 / 24
-"""The reference of a seed is kept while it takes at most this share of the free memory: cumsum of 2^28 by four variants took
-12.6 s on an H200 where each variant computed it anew."""
+"""The reference of a seed is cached while it takes at most this share of the free memory: cumsum of 2^28 by four variants took
+12.6 s on an H200 when each variant computed the reference again."""
 _APART_BYTES = 2**21
-"""Small tensors would otherwise share pages of 2 MiB."""
+"""Least size of a tensor's memory: smaller tensors would share pages of 2 MiB."""
 
 
-class WrongOutput(Exception):
-    """A variant whose outputs have the wrong number, shape or dtype: it cannot even be compared."""
+class WrongOutput(Refused):
+    """A variant returned outputs of the wrong number, shape or dtype, so that they cannot be compared."""
 
 
 class Restore:
-    """Puts back inputs that a call changes."""
+    """Restores inputs that a call changes."""
 
     def __init__(self, tensors: Sequence[Tensor]) -> None:
         self._tensors = tensors
         self._pristine = [t.clone() for t in tensors]
 
     def remember(self) -> None:
-        """What the tensors hold now is what is put back from now on."""
-        for tensor, kept in zip(self._tensors, self._pristine, strict=True):
-            kept.copy_(tensor)
+        """Save the tensors' current values as those to restore."""
+        for tensor, original in zip(self._tensors, self._pristine, strict=True):
+            original.copy_(tensor)
 
     def __call__(self) -> None:
-        for tensor, kept in zip(self._tensors, self._pristine, strict=True):
-            tensor.copy_(kept)
+        for tensor, original in zip(self._tensors, self._pristine, strict=True):
+            tensor.copy_(original)
 
 
 @dataclass(slots=True)
 class BoundVariant:
-    """A variant ready to be timed, with what its gate found."""
+    """A variant ready to be timed, with the accuracy from its check."""
 
     variant: Variant
     timed: Timed
@@ -76,26 +76,26 @@ class BoundProblem:
     device: torch.device
     inputs: tuple[Tensor, ...]
     needed_bytes: int
-    places: int = 1
-    most_reference_bytes: int = KEPT_BYTES
-    elsewhere: list[tuple[Tensor, ...]] = field(default_factory=list)
+    buffers: int = 1
+    most_reference_bytes: int = CACHED_BYTES
+    more_inputs: list[tuple[Tensor, ...]] = field(default_factory=list)
     variants: dict[str, BoundVariant] = field(default_factory=dict)
     _references: dict[int, Reference] = field(default_factory=dict)
     _spacer: Tensor | None = None
 
     @classmethod
     def allocate(cls, op: Op, problem: Problem, device: torch.device, free_bytes: int, name: str) -> BoundProblem:
-        """Inputs filled with the timed seed. Raises DoesNotFit before anything is allocated."""
+        """Allocate inputs filled with the timed seed. Raises DoesNotFit before anything is allocated."""
         needed = op.needed_bytes(problem)
         if needed > free_bytes:
             raise DoesNotFit(needed, free_bytes, name)
         inputs = allocate(op.inputs, problem, device)
         fill(op, inputs, problem, TIMED_SEED)
-        one_place = max(op.tensor_bytes(problem), _APART_BYTES * (len(op.inputs) + len(op.outputs)))
-        room = min(PLACES_BYTES, int(PLACES_SHARE * (free_bytes - needed)))
-        places = max(1, min(PLACES, room // one_place)) if device.type == "cuda" else 1
-        kept_bytes = max(KEPT_BYTES, int(REFERENCE_SHARE * (free_bytes - needed)))
-        return cls(op, problem, device, inputs, needed, places, kept_bytes)
+        one_buffer = max(op.tensor_bytes(problem), _APART_BYTES * (len(op.inputs) + len(op.outputs)))
+        room = min(BUFFERS_BYTES, int(BUFFERS_SHARE * (free_bytes - needed)))
+        buffers = max(1, min(MAX_BUFFERS, room // one_buffer)) if device.type == "cuda" else 1
+        cached_bytes = max(CACHED_BYTES, int(REFERENCE_SHARE * (free_bytes - needed)))
+        return cls(op, problem, device, inputs, needed, buffers, cached_bytes)
 
     def bind(self, variant: Variant, inputs: tuple[Tensor, ...]) -> tuple[Launch, Preparation]:
         """Bind and call once. Raises whatever the variant raises; WrongOutput for outputs that cannot be compared."""
@@ -115,51 +115,56 @@ class BoundProblem:
         return launch, Preparation(bind_s=bound - begun, first_call_s=first - bound)
 
     def restore(self, variant: Variant, inputs: tuple[Tensor, ...]) -> Restore | None:
-        """What puts back the inputs that the variant declares it changes, or None."""
+        """The `Restore` of the inputs that the variant declares it changes, or None."""
         changed = [t for spec, t in zip(self.op.inputs, inputs, strict=True) if spec.name in variant.mutates]
         return Restore(changed) if changed else None
 
     def check(self, variant: Variant, timed: Timed, restore: Restore | None, seeds: int) -> Accuracy:
-        """Refill the same buffers, replay the timed call, compare; for each seed, the timed one last."""
-        found = Comparison()
+        """Refill the same buffers, replay the timed call and compare, for each seed; the timed seed comes last."""
+        comparison = Comparison()
         wrong: tuple[int, tuple[Tensor, ...]] | None = None
         for seed in reversed(range(seeds)):
             fill(self.op, self.inputs, self.problem, seed)
             if restore is not None:
                 restore.remember()
             reference = self.reference(seed)
-            # Computed and kept before the call, which may change what it is computed from.
+            # Computed and cached before the call, which may change the inputs from which it is computed.
             reference.prepare()
-            refresh(timed.places[0].launch)
+            refresh(timed.launches[0].launch)
             outputs = timed.run_once()
             changed = [self.op.inputs[i].name for i in unchanged(self.op, self.inputs, self.problem, seed)]
-            if changed and not reference.kept:
-                # Too large to be kept, the reference is computed now, from what the inputs held before the call.
+            if changed and not reference.cached:
+                # The reference is too large for the cache, so it is computed now, from the inputs as before the call.
                 outputs = tuple(t.clone() for t in outputs)
                 fill(self.op, self.inputs, self.problem, seed)
-            found.add(reference, outputs)
-            if wrong is None and found.worst > 1 and not (found.unwritten or found.not_finite) and reference.kept:
+            comparison.add(reference, outputs)
+            if (
+                wrong is None
+                and comparison.worst > 1
+                and not (comparison.unwritten or comparison.not_finite)
+                and reference.cached
+            ):
                 wrong = seed, tuple(t.clone() for t in outputs)
             undeclared = [name for name in changed if name not in variant.mutates]
             if undeclared:
-                found.messages.append(refusal(MUTATED_INPUT, ", ".join(undeclared)))
+                comparison.reasons.append(MutatedInput(inputs=tuple(undeclared)))
         if wrong is not None:
-            self.diagnose(found, *wrong)
-        for inputs in (self.inputs, *self.elsewhere):
+            self.diagnose(comparison, *wrong)
+        for inputs in (self.inputs, *self.more_inputs):
             fill(self.op, inputs, self.problem, TIMED_SEED)
-        for place in timed.places:
+        for place in timed.launches:
             refresh(place.launch)
         if restore is not None:
             restore.remember()
-        return found.accuracy(self.op.rule)
+        return comparison.accuracy(self.op.rule)
 
-    def diagnose(self, found: Comparison, seed: int, outputs: tuple[Tensor, ...]) -> None:
-        """Name what the call did that gave these outputs for the fill of that seed, where it can be told."""
+    def diagnose(self, comparison: Comparison, seed: int, outputs: tuple[Tensor, ...]) -> None:
+        """Add the known cause of these wrong outputs for the fill of that seed to the reasons, where there is one."""
         fill(self.op, self.inputs, self.problem, seed)
-        others = {s: r for s, r in self._references.items() if s != seed}
-        named = diagnosis(self.op, self.problem, self.inputs, outputs, others)
+        other_references = {s: r for s, r in self._references.items() if s != seed}
+        named = diagnosis(self.op, self.problem, self.inputs, outputs, other_references)
         if named is not None:
-            found.messages.insert(0, named)
+            comparison.reasons.insert(0, named)
 
     def reference(self, seed: int) -> Reference:
         """The reference of the inputs as they are now, which the caller filled with `seed`."""
@@ -168,14 +173,14 @@ class BoundProblem:
         return self._references[seed]
 
     def forget_references(self) -> None:
-        """Another variant will have them computed again; what is bound stays."""
+        """Drop the cached references; another variant computes them again. Bound variants stay."""
         self._references.clear()
 
     def prepare(self, variant: Variant, timer: DeviceTimer, seeds: int, checking: Callable[[], None]) -> BoundVariant:
-        """Bind, make ready for timing and put through the gate."""
+        """Bind the variant, prepare it for timing and check it. `checking` is called before the check."""
         launch, preparation = self.bind(variant, self.inputs)
         restore = self.restore(variant, self.inputs)
-        timed = timer.prepare(Place(launch, restore), self._other_places(variant))
+        timed = timer.prepare(BoundLaunch(launch, restore), self._more_launches(variant))
         checking()
         begun = time.perf_counter()
         accuracy = self.check(variant, timed, restore, seeds)
@@ -188,35 +193,35 @@ class BoundProblem:
         self.variants[variant.name] = bound
         return bound
 
-    def standing(self, variant: Variant) -> BoundVariant | None:
-        """The variant as it is bound already, None where it is not, or with another configuration (which is forgotten)."""
-        kept = self.variants.get(variant.name)
-        if kept is not None and kept.variant.configuration != variant.configuration:
+    def already_bound(self, variant: Variant) -> BoundVariant | None:
+        """The bound variant; None where it is not bound, or bound with another configuration (which is then dropped)."""
+        existing = self.variants.get(variant.name)
+        if existing is not None and existing.variant.configuration != variant.configuration:
             del self.variants[variant.name]
             return None
-        return kept
+        return existing
 
     def drop(self, names: Iterable[str]) -> bool:
-        """Forget what was bound under these names, with its graphs and outputs; whether there was anything.
+        """Drop the variants bound under these names, with their graphs and outputs; return whether there were any.
 
-        A configuration of a tuning is measured once: a hundred of them, at two places each, would hold 50 GiB of outputs of 256
-        MiB.
+        A configuration of a tuning is measured once: a hundred of them, with two copies each of outputs of 256 MiB, would hold
+        50 GiB.
         """
         return bool([name for name in names if self.variants.pop(name, None) is not None])
 
-    def _other_places(self, variant: Variant) -> Iterator[Place]:
-        """The variant bound to the problem's other sets of inputs, which are made as they are asked for."""
-        for number in range(self.places - 1):
-            if number == len(self.elsewhere):
-                self._add_place(number)
-            inputs = self.elsewhere[number]
-            yield Place(self.bind(variant, inputs)[0], self.restore(variant, inputs))
+    def _more_launches(self, variant: Variant) -> Iterator[BoundLaunch]:
+        """The variant bound to the problem's further copies of its inputs, which are allocated one by one on demand."""
+        for number in range(self.buffers - 1):
+            if number == len(self.more_inputs):
+                self._add_inputs(number)
+            inputs = self.more_inputs[number]
+            yield BoundLaunch(self.bind(variant, inputs)[0], self.restore(variant, inputs))
 
-    def _add_place(self, number: int) -> None:
+    def _add_inputs(self, number: int) -> None:
         inputs = allocate(self.op.inputs, self.problem, self.device, _APART_BYTES)
         fill(self.op, inputs, self.problem, TIMED_SEED)
-        self.elsewhere.append(inputs)
-        # Given back when the next set is there: what follows lies apart from what went before, not right behind it.
+        self.more_inputs.append(inputs)
+        # Freed when the next copy is allocated, so that copies do not lie directly one behind the other.
         self._spacer = torch.empty((1 + 5 * number % 13) * 2**21, dtype=torch.uint8, device=self.device)
 
     def _wait(self) -> None:

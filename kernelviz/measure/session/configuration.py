@@ -1,16 +1,17 @@
-"""Which configuration a variant is bound with: the one that its name says, the one that tuning found, or its default."""
+"""The configuration with which a variant is bound: the one in its name, the tuned one, or its default."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
 from kernelviz.core.errors import UsageError
+from kernelviz.core.notes import StaleTuning
 from kernelviz.core.tuning import Tuned
 from kernelviz.ops import Op, Variant
 
 
 def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
-    """The variant of that name with its configuration set, where it has something to tune. Errors: UnknownName, BadField."""
+    """The variant of that name, with its configuration where it has tunable parameters. Errors: UnknownName, BadField."""
     variant = op.variant_named(name)
     if not variant.space or variant.configuration is not None:
         return variant
@@ -20,13 +21,12 @@ def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
     return variant.configured(known.configuration)
 
 
-def stale(variant: Variant, known: Tuned) -> str | None:
-    """Why what was found for this variant is not used, None where it is: another source may have another best."""
-    words = f"not tuned: what run {known.run_id} found was for"
+def stale(variant: Variant, known: Tuned) -> StaleTuning | None:
+    """Why the tuned configuration of this variant is not used, or None: another source may have another best configuration."""
     if known.source_digest != variant.source_digest():
-        return f"{words} another version of its source"
+        return StaleTuning(run_id=known.run_id, another="source")
     try:
         variant.configured(known.configuration)
     except UsageError:
-        return f"{words} another space"
+        return StaleTuning(run_id=known.run_id, another="space")
     return None

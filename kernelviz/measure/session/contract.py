@@ -1,4 +1,4 @@
-"""What the worker asks of a measuring session, so that tests can put another one in its place."""
+"""The interface of a measuring session for the worker, so that tests can replace the real session."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from kernelviz.core.problem import Method, Problem
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Environment
 from kernelviz.core.tuning import Tuned
+from kernelviz.text.failures import describe_failure
 
 Emit = Callable[[Event], None]
 Stop = Callable[[], bool]
-"""Asked between blocks, never inside one; True ends the measurement."""
+"""Called between blocks, never inside one; True ends the measurement."""
 UNTUNED: Mapping[str, Tuned] = MappingProxyType({})
-"""No variant has a configuration but its default."""
+"""Every variant has its default configuration."""
 
 
 class CaseFailed(Exception):
-    """A case could not be looked at, for a reason of its own: the process is as good as before."""
+    """A case could not be inspected for a reason of its own; the process can still be used."""
 
     def __init__(self, failure: Failure) -> None:
         self.failure = failure
-        super().__init__(failure.message)
+        super().__init__(str(describe_failure(failure)))
 
 
 class Session(Protocol):
     """A device with everything bound to it, for the life of one worker process."""
 
     def environment(self) -> Environment:
-        """The device and the software around it, as this process sees them (imports torch). No roofs: the store has them."""
+        """The device and the software as this process sees them (imports torch), without roofs, which the store adds."""
         ...
 
     def measure(
@@ -47,9 +48,9 @@ class Session(Protocol):
     ) -> None:
         """Measure the variants of one problem. Emits CaseStep when a case enters a step and CaseDone for every case.
 
-        Variants that are quick to prepare come first; late ones join in rounds with the baseline, whose result may be
-        emitted again. A stop gives the cases without result Failure(cancelled). `tuned`: configurations by variant, each used
-        where the variant's source is the one that it was found for.
+        Variants that compile quickly come first. The others are measured afterwards in rounds with the baseline, whose result
+        may be emitted again. After a stop, cases without a result get Failure(cancelled). `tuned`: configurations by variant,
+        each used where the variant's source is the one that was tuned.
         """
         ...
 
@@ -58,20 +59,16 @@ class Session(Protocol):
         ...
 
     def selftest(self, emit: Emit, stop: Stop, *, only: tuple[str, ...] = (), quick: bool = False) -> None:
-        """Put the instrument to the test; emits CheckDone for each check and TimelineTaken for the picture of one block.
+        """Test the instrument; emits CheckDone for each check and TimelineTaken for the timeline of one block.
 
         `only`: names of checks, or beginnings of names; empty: all. `quick`: fewer repetitions of each. Errors: UnknownName.
         """
         ...
 
-    def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
-        """Bind, then flush and call that many times with no tracer attached (to point ncu at)."""
-        ...
-
     def inspect(
         self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED
     ) -> None:
-        """Make one call over fresh fills of the inputs and describe all that it got and gave; nothing is timed.
+        """Make one call over newly filled inputs and describe its inputs and outputs; nothing is timed.
 
         Emits CaseStep when the case enters a step, and InspectionDone unless it was stopped. Raises CaseFailed.
         """
@@ -79,8 +76,8 @@ class Session(Protocol):
 
     @property
     def spoilt(self) -> str | None:
-        """Why this process must be replaced before the next problem (a sticky CUDA error, memory that stays high, tracer
-        worn out), or None."""
+        """Why this process must be replaced before the next problem (a sticky CUDA error, memory that stays high, too many
+        traced records), or None."""
         ...
 
 

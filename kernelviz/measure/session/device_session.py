@@ -18,34 +18,34 @@ from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.session.configuration import configured
 from kernelviz.measure.session.contract import UNTUNED, CaseFailed, Emit, Stop
-from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.session.environment import device_of, environment_of
-from kernelviz.measure.session.problem_measurement import Task
+from kernelviz.measure.session.problem_measurement import ProblemMeasurement
 from kernelviz.measure.timing.compilations import watch_triton
 from kernelviz.measure.timing.timer import DeviceTimer
 from kernelviz.ops import Op, op_named, with_plugins
 
-KEPT_SHARE = 0.3
-"""Bound problems are kept while they take less than this share of the device's memory, least recently used goes first."""
-KEPT_PROBLEMS = 64
+CACHED_SHARE = 0.3
+"""Bound problems stay while they take less than this share of the device's memory; the least recently used goes first."""
+CACHED_PROBLEMS = 64
 
 
 class DeviceSession:
-    """Measures problems on one device; see measure.contract.Session."""
+    """Measures problems on one device; see measure.session.contract.Session."""
 
     def __init__(self, device: Device, ops: Mapping[str, Op], timer: DeviceTimer, tracer: str | None = None) -> None:
         self.device, self.ops, self.timer = device, ops, timer
-        self.site = Site(device, timer, self._make_room)
+        self.state = DeviceState(device, timer, self._make_room)
         self._torch_device = torch.device(device.id)
         self._environment = environment_of(device, tracer)
-        self._kept: OrderedDict[str, BoundProblem] = OrderedDict()
+        self._problems: OrderedDict[str, BoundProblem] = OrderedDict()
 
     def environment(self) -> Environment:
         return self._environment
 
     @property
     def spoilt(self) -> str | None:
-        return self.site.spoilt
+        return self.state.spoilt
 
     def measure(
         self,
@@ -59,35 +59,35 @@ class DeviceSession:
         tuned: Mapping[str, Tuned] = UNTUNED,
     ) -> None:
         """See Session.measure. Returns early, with cases left, when the process is spoilt."""
-        if self.site.crowded():
+        if self.state.crowded():
             return
         op = op_named(problem.op, self.ops).of(problem)
         chosen = [configured(op, v, tuned) for v in variants]
-        task = Task(self.site, op, problem, baseline, method, emit, stop, tuned)
+        measurement = ProblemMeasurement(self.state, op, problem, baseline, method, emit, stop, tuned)
         for variant in chosen:
-            task.step(variant.name, "binding")
+            measurement.step(variant.name, "binding")
         try:
             bound = self._bound(op, problem)
         except Exception as error:
-            self.site.note(error)
+            self.state.note(error)
             for variant in chosen:
-                emit(CaseDone(result=task.result(variant, failures.failure(error, calling=False))))
+                emit(CaseDone(result=measurement.result(variant, failures.failure(error, calling=False))))
             return
         if "cold" in method.figures:
-            # What is compiled already, and what compiles at once, is measured first.
+            # Variants that are compiled already, or that compile quickly, are measured first.
             prompt = [v for v in chosen if not v.late or v.name == baseline or v.name in bound.variants]
-            task.cold(bound, prompt)
+            measurement.cold(bound, prompt)
             for variant in chosen:
                 if variant not in prompt and self.spoilt is None:
-                    task.cold(bound, [variant])
+                    measurement.cold(bound, [variant])
         if self.spoilt is None and not stop() and set(method.figures) - {"cold"}:
-            task.others(bound, chosen)
+            measurement.secondary(bound, chosen)
         if bound.drop(v.name for v in chosen if v.name != baseline and base_name(v.name) != v.name):
             self._release()
         self._trim()
 
     def calibrate(self, emit: Emit, stop: Stop) -> None:
-        self._kept.clear()
+        self._problems.clear()
         self._release()
         calibrate(self.device, self.timer, emit, stop)
         self._release()
@@ -96,17 +96,17 @@ class DeviceSession:
         """See Session.selftest."""
         from kernelviz.measure.selftest import selftest
 
-        self._kept.clear()
+        self._problems.clear()
         self._release()
 
         def opened(ops: Mapping[str, Op]) -> DeviceSession:
             return DeviceSession(self.device, ops, self.timer)
 
-        selftest(self.site, self.ops, opened, emit, stop, only=only, quick=quick)
-        self.site.share("processes of the selftest")  # ncu and the other timers ran in their own
+        selftest(self.state, self.ops, opened, emit, stop, only=only, quick=quick)
+        self.state.share("processes of the selftest")  # ncu and the other timers ran in processes of their own
 
     def launch(self, problem: Problem, variant: str, calls: int, *, tuned: Mapping[str, Tuned] = UNTUNED) -> None:
-        """Bind, then flush + call `calls` times with no tracer attached (to point ncu at)."""
+        """Bind, then flush and call `calls` times with no tracer attached, for profilers such as ncu."""
         op = op_named(problem.op, self.ops).of(problem)
         bound = self._bound(op, problem)
         chosen = configured(op, variant, tuned)
@@ -131,31 +131,31 @@ class DeviceSession:
 
         calling = False
 
-        def told(step: Step, fraction: float | None) -> None:
+        def progress(step: Step, fraction: float | None) -> None:
             nonlocal calling
             calling = step == "checking"
             emit(CaseStep(case=Case(problem=problem, variant=variant), step=step, fraction=fraction))
 
         try:
-            found = inspect(self._bound(op, problem), chosen, self._environment, told, stop)
+            inspection = inspect(self._bound(op, problem), chosen, self._environment, progress, stop)
         except Exception as error:
-            self.site.note(error)
+            self.state.note(error)
             raise CaseFailed(failures.failure(error, calling=calling)) from error
-        if found is not None:
-            emit(InspectionDone(inspection=found))
-        self._release()  # what the comparison took, so that it does not count as held by what is kept
+        if inspection is not None:
+            emit(InspectionDone(inspection=inspection))
+        self._release()  # memory of the comparison, so that it does not count as memory of the bound problems
         self._trim()
 
     def _bound(self, op: Op, problem: Problem) -> BoundProblem:
-        found = self._kept.get(problem.key)
-        if found is not None:
-            self._kept.move_to_end(problem.key)
-            return found
+        known = self._problems.get(problem.key)
+        if known is not None:
+            self._problems.move_to_end(problem.key)
+            return known
         if op.needed_bytes(problem) > self._free_bytes():
-            self._kept.clear()
+            self._problems.clear()
             self._release()
         bound = BoundProblem.allocate(op, problem, self._torch_device, self._free_bytes(), self.device.name)
-        self._kept[problem.key] = bound
+        self._problems[problem.key] = bound
         return bound
 
     def _free_bytes(self) -> int:
@@ -168,38 +168,38 @@ class DeviceSession:
         return int(psutil.virtual_memory().available)
 
     def _trim(self) -> None:
-        limit = KEPT_SHARE * (self.device.memory_bytes or self._free_bytes())
-        while len(self._kept) > KEPT_PROBLEMS:
-            self._kept.popitem(last=False)
-        if self._kept and self._held_bytes() > limit:
-            for bound in self._kept.values():
+        limit = CACHED_SHARE * (self.device.memory_bytes or self._free_bytes())
+        while len(self._problems) > CACHED_PROBLEMS:
+            self._problems.popitem(last=False)
+        if self._problems and self._reserved_bytes() > limit:
+            for bound in self._problems.values():
                 bound.forget_references()
             self._release()
-        while self._kept and (excess := self._held_bytes() - limit) > 0:
-            # Many small ones at once: giving memory back takes 0.1 s, however little it is.
-            while self._kept and excess > 0:
-                excess -= self._kept.popitem(last=False)[1].needed_bytes
+        while self._problems and (excess := self._reserved_bytes() - limit) > 0:
+            # Many small problems at once: releasing memory takes 0.1 s, however little it is.
+            while self._problems and excess > 0:
+                excess -= self._problems.popitem(last=False)[1].needed_bytes
             self._release()
 
-    def _held_bytes(self) -> int:
-        """What the kept problems take: on a GPU all that torch holds (graphs' memory and places included)."""
+    def _reserved_bytes(self) -> int:
+        """Bytes that the bound problems take: on a GPU all that torch has reserved (with the graphs' memory and buffers)."""
         if self._torch_device.type == "cuda":
             return torch.cuda.memory_reserved(self._torch_device)
-        return sum(b.needed_bytes for b in self._kept.values())
+        return sum(b.needed_bytes for b in self._problems.values())
 
     def _release(self) -> None:
         gc.collect()
-        if self._torch_device.type == "cuda" and not self.site.context_lost:
+        if self._torch_device.type == "cuda" and not self.state.context_lost:
             torch.cuda.empty_cache()
 
     def _make_room(self) -> str | None:
-        """After out-of-memory: forget what is kept. Why this process must be replaced, where that does not help."""
-        self._kept.clear()
+        """After out-of-memory: drop all bound problems. Return why this process must be replaced, where that does not help."""
+        self._problems.clear()
         self._release()
         if self._torch_device.type == "cuda":
-            held = torch.cuda.memory_reserved(self._torch_device)
-            if held > 0.5 * (self.device.memory_bytes or held * 2):
-                return f"memory stays high after out-of-memory ({held / 2**30:.1f} GiB)"
+            reserved = torch.cuda.memory_reserved(self._torch_device)
+            if reserved > 0.5 * (self.device.memory_bytes or reserved * 2):
+                return f"memory stays high after out-of-memory ({reserved / 2**30:.1f} GiB)"
         return None
 
 

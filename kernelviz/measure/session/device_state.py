@@ -1,4 +1,4 @@
-"""The device while it measures: its timer, what is noticed beside the measurement, and whether this process is still good."""
+"""The state of the device while it is measured: its timer, its conditions, and whether this process can still be used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 
 from kernelviz.core.errors import one_line
-from kernelviz.core.result import Conditions
+from kernelviz.core.result import IDLE, Conditions, EventReason
 from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import conditions, strangers
 from kernelviz.measure.session import failures
@@ -16,13 +16,18 @@ from kernelviz.measure.timing.timer import DeviceTimer
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 
 LOOK_S = 0.05
-"""The driver is asked at most so often while rounds run, and only between their batches: it answers in 1-2 ms."""
-THROTTLED = ("hardware slowdown", "thermal slowdown (software)", "thermal slowdown (hardware)", "power brake")
-"""Reasons (hardware.telemetry) for which a batch is taken again. The power cap is none: it is how the card works under load."""
+"""Least time between two queries of the driver while rounds run; they are made between batches only, and take 1-2 ms."""
+THROTTLED: tuple[EventReason, ...] = (
+    "hardware slowdown",
+    "thermal slowdown (software)",
+    "thermal slowdown (hardware)",
+    "power brake",
+)
+"""Reasons (hardware.telemetry) to repeat a batch. The power cap is not among them, because it is normal under load."""
 
 
-class Site:
-    """One device with its timer. `release` gives memory back when there is not enough of it."""
+class DeviceState:
+    """One device with its timer. `release` frees memory after out-of-memory, and returns why the process must be replaced."""
 
     def __init__(
         self,
@@ -44,11 +49,11 @@ class Site:
 
     @property
     def context_lost(self) -> bool:
-        """Nothing can be asked of the device any more."""
+        """Whether no further call to the device is possible."""
         return self._spoilt is not None
 
     def note(self, error: Exception) -> None:
-        """After an error: is this process still good for the next problem?"""
+        """Decide after an error whether this process can still be used for the next problem."""
         if isinstance(error, TraceError) and not isinstance(error, WrongWork):
             self._spoilt = f"the tracer lost its records: {error}"
         elif failures.sticky(error):
@@ -57,25 +62,26 @@ class Site:
             self._spoilt = self._release()
 
     def share(self, who: str) -> None:
-        """Others made a CUDA context on the device after ours. Until this process ends, its short kernels read 0.08-0.1 us
-        longer by that, also when the others are gone (an add of 2^12 on an H200: 1.50 instead of 1.40 us)."""
+        """Record that another process created a CUDA context on the device after this one. Until this process ends, its short
+        kernels read 0.08-0.1 us longer, even after the other process has ended (an add of 2^12 on an H200: 1.50 instead of
+        1.40 us)."""
         if self.device.kind == "cuda":
             self._shared = f"{who} came to the GPU after this process"
 
     def crowded(self) -> bool:
-        """Whether others came to the device since this process did: then another one must measure."""
+        """Whether another program came to the device after this process: then a new process must measure."""
         came = self._strangers(self.device) - self._here_before
         if came:
             self.share(f"another program (process {min(came)})")
         return self._shared is not None
 
     def watch(self) -> Watch:
-        """Begin to notice what happens beside a measurement."""
+        """Start to record the device's conditions during a measurement."""
         return Watch(self.device)
 
 
 class Watch:
-    """What the driver reported between the batches of one measurement."""
+    """The conditions that the driver reported between the batches of one measurement."""
 
     def __init__(
         self,
@@ -89,7 +95,7 @@ class Watch:
         self.look()
 
     def look(self) -> bool:
-        """Ask the driver, unless that was done just now. True when what was measured since the last time must be repeated."""
+        """Query the driver, unless the last query is too recent. True when the blocks since the last query must be repeated."""
         now_s = self._clock_s()
         if now_s < self._next_s:
             return False
@@ -101,13 +107,13 @@ class Watch:
         """The last reading, with every reason that was ever reported and the most neighbours."""
         self._next_s = 0.0
         self.look()
-        # An idle device between two batches is none that slowed anything down.
-        reasons = dict.fromkeys(r for c in self._seen for r in c.event_reasons if r != "idle")
-        others = [c.other_processes for c in self._seen if c.other_processes is not None]
+        # A device is idle between two batches; this did not slow anything down.
+        reasons = dict.fromkeys(r for c in self._seen for r in c.event_reasons if r != IDLE)
+        other_processes = [c.other_processes for c in self._seen if c.other_processes is not None]
         hottest = [c.temperature_c for c in self._seen if c.temperature_c is not None]
         return msgspec.structs.replace(
             self._seen[-1],
             event_reasons=tuple(reasons),
-            other_processes=max(others, default=None),
+            other_processes=max(other_processes, default=None),
             temperature_c=max(hottest, default=None),
         )

@@ -27,14 +27,14 @@ _PACKAGES = (
 
 
 def device_of(device_id: str) -> Device:
-    """The discovered device completed with what torch knows. Raises UnknownName, DeviceError with the remedy."""
-    found = {d.id: d for d in discover()}
-    if device_id not in found and not (device_id.startswith("cuda") and torch.cuda.is_available()):
-        raise UnknownName("device", device_id, found)
+    """The discovered device, completed by torch's properties. Raises UnknownName, DeviceError with the remedy."""
+    devices = {d.id: d for d in discover()}
+    if device_id not in devices and not (device_id.startswith("cuda") and torch.cuda.is_available()):
+        raise UnknownName("device", device_id, devices)
     if device_id == "cpu":
-        return msgspec.structs.replace(found["cpu"], threads=torch.get_num_threads())
+        return msgspec.structs.replace(devices["cpu"], threads=torch.get_num_threads())
     if not torch.cuda.is_available():
-        reason = found[device_id].reason if device_id in found else ""
+        reason = devices[device_id].reason if device_id in devices else ""
         raise DeviceError(
             reason
             or f"the driver sees a GPU, torch {torch.__version__} (CUDA {torch.version.cuda}) does not; "
@@ -42,7 +42,7 @@ def device_of(device_id: str) -> Device:
         )
     index = int(device_id.partition(":")[2] or 0)
     properties = torch.cuda.get_device_properties(index)
-    known = found.get(device_id) or Device(
+    known = devices.get(device_id) or Device(
         id=device_id, kind="cuda", name=properties.name, uuid=f"GPU-{properties.uuid}"
     )
     return msgspec.structs.replace(
@@ -55,7 +55,7 @@ def device_of(device_id: str) -> Device:
 
 
 def environment_of(device: Device, tracer: str | None) -> Environment:
-    """Versions, host and threads beside the device; roofs are the store's to add."""
+    """The device with versions, host and threads; the store adds the roofs."""
     import kernelviz
 
     versions = installed_versions(_PACKAGES)

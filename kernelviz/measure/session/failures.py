@@ -1,4 +1,4 @@
-"""From an exception to a Failure: which stage, in which words, and whether this process can go on."""
+"""Convert an exception to a Failure with its stage and reason, and decide whether this process can continue."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ import os
 
 import torch
 
-from kernelviz.core.cheats import RECOMPILED
 from kernelviz.core.errors import DeviceError, DoesNotFit, UsageError, one_line
+from kernelviz.core.reasons import (
+    CacheNotWritable,
+    CudaError,
+    DoesNotFitMemory,
+    Recompiled,
+    Refused,
+    TracerLostRecords,
+)
 from kernelviz.core.result import Failure
 from kernelviz.hardware import storage_folders
 from kernelviz.measure.session.binding import WrongOutput
@@ -38,7 +45,7 @@ _COMPILER_ERRORS = {
 def sticky(error: BaseException) -> bool:
     """True for CUDA errors after which this process can no longer use the GPU (they are returned by every later call)."""
     text = str(error).lower()
-    return any(word in text for word in _STICKY)
+    return any(sign in text for sign in _STICKY)
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -54,45 +61,44 @@ def disk_full(error: BaseException) -> bool:
     )
 
 
-def _refused(error: BaseException) -> str | None:
-    """Words for a cache that cannot be written (no permission, a disk mounted for reading only), else None."""
+def _not_writable(error: BaseException) -> CacheNotWritable | None:
+    """The compiler's cache that cannot be written (no permission, a read-only disk), else None."""
     for e in _chain(error):
         if (
             isinstance(e, OSError)
             and e.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
             and isinstance(e.filename, str)
         ):
-            words = storage_folders.refused(os.environ, e.filename)
-            if words is not None:
-                return words
+            reason = storage_folders.refused(os.environ, e.filename)
+            if reason is not None:
+                return reason
     return None
 
 
 def failure(error: Exception, *, calling: bool) -> Failure:
-    """The Failure that an exception of a variant means. `calling`: it was raised by the call, not by the bind."""
+    """The Failure for an exception of a variant. `calling`: the call raised it, not the bind."""
     if isinstance(error, DoesNotFit):
-        return Failure(stage="out_of_memory", message=str(error))
+        needs = DoesNotFitMemory(needed_bytes=error.needed_bytes, free_bytes=error.free_bytes, device=error.device)
+        return Failure(stage="out_of_memory", reasons=(needs,))
     if disk_full(error):
-        words = storage_folders.filled(storage_folders.look(storage_folders.folders(os.environ)))
-        return Failure(stage="compile", message=f"{words} ({one_line(error, 300)})")
-    refused = _refused(error)
-    if refused is not None:
-        return Failure(stage="compile", message=f"{refused} ({one_line(error, 300)})")
-    recompiled = next((e for e in _chain(error) if str(e).startswith(RECOMPILED)), None)
-    if recompiled is not None:
-        return Failure(stage="wrong", message=str(recompiled))
+        filled = storage_folders.filled(storage_folders.look(storage_folders.folders(os.environ)))
+        return Failure(stage="compile", reasons=(filled,), message=one_line(error, 300))
+    not_writable = _not_writable(error)
+    if not_writable is not None:
+        return Failure(stage="compile", reasons=(not_writable,), message=one_line(error, 300))
+    for e in _chain(error):
+        if isinstance(e, Refused) and isinstance(e.reason, Recompiled):
+            return Failure(stage="wrong", reasons=(e.reason,))
     if out_of_memory(error):
         return Failure(stage="out_of_memory", message=one_line(error))
-    if isinstance(error, WrongOutput):
-        return Failure(stage="wrong", message=str(error))
+    if isinstance(error, WrongOutput | WrongWork):
+        return Failure(stage="wrong", reasons=(error.reason,))
     if isinstance(error, ImportError | DeviceError | UsageError):
         return Failure(stage="unavailable", message=one_line(error))
-    if isinstance(error, WrongWork):
-        return Failure(stage="wrong", message=str(error))
     if isinstance(error, TraceError):
-        return Failure(stage="crash", message=f"the tracer lost its records: {error}")
+        return Failure(stage="crash", reasons=(TracerLostRecords(),), message=str(error))
     if sticky(error):
-        return Failure(stage="crash", message=f"CUDA error: {one_line(error)}")
+        return Failure(stage="crash", reasons=(CudaError(),), message=one_line(error))
     names = {type(e).__name__ for e in _chain(error)}
     if names & _COMPILER_ERRORS or not calling:
         return Failure(stage="compile", message=one_line(error))
@@ -100,9 +106,9 @@ def failure(error: Exception, *, calling: bool) -> Failure:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
+    chain: list[BaseException] = []
     current: BaseException | None = error
-    while current is not None and current not in found:
-        found.append(current)
+    while current is not None and current not in chain:
+        chain.append(current)
         current = getattr(current, "inner_exception", None) or current.__cause__ or current.__context__
-    return found
+    return chain

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
+from kernelviz.core.reasons import OutputCount, OutputDtype, OutputFault, OutputShape
 from kernelviz.ops import Op, TensorSpec
 
 
@@ -17,7 +18,7 @@ def allocate(
 ) -> tuple[Tensor, ...]:
     """Uninitialised tensors of the given specs, contiguous, in the problem's dtype unless the spec has one.
 
-    Each starts a block of memory of at least `least_bytes` of its own.
+    Each tensor starts its own block of memory of at least `least_bytes`.
     """
 
     def one(spec: TensorSpec) -> Tensor:
@@ -31,12 +32,12 @@ def allocate(
 
 
 def torch_dtype(name: str) -> torch.dtype:
-    found: torch.dtype = getattr(torch, dtype_named(name).torch_name)
-    return found
+    named: torch.dtype = getattr(torch, dtype_named(name).torch_name)
+    return named
 
 
 def fill(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> None:
-    """Write the problem's data into the inputs of `op` (as its direction has it) in place.
+    """Write the problem's data into the inputs of `op` (the op of the problem's direction) in place.
 
     The same seed always writes the same numbers on one device.
     """
@@ -67,7 +68,7 @@ def _fill_ids(tensor: Tensor, size: int, ids: str, ascending: bool, generator: t
 
 
 def _fill_bytes(tensor: Tensor, data: str | None, generator: torch.Generator) -> None:
-    """Bytes: normal round 128 with deviation 32, uniform over all, zeros, 0..8, or ones."""
+    """Write bytes: normal round 128 with deviation 32, uniform over all, zeros, 0..8, or ones."""
     match data:
         case "normal" | "sorted":
             wide = torch.empty(tensor.shape, dtype=torch.float32, device=tensor.device)
@@ -81,7 +82,7 @@ def _fill_bytes(tensor: Tensor, data: str | None, generator: torch.Generator) ->
 
 
 def _fill_numbers(tensor: Tensor, data: str | None, generator: torch.Generator) -> None:
-    """Standard normal, uniform in [-1, 1), zeros, whole numbers -4..4, or ones."""
+    """Write numbers: standard normal, uniform in [-1, 1), zeros, whole numbers -4..4, or ones."""
     match data:
         case "normal" | "sorted":
             tensor.normal_(generator=generator)
@@ -98,7 +99,7 @@ def _fill_numbers(tensor: Tensor, data: str | None, generator: torch.Generator) 
 
 
 def unchanged(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> list[int]:
-    """Positions of the tensors that no longer hold what `fill` wrote with that seed."""
+    """Positions of the tensors that no longer hold the values that `fill` wrote with that seed."""
     changed = []
     for position, (spec, tensor) in enumerate(zip(op.inputs, tensors, strict=True)):
         generator = torch.Generator(device=tensor.device).manual_seed(seed * 1000 + position)
@@ -110,18 +111,18 @@ def unchanged(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) ->
 
 
 def as_tuple(outputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """Outputs of a launch, always as a tuple."""
+    """The outputs of a launch as a tuple."""
     return (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
 
 
-def check_specs(op: Op, problem: Problem, outputs: Sequence[Tensor]) -> str | None:
+def check_specs(op: Op, problem: Problem, outputs: Sequence[Tensor]) -> OutputFault | None:
     """What is wrong with the shapes or dtypes of the outputs, or None."""
     if len(outputs) != len(op.outputs):
-        return f"returned {len(outputs)} outputs, op {op.name!r} has {len(op.outputs)}"
+        return OutputCount(returned=len(outputs), expected=len(op.outputs), op=op.name)
     for spec, tensor in zip(op.outputs, outputs, strict=True):
         shape, kind = spec.shape(problem.sizes), torch_dtype(spec.dtype or problem.dtype)
         if tuple(tensor.shape) != shape:
-            return f"output {spec.name} has shape {tuple(tensor.shape)}, {shape} was expected"
+            return OutputShape(output=spec.name, shape=tuple(tensor.shape), expected=shape)
         if tensor.dtype != kind:
-            return f"output {spec.name} is {tensor.dtype}, {kind} was expected"
+            return OutputDtype(output=spec.name, dtype=str(tensor.dtype), expected=str(kind))
     return None

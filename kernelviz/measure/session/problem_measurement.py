@@ -1,4 +1,4 @@
-"""One problem being measured: what is prepared, the rounds over what stands, and what is told of it."""
+"""The measurement of one problem: prepare its variants, run the rounds, and emit the results."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from kernelviz.core import timestamps
-from kernelviz.core.cheats import RECOMPILED, refusal
 from kernelviz.core.events import CaseDone, CaseStep, Step
 from kernelviz.core.problem import Case, Method, Problem
+from kernelviz.core.reasons import CancelledBefore, CancelledDuring, ImpossiblyFast, Recompiled
 from kernelviz.core.result import Accuracy, Conditions, Failure, Outcome, Preparation, Result, Timing
 from kernelviz.core.tuning import Tuned
 from kernelviz.hardware.datasheet import datasheet
@@ -18,21 +18,21 @@ from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem, BoundVariant
 from kernelviz.measure.session.configuration import stale
 from kernelviz.measure.session.contract import UNTUNED, Emit, Stop
-from kernelviz.measure.session.device_state import Site
+from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.rounds import Rounds, Series
-from kernelviz.measure.timing.secondary import Others
+from kernelviz.measure.timing.secondary import SecondaryTimings
 from kernelviz.measure.timing.trace import TraceError, WrongWork
 from kernelviz.metrics.statistics import MIN_BLOCKS
 from kernelviz.ops import Op, Variant
 
 
-class Task:
-    """One problem being measured: its series, its rounds and what has been told of it."""
+class ProblemMeasurement:
+    """The measurement of one problem: its series, its rounds and the results that it emits."""
 
     def __init__(
         self,
-        site: Site,
+        state: DeviceState,
         op: Op,
         problem: Problem,
         baseline: str,
@@ -41,10 +41,10 @@ class Task:
         stop: Stop,
         tuned: Mapping[str, Tuned] = UNTUNED,
     ) -> None:
-        self.site, self.op, self.problem, self.baseline, self.method = site, op, problem, baseline, method
+        self.state, self.op, self.problem, self.baseline, self.method = state, op, problem, baseline, method
         self.emit, self.stop, self.tuned = emit, stop, tuned
-        self.watch = site.watch()
-        self.rounds = Rounds(site.timer, method, stop, self.watch.look)
+        self.watch = state.watch()
+        self.rounds = Rounds(state.timer, method, stop, self.watch.look)
         self.base: Series | None = None
         self.again: Series | None = None
         self.base_bound: BoundVariant | None = None
@@ -53,21 +53,21 @@ class Task:
         self.emit(CaseStep(case=Case(problem=self.problem, variant=variant), step=step, fraction=fraction))
 
     def cold(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
-        """Prepare the variants, then rounds over those that stand, with the baseline; emit a result for each."""
+        """Prepare the variants, measure the prepared ones in rounds with the baseline, and emit a result for each."""
         ready = self._ready(bound, variants)
-        if not ready or self.site.spoilt is not None:
+        if not ready or self.state.spoilt is not None:
             return
         series: list[Series] = []
         for b in ready:
-            made = Series(b.variant.name, b.timed)
-            series.append(made)
+            one = Series(b.variant.name, b.timed)
+            series.append(one)
             if b.variant.name == self.baseline and b.accuracy.passed:
-                self.base, self.base_bound = made, b
+                self.base, self.base_bound = one, b
                 self.again = Series(f"{self.baseline} again", b.timed)
         fresh = list(series)
         if self.base is not None and self.again is not None:
             series = [*(s for s in series if s is not self.base), self.base]
-            if len(series) > 1:  # alone, there is nothing whose verdict would need a noise floor
+            if len(series) > 1:  # a single series has no verdict that needs a noise floor
                 series.append(self.again)
         before = compilations()
         try:
@@ -79,18 +79,18 @@ class Task:
         now = self.watch.summary()
         for b, s in zip(ready, fresh, strict=True):
             if compiled and b.timed.launch_mode == "stream":  # a graph's replay cannot compile
-                failed = Failure(stage="wrong", message=refusal(RECOMPILED))
+                failed = Failure(stage="wrong", reasons=(Recompiled(),))
                 self.emit(CaseDone(result=self.result(b.variant, failed, b)))
                 continue
             self.emit(CaseDone(result=self._measured(b, s, now)))
         if self.base is not None and self.base_bound is not None and self.base not in fresh:
-            # The baseline's rounds beside a late variant are part of its series: told again, complete.
+            # The baseline's rounds beside a slowly compiled variant extend its series: its result is emitted again.
             self.emit(CaseDone(result=self._measured(self.base_bound, self.base, now)))
 
-    def others(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
-        """Measure the figures beside device cold of every variant that is right; emit them as results without a cold time."""
+    def secondary(self, bound: BoundProblem, variants: Sequence[Variant]) -> None:
+        """Measure the secondary timings of every correct variant; emit them as results without a cold time."""
         ready = [b for b in self._ready(bound, variants) if b.accuracy.passed]
-        if not ready or self.site.spoilt is not None:
+        if not ready or self.state.spoilt is not None:
             return
 
         def progress(fraction: float) -> None:
@@ -98,55 +98,55 @@ class Task:
                 self.step(b.variant.name, "measuring", fraction)
 
         progress(0.0)
-        others = Others(self.site, self.method, self.stop, progress, self.watch)
+        timings = SecondaryTimings(self.state, self.method, self.stop, progress, self.watch)
         try:
-            found = others.take(ready, self.baseline)
+            timing_by_variant = timings.take(ready, self.baseline)
         except Exception as error:
             self._broken(ready, error)
             return
         now = self.watch.summary()
         for b in ready:
             name = b.variant.name
-            if name in others.compiled:
-                failed = Failure(stage="wrong", message=refusal(RECOMPILED))
+            if name in timings.compiled:
+                failed = Failure(stage="wrong", reasons=(Recompiled(),))
                 self.emit(CaseDone(result=self.result(b.variant, failed, b)))
-            elif found.get(name, Timing()) != Timing() or others.notes.get(name):
+            elif timing_by_variant.get(name, Timing()) != Timing() or timings.notes.get(name):
                 seen = msgspec.structs.replace(
-                    now, notes=tuple(others.notes.get(name, ())), retried_warm_blocks=others.retried.get(name)
+                    now, notes=tuple(timings.notes.get(name, ())), retried_warm_blocks=timings.retried.get(name)
                 )
-                self.emit(CaseDone(result=self.result(b.variant, found.get(name, Timing()), b, seen)))
+                self.emit(CaseDone(result=self.result(b.variant, timing_by_variant.get(name, Timing()), b, seen)))
 
     def _ready(self, bound: BoundProblem, variants: Sequence[Variant]) -> list[BoundVariant]:
         ready: list[BoundVariant] = []
         for variant in variants:
             prepared = self._prepared(bound, variant)
-            if self.site.spoilt is not None:
+            if self.state.spoilt is not None:
                 break
             if prepared is not None:
                 ready.append(prepared)
         return ready
 
     def _broken(self, ready: Sequence[BoundVariant], error: Exception) -> None:
-        """Rounds ended by an error: everyone in them fails. Raises it where the process is no longer good: whose work broke
-        the context cannot be told from here; the cases are measured again elsewhere, alone with the one that comes first."""
-        self.site.note(error)
-        if self.site.spoilt is not None:
+        """Fail all variants of rounds that an error ended. Raise the error where the process cannot be used any more: which
+        variant broke the context is unknown here, so the supervisor measures the cases again in new processes."""
+        self.state.note(error)
+        if self.state.spoilt is not None:
             raise error
         for b in ready:
             self.emit(CaseDone(result=self.result(b.variant, failures.failure(error, calling=True), b)))
 
     def _prepared(self, bound: BoundProblem, variant: Variant) -> BoundVariant | None:
-        """The variant ready for rounds, or None when it failed (and that was told)."""
+        """The variant ready for rounds, or None when it failed (its result is emitted then)."""
         if self.stop():
-            failed = Failure(stage="cancelled", message="cancelled before it was measured")
+            failed = Failure(stage="cancelled", reasons=(CancelledBefore(),))
             self.emit(CaseDone(result=self.result(variant, failed)))
             return None
-        kept = bound.standing(variant)
-        if kept is not None:
-            return kept
+        existing = bound.already_bound(variant)
+        if existing is not None:
+            return existing
         refused = variant.refuses(self.problem)
-        if refused is not None:  # only this process has what a plug-in says of its configurations
-            self.emit(CaseDone(result=self.result(variant, Failure(stage="unavailable", message=refused))))
+        if refused is not None:  # only this process knows what a plug-in says of its configurations
+            self.emit(CaseDone(result=self.result(variant, Failure(stage="unavailable", reasons=(refused,)))))
             return None
         self.step(variant.name, "compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding")
         calling = False
@@ -158,19 +158,19 @@ class Task:
 
         begun = time.perf_counter()
         try:
-            prepared = bound.prepare(variant, self.site.timer, self.method.seeds, checking)
+            prepared = bound.prepare(variant, self.state.timer, self.method.seeds, checking)
         except Exception as error:
-            self.site.note(error)
+            self.state.note(error)
             if isinstance(error, TraceError) and not isinstance(error, WrongWork):
-                raise  # no fault of the variant: it is measured again by a fresh process
+                raise  # not the variant's fault: a new process measures it again
             spent = Preparation(bind_s=time.perf_counter() - begun)
             result = self.result(variant, failures.failure(error, calling=calling))
             self.emit(CaseDone(result=result if calling else msgspec.structs.replace(result, preparation=spent)))
             return None
-        refused = self.site.timer.refused()
-        if refused is not None:
+        pinned = self.state.timer.refused()
+        if pinned is not None:
             del bound.variants[variant.name]
-            failed = Failure(stage="wrong", message=refused)
+            failed = Failure(stage="wrong", reasons=(pinned,))
             self.emit(CaseDone(result=self.result(variant, failed, prepared)))
             return None
         return prepared
@@ -188,15 +188,15 @@ class Task:
 
     def _measured(self, bound: BoundVariant, series: Series, now: Conditions) -> Result:
         if len(series.blocks) < MIN_BLOCKS and self.stop():
-            failed = Failure(stage="cancelled", message=f"cancelled after {len(series.blocks)} of {MIN_BLOCKS} blocks")
-            return self.result(bound.variant, failed, bound)
-        timer = self.site.timer
+            cut_short = CancelledDuring(blocks=len(series.blocks), needed=MIN_BLOCKS)
+            return self.result(bound.variant, Failure(stage="cancelled", reasons=(cut_short,)), bound)
+        timer = self.state.timer
         cold = series.figure(timer, timer.describe(series.timed))
         again = self.again if bound.variant.name == self.baseline and self.again and self.again.blocks else None
         several = len(series.timed.kernels) > 1
         timing = Timing(
             device_cold_s=cold,
-            # One kernel a call: busy is the span, whose samples are not stored twice.
+            # With one kernel a call, the busy time equals the span, so its samples are not stored twice.
             busy_s=series.figure(timer, "sum of kernel durations", busy=True) if several else None,
             again_s=again.figure(timer, timer.describe(again.timed)) if again is not None else None,
         )
@@ -206,24 +206,21 @@ class Task:
 
     def _judged(self, timing: Timing, accuracy: Accuracy, clock_hz: float | None) -> Outcome:
         if not accuracy.passed:
-            return Failure(stage="wrong", message=accuracy.message, timing=timing)
+            return Failure(stage="wrong", reasons=accuracy.reasons, message=accuracy.message, timing=timing)
         floor = self._least_possible_s(clock_hz)
         cold = timing.device_cold_s
         if floor is not None and cold is not None and cold.estimate < floor:
-            message = (
-                f"{cold.estimate * 1e6:.3g} us is less than the {floor * 1e6:.3g} us that the data sheet of "
-                f"{self.site.device.name} allows for this traffic and work; the call cannot have done it"
-            )
-            return Failure(stage="impossible", message=message, timing=timing)
+            too_fast = ImpossiblyFast(time_s=cold.estimate, least_s=floor, device=self.state.device.name)
+            return Failure(stage="impossible", reasons=(too_fast,), timing=timing)
         return timing
 
     def _least_possible_s(self, clock_hz: float | None) -> float | None:
         """(unique reads + writes beyond the L2) / data-sheet bandwidth, or flop / data-sheet peak; None when unknown."""
-        sheet = datasheet(self.site.device.name) if self.site.device.kind == "cuda" else None
+        sheet = datasheet(self.state.device.name) if self.state.device.kind == "cuda" else None
         if sheet is None:
             return None
         cost = self.op.cost_of(self.problem)
-        cache = self.site.device.last_level_cache_bytes or 0
+        cache = self.state.device.last_level_cache_bytes or 0
         least = (cost.read_bytes + max(0, cost.written_bytes - cache)) / sheet.bandwidth_bytes_per_s
         peak = sheet.peaks.get(self.problem.precision)
         rate = peak.at(clock_hz) if peak else None
@@ -235,7 +232,7 @@ class Task:
             now,
             sm_clock_hz=clocks[len(clocks) // 2] if clocks else now.sm_clock_hz,
             retried_blocks=series.retried,
-            notes=tuple(series.words()),
+            notes=tuple(series.notes()),
         )
 
     def result(

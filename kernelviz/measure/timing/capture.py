@@ -9,94 +9,97 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from kernelviz.core.notes import Note
 from kernelviz.core.result import Kernel, LaunchMode
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.kernels import Instruments
-from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.timestamps import Stamps
 from kernelviz.measure.timing.trace import Iteration
 
 BIG_BYTES = 16 * 2**20
-"""Outputs from this size on are spread over so many addresses that a call may get the same block every time."""
+"""Larger outputs cover so many addresses that a call may get the same block of memory every time."""
 
 
 class CudaTimed:
     """A captured call: graphs of `samples` iterations each, or the same pattern launched into the stream.
 
-    Cold: [poison what it writes; restore; flush; call; end marker]. Warm: [restore; call, untimed; begin marker; call; end
-    marker], so that its data lie in the caches as the call itself leaves them. The iterations go round the places at which
-    the call is bound, graph by graph; the last one of the first graph is at the first place.
+    Cold: [poison the outputs; restore; flush; call; end marker]. Warm: [restore; call, untimed; begin marker; call; end
+    marker], so that its data lie in the caches as the call itself leaves them. The iterations rotate over `launches`, which use
+    different buffers, graph by graph; the last iteration of the first graph uses the first launch.
     """
 
-    def __init__(self, instruments: Instruments, place: Place, stamps: Stamps, *, warm: bool = False) -> None:
+    def __init__(
+        self, instruments: Instruments, bound_launch: BoundLaunch, stamps: Stamps, *, warm: bool = False
+    ) -> None:
         self.instruments, self.stamps, self.warm = instruments, stamps, warm
-        self.places = [place]
+        self.launches = [bound_launch]
         self.samples = 1
         self.iteration_s = 0.0
         self.span_s = 0.0
-        """Of an eager call, by the stamps."""
+        """Span of an eager call, by the stamps."""
         self.correction_s = 0.0
         self.events: dict[tuple[int, int], tuple[Any, Any]] = {}
-        """Where times come from events: those of each call, by graph (-1: the stream) and number."""
+        """For times by events: the events of each call, by graph (-1: the stream) and number."""
         self.launch_mode: LaunchMode = "stream"
         self.kernels: tuple[Kernel, ...] = ()
-        self.notes: tuple[str, ...] = ()
+        self.notes: tuple[Note, ...] = ()
         self.graphs: tuple[torch.cuda.CUDAGraph, ...] = ()
         self.first_cycles, self.last_cycles = instruments.cycles(), instruments.cycles()
-        self.outputs: tuple[Tensor, ...] = as_tuple(place.launch())
-        self.static = [t.data_ptr() for t in as_tuple(place.launch())] == [t.data_ptr() for t in self.outputs]
+        self.outputs: tuple[Tensor, ...] = as_tuple(bound_launch.launch())
+        self.static = [t.data_ptr() for t in as_tuple(bound_launch.launch())] == [t.data_ptr() for t in self.outputs]
         self._big = sum(t.numel() * t.element_size() for t in self.outputs) >= BIG_BYTES
-        # What a call writes where it does not allocate.
+        # The tensors that a call writes, where it does not allocate them.
         self._written = [self.outputs] if self.static else []
 
-    def add(self, place: Place) -> None:
-        """One more place at which the call is bound."""
-        self.places.append(place)
-        outputs = as_tuple(place.launch())
+    def add(self, bound_launch: BoundLaunch) -> None:
+        """Add a launch of the same call that is bound to other buffers."""
+        self.launches.append(bound_launch)
+        outputs = as_tuple(bound_launch.launch())
         if self.static:
             self._written.append(outputs)
 
-    def enqueue(self, samples: int, turn: int = 0) -> tuple[Tensor, ...]:
-        """The pattern, `samples` times, into the current stream; returns the outputs of the last call."""
+    def enqueue(self, samples: int, graph_index: int = 0) -> tuple[Tensor, ...]:
+        """Enqueue the pattern `samples` times into the current stream; return the outputs of the last call."""
         outputs: tuple[Tensor, ...] = ()
-        # A call that allocates gets the block that was poisoned and freed right before it, every time another one.
+        # A call that allocates gets the block that was poisoned and freed directly before it, another block each time.
         allocates = not (self.static or self.warm)
         spare = [self._like_outputs() for _ in range(samples)] if allocates and not self._big else []
-        kept: list[tuple[Tensor, ...]] = []
+        live_outputs: list[tuple[Tensor, ...]] = []
         for i in range(samples):
-            at = (turn * samples + samples - 1 - i) % len(self.places)
+            at = (graph_index * samples + samples - 1 - i) % len(self.launches)
             first = self.first_cycles if i == 0 else None
             if self.warm:
-                self._warmed(self.places[at], first)
+                self._warmed(self.launches[at], first)
             elif self.static:
-                self._flushed(self.places[at], self._written[at], first)
+                self._flushed(self.launches[at], self._written[at], first)
             else:
                 outputs = ()
-                self._flushed(self.places[at], spare.pop() if spare else self._like_outputs(), first)
-            self.stamps.begins(self, turn, i)
-            outputs = as_tuple(self.places[at].launch())
-            self.stamps.ends(self, turn, i)
+                self._flushed(self.launches[at], spare.pop() if spare else self._like_outputs(), first)
+            self.stamps.begins(self, graph_index, i)
+            outputs = as_tuple(self.launches[at].launch())
+            self.stamps.ends(self, graph_index, i)
             if not self._big:
-                kept.append(outputs)
+                live_outputs.append(outputs)
             self.instruments.marker(self.last_cycles if i == samples - 1 else None)
         return outputs
 
     def _like_outputs(self) -> tuple[Tensor, ...]:
         return tuple(torch.empty_like(t) for t in self.outputs)
 
-    def _flushed(self, place: Place, written: tuple[Tensor, ...], cycles: Tensor | None) -> None:
+    def _flushed(self, bound_launch: BoundLaunch, written: tuple[Tensor, ...], cycles: Tensor | None) -> None:
         for tensor in written:
             self.instruments.poison(tensor)
-        if place.restore is not None:
-            place.restore()
+        if bound_launch.restore is not None:
+            bound_launch.restore()
         self.instruments.flush(cycles)
 
-    def _warmed(self, place: Place, cycles: Tensor | None) -> None:
-        if place.restore is not None:
-            place.restore()
-        place.launch()
-        if place.restore is not None:
-            place.restore()
+    def _warmed(self, bound_launch: BoundLaunch, cycles: Tensor | None) -> None:
+        if bound_launch.restore is not None:
+            bound_launch.restore()
+        bound_launch.launch()
+        if bound_launch.restore is not None:
+            bound_launch.restore()
         self.instruments.begin(cycles)
 
     def capture(self, samples: int, graphs: int) -> None:
@@ -104,26 +107,26 @@ class CudaTimed:
         torch.cuda.synchronize()
         captured: list[torch.cuda.CUDAGraph] = []
         first: tuple[Tensor, ...] = ()
-        for turn in range(graphs):
+        for graph_index in range(graphs):
             graph = torch.cuda.CUDAGraph()
             with torch.cuda.graph(graph):
-                outputs = self.enqueue(samples, turn)
-            # The other graphs' outputs stay in their own memory, which only they write.
+                outputs = self.enqueue(samples, graph_index)
+            # The outputs of the other graphs stay in their own memory, which only these graphs write.
             first = first or outputs
             captured.append(graph)
         self.graphs, self.outputs, self.samples, self.launch_mode = tuple(captured), first, samples, "graph"
 
-    def use_stream(self, samples: int, note: str) -> None:
+    def use_stream(self, samples: int, note: Note) -> None:
         self.graphs, self.samples, self.launch_mode = (), samples, "stream"
         self.notes = (*self.notes, note)
 
-    def replay(self, turn: int = 0) -> None:
+    def replay(self, graph_index: int = 0) -> None:
         if self.graphs:
-            turn %= len(self.graphs)
-            self.graphs[turn].replay()
+            graph_index %= len(self.graphs)
+            self.graphs[graph_index].replay()
         else:
-            self.outputs = self.enqueue(self.samples, turn)
-        self.stamps.replayed(self, turn)
+            self.outputs = self.enqueue(self.samples, graph_index)
+        self.stamps.replayed(self, graph_index)
 
     def run_once(self) -> tuple[Tensor, ...]:
         """Poison what the timed graph writes, replay it, wait, and return its outputs."""
@@ -134,10 +137,10 @@ class CudaTimed:
         return self.outputs
 
 
-def kernels_of(found: Sequence[Iteration]) -> tuple[Kernel, ...]:
+def kernels_of(iterations: Sequence[Iteration]) -> tuple[Kernel, ...]:
     """The kernels of the last call with their median duration over the iterations that launched the same ones."""
-    last = found[-1]
-    same = [i for i in found if i.names == last.names]
+    last = iterations[-1]
+    same = [i for i in iterations if i.names == last.names]
     return tuple(
         Kernel(
             name=demangled(record.name),
@@ -153,6 +156,6 @@ def kernels_of(found: Sequence[Iteration]) -> tuple[Kernel, ...]:
 
 
 def demangled(name: str) -> str:
-    """A C++ kernel's readable name; other names as they are."""
+    """The demangled name of a C++ kernel; other names as they are."""
     demangle = getattr(torch._C, "_demangle", None)
     return str(demangle(name)) if demangle is not None and name.startswith("_Z") else name

@@ -1,4 +1,4 @@
-"""How often something was compiled in this process: inside a timed region it must not happen."""
+"""Count compilations in this process, because nothing may be compiled inside a timed region."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ _triton_compiled = 0
 
 
 def compilations() -> int:
-    """Graphs that torch.compile made and kernels that Triton compiled so far, as far as either is loaded at all."""
-    found = _triton_compiled
+    """The number of graphs that torch.compile built and kernels that Triton compiled so far."""
+    count = _triton_compiled
     dynamo: Any = sys.modules.get("torch._dynamo.utils")
     if dynamo is not None:
-        found += int(dynamo.counters["stats"]["unique_graphs"])
-    return found
+        count += int(dynamo.counters["stats"]["unique_graphs"])
+    return count
 
 
 def watch_triton() -> None:
-    """Count Triton's compilations from now on (its post-compile hook; a hook of somebody else is called too)."""
+    """Count Triton's compilations from now on by its post-compile hook; an existing hook is still called."""
     try:
         from triton import knobs
     except ImportError:

@@ -1,7 +1,7 @@
 """Device time on a CUDA GPU: graphs of [restore; poison; flush; call; marker], replayed under the tracer.
 
-Events round a call measure Python when the kernel is short (12 us read for under 2 us of work); the kernel's own start
-and end stamps do not. The reasons and the figures: docs/measuring.md.
+Events round a call include Python's time when the kernel is short (12 us for under 2 us of work); the kernel's own start and
+end stamps do not. docs/measuring.md has the reasons and the figures.
 """
 
 from __future__ import annotations
@@ -16,32 +16,33 @@ from typing import Any
 
 import torch
 
-from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM, PERSISTING_L2, refusal
 from kernelviz.core.errors import one_line
+from kernelviz.core.notes import DriverCopy, KernelsVary, NotCapturable, Note, OtherKernelsInGraph, TracingCostUnknown
+from kernelviz.core.reasons import CachedOutput, OtherStream, PersistingL2
 from kernelviz.core.result import Timer
 from kernelviz.measure.session.failures import sticky
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.measure.timing.kernels import Instruments, persisting_bytes
-from kernelviz.measure.timing.timer import Place, Taken, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
 from kernelviz.measure.timing.timestamps import Stamps
 from kernelviz.measure.timing.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer, WrongWork
 from kernelviz.measure.timing.tracing_cost import TracingCost
 
 BLOCK_S = 0.2e-3
-"""Aim of one block: ten of seven series are then 14 ms of load, and two such problems fit into what a burst allows."""
+"""Target length of a block: ten blocks of seven series are 14 ms of load, so that two such problems fit into one burst."""
 MAX_SAMPLES = 12
-"""A block of more samples would tell less than another block: what a block shares is not averaged out by its samples."""
+"""Most samples of a block: more blocks are better than longer ones, because samples do not average out a block's common error."""
 LOAD_S, WINDOW_S = 0.040, 0.200
-"""Burst: at most this much load in any such window. 4096^3 bf16 meets the power cap after 0.1 s of load."""
+"""Burst: at most LOAD_S of load in any window of WINDOW_S. 4096^3 bf16 reaches the power cap after 0.1 s of load."""
 GRAPHS = 5
-"""Graphs of a call, each over other places; successive rounds replay successive graphs. Two cycles in ten blocks."""
-PLACES_S = 0.25
-"""Binding the call at other places ends after this time: a bind that tunes would be repeated for every one."""
+"""Graphs of a call, each over other buffers; successive rounds replay successive graphs, so ten blocks are two cycles."""
+BUFFERS_S = 0.25
+"""Binding the call to further buffers ends after this time, because a bind that tunes would be repeated for each of them."""
 EAGER_CALLS = 3
-"""Calls launched into the stream before anything is captured: their kernels are those that a graph must run too."""
+"""Calls launched into the stream before the capture; a graph must run the same kernels."""
 QUEUED_BLOCKS = 8
-"""Under steady load so many blocks lie in the device's queue: it never runs dry, and a cancel is heard in milliseconds."""
+"""Blocks in the device's queue under steady load: the queue never runs dry, and a cancel takes effect within milliseconds."""
 
 
 class CudaTimer:
@@ -51,21 +52,21 @@ class CudaTimer:
         self.instruments, self.stamps = instruments, stamps
         self.name: Timer = stamps.name
         self._load: deque[tuple[float, float]] = deque()
-        self._turn = 0
+        self._graph_index = 0
         self._flush_s = stamps.flush_length_s(instruments)
 
     @property
     def tracer(self) -> Tracer | None:
-        """What traces the device; None where times come from events."""
+        """The tracer of the device; None where times come from events."""
         return self.stamps.tracer
 
     @property
     def retraced(self) -> int:
-        """How many sessions were traced again because their records could not be right."""
+        """The number of sessions that were traced again because their records were not plausible."""
         return self.stamps.retraced
 
-    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> CudaTimed:
-        """Trace a few eager calls, choose the samples a block, capture; fall back to the stream where it must."""
+    def prepare(self, first: BoundLaunch, more: Iterable[BoundLaunch] = (), *, warm: bool = False) -> CudaTimed:
+        """Trace a few eager calls, choose the samples per block and capture; where capture fails, launch into the stream."""
         timed = CudaTimed(self.instruments, first, self.stamps, warm=warm)
         self._wait_for_room(WINDOW_S / 10)
         eager = self._eagerly(timed)
@@ -73,16 +74,16 @@ class CudaTimer:
         timed.iteration_s = self._iteration_s(timed, timed.span_s)
         samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         begun = time.monotonic()
-        for place in itertools.islice(others, GRAPHS * samples - 1):
-            timed.add(place)
-            if time.monotonic() - begun > PLACES_S:
+        for bound_launch in itertools.islice(more, GRAPHS * samples - 1):
+            timed.add(bound_launch)
+            if time.monotonic() - begun > BUFFERS_S:
                 break
         final, note = self._captured(timed, samples, eager[-1].names)
         if note is not None:
             timed.use_stream(samples, note)
             final = self._once(timed)
         if len({i.names for i in final}) > 1:
-            timed.notes = (*timed.notes, "its calls did not all launch the same kernels")
+            timed.notes = (*timed.notes, KernelsVary())
         timed.kernels = kernels_of(final) if self.tracer is not None else ()
         return timed
 
@@ -90,13 +91,13 @@ class CudaTimer:
         assert isinstance(timed, CudaTimed)
         if self._cost is None:
             return
-        place, added_s = timed.places[0], None
-        # A call that changes its inputs would run on what it left; one outside a graph cannot be asked in this way.
-        if timed.launch_mode == "graph" and place.restore is None:
+        bound_launch, added_s = timed.launches[0], None
+        # Excluded: a call that changes its inputs (it would run on changed data), and a call outside a graph.
+        if timed.launch_mode == "graph" and bound_launch.restore is None:
             cold_iteration_s = timed.iteration_s / 2 + self._flush_s if timed.warm else timed.iteration_s
-            added_s = self._cost.adds_s(place, cold_iteration_s, timed.span_s)
+            added_s = self._cost.adds_s(bound_launch, cold_iteration_s, timed.span_s)
         if added_s is None:
-            timed.notes = (*timed.notes, "what tracing adds to it is not known")
+            timed.notes = (*timed.notes, TracingCostUnknown())
         timed.correction_s = added_s or 0.0
 
     @functools.cached_property
@@ -111,7 +112,7 @@ class CudaTimer:
         return self.stamps.of(work, [(timed, EAGER_CALLS)])[0]
 
     def _iteration_s(self, timed: CudaTimed, span_s: float) -> float:
-        """Not the eager period, which holds host gaps: the parts of an iteration on the device."""
+        """The sum of an iteration's parts on the device; the eager period would include gaps of the host."""
         if timed.warm:
             return 2 * span_s + 4e-6
         written_bytes = sum(t.numel() * t.element_size() for t in timed.outputs)
@@ -119,62 +120,62 @@ class CudaTimer:
 
     def _captured(
         self, timed: CudaTimed, samples: int, names: tuple[str, ...]
-    ) -> tuple[Sequence[Iteration], str | None]:
-        """The first replay of the captured call; or why it must go into the stream: it cannot be captured, or a graph would
-        run other kernels."""
+    ) -> tuple[Sequence[Iteration], Note | None]:
+        """The first replay of the captured call; or a note why the call must be launched into the stream: it cannot be
+        captured, or a graph would run other kernels."""
         if MEMCPY in names:
-            # The driver copies in another way inside a graph: 2 GiB at 2.5 instead of 4.2 TB/s, under the same name.
-            return (), "holds a copy by the driver, which is slower inside a graph: launched into the stream"
+            # The driver copies differently inside a graph: 2 GiB at 2.5 instead of 4.2 TB/s, under the same kernel name.
+            return (), DriverCopy()
         try:
-            timed.capture(samples, -(-len(timed.places) // samples))
+            timed.capture(samples, -(-len(timed.launches) // samples))
         except Exception as error:
             if sticky(error):
                 raise
             torch.cuda.synchronize()
-            return (), f"not capturable as a graph ({one_line(error, 200)}): launched into the stream"
+            return (), NotCapturable(error=one_line(error, 200))
         try:
             replayed = self._once(timed)
         except WrongWork as error:
-            if str(error).startswith(CACHED_OUTPUT):  # its eager calls did launch something
-                raise WrongWork(refusal(OTHER_STREAM, "what it launches is not captured with it")) from error
+            if isinstance(error.reason, CachedOutput):  # its eager calls did launch something
+                raise WrongWork(OtherStream(evidence="not_captured")) from error
             raise
         if replayed[-1].names != names:
-            return (), "a graph would run other kernels than an eager call does: launched into the stream"
+            return (), OtherKernelsInGraph()
         return replayed, None
 
     def _once(self, timed: CudaTimed) -> Sequence[Iteration]:
         return self.stamps.of(timed.replay, [(timed, timed.samples)])[0]
 
-    def calls(self, place: Place) -> Calls:
+    def calls(self, bound_launch: BoundLaunch) -> Calls:
         wait = torch.cuda.current_stream(self.instruments.device).synchronize
         graph = torch.cuda.CUDAGraph()
         try:
             torch.cuda.synchronize()
             with torch.cuda.graph(graph):
-                kept = place.launch()
+                outputs = bound_launch.launch()
         except Exception as error:
             if sticky(error):
                 raise
             torch.cuda.synchronize()
-            return Calls(place.launch, wait, place.restore, None, f"not capturable as a graph: {one_line(error, 200)}")
+            return Calls(bound_launch.launch, wait, bound_launch.restore, None, one_line(error, 200))
 
         def replay() -> object:
             graph.replay()
-            return kept
+            return outputs
 
-        return Calls(place.launch, wait, place.restore, replay)
+        return Calls(bound_launch.launch, wait, bound_launch.restore, replay)
 
-    def refused(self) -> str | None:
-        found = persisting_bytes()
-        return refusal(PERSISTING_L2, f"it let {found} bytes of the L2 hold persisting lines") if found else None
+    def refused(self) -> PersistingL2 | None:
+        size_bytes = persisting_bytes()
+        return PersistingL2(size_bytes=size_bytes) if size_bytes else None
 
     def describe(self, timed: Timed) -> str:
         assert isinstance(timed, CudaTimed)
         where = "in graphs" if timed.launch_mode == "graph" else "launched into the stream"
-        places = f" at {len(timed.places)} places in memory" if len(timed.places) > 1 else ""
+        rotation = f" at {len(timed.launches)} places in memory" if len(timed.launches) > 1 else ""
         before = "behind an untimed call of the same place" if timed.warm else "L2 flushed by reading"
         less = f", less {timed.correction_s * 1e6:.2f} us that tracing adds" if timed.correction_s else ""
-        return f"{self.stamps.words}, {before} before each of {timed.samples} calls{places} {where}{less}"
+        return f"{self.stamps.description}, {before} before each of {timed.samples} calls{rotation} {where}{less}"
 
     @property
     def worn(self) -> str | None:
@@ -188,16 +189,16 @@ class CudaTimer:
         assert isinstance(timed, CudaTimed)
         return timed.iteration_s * timed.samples
 
-    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
-        """Replay every call of every round in one tracing session, then cut the records apart."""
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
+        """Replay every call of every round in one tracing session, then split the records by call."""
         flat = [t for r in rounds for t in r if isinstance(t, CudaTimed)]
-        turns = [self._turn + i for i, r in enumerate(rounds) for _ in r]
-        self._turn += len(rounds)
+        graph_indices = [self._graph_index + i for i, r in enumerate(rounds) for _ in r]
+        self._graph_index += len(rounds)
         self.rest(sum(self.block_s(t) for t in flat))
-        ends = iter(self._blocks(flat, turns))
+        ends = iter(self._blocks(flat, graph_indices))
         return [[next(ends) for _ in r] for r in rounds]
 
-    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[BlockSamples]:
         assert isinstance(timed, CudaTimed)
         event: Any = torch.cuda.Event
         waiting: deque[Any] = deque()
@@ -205,36 +206,36 @@ class CudaTimer:
         while time.monotonic() < until_s:
             if stop():
                 return []
-            timed.replay(self._turn)
-            self._turn += 1
+            timed.replay(self._graph_index)
+            self._graph_index += 1
             waiting.append(event())
             waiting[-1].record()
             if len(waiting) > QUEUED_BLOCKS:
                 waiting.popleft().synchronize()
-        # From here to the first block the device idles for 0.2 ms, a fiftieth of what the clock's control reacts to.
-        return self._blocks([timed] * blocks, list(range(self._turn, self._turn + blocks)))
+        # The device idles for 0.2 ms before the first block, a fiftieth of the time in which the clock control reacts.
+        return self._blocks([timed] * blocks, list(range(self._graph_index, self._graph_index + blocks)))
 
-    def _blocks(self, flat: Sequence[CudaTimed], turns: Sequence[int]) -> list[Taken]:
+    def _blocks(self, flat: Sequence[CudaTimed], graph_indices: Sequence[int]) -> list[BlockSamples]:
         shape = (len(flat), 2, self.instruments.multiprocessors)
         cycles = torch.empty(shape, dtype=torch.int64, device=self.instruments.device)
 
         def work() -> None:
             for row, timed in enumerate(flat):
-                timed.replay(turns[row])
+                timed.replay(graph_indices[row])
                 cycles[row, 0].copy_(timed.first_cycles, non_blocking=True)
                 cycles[row, 1].copy_(timed.last_cycles, non_blocking=True)
 
-        found = self.stamps.of(work, [(t, t.samples) for t in flat])
+        traced = self.stamps.of(work, [(t, t.samples) for t in flat])
         counted = cycles.tolist()
         return [
-            Taken(
+            BlockSamples(
                 [i.span_s - timed.correction_s for i in mine],
-                # In proportion, so that what was busy never outlasts the span that it is part of.
+                # In proportion, so that the busy time never exceeds the span.
                 [i.busy_s * (1 - timed.correction_s / i.span_s) for i in mine],
                 mine[0].flush_end_ns / 1e9,
                 _clock_hz(counted[row], mine[-1].marker_end_ns - mine[0].flush_end_ns),
             )
-            for row, (timed, mine) in enumerate(zip(flat, found, strict=True))
+            for row, (timed, mine) in enumerate(zip(flat, traced, strict=True))
         ]
 
     def rest(self, coming_s: float) -> None:
@@ -245,12 +246,12 @@ class CudaTimer:
         now = time.monotonic()
         while self._load and self._load[0][0] < now - WINDOW_S:
             self._load.popleft()
-        taken_s = sum(load_s for _, load_s in self._load)
+        recent_s = sum(load_s for _, load_s in self._load)
         until_s = now
         for ended_s, load_s in self._load:
-            if taken_s + coming_s <= LOAD_S:
+            if recent_s + coming_s <= LOAD_S:
                 break
-            taken_s -= load_s
+            recent_s -= load_s
             until_s = max(ended_s + WINDOW_S, now + 1e-3)
         return until_s - now
 
@@ -260,7 +261,7 @@ class CudaTimer:
 
 
 def _clock_hz(cycles: Sequence[Sequence[int]], elapsed_ns: int) -> float | None:
-    """Median over SMs of counted cycles over traced time. The counters are stored within 1 us of the stamps."""
+    """The SM clock: median over SMs of counted cycles by traced time. Counters are stored within 1 us of the stamps."""
     counts = [b - a for a, b in zip(cycles[0], cycles[1], strict=True) if a >= 0 and b > a]
     if not counts or elapsed_ns <= 0:
         return None

@@ -1,9 +1,9 @@
-"""CUPTI's activity records, read straight from its buffers.
+"""CUPTI's activity records, read directly from its buffers.
 
-The C interface by ctypes, with the record layouts of cupti-python: that package makes an object of every record, which
-takes 20 us, and a block has dozens. Callbacks are registered once per process (re-registering corrupts head records after
-idle, pytorch#192021); the activity kinds are enabled around a session and disabled after it (enabled, a host call costs
-5.5 instead of 4.9 us; disabled, nothing).
+The C interface is used by ctypes, with the record layouts of cupti-python, because that package creates an object for every
+record, which takes 20 us, and a block has dozens. Callbacks are registered once per process (re-registering corrupts head
+records after idle, pytorch#192021). The activity kinds are enabled before a session and disabled after it: while they are
+enabled, a host call takes 5.5 instead of 4.9 us.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from kernelviz.measure.timing.trace import MEMCPY, MEMSET, Record, TraceError
 
 BUFFER_BYTES = 8 * 2**20
-"""Holds 38,000 kernel records, more than any session of ours has; CUPTI asks for another one when it is full."""
+"""Room for 38,000 kernel records, more than any session has; CUPTI requests another buffer when one is full."""
 
 _REQUESTED = ctypes.CFUNCTYPE(
     None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t)
@@ -30,11 +30,11 @@ Rows = NDArray[Any]
 
 
 class CuptiError(Exception):
-    """CUPTI's own name of what is wrong."""
+    """An error that CUPTI returned, by its own name."""
 
 
 class CuptiTracer:
-    """What the device does while some work runs, by CUPTI. One in a process: `shared()`."""
+    """Traces the device by CUPTI while some work runs. There is one in a process: `shared()`."""
 
     name = "cupti"
     _registered: CuptiTracer | None = None
@@ -56,20 +56,20 @@ class CuptiTracer:
         self._raw: list[bytes] = []
         self._dropped = 0
         self.records_seen = 0
-        # Kept for the life of the process: CUPTI calls them from threads of its own.
-        self._requested, self._completed = _REQUESTED(self._give_buffer), _COMPLETED(self._take_buffer)
-        self._call("cuptiActivityRegisterCallbacks", self._requested, self._completed)
+        # Referenced for the life of the process, because CUPTI calls them from its own threads.
+        self._on_request, self._on_return = _REQUESTED(self._give_buffer), _COMPLETED(self._take_buffer)
+        self._call("cuptiActivityRegisterCallbacks", self._on_request, self._on_return)
         CuptiTracer._registered = self
 
     @classmethod
     def shared(cls) -> CuptiTracer:
-        """The process's tracer, made at the first call."""
+        """The process's tracer, created at the first call."""
         return cls._registered or cls()
 
     def trace(self, work: Callable[[], None]) -> list[Record]:
-        """Records of everything on the device while `work` ran, in no order. The caller's work must be all that runs.
+        """Records of all activity on the device while `work` ran, in no order. Nothing else may run on the device.
 
-        Errors: TraceError when CUPTI dropped records or gave what is none of ours; CuptiError.
+        Errors: TraceError when CUPTI dropped records or returned a record of another kind; CuptiError.
         """
         torch.cuda.synchronize()
         self._raw, self._dropped = [], 0
@@ -92,15 +92,15 @@ class CuptiTracer:
     def _call(self, function: str, *arguments: Any) -> None:
         code = getattr(self._library, function)(*arguments)
         if code:
-            words = ctypes.c_char_p()
-            self._library.cuptiGetResultString(ctypes.c_int(code), ctypes.byref(words))
-            raise CuptiError(f"{(words.value or b'unknown error').decode()} ({code}) in {function}")
+            message = ctypes.c_char_p()
+            self._library.cuptiGetResultString(ctypes.c_int(code), ctypes.byref(message))
+            raise CuptiError(f"{(message.value or b'unknown error').decode()} ({code}) in {function}")
 
     def _give_buffer(self, buffer: Any, size: Any, most_records: Any) -> None:
         if not self._free:
-            made = (ctypes.c_uint64 * (BUFFER_BYTES // 8))()  # records are aligned to 8 bytes
-            self._buffers[ctypes.addressof(made)] = made
-            self._free.append(ctypes.addressof(made))
+            memory = (ctypes.c_uint64 * (BUFFER_BYTES // 8))()  # records are aligned to 8 bytes
+            self._buffers[ctypes.addressof(memory)] = memory
+            self._free.append(ctypes.addressof(memory))
         buffer[0], size[0], most_records[0] = self._free.pop(), BUFFER_BYTES, 0
 
     def _take_buffer(self, context: int | None, stream: int, buffer: int, size: int, valid_bytes: int) -> None:
@@ -114,14 +114,14 @@ class CuptiTracer:
         self._dropped += dropped.value
 
     def _records(self, data: bytes) -> list[Record]:
-        """The records of one buffer. They lie one behind the other, each as long as its kind's layout."""
+        """The records of one buffer; they are contiguous, each as long as the layout of its kind."""
         kernel = self._kinds[0]
         layout = self._layouts[kernel]
         if len(data) % layout.itemsize == 0:
             rows: Rows = np.frombuffer(data, dtype=layout)
             if (rows["kind"] == kernel).all():
                 return _kernel_records(rows)
-        found: list[Record] = []
+        copies: list[Record] = []
         kernels: list[bytes] = []
         at = 0
         while at < len(data):
@@ -134,13 +134,13 @@ class CuptiTracer:
             else:
                 rows = np.frombuffer(whole, dtype=self._layouts[kind])
                 start, end, stream = (int(rows[name][0]) for name in ("start", "end", "stream_id"))
-                found.append(Record(MEMCPY if kind == self._kinds[1] else MEMSET, start, end, stream=stream))
+                copies.append(Record(MEMCPY if kind == self._kinds[1] else MEMSET, start, end, stream=stream))
             at += len(whole)
-        return found + _kernel_records(np.frombuffer(b"".join(kernels), dtype=layout))
+        return copies + _kernel_records(np.frombuffer(b"".join(kernels), dtype=layout))
 
 
 def _kernel_records(rows: Rows) -> list[Record]:
-    """Records of kernel activities. CUPTI shares one name string among all records of a kernel: each is read once."""
+    """Records of kernel activities. All records of a kernel share one name string, which is read once."""
     names = {
         int(p): ctypes.string_at(int(p)).decode(errors="replace") if p else "unnamed" for p in np.unique(rows["name"])
     }

@@ -1,4 +1,4 @@
-"""What a call takes from the board: its energy counter over calls back to back, read at the moments when it moves."""
+"""Energy of a call: the board's energy counter over back-to-back calls, read when the counter changes."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from typing import Any
 
 import torch
 
+from kernelviz.core.notes import EnergyCounterStill, NoEnergyCounter, Note
 from kernelviz.core.result import Energy
 from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import energy_joules, sm_clock_hz
-from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.timer import BoundLaunch
 
 BEFORE_S, FOR_S = 0.5, 2.0
-"""The same load before, so that clock and temperature have settled, and the least time between two readings."""
+"""Seconds of the same load before, so that clock and temperature settle, and least seconds between the two readings."""
 GRAPH_S = 2e-3
-"""Calls in one graph last about this long: launching them costs the host nothing that the device would wait for."""
+"""About the length of one graph of calls, so that the device never waits for the host's launches."""
 MOST_CALLS = 1000
 QUEUED_S = 0.1
-"""So much work lies in the device's queue while the driver is asked."""
+"""Seconds of work in the device's queue while the driver is queried."""
 
 
-def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]) -> Energy | str:
-    """Energy of one call, unflushed, under steady load of it; or why there is none, in words (none when stopped).
+def energy(device: Device, bound_launch: BoundLaunch, call_s: float, stop: Callable[[], bool]) -> Energy | Note | None:
+    """Energy of one unflushed call under its own steady load; or a note why there is none; None when stopped.
 
-    The counter moves every few tens of milliseconds, so it is read at the moment of a change: both ends then are as sharp as
-    one graph is long.
+    The counter changes every few tens of milliseconds, so it is read at a change: the error of both ends is then at most the
+    length of one graph.
     """
     if device.kind != "cuda" or energy_joules(device) is None:
-        return "this device has no counter of it"
-    load = Load(place, call_s)
+        return NoEnergyCounter(figure="energy")
+    load = Load(bound_launch, call_s)
     until_s = time.monotonic() + BEFORE_S
     while time.monotonic() < until_s and not stop():
         load.fill()
@@ -39,7 +40,7 @@ def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]
     ends: list[tuple[float, float, int]] = []
     last = energy_joules(device)
     begun_s = time.monotonic()
-    while not stop() and time.monotonic() - begun_s < 4 * FOR_S:  # or a counter that does not move would hold us here
+    while not stop() and time.monotonic() - begun_s < 4 * FOR_S:  # ends also when the counter never changes
         load.fill()
         now = energy_joules(device)
         if now is not None and last is not None and now != last:
@@ -49,7 +50,7 @@ def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]
         last = now
     torch.cuda.synchronize()
     if len(ends) < 2:
-        return "" if stop() else f"the board's counter did not move twice in {4 * FOR_S:.0f} s"
+        return None if stop() else EnergyCounterStill(figure="energy", seconds=4 * FOR_S)
     (from_s, from_joules, from_calls), (to_s, to_joules, to_calls) = ends[0], ends[-1]
     counted = to_calls - from_calls
     return Energy(
@@ -61,18 +62,18 @@ def energy(device: Device, place: Place, call_s: float, stop: Callable[[], bool]
 
 
 class Load:
-    """A device kept busy with one call, by graphs of some calls each. Asking the driver takes 20 ms, and the device must not
-    wait for it: there is always more work in its queue."""
+    """A steady load of one call, by graphs of some calls each. The queue always has more work, because a query of the driver
+    takes 20 ms and the device must not wait for it."""
 
-    def __init__(self, place: Place, call_s: float) -> None:
+    def __init__(self, bound_launch: BoundLaunch, call_s: float) -> None:
         self.calls = max(1, min(MOST_CALLS, round(GRAPH_S / max(call_s, 1e-6))))
         self._deep = max(4, round(QUEUED_S / (self.calls * max(call_s, 1e-6))))
-        self._replay, self._kept = _graph_of(place, self.calls)
+        self._replay, self._outputs = _graph_of(bound_launch, self.calls)
         self._waiting: deque[Any] = deque()
         self._done = 0
 
     def fill(self) -> None:
-        """Launch until the queue is full again."""
+        """Launch graphs until the queue is full."""
         self.done()
         event: Any = torch.cuda.Event
         while len(self._waiting) < self._deep:
@@ -81,22 +82,22 @@ class Load:
             self._waiting[-1].record()
 
     def done(self) -> int:
-        """How many calls are done by now."""
+        """The number of calls that have ended by now."""
         while self._waiting and self._waiting[0].query():
             self._waiting.popleft()
             self._done += self.calls
         return self._done
 
 
-def _graph_of(place: Place, calls: int) -> tuple[Callable[[], object], list[object]]:
-    """What launches so many calls, as a graph where they can be captured, and their outputs."""
+def _graph_of(bound_launch: BoundLaunch, calls: int) -> tuple[Callable[[], object], list[object]]:
+    """A function that launches so many calls, as a graph where they can be captured, and the list that holds their outputs."""
     graph = torch.cuda.CUDAGraph()
-    kept: list[object] = []
+    outputs: list[object] = []
     try:
         torch.cuda.synchronize()
         with torch.cuda.graph(graph):
-            kept.extend(place.launch() for _ in range(calls))
+            outputs.extend(bound_launch.launch() for _ in range(calls))
     except Exception:
         torch.cuda.synchronize()
-        return lambda: [place.launch() for _ in range(calls)], kept
-    return graph.replay, kept
+        return lambda: [bound_launch.launch() for _ in range(calls)], outputs
+    return graph.replay, outputs

@@ -1,7 +1,7 @@
-"""Times without a tracer: CUDA events inside the graph, round each call, less those round an empty kernel.
+"""Times without a tracer: CUDA events inside the graph round each call, minus the time of events round an empty kernel.
 
-Events carry a constant of 1.3 us (an empty pair) to 3.3 us (round an empty kernel, whose own duration is under a microsecond),
-so what is subtracted is measured in this process by the same pattern.
+Events add a constant of 1.3 us (an empty pair) to 3.3 us (round an empty kernel, whose own duration is under a microsecond),
+so the subtracted constant is measured in this process by the same pattern.
 """
 
 from __future__ import annotations
@@ -18,53 +18,55 @@ from kernelviz.measure.timing.timestamps import Pattern
 from kernelviz.measure.timing.trace import Iteration, Record, TraceError, Tracer
 
 EMPTY_KERNEL_S = 0.25e-6
-"""What of the empty kernel's own time is put back. Its launch hides in the flush's tail: with 0, twelve calls of 0.7 to 44 us
-read 0 to 0.51 us less than by CUPTI (H200), so half of that is the smallest error either way."""
+"""The part of the empty kernel's own time that is added back. Its launch overlaps the flush's tail: with 0, twelve calls of
+0.7 to 44 us read 0 to 0.51 us less than by CUPTI (H200), so half of that gives the smallest error in either direction."""
 _SAMPLES = 12
 _CALL = "call, by events"
 
 
 class EventStamps:
-    """Stamps from events. Each call of a graph has two of its own, which a replay sets anew."""
+    """Stamps from events. Each call of a graph has its own pair, which every replay records again."""
 
     name: Timer = "events"
-    words = "CUDA events round each call, less those round an empty kernel"
+    description = "CUDA events round each call, less those round an empty kernel"
     tracer: Tracer | None = None
     retraced = 0
 
     def __init__(self, instruments: Instruments) -> None:
-        self._taken: list[list[Iteration]] = []
+        self._blocks: list[list[Iteration]] = []
         self._empty_s = 0.0
         self._empty_s = self._round_an_empty_kernel_s(instruments)
 
-    def begins(self, timed: Pattern, turn: int, number: int) -> None:
-        self._pair(timed, turn, number)[0].record()
+    def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
+        self._pair(timed, graph_index, number)[0].record()
 
-    def ends(self, timed: Pattern, turn: int, number: int) -> None:
-        self._pair(timed, turn, number)[1].record()
+    def ends(self, timed: Pattern, graph_index: int, number: int) -> None:
+        self._pair(timed, graph_index, number)[1].record()
 
-    def replayed(self, timed: Pattern, turn: int) -> None:
-        """Read the events before the next replay sets them: the device idles between blocks, never inside one."""
+    def replayed(self, timed: Pattern, graph_index: int) -> None:
+        """Read the events before the next replay records them; the device idles between blocks, never inside one."""
         torch.cuda.synchronize()
-        pairs = [self._pair(timed, turn, number) for number in range(timed.samples)]
+        pairs = [self._pair(timed, graph_index, number) for number in range(timed.samples)]
         first = pairs[0][0]
-        found = []
+        iterations = []
         for begun, ended in pairs:
             start_ns = round(first.elapsed_time(begun) * 1e6) + 1
             span_ns = round((begun.elapsed_time(ended) / 1e3 - self._empty_s + EMPTY_KERNEL_S) * 1e9)
             end_ns = start_ns + max(span_ns, 0)
-            found.append(
+            iterations.append(
                 Iteration(start_ns, round(first.elapsed_time(ended) * 1e6) + 1, (Record(_CALL, start_ns, end_ns),))
             )
-        self._taken.append(found)
+        self._blocks.append(iterations)
 
-    def of(self, work: Callable[[], None], made: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
-        self._taken = []
+    def of(self, work: Callable[[], None], expected: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
+        self._blocks = []
         work()
-        taken, self._taken = self._taken, []
-        if [len(t) for t in taken] != [count for _, count in made]:
-            raise TraceError(f"{sum(map(len, taken))} calls were timed, {sum(count for _, count in made)} were made")
-        return taken
+        blocks, self._blocks = self._blocks, []
+        if [len(t) for t in blocks] != [count for _, count in expected]:
+            raise TraceError(
+                f"{sum(map(len, blocks))} calls were timed, {sum(count for _, count in expected)} were made"
+            )
+        return blocks
 
     def flush_length_s(self, instruments: Instruments) -> float:
         def one() -> float:
@@ -77,9 +79,9 @@ class EventStamps:
 
         return min(one() for _ in range(5))
 
-    def _pair(self, timed: Pattern, turn: int, number: int) -> tuple[Any, Any]:
+    def _pair(self, timed: Pattern, graph_index: int, number: int) -> tuple[Any, Any]:
         capturing = torch.cuda.is_current_stream_capturing()
-        key = (turn if timed.graphs or capturing else -1, number)
+        key = (graph_index if timed.graphs or capturing else -1, number)
         if key not in timed.events:
             timed.events[key] = _event(external=capturing), _event(external=capturing)
         return timed.events[key]
@@ -98,15 +100,15 @@ class EventStamps:
                 nvrtc.launch(empty, 1, 32)
                 ended.record()
                 instruments.marker()
-        found: list[float] = []
+        times_s: list[float] = []
         for _ in range(4):
             graph.replay()
             torch.cuda.synchronize()
-            found += [begun.elapsed_time(ended) / 1e3 for begun, ended in pairs]
-        return median(found)
+            times_s += [begun.elapsed_time(ended) / 1e3 for begun, ended in pairs]
+        return median(times_s)
 
 
 def _event(*, external: bool) -> Any:
-    """`external`: inside a graph it becomes a node of its own, set by each replay."""
+    """A timing event. `external`: inside a graph it becomes its own node, which each replay records."""
     make: Any = torch.cuda.Event
     return make(enable_timing=True, external=external)

@@ -1,6 +1,6 @@
-"""Device time on a CPU: a host clock round one call, caches read out before each.
+"""Device time on a CPU: the host clock round one call, with the caches flushed before each.
 
-The same names as on a GPU. The time includes one Python call of the launch (0.3-2 us), which the method line says.
+The names are those of the GPU's timer. The time includes one Python call of the launch (0.3-2 us), as the method line states.
 """
 
 from __future__ import annotations
@@ -12,37 +12,39 @@ from statistics import median
 import torch
 from torch import Tensor
 
+from kernelviz.core.notes import Note
+from kernelviz.core.reasons import PersistingL2
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.host_calls import Calls
-from kernelviz.measure.timing.timer import Place, Taken, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
 
 BLOCK_S = 0.0125
-"""Aim of one block, flushes included."""
+"""Target length of one block, flushes included."""
 MAX_SAMPLES = 10
 DEFAULT_CACHE_BYTES = 32 * 2**20
 FLUSH_SHARE = 8
-"""The flush reads this many times the last level that the machine reports: a virtual machine may report less than its host
-has, and a cache need not evict what is oldest. An add of 12 MB took 178 us behind 2 x 32 MB, 281 behind 4, 300 behind 8, 311
-behind 16."""
+"""The flush reads this many times the last-level cache that the machine reports, because a virtual machine may report less than
+its host has, and a cache need not evict its oldest line. An add of 12 MB took 178 us after 2 x 32 MB, 281 after 4 x, 300 after
+8 x, 311 after 16 x."""
 METHOD = f"host clock round one call, caches flushed before it by a read of {FLUSH_SHARE} times the last level"
 WARM_METHOD = "host clock round one call, behind an untimed one"
 
 
 class HostTimed:
-    """A call to be timed by the host clock: behind a flush each, or (warm) behind an untimed call."""
+    """A call to be timed by the host clock: after a flush, or (warm) after an untimed call."""
 
     launch_mode: LaunchMode = "call"
     correction_s = 0.0
 
-    def __init__(self, place: Place, *, warm: bool = False) -> None:
-        self.places, self.warm = [place], warm
-        self.launch, self.restore = place.launch, place.restore
+    def __init__(self, bound_launch: BoundLaunch, *, warm: bool = False) -> None:
+        self.launches, self.warm = [bound_launch], warm
+        self.launch, self.restore = bound_launch.launch, bound_launch.restore
         self.samples = 1
         self.iteration_s = 0.0
         self.kernels: tuple[Kernel, ...] = ()
-        self.notes: tuple[str, ...] = ()
-        self.outputs = as_tuple(place.launch())
+        self.notes: tuple[Note, ...] = ()
+        self.outputs = as_tuple(bound_launch.launch())
 
     def run_once(self) -> tuple[Tensor, ...]:
         for tensor in self.outputs:
@@ -55,7 +57,7 @@ class HostTimed:
 
 
 class HostTimer:
-    """Times calls on the CPU with the thread count that torch has now."""
+    """Times calls on the CPU with torch's current number of threads."""
 
     name: Timer = "host"
 
@@ -68,18 +70,18 @@ class HostTimer:
         return None
 
     def flush(self) -> None:
-        """Read the last-level cache several times over; reading leaves clean lines."""
+        """Read several times the last-level cache; reading leaves clean lines."""
         torch.sum(self._lines)
 
-    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> HostTimed:
-        """`others` are not used: beside a host clock's noise the place of the tensors does not show."""
+    def prepare(self, first: BoundLaunch, more: Iterable[BoundLaunch] = (), *, warm: bool = False) -> HostTimed:
+        """Make a call ready. `more` is not used, because the host clock's noise hides the effect of the tensors' addresses."""
         timed = HostTimed(first, warm=warm)
         timed.iteration_s = median(self._iteration(timed)[1] for _ in range(3))
         timed.samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         return timed
 
     def refine(self, timed: Timed) -> None:
-        """A clock adds nothing to a call but the reading of it, some 50 ns."""
+        """Do nothing: reading the clock adds only some 50 ns to a call."""
 
     def describe(self, timed: Timed) -> str:
         assert isinstance(timed, HostTimed)
@@ -89,10 +91,10 @@ class HostTimer:
         assert isinstance(timed, HostTimed)
         return timed.iteration_s * timed.samples
 
-    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
         return [[self._block(t) for t in r if isinstance(t, HostTimed)] for r in rounds]
 
-    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[BlockSamples]:
         assert isinstance(timed, HostTimed)
         until_s = time.monotonic() + before_s
         while time.monotonic() < until_s:
@@ -101,25 +103,25 @@ class HostTimer:
             self._iteration(timed)
         return [self._block(timed) for _ in range(blocks)]
 
-    def calls(self, place: Place) -> Calls:
-        return Calls(place.launch, _at_once, place.restore, None, "a processor has no graphs")
+    def calls(self, bound_launch: BoundLaunch) -> Calls:
+        return Calls(bound_launch.launch, _at_once, bound_launch.restore, None, "a processor has no graphs")
 
     def waits_s(self, coming_s: float) -> float:
         return 0.0
 
     def rest(self, coming_s: float) -> None:
-        """A processor's clock is its own affair: nothing is waited for."""
+        """Return at once: measurements on a processor are not limited to bursts."""
 
-    def refused(self) -> str | None:
+    def refused(self) -> PersistingL2 | None:
         return None
 
-    def _block(self, timed: HostTimed) -> Taken:
+    def _block(self, timed: HostTimed) -> BlockSamples:
         started_s = time.time()
         samples = [self._iteration(timed)[0] for _ in range(timed.samples)]
-        return Taken(samples, samples, started_s)
+        return BlockSamples(samples, samples, started_s)
 
     def _iteration(self, timed: HostTimed) -> tuple[float, float]:
-        """(time of the call, time of the whole iteration), seconds."""
+        """The (time of the call, time of the whole iteration) in seconds."""
         begun = time.perf_counter_ns()
         if timed.warm:
             self._warm_up(timed)
@@ -136,7 +138,7 @@ class HostTimer:
             poison(tensor)
         if timed.restore is not None:
             timed.restore()
-        # Dropped before the flush: the call then allocates where a fresh call would.
+        # Freed before the flush, so that the call allocates the same memory as a fresh call.
         timed.outputs = ()
         self.flush()
 
@@ -150,9 +152,9 @@ class HostTimer:
 
 
 def _at_once() -> None:
-    """A call on a processor is done when it returns."""
+    """Return at once, because a call on a processor has ended when it returns."""
 
 
 def poison(tensor: Tensor) -> None:
-    """Fill with 0xFF bytes: what the call does not write stays visible."""
+    """Fill with 0xFF bytes, so that elements that the call does not write can be found."""
     tensor.contiguous().view(torch.uint8).fill_(0xFF) if tensor.dim() else tensor.fill_(float("nan"))

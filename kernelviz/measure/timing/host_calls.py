@@ -1,4 +1,4 @@
-"""A call as a program makes it, by the host's clock: from idle to done, until Python goes on, as a graph, in a loop."""
+"""A call as a program makes it, by the host's clock: from idle to done, until Python continues, as a graph, back to back."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from kernelviz.ops import Launch
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """One bound call. `wait` returns when the device is idle; `replay` launches a graph of this one call, None where there
-    are no graphs or it cannot be captured (`no_graph` says why). Times in seconds; no tracer is attached."""
+    """One bound call. `wait` returns when the device is idle; `replay` launches a graph of this one call, and is None where
+    there are no graphs or the call cannot be captured (`no_graph` says why). Times in seconds; no tracer is attached."""
 
     launch: Launch
     wait: Callable[[], object]
@@ -23,7 +23,7 @@ class Calls:
     no_graph: str = ""
 
     def eager(self, count: int) -> tuple[list[float], list[float]]:
-        """(from idle to done, until Python goes on) of each of `count` calls."""
+        """The times (from idle to done, until Python continues) of each of `count` calls."""
         whole, enqueue = [], []
         with _undisturbed():
             for _ in range(count):
@@ -37,22 +37,22 @@ class Calls:
         return whole, enqueue
 
     def graph(self, count: int) -> list[float]:
-        """From idle to done of each of `count` launches of the graph. Only where `replay` is there."""
+        """The times from idle to done of each of `count` launches of the graph. Only where `replay` is not None."""
         assert self.replay is not None
-        found = []
+        times = []
         with _undisturbed():
             for _ in range(count):
                 self._idle()
                 begun = time.perf_counter_ns()
                 self.replay()
                 self.wait()
-                found.append((time.perf_counter_ns() - begun) / 1e9)
-        return found
+                times.append((time.perf_counter_ns() - begun) / 1e9)
+        return times
 
-    def loop(self, count: int) -> float:
-        """One of `count` eager calls back to back: from the first launch to the last end, divided by their number.
+    def back_to_back(self, count: int) -> float:
+        """The time of one of `count` back-to-back eager calls: from the first launch to the last end, divided by `count`.
 
-        Inputs that the call declares it changes are not restored between: the loop holds nothing but the calls.
+        Inputs that the call declares it changes are not restored in between, so that the loop contains only the calls.
         """
         launch = self.launch
         with _undisturbed():
@@ -71,7 +71,7 @@ class Calls:
 
 @contextmanager
 def _undisturbed() -> Iterator[None]:
-    """The interpreter's collector would stop some calls for milliseconds; it runs between blocks instead."""
+    """Disable the garbage collector, which would interrupt some calls for milliseconds; it runs between blocks instead."""
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -1,5 +1,5 @@
-// The instrument's own kernels. Their names delimit the iterations in a trace, so nothing else may use them.
-// Each may store its SM's cycle counter: cycles between two of them over the tracer's time is the SM clock.
+// The instrument's own kernels. Their names delimit the iterations in a trace, so no other kernel may have these names.
+// Each may store its SM's cycle counter: the cycles between two kernels divided by the traced time are the SM clock.
 
 __device__ __forceinline__ unsigned sm_id() {
     unsigned id;
@@ -13,19 +13,19 @@ __device__ __forceinline__ void store_clock(long long* cycles) {
     }
 }
 
-// Reads `count` 16-byte words and writes nothing: clean lines cost the next kernel no write-back.
+// Reads `count` 16-byte vectors and writes nothing: clean lines cost the next kernel no write-back.
 // `guard` never equals the sum of the buffer, so the loads cannot be removed and the store never happens.
 extern "C" __global__ void __launch_bounds__(512) kernelviz_flush_l2(
-    const uint4* __restrict__ words, long long count, unsigned guard, unsigned* sink, long long* cycles) {
+    const uint4* __restrict__ vectors, long long count, unsigned guard, unsigned* sink, long long* cycles) {
     unsigned sum = 0;
     const long long step = (long long)gridDim.x * blockDim.x;
     long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     for (; i + 3 * step < count; i += 4 * step) {
-        const uint4 a = words[i], b = words[i + step], c = words[i + 2 * step], d = words[i + 3 * step];
+        const uint4 a = vectors[i], b = vectors[i + step], c = vectors[i + 2 * step], d = vectors[i + 3 * step];
         sum |= a.x | b.y | c.z | d.w;
     }
     for (; i < count; i += step) {
-        sum |= words[i].x;
+        sum |= vectors[i].x;
     }
     if (sum == guard) {
         *sink = sum;
@@ -36,20 +36,20 @@ extern "C" __global__ void __launch_bounds__(512) kernelviz_flush_l2(
 
 extern "C" __global__ void kernelviz_end_marker(long long* cycles) { store_clock(cycles); }
 
-// Stands where the flush would, before a call whose data stay in the caches.
+// Takes the place of the flush before a call whose data stay in the caches.
 extern "C" __global__ void __launch_bounds__(512) kernelviz_begin_marker(long long* cycles) { store_clock(cycles); }
 
-// Fills `count` bytes with 0xFF (a NaN in every float format): what the call does not write stays visible.
+// Fills `count` bytes with 0xFF (a NaN in every float format), so that elements that the call does not write can be found.
 extern "C" __global__ void __launch_bounds__(512) kernelviz_poison(unsigned char* bytes, long long count) {
     const long long step = (long long)gridDim.x * blockDim.x;
     const long long first = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const bool aligned = (reinterpret_cast<unsigned long long>(bytes) & 15) == 0;
-    const long long words = aligned ? count / 16 : 0;
+    const long long vectors = aligned ? count / 16 : 0;
     const uint4 ones = make_uint4(~0u, ~0u, ~0u, ~0u);
-    for (long long i = first; i < words; i += step) {
+    for (long long i = first; i < vectors; i += step) {
         reinterpret_cast<uint4*>(bytes)[i] = ones;
     }
-    for (long long i = words * 16 + first; i < count; i += step) {
+    for (long long i = vectors * 16 + first; i < count; i += step) {
         bytes[i] = 0xFF;
     }
 }

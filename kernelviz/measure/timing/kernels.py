@@ -13,11 +13,11 @@ from kernelviz.ops.kernels import nvrtc
 
 SOURCE = Path(__file__).parent / "kernels.cu"
 FLUSH_SHARE = 2
-"""The flush reads this many times the L2: once is not enough for a cache that does not evict strictly in order."""
+"""The flush reads this many times the L2's size: once is not enough for a cache that does not evict strictly in order."""
 FLUSH_WAVES = 3
-"""The flush has this many times the blocks that fit on the device at once, which draws a new order in which the next
-kernel's blocks go to SMs. A grid that fits keeps the order: without new draws a process stays with one, and an
-add of 2^20 takes 4.06-4.13 us by it alone (docs/measuring.md)."""
+"""The flush has this many times the blocks that fit on the device at once, which changes the order in which the next kernel's
+blocks are assigned to SMs. A grid that fits keeps the order: a process would then always have the same order, and an add of
+2^20 takes 4.06-4.13 us depending on it (docs/measuring.md)."""
 _THREADS = 512
 
 
@@ -33,10 +33,10 @@ class Instruments:
         self._marker = nvrtc.kernel(SOURCE, "kernelviz_end_marker")
         self._begin = nvrtc.kernel(SOURCE, "kernelviz_begin_marker")
         self._poison = nvrtc.kernel(SOURCE, "kernelviz_poison")
-        words = max(FLUSH_SHARE * self.l2_bytes, 2**20) // 16
-        self._count = ctypes.c_longlong(words)
+        count = max(FLUSH_SHARE * self.l2_bytes, 2**20) // 16
+        self._count = ctypes.c_longlong(count)
         # Bit patterns below 2^30: no OR of them is the guard, so the flush never writes.
-        self._words = torch.randint(0, 2**30, (words * 4,), dtype=torch.int32, device=device)
+        self._vectors = torch.randint(0, 2**30, (count * 4,), dtype=torch.int32, device=device)
         self._sink = torch.zeros(1, dtype=torch.int32, device=device)
         resident = self.multiprocessors * (properties.max_threads_per_multi_processor // _THREADS)
         self._grid = FLUSH_WAVES * resident
@@ -47,11 +47,11 @@ class Instruments:
         """Read twice the L2. `cycles`: int64, one entry an SM, receives each SM's cycle counter at the end."""
         nvrtc.launch(
             self._flush, self._grid, _THREADS,
-            self._words.data_ptr(), self._count, self._guard, self._sink.data_ptr(), _pointer(cycles),
+            self._vectors.data_ptr(), self._count, self._guard, self._sink.data_ptr(), _pointer(cycles),
         )  # fmt: skip
 
     def begin(self, cycles: Tensor | None = None) -> None:
-        """Begin an iteration without a flush. As many blocks as the flush has, so that it draws a new order of blocks too."""
+        """Begin an iteration without a flush. It has as many blocks as the flush, so that it changes the order of blocks too."""
         nvrtc.launch(self._begin, self._grid, _THREADS, _pointer(cycles))
 
     def marker(self, cycles: Tensor | None = None) -> None:
@@ -65,7 +65,7 @@ class Instruments:
         nvrtc.launch(self._poison, blocks, _THREADS, tensor.data_ptr(), ctypes.c_longlong(size))
 
     def cycles(self) -> Tensor:
-        """A place for one set of cycle counters; -1 where an SM stored none."""
+        """A tensor for one set of cycle counters; -1 where an SM stored none."""
         return torch.full((self.multiprocessors,), -1, dtype=torch.int64, device=self.device)
 
 
@@ -74,7 +74,7 @@ def _pointer(tensor: Tensor | None) -> int:
 
 
 def _forbid_persisting_lines() -> None:
-    """Persisting L2 lines would survive the flush: the limit is set to 0 and what is there is reset."""
+    """Set the limit of persisting L2 lines to 0 and reset existing ones, because they would survive the flush."""
     from cuda.bindings import runtime
 
     limit: Any = runtime.cudaLimit.cudaLimitPersistingL2CacheSize
@@ -83,11 +83,11 @@ def _forbid_persisting_lines() -> None:
 
 
 def persisting_bytes() -> int:
-    """How much of the L2 may hold persisting lines now; when it is not 0, somebody has changed it, and it is 0 again."""
+    """The current limit of persisting L2 lines in bytes; a limit above 0, which a call has set, is reset to 0."""
     from cuda.bindings import runtime
 
     limit: Any = runtime.cudaLimit.cudaLimitPersistingL2CacheSize
-    _, found = runtime.cudaDeviceGetLimit(limit)
-    if found:
+    _, size_bytes = runtime.cudaDeviceGetLimit(limit)
+    if size_bytes:
         _forbid_persisting_lines()
-    return int(found)
+    return int(size_bytes)

@@ -1,7 +1,7 @@
-"""Interleaved rounds: every variant of a problem once a round, in random order, the baseline twice.
+"""Interleaved rounds: each round measures every variant of a problem once, in random order, and the baseline twice.
 
-What a round shares (clock, temperature, neighbours) cancels in its ratios; the baseline's second series is a live A/A
-comparison, the noise floor of every verdict.
+Conditions that a round shares (clock, temperature, neighbours) cancel in its ratios. The baseline's second series is an A/A
+comparison, which gives the noise floor of every verdict.
 """
 
 from __future__ import annotations
@@ -11,23 +11,26 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
+from kernelviz.core.notes import Note, NoteFigure, SlowBlocks
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Figure
 from kernelviz.measure.session.contract import Stop
-from kernelviz.measure.timing.timer import DeviceTimer, Taken, Timed
+from kernelviz.measure.timing.timer import BlockSamples, DeviceTimer, Timed
 from kernelviz.metrics.quality import CLOCK_MOVED
 from kernelviz.metrics.statistics import MIN_BLOCKS, figure_interval, verdict
 
 BATCH_S = 0.040
-"""Rounds are taken in batches of about this much load, so that a cancel is heard and burst limits hold."""
+"""Rounds are measured in batches of about this much load, so that a cancel takes effect and burst limits hold."""
 RETRIES = 3
-"""So often at most a round that lost clock is taken again; and so many batches, or passes under steady load, of one take that
-the hardware slowed down."""
+"""Most repetitions of a round whose clock dropped; also most repeated batches, or passes under steady load, of one measurement
+that the hardware slowed down."""
 PASSES, STEADY_S = 3, 1.0
-"""Sustained: so many passes, each series behind this much of its own load. The power cap takes hold after 0.1 s."""
+"""Sustained clock: number of passes, and seconds of its own load before each series. The power cap applies after 0.1 s."""
 SHORT_S, SHORT_BLOCKS = 5e-6, 0.1
-"""Stamps tick in 32 ns, 1.6 % of 2 us: the interval of a few blocks of so short a call is narrower than it should be. This
-many blocks at least, over the half-width that is wanted: 40 for 0.25 %, 20 for 0.5 %."""
+"""Stamps have a resolution of 32 ns, 1.6 % of 2 us, so the interval of a few blocks of a shorter call is too narrow. Such a call
+gets at least SHORT_BLOCKS / half-width blocks: 40 for 0.25 %, 20 for 0.5 %."""
 
 
 @dataclass(slots=True)
@@ -42,11 +45,11 @@ class Series:
     retried: int = 0
     slow_clock: int = 0
 
-    def add(self, taken: Taken, round_number: int) -> None:
-        self.samples += taken.samples
-        self.busy += taken.busy
+    def add(self, block: BlockSamples, round_number: int) -> None:
+        self.samples += block.samples
+        self.busy += block.busy
         self.blocks.append(
-            Block(size=len(taken.samples), started_s=taken.started_s, clock_hz=taken.clock_hz, round=round_number)
+            Block(size=len(block.samples), started_s=block.started_s, clock_hz=block.clock_hz, round=round_number)
         )
 
     def figure(self, timer: DeviceTimer, method: str | None = None, *, busy: bool = False) -> Figure:
@@ -63,34 +66,33 @@ class Series:
             launch=self.timed.launch_mode,
             method=method,
             correction_s=self.timed.correction_s or None,
-            places=len(self.timed.places),
+            buffers=len(self.timed.launches),
         )
 
-    def words(self, prefix: str = "") -> list[str]:
-        """What was noticed beside its blocks, for people."""
-        found = [f"{prefix}{note}" for note in self.timed.notes]
+    def notes(self, figure: NoteFigure = "cold") -> list[Note]:
+        """The notes on its blocks, for the figure that they make."""
+        notes: list[Note] = [msgspec.structs.replace(note, figure=figure) for note in self.timed.notes]
         if self.slow_clock:
-            slow = f"{self.slow_clock} of {len(self.blocks)} blocks ran at a clock more than 1 % under the first"
-            found.append(prefix + slow)
-        return found
+            notes.append(SlowBlocks(figure=figure, slow=self.slow_clock, blocks=len(self.blocks)))
+        return notes
 
-    def loses_clock(self, taken: Taken) -> bool:
-        """Whether it is to be taken again, then kept and noted: its SM clock is too far under the series' first."""
+    def loses_clock(self, block: BlockSamples) -> bool:
+        """Whether the block must be repeated, because its SM clock is too far below that of the series' first block."""
         first = next((b.clock_hz for b in self.blocks if b.clock_hz), None)
-        return first is not None and taken.clock_hz is not None and taken.clock_hz < first * (1 - CLOCK_MOVED)
+        return first is not None and block.clock_hz is not None and block.clock_hz < first * (1 - CLOCK_MOVED)
 
 
 @dataclass(slots=True)
 class Rounds:
-    """Takes rounds of several series until each is decided or the budget is spent."""
+    """Measures rounds of several series until each is decided or the budget is spent."""
 
     timer: DeviceTimer
     method: Method
     stop: Stop
-    # Asked behind each batch and each pass; True when it must be taken again (the device was slowed down by its hardware).
+    # Called after each batch and each pass; True when it must be repeated (the hardware slowed the device down).
     disturbed: Callable[[], bool] = lambda: False
     seed: int = 0
-    # Unlike any other task's, also in another process, so that blocks of different tasks are never paired.
+    # Unlike the numbers of any other measurement, also in another process, so that their blocks are never paired.
     number: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
 
     def take(
@@ -109,18 +111,18 @@ class Rounds:
             if done < MIN_BLOCKS:
                 count = min(count, MIN_BLOCKS - done)
             else:
-                # A rest that lasts until the budget's end is not waited for.
+                # A rest that would last until the budget's end counts as spent.
                 spent_s = time.monotonic() - started + self.timer.waits_s(count * per_round)
                 if spent_s >= budget_s or self.decided(series, baseline, again):
                     return True
             orders = [shuffled.sample(range(len(series)), len(series)) for _ in range(count)]
-            taken = self._collected(series, orders)
+            batch = self._collected(series, orders)
             if self.disturbed() and repeated < RETRIES:
                 repeated += 1
                 for s in series:
                     s.retried += count
                 continue
-            for order, blocks in zip(orders, taken, strict=True):
+            for order, blocks in zip(orders, batch, strict=True):
                 for index, block in zip(order, blocks, strict=True):
                     series[index].slow_clock += series[index].loses_clock(block)
                     series[index].add(block, self.number)
@@ -130,34 +132,33 @@ class Rounds:
         return False
 
     def _take_sustained(self, series: Sequence[Series], progress: Callable[[float], None]) -> bool:
-        """Each series behind a second of its own load, in several passes over all of them in random order.
+        """Measure each series after a second of its own load, in several passes over all series in random order.
 
-        Blocks of one pass share a round, also with those of the other series: they are one observation, and what changes from
-        pass to pass cancels in their ratios.
-        A series' part of a pass that the hardware slowed down is taken again at once, behind its load as before.
+        All blocks of one pass have the same round number, because they are one observation: changes from pass to pass cancel in
+        their ratios. A series' part of a pass that the hardware slowed down is repeated at once, again after its load.
         """
         shuffled = random.Random(self.seed)
         repeated = 0
-        for turn in range(PASSES):
+        for number_of_pass in range(PASSES):
             coming = shuffled.sample(series, len(series))
             while coming:
                 one = coming[0]
-                taken = self.timer.sustain(one.timed, MIN_BLOCKS, STEADY_S, self.stop)
+                blocks = self.timer.sustain(one.timed, MIN_BLOCKS, STEADY_S, self.stop)
                 if self.stop():
                     return False
                 if self.disturbed() and repeated < RETRIES:
                     repeated += 1
-                    one.retried += len(taken)
+                    one.retried += len(blocks)
                 else:
                     coming.pop(0)
-                    for block in taken:
+                    for block in blocks:
                         one.add(block, self.number)
-                progress((turn + 1 - len(coming) / len(series)) / PASSES)
+                progress((number_of_pass + 1 - len(coming) / len(series)) / PASSES)
             self.number += 1
         return True
 
-    def _collected(self, series: Sequence[Series], orders: Sequence[Sequence[int]]) -> list[list[Taken]]:
-        """The rounds, each taken again while a block of it lost clock (ratios need whole rounds)."""
+    def _collected(self, series: Sequence[Series], orders: Sequence[Sequence[int]]) -> list[list[BlockSamples]]:
+        """Measure the rounds; repeat a round while the clock of one of its blocks dropped (ratios need whole rounds)."""
         rounds = self.timer.collect([[series[i].timed for i in order] for order in orders])
         for position, order in enumerate(orders):
             for _ in range(RETRIES):
@@ -170,7 +171,7 @@ class Rounds:
         return rounds
 
     def decided(self, series: Sequence[Series], baseline: Series | None, again: Series | None) -> bool:
-        """Whether the blocks so far are as many and as close as the method wants."""
+        """Whether the blocks so far are as many, and their intervals as narrow, as the method requires."""
         figures = {s.name: s.figure(self.timer) for s in series}
         least = SHORT_BLOCKS / self.method.half_width
         if any(f.estimate < SHORT_S and len(f.blocks or ()) < least for f in figures.values()):

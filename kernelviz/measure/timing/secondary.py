@@ -1,4 +1,4 @@
-"""The figures beside device cold: device warm, and the call as a program makes it. Taken when the cold times stand."""
+"""Secondary timings: device warm, and the call as a program makes it. They are measured after the cold times."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernelviz.core.merge import completed
+from kernelviz.core.notes import CallTooLong, NotCapturable, Note
 from kernelviz.core.problem import Method
 from kernelviz.core.result import Block, Energy, Figure, LaunchMode, Timing
 from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.contract import Stop
-from kernelviz.measure.session.device_state import Site, Watch
+from kernelviz.measure.session.device_state import DeviceState, Watch
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.energy import energy
 from kernelviz.measure.timing.host_calls import Calls
@@ -22,14 +23,14 @@ from kernelviz.measure.timing.rounds import Rounds, Series
 from kernelviz.metrics.statistics import median_interval
 
 CALL_BLOCKS, CALLS_A_BLOCK, LEAST_CALLS = 20, 50, 2
-"""1,000 calls, so that the 99th percentile rests on ten; fewer of a call so long that they would take over CALLS_S."""
+"""1,000 calls, so that ten lie above the 99th percentile; fewer of a call that would take more than CALLS_S altogether."""
 CALLS_S = 0.1
 LONGEST_S = 0.1
-"""A call that takes longer has no other figures: what a launch costs is nothing beside it, and no cache holds its data."""
+"""A longer call has no secondary timings: its launch cost is negligible, and no cache can hold its data."""
 KINDS = 3
-"""Eager, graph, loop: each may take the case's budget."""
+"""Eager, graph, back to back: each may take the case's budget."""
 LOOP_S, MOST_LOOP = 2e-3, 200
-"""A block of the loop lasts about so long, and has at most so many calls: the device's queue holds about 1,000."""
+"""Length of a back-to-back block, and its most calls: the device's queue holds about 1,000."""
 
 
 @dataclass(slots=True)
@@ -41,12 +42,12 @@ class Samples:
     samples: list[float] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
 
-    def add(self, taken: Sequence[float], started_s: float, round_number: int) -> None:
-        self.samples += taken
-        self.blocks.append(Block(size=len(taken), started_s=started_s, round=round_number))
+    def add(self, times: Sequence[float], started_s: float, round_number: int) -> None:
+        self.samples += times
+        self.blocks.append(Block(size=len(times), started_s=started_s, round=round_number))
 
     def figure(self) -> Figure | None:
-        """Its estimate is the median of all samples, with an interval from the blocks' medians."""
+        """The median of all samples, with an interval from the blocks' medians."""
         if not self.samples:
             return None
         ends = np.cumsum([b.size for b in self.blocks])
@@ -81,57 +82,56 @@ class _Called:
     graph: Samples = field(
         default_factory=lambda: Samples("graph", "host clock round a graph of one call, from idle to done")
     )
-    loop: Samples = field(
+    back_to_back: Samples = field(
         default_factory=lambda: Samples("call", "host clock round eager calls back to back, divided by them")
     )
 
 
 @dataclass(slots=True)
-class Others:
-    """Measures the other figures of variants whose gate is passed. `compiled`: who compiled inside a timed region."""
+class SecondaryTimings:
+    """Measures the secondary timings of correct variants. `compiled`: names of variants that compiled inside a timed region."""
 
-    site: Site
+    state: DeviceState
     method: Method
     stop: Stop
     progress: Callable[[float], None]
     watch: Watch
     compiled: set[str] = field(default_factory=set)
-    notes: dict[str, list[str]] = field(default_factory=dict)
+    notes: dict[str, list[Note]] = field(default_factory=dict)
     retried: dict[str, int] = field(default_factory=dict)
     seed: int = 0
 
     def take(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
-        """The figures that the method asks for, by variant; fewer when stopped."""
+        """The timings that the method requests, by variant; fewer when stopped."""
         ready = [b for b in ready if self._short(b)]
-        found = {b.variant.name: Timing() for b in ready}
+        timings = {b.variant.name: Timing() for b in ready}
         if not ready:
-            return found
+            return timings
         if "warm" in self.method.figures:
-            found = self._warm(ready, baseline)
+            timings = self._warm(ready, baseline)
         if self.method.clock == "burst" and {"call", "graph", "loop"} & set(self.method.figures):
-            found = {name: completed(found[name], timing) for name, timing in self._calls(ready, found).items()}
+            timings = {name: completed(timings[name], timing) for name, timing in self._calls(ready, timings).items()}
         if "energy" in self.method.figures:
             for b in ready:
-                found[b.variant.name] = completed(found[b.variant.name], self._energy(b, found[b.variant.name]))
-        return found
+                timings[b.variant.name] = completed(timings[b.variant.name], self._energy(b, timings[b.variant.name]))
+        return timings
 
     def _short(self, bound: BoundVariant) -> bool:
-        """Whether the call is short enough for other figures; a note says where it is not."""
-        calls = self.site.timer.calls(bound.timed.places[0])
+        """Whether the call is short enough for secondary timings; a note is added where it is not."""
+        calls = self.state.timer.calls(bound.timed.launches[0])
         call_s = calls.eager(1)[0][0]
-        if call_s > LONGEST_S:  # or a neighbour took the processor for a moment
+        if call_s > LONGEST_S:  # again, because another process may have interrupted this call
             call_s = min(call_s, *calls.eager(2)[0])
         if call_s > LONGEST_S:
-            words = f"other figures: not taken, one call takes {call_s:.2g} s"
-            self.notes.setdefault(bound.variant.name, []).append(words)
+            self.notes.setdefault(bound.variant.name, []).append(CallTooLong(figure="secondary", call_s=call_s))
         return call_s <= LONGEST_S
 
     def _warm(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
-        timer = self.site.timer
+        timer = self.state.timer
         series: list[Series] = []
         for b in ready:
             if b.warm is None:
-                b.warm = timer.prepare(b.timed.places[0], b.timed.places[1:], warm=True)
+                b.warm = timer.prepare(b.timed.launches[0], b.timed.launches[1:], warm=True)
                 b.warm.correction_s = b.timed.correction_s
                 b.warm.notes = tuple(dict.fromkeys((*b.warm.notes, *b.timed.notes)))
             series.append(Series(b.variant.name, b.warm))
@@ -143,85 +143,87 @@ class Others:
         rounds.take(everybody, base, again, lambda f: self.progress(f / 2))
         if compilations() > before:
             self.compiled |= {s.name for s in series if s.timed.launch_mode == "stream"}
-        found: dict[str, Timing] = {}
+        timings: dict[str, Timing] = {}
         for s in series:
             second = again if s is base else None
-            found[s.name] = Timing(
+            timings[s.name] = Timing(
                 device_warm_s=s.figure(timer, timer.describe(s.timed)) if s.blocks else None,
                 again_warm_s=second.figure(timer) if second is not None and second.blocks else None,
             )
-            self.notes.setdefault(s.name, []).extend(s.words("warm: "))
+            self.notes.setdefault(s.name, []).extend(s.notes("warm"))
             self.retried[s.name] = s.retried
-        return found
+        return timings
 
     def _calls(self, ready: Sequence[BoundVariant], known: Mapping[str, Timing]) -> dict[str, Timing]:
         called = [
-            _Called(b, self.site.timer.calls(b.timed.places[0]), _device_s(known[b.variant.name], b)) for b in ready
+            _Called(b, self.state.timer.calls(b.timed.launches[0]), _device_s(known[b.variant.name], b)) for b in ready
         ]
         for c in called:
             c.calls.eager(2)
             c.call_s = min(c.calls.eager(3)[0])
-            if c.calls.no_graph and "graph" in self.method.figures and self.site.device.kind == "cuda":
-                self.notes.setdefault(c.bound.variant.name, []).append(f"graph of one call: {c.calls.no_graph}")
+            if c.calls.no_graph and "graph" in self.method.figures and self.state.device.kind == "cuda":
+                self.notes.setdefault(c.bound.variant.name, []).append(
+                    NotCapturable(figure="graph", error=c.calls.no_graph)
+                )
         shuffled = random.Random(self.seed)
         number = time.time_ns() // 1_000_000
         until_s = time.monotonic() + self.method.budget_s * len(called) * KINDS
-        for turn in range(CALL_BLOCKS):
-            if turn and time.monotonic() > until_s:
+        for block_number in range(CALL_BLOCKS):
+            if block_number and time.monotonic() > until_s:
                 break
             for c in shuffled.sample(called, len(called)):
                 if self.stop():
                     return {c.bound.variant.name: self._called(c) for c in called}
                 before = compilations()
-                self._block(c, number + turn)
+                self._block(c, number + block_number)
                 if compilations() > before:
                     self.compiled.add(c.bound.variant.name)
             self.watch.look()
-            self.progress(0.5 + (turn + 1) / CALL_BLOCKS / 2)
+            self.progress(0.5 + (block_number + 1) / CALL_BLOCKS / 2)
         return {c.bound.variant.name: self._called(c) for c in called}
 
     def _block(self, c: _Called, number: int) -> None:
         wanted = self.method.figures
         size = max(LEAST_CALLS, min(CALLS_A_BLOCK, int(CALLS_S / CALL_BLOCKS / max(c.call_s, 1e-6))))
         if "call" in wanted:
-            self.site.timer.rest(size * c.device_s)
+            self.state.timer.rest(size * c.device_s)
             started_s = time.time()
             whole, enqueue = c.calls.eager(size)
             c.eager.add(whole, started_s, number)
             c.enqueue.add(enqueue, started_s, number)
         if "graph" in wanted and c.calls.replay is not None:
-            self.site.timer.rest(size * c.device_s)
+            self.state.timer.rest(size * c.device_s)
             started_s = time.time()
             c.graph.add(c.calls.graph(size), started_s, number)
         if "loop" in wanted:
             length = max(LEAST_CALLS, min(MOST_LOOP, int(LOOP_S / max(c.call_s, 1e-6))))
-            self.site.timer.rest(length * c.device_s)
+            self.state.timer.rest(length * c.device_s)
             started_s = time.time()
-            c.loop.add([c.calls.loop(length)], started_s, number)
+            c.back_to_back.add([c.calls.back_to_back(length)], started_s, number)
 
     def _called(self, c: _Called) -> Timing:
-        on_gpu = self.site.device.kind == "cuda"
+        on_gpu = self.state.device.kind == "cuda"
         return Timing(
             call_eager_s=c.eager.figure(),
-            # A processor's call is done when Python goes on: the two are one.
+            # On a processor the call has ended when Python continues, so both times are the same.
             enqueue_s=c.enqueue.figure() if on_gpu else None,
             call_graph_s=c.graph.figure(),
-            loop_s=c.loop.figure(),
+            loop_s=c.back_to_back.figure(),
         )
 
     def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
         warm = known.device_warm_s
         call_s = warm.estimate if warm is not None else 1e-3
-        taken = energy(self.site.device, bound.timed.places[0], call_s, self.stop)
-        if isinstance(taken, Energy):
-            return Timing(energy=taken)
-        if taken:
-            self.notes.setdefault(bound.variant.name, []).append(f"energy: {taken}")
+        measured = energy(self.state.device, bound.timed.launches[0], call_s, self.stop)
+        if isinstance(measured, Energy):
+            return Timing(energy=measured)
+        if measured is not None:
+            self.notes.setdefault(bound.variant.name, []).append(measured)
         return Timing()
 
 
 def _device_s(known: Timing, bound: BoundVariant) -> float:
-    """About how long the device works for one call: what counts as load while the host's clock is looked at."""
+    """About how long the device works for one call: its load while the host's clock is used."""
     if known.device_warm_s is not None:
         return known.device_warm_s.estimate
     return sum(k.duration_s or 0.0 for k in bound.timed.kernels)

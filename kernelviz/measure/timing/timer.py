@@ -1,4 +1,4 @@
-"""What the rounds need of a device's timer, whatever the device: prepare a call, take blocks of samples."""
+"""The interface of a device's timer for the rounds: prepare a call, measure blocks of samples."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Protocol
 
 from torch import Tensor
 
+from kernelviz.core.notes import Note
+from kernelviz.core.reasons import PersistingL2
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.ops import Launch
 
 
 @dataclass(slots=True)
-class Taken:
-    """One block: samples in seconds in the order in which they were taken."""
+class BlockSamples:
+    """One block: its samples in seconds in the order of measuring."""
 
     samples: list[float]
     busy: list[float]
@@ -24,24 +26,24 @@ class Taken:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A launch bound to tensors at one place in memory, and what restores the inputs that it changes."""
+class BoundLaunch:
+    """A launch bound to one copy of the problem's tensors, and the function that restores the inputs that it changes."""
 
     launch: Launch
     restore: Callable[[], None] | None = None
 
 
 class Timed(Protocol):
-    """A call that is ready to be timed. `correction_s` is taken off each sample by the timer; 0 where nothing is."""
+    """A call that is ready to be timed. The timer subtracts `correction_s` from each sample."""
 
     launch_mode: LaunchMode
     kernels: tuple[Kernel, ...]
-    notes: tuple[str, ...]
-    places: list[Place]
+    notes: tuple[Note, ...]
+    launches: list[BoundLaunch]
     correction_s: float
 
     def run_once(self) -> tuple[Tensor, ...]:
-        """Poison the outputs, run exactly what will be timed, wait, and return what it wrote at the first place."""
+        """Poison the outputs, run exactly what will be timed, wait, and return the outputs of the first launch."""
         ...
 
 
@@ -50,17 +52,17 @@ class DeviceTimer(Protocol):
 
     name: Timer
 
-    def prepare(self, first: Place, others: Iterable[Place] = (), *, warm: bool = False) -> Timed:
-        """Make a call ready: estimate its length, choose the samples a block, capture it. Its first call is over by now.
+    def prepare(self, first: BoundLaunch, more: Iterable[BoundLaunch] = (), *, warm: bool = False) -> Timed:
+        """Make a call ready, after its first call: estimate its length, choose the samples per block, capture it.
 
-        `others`, taken one by one as they are needed, bind the same call to tensors elsewhere in memory: the samples of a
-        block go round the places, and its last sample is at the first. `warm`: each timed call follows an untimed one of the
-        same place, instead of a flush.
+        `more`, consumed one by one as needed, bind the same call to further copies of its tensors: the samples of a block
+        rotate over the launches, and its last sample uses the first one. `warm`: each timed call follows an untimed one of the
+        same launch, instead of a flush.
         """
         ...
 
     def refine(self, timed: Timed) -> None:
-        """Find out what the instrument itself adds to each sample, to be taken off from now on (`correction_s`)."""
+        """Measure the time that the instrument adds to each sample, to subtract it from now on (`correction_s`)."""
         ...
 
     def block_s(self, timed: Timed) -> float:
@@ -68,11 +70,11 @@ class DeviceTimer(Protocol):
         ...
 
     def describe(self, timed: Timed) -> str:
-        """The method in one line, for people."""
+        """The method of measurement as one line of text."""
         ...
 
     def flush(self) -> None:
-        """Empty the caches of the problem's data, as before every timed call."""
+        """Flush the problem's data from the caches, as before every timed call."""
         ...
 
     @property
@@ -80,26 +82,26 @@ class DeviceTimer(Protocol):
         """Why this process should no longer be used for timing, or None."""
         ...
 
-    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[Taken]]:
+    def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
         """One block of every call, round by round, in the order given. Raises when the device fails."""
         ...
 
-    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[Taken]:
-        """Blocks back to back, behind at least `before_s` seconds of the same load. Fewer, or none, when stopped."""
+    def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[BlockSamples]:
+        """Back-to-back blocks, after at least `before_s` seconds of the same load. Fewer, or none, when stopped."""
         ...
 
-    def calls(self, place: Place) -> Calls:
+    def calls(self, bound_launch: BoundLaunch) -> Calls:
         """The call as a program makes it, by the host's clock."""
         ...
 
     def waits_s(self, coming_s: float) -> float:
-        """How long `rest` would wait now, about, seconds."""
+        """About how long `rest` would wait now, seconds."""
         ...
 
     def rest(self, coming_s: float) -> None:
-        """Wait until so much more load fits into what burst measuring allows; it counts as taken then."""
+        """Wait until `coming_s` more of load fits into a burst, and count it as load."""
         ...
 
-    def refused(self) -> str | None:
-        """What was done to the device since the last time it was asked that would spoil later times; undone by now."""
+    def refused(self) -> PersistingL2 | None:
+        """A change of the device's settings since the last query that would spoil later times, or None; it is undone now."""
         ...

@@ -1,4 +1,4 @@
-"""When the calls of a pattern began and ended on the device: by a tracer's records, or by events where there is none."""
+"""Start and end times of a pattern's calls on the device: by a tracer's records, or by events where there is no tracer."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from kernelviz.core.result import Timer
 from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.measure.timing.trace import Iteration, TraceError, Tracer, iterations
 
-TRIES = 3
+ATTEMPTS = 3
 
 
 class Pattern(Protocol):
-    """What stamps must know of a captured call: how many calls a graph holds, and where it keeps events of its own."""
+    """The part of a captured call that stamps use: the number of calls in a graph, and the events of the calls."""
 
     samples: int
     graphs: tuple[Any, ...]
@@ -21,15 +21,15 @@ class Pattern(Protocol):
 
 
 class Stamps(Protocol):
-    """The source of a CUDA timer's times. `words` name it for people."""
+    """The source of a CUDA timer's times. `description` names it in the method line."""
 
     name: Timer
-    words: str
+    description: str
     tracer: Tracer | None
     retraced: int
 
-    def of(self, work: Callable[[], None], made: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
-        """Do the work, which replays or enqueues these calls in this order; the iterations of each.
+    def of(self, work: Callable[[], None], expected: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
+        """Do the work, which replays or enqueues the expected calls in this order; return the iterations of each call.
 
         Errors: TraceError when the times cannot be those of the calls, WrongWork when the calls do not do their work.
         """
@@ -39,35 +39,35 @@ class Stamps(Protocol):
         """How long one flush takes, seconds."""
         ...
 
-    def begins(self, timed: Pattern, turn: int, number: int) -> None:
-        """The next thing in the stream is this call of that turn's graph."""
+    def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
+        """Called before this call of that graph is enqueued."""
         ...
 
-    def ends(self, timed: Pattern, turn: int, number: int) -> None:
-        """The last thing in the stream was that call."""
+    def ends(self, timed: Pattern, graph_index: int, number: int) -> None:
+        """Called after that call was enqueued."""
         ...
 
-    def replayed(self, timed: Pattern, turn: int) -> None:
-        """The pattern of that turn was launched once more."""
+    def replayed(self, timed: Pattern, graph_index: int) -> None:
+        """Called after the pattern of that graph was launched once more."""
         ...
 
 
 class TracedStamps:
-    """Stamps from a tracer. A session whose records cannot be right is repeated."""
+    """Stamps from a tracer. A session whose records are not plausible is repeated."""
 
     def __init__(self, tracer: Tracer) -> None:
         self.tracer: Tracer | None = tracer
         self._tracer = tracer
         self.name: Timer = "cupti" if tracer.name == "cupti" else "kineto"
-        self.words = {"cupti": "CUPTI kernel stamps", "kineto": "torch.profiler kernel stamps"}[self.name]
+        self.description = {"cupti": "CUPTI kernel stamps", "kineto": "torch.profiler kernel stamps"}[self.name]
         self.retraced = 0
 
-    def of(self, work: Callable[[], None], made: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
-        found = self._traced(work, sum(count for _, count in made))
+    def of(self, work: Callable[[], None], expected: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
+        traced = self._traced(work, sum(count for _, count in expected))
         cut: list[list[Iteration]] = []
         at = 0
-        for _, count in made:
-            cut.append(found[at : at + count])
+        for _, count in expected:
+            cut.append(traced[at : at + count])
             at += count
         return cut
 
@@ -79,20 +79,20 @@ class TracedStamps:
         work()
         return min((r.end_ns - r.start_ns) / 1e9 for r in self._tracer.trace(work))
 
-    def begins(self, timed: Pattern, turn: int, number: int) -> None:
-        """A tracer sees by itself where calls begin, where they end, and how often."""
+    def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
+        """Do nothing: the tracer's records contain the start and end of each call."""
 
     ends = begins
 
-    def replayed(self, timed: Pattern, turn: int) -> None:
+    def replayed(self, timed: Pattern, graph_index: int) -> None:
         """See `begins`."""
 
     def _traced(self, work: Callable[[], None], expected: int) -> list[Iteration]:
-        for attempt in range(TRIES):
+        for attempt in range(ATTEMPTS):
             try:
                 return iterations(self._tracer.trace(work), expected)
             except TraceError:
                 self.retraced += 1
-                if attempt == TRIES - 1:
+                if attempt == ATTEMPTS - 1:
                     raise
         raise AssertionError("unreachable")

@@ -1,6 +1,6 @@
 """Device activity as a tracer reports it, and the grouping of records into iterations.
 
-Who traces is chosen in measure.tracers.
+`tracers.open_tracer` chooses the tracer.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from kernelviz.core.cheats import CACHED_OUTPUT, OTHER_STREAM, refusal
+from kernelviz.core.reasons import Between, CachedOutput, OtherStream
 
 FLUSH = "kernelviz_flush_l2"
 BEGIN = "kernelviz_begin_marker"
@@ -23,10 +23,10 @@ MAX_RECORDS = 5_000_000
 
 
 class Record(NamedTuple):
-    """One kernel, memcpy or memset on the device. `stream` is the tracer's number of its stream; `local_bytes` is what a
-    thread of it keeps in local memory (spilled registers among it).
+    """One kernel, memcpy or memset on the device. `stream` is the tracer's number of its stream; `local_bytes` is the local
+    memory of one thread, including spilled registers.
 
-    Stamps are whole nanoseconds of the tracer's clock: as float64 seconds since 1970 they would be rounded to 0.24 us.
+    Stamps are integer nanoseconds of the tracer's clock: as float64 seconds since 1970 they would be rounded to 0.24 us.
     """
 
     name: str
@@ -42,7 +42,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Iteration:
-    """What one call did on the device, between the flush (or begin marker) before it and the end marker behind it."""
+    """The activity of one call on the device, between the flush (or begin marker) before it and the end marker after it."""
 
     flush_end_ns: int
     marker_end_ns: int
@@ -50,7 +50,7 @@ class Iteration:
 
     @property
     def span_s(self) -> float:
-        """Last end - first start. Divided, not multiplied by 1e-9: whole nanoseconds then stay short numbers in documents."""
+        """Last end - first start. Division instead of multiplication by 1e-9 keeps the numbers short in documents."""
         return (max(r.end_ns for r in self.calls) - self._start_ns(self.calls[0])) / 1e9
 
     @property
@@ -63,9 +63,9 @@ class Iteration:
         return total / 1e9
 
     def _start_ns(self, record: Record) -> int:
-        # Inside a graph a node is stamped as started up to 1 us before the node that it depends on has ended (its launch
-        # overlaps the other's tail; seen: start 832 ns early, duration 2.08 instead of 1.25 us). No instruction of it can
-        # have run by then, so its time begins where the flush ends. This is why graph nodes read 0.1-0.5 us longer.
+        # Inside a graph a node's start stamp may lie up to 1 us before the end of the node that it depends on, because its
+        # launch overlaps that node's tail (seen: start 832 ns early, duration 2.08 instead of 1.25 us). None of its instructions
+        # can have run by then, so its time begins at the flush's end. This is why graph nodes read 0.1-0.5 us longer.
         return max(record.start_ns, self.flush_end_ns)
 
     @property
@@ -78,22 +78,24 @@ class TraceError(Exception):
 
 
 class WrongWork(TraceError):
-    """The records are sound and show that the call does not do its work between its flush and its marker."""
+    """The records are valid and show that the call does not do its work between its flush and its marker."""
+
+    def __init__(self, reason: OtherStream | CachedOutput) -> None:
+        self.reason = reason
+        super().__init__(repr(reason))
 
 
-def _nothing_inside(records: list[Record], opened: Record) -> str:
-    """Why a call launched nothing between its flush and its marker: it did so elsewhere, or nowhere."""
+def _nothing_inside(records: list[Record], opened: Record) -> OtherStream | CachedOutput:
+    """Why a call launched nothing between its flush and its marker: it launched elsewhere, or not at all."""
     ours = (FLUSH, BEGIN, MARKER, POISON, MEMCPY, MEMSET)
     streams = {r.stream for r in records} - {None}
     elsewhere = any(not r.name.startswith(ours) for r in records) or len(streams) > 1
-    where = f"between {'its flush' if opened.name.startswith(FLUSH) else 'its markers'} and its end marker"
-    if elsewhere:
-        return refusal(OTHER_STREAM, f"a call that launched nothing {where}, while something ran outside")
-    return refusal(CACHED_OUTPUT, f"a call that launched nothing {where}")
+    between: Between = "flush" if opened.name.startswith(FLUSH) else "markers"
+    return OtherStream(evidence="outside", between=between) if elsewhere else CachedOutput(between=between)
 
 
 class Tracer(Protocol):
-    """Traces what the device does while `work` runs and is synchronised."""
+    """Traces the device's activity while `work` runs and is synchronised."""
 
     name: str
     records_seen: int
@@ -102,8 +104,8 @@ class Tracer(Protocol):
 
 
 def iterations(records: list[Record], expected: int) -> list[Iteration]:
-    """Records grouped into `expected` iterations. Raises TraceError when they cannot be the calls that were made."""
-    found: list[Iteration] = []
+    """Group records into `expected` iterations. Raises TraceError when they cannot be those of the calls that were made."""
+    grouped: list[Iteration] = []
     opened: Record | None = None
     calls: list[Record] = []
     previous_end = 0
@@ -123,15 +125,15 @@ def iterations(records: list[Record], expected: int) -> list[Iteration]:
                 raise WrongWork(_nothing_inside(records, opened))
             if calls[0].start_ns < opened.end_ns - EARLY_NS:
                 early_ns = opened.end_ns - calls[0].start_ns
-                raise WrongWork(refusal(OTHER_STREAM, f"work of the call starts {early_ns} ns before its flush ends"))
+                raise WrongWork(OtherStream(evidence="early", early_ns=early_ns))
             if any(c.end_ns > record.end_ns for c in calls):
-                raise WrongWork(refusal(OTHER_STREAM, "work of the call ends behind its end marker"))
-            found.append(Iteration(opened.end_ns, record.end_ns, tuple(calls)))
+                raise WrongWork(OtherStream(evidence="late"))
+            grouped.append(Iteration(opened.end_ns, record.end_ns, tuple(calls)))
             opened, previous_end = None, record.end_ns
         elif opened is not None:
             calls.append(record)
     if opened is not None:
         raise TraceError("a flush without an end marker behind it")
-    if len(found) != expected:
-        raise TraceError(f"{len(found)} calls were traced, {expected} were made")
-    return found
+    if len(grouped) != expected:
+        raise TraceError(f"{len(grouped)} calls were traced, {expected} were made")
+    return grouped

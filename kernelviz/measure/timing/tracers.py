@@ -1,4 +1,4 @@
-"""Who traces: CUPTI; torch.profiler, which uses CUPTI in its own way, where that fails; nobody where neither may."""
+"""The choice of the tracer: CUPTI; where it fails torch.profiler, which uses CUPTI differently; where both fail none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernelviz.measure.timing.trace import MEMCPY, MEMSET, Record, Tracer
 
 
 class KinetoTracer:
-    """torch.profiler's raw events: names and times only. Sessions cost 2.5 s at first, memory grows with use."""
+    """Traces by torch.profiler's raw events: names and times only. The first session takes 2.5 s; memory grows with use."""
 
     name = "kineto"
 
@@ -37,7 +37,7 @@ class KinetoTracer:
 
 
 def _plain_name(name: str) -> str:
-    """Kineto's "Memcpy DtoD (Device -> Device)" and "Memset (Device)" by CUPTI's kinds; kernels as they are."""
+    """CUPTI's kind for Kineto's "Memcpy DtoD (Device -> Device)" and "Memset (Device)"; kernels' names as they are."""
     lower = name.lower()
     return MEMCPY if lower.startswith("memcpy") else MEMSET if lower.startswith("memset") else name
 
@@ -47,8 +47,8 @@ def _one_kernel() -> None:
 
 
 def open_tracer() -> tuple[Tracer | None, str]:
-    """The best tracer that works here and a line: its name, then why a better one does not. None (and ``events``) where none
-    does: times then come from events, which need no permission."""
+    """The best tracer that works here, and a line with its name and why better ones do not work. None (and ``events``) where no
+    tracer works: times then come from events, which need no permission."""
     reasons: list[str] = []
     for make in (CuptiTracer.shared, KinetoTracer):
         try:

@@ -1,8 +1,8 @@
-"""What a tracer adds to a call: CUPTI stamps a kernel by code in each of its blocks, which makes some kernels longer.
+"""The time that tracing adds to a call: CUPTI stamps a kernel by code in each of its blocks, which makes some kernels longer.
 
-Seen on an H200: a copy of 2^24 floats by 65,536 small blocks takes 48.8 us untraced (48.4 by ncu) and 53.5 us while it is
-traced; softmax 8192 x 8192 by torch 5.6 us of 258; an add of 2^24 in 16-byte words nothing. So every captured call is run
-traced and untraced, by events round whole graphs, and what tracing adds is taken off its samples.
+Measured on an H200: a copy of 2^24 floats by 65,536 small blocks takes 48.8 us untraced (48.4 by ncu) and 53.5 us while it is
+traced; softmax 8192 x 8192 by torch gets 5.6 us of 258 longer; an add of 2^24 in 16-byte vectors does not change. So every
+captured call is run traced and untraced, by events round whole graphs, and the difference is subtracted from its samples.
 """
 
 from __future__ import annotations
@@ -15,101 +15,106 @@ from typing import Any
 import torch
 
 from kernelviz.measure.timing.kernels import SOURCE, Instruments
-from kernelviz.measure.timing.timer import Place
+from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Tracer
 from kernelviz.ops.kernels import nvrtc
 
 GRAPH_S, MOST_CALLS = 1e-3, 20
-"""One graph holds calls for about so long, so that the events' half microsecond falls on many of them."""
-TRIES, MORE_TRIES = 7, 15
+"""Length of a graph of calls, and its most calls: the events' error of half a microsecond is divided by the calls."""
+ATTEMPTS, MORE_ATTEMPTS = 7, 15
 LONG_S = 10e-3
-"""Calls that take longer differ from one another by more than the events' half microsecond: a graph holds one of them, and as
-few tries are made as must count. Of a call of 0.36 s the usual tries take 10 s, to find 0.01 % of it."""
+"""Longer calls vary by more than the events' half microsecond, so a graph holds one of them, and only the least number of
+attempts is made: for a call of 0.36 s the usual attempts take 10 s to determine 0.01 % of it."""
 RESOLVED_S, DOUBT_S = 0.3e-6, 0.15e-6
-"""Differences under the first are not told from none; within the second of it, more tries decide."""
-LEAST_TRIES = 4
-"""With fewer that count, what tracing adds is unknown."""
+"""Differences below RESOLVED_S count as zero; within DOUBT_S of it more attempts are made."""
+LEAST_ATTEMPTS = 4
+"""With fewer valid attempts, the cost of tracing is unknown."""
 MOST_SHARE = 1 / 3
-"""More than this of a call is no cost of tracing (8 % is the most that was seen) but a fault of this measurement."""
+"""A larger share of a call is not the cost of tracing (8 % is the most that was seen), but an error of this measurement."""
 COVER_CYCLES, MOST_COVER_CYCLES = 2_000_000, 32_000_000
-"""A kernel that only waits (1 ms at 2 GHz) runs ahead of a graph, so that the graph lies in the queue as a whole before its
-first kernel runs; it waits twice as long from the next try on when the host was late. Behind 0.24 ms of flushes every traced
-graph was late, since its launch takes the tracer longer. An empty call was as late, so that it was taken off again, until a busy
-host made a call of 16 blocks 2 us "longer"."""
+"""A kernel that only waits (1 ms at 2 GHz) runs before a graph, so that the whole graph is in the queue before its first kernel
+runs. When the host was late, the kernel waits twice as long from the next attempt on. After 0.24 ms of flushes every traced
+graph was late, because the tracer makes its launch longer. The delay of an empty call cancelled this, until a busy host made a
+call of 16 blocks 2 us "longer"."""
 _IN_TIME = 0.8
-"""The part of that wait in which the host must be ready."""
+"""The share of that wait within which the host must have launched the graph."""
 
 
 class TracingCost:
-    """Measures it on one device, against what tracing adds to an empty kernel in the same pattern."""
+    """Measures the cost of tracing on one device, relative to that of an empty kernel in the same pattern."""
 
     def __init__(self, instruments: Instruments, tracer: Tracer, rest: Callable[[float], None]) -> None:
-        """`rest`: called before so many seconds of load."""
+        """Prepare for one device. `rest` is called before load, with its seconds."""
         self._instruments, self._tracer, self._rest = instruments, tracer, rest
         self._cover_cycles = COVER_CYCLES
         self._of_nothing_s: float | None = None
 
-    def adds_s(self, place: Place, iteration_s: float, call_s: float) -> float | None:
-        """Seconds by which a call in a graph is longer while it is traced; 0 where that does not show. None, unknown, when memory
-        is short, when the host is too busy to tell, or when it would be more than MOST_SHARE of the call.
+    def adds_s(self, bound_launch: BoundLaunch, iteration_s: float, call_s: float) -> float | None:
+        """Seconds by which a call in a graph is longer while it is traced; 0 below RESOLVED_S. None when memory is short,
+        when the host is too busy, or when the difference exceeds MOST_SHARE of the call.
 
         `iteration_s`: about how long flush and call take together; `call_s`: the call alone.
         """
         long = iteration_s > LONG_S
         calls = 1 if long else max(2, min(MOST_CALLS, round(GRAPH_S / iteration_s)))
-        tries = LEAST_TRIES if long else TRIES
+        attempts = LEAST_ATTEMPTS if long else ATTEMPTS
         try:
             nothing_s = self._nothing_s()
-            self._rest(2 * tries * calls * iteration_s)
-            found = self._added(place, calls, tries)
-            if found and not long and nothing_s is not None and abs(median(found) - nothing_s - RESOLVED_S) < DOUBT_S:
-                self._rest(2 * MORE_TRIES * calls * iteration_s)
-                found += self._added(place, calls, MORE_TRIES)
+            self._rest(2 * attempts * calls * iteration_s)
+            differences_s = self._added(bound_launch, calls, attempts)
+            if (
+                differences_s
+                and not long
+                and nothing_s is not None
+                and abs(median(differences_s) - nothing_s - RESOLVED_S) < DOUBT_S
+            ):
+                self._rest(2 * MORE_ATTEMPTS * calls * iteration_s)
+                differences_s += self._added(bound_launch, calls, MORE_ATTEMPTS)
         except torch.OutOfMemoryError:  # another set of outputs may not fit
             return None
-        if nothing_s is None or len(found) < LEAST_TRIES:
+        if nothing_s is None or len(differences_s) < LEAST_ATTEMPTS:
             return None
-        added_s = median(found) - nothing_s
+        added_s = median(differences_s) - nothing_s
         if added_s > MOST_SHARE * call_s:
             return None
         return added_s if added_s > RESOLVED_S else 0.0
 
     def _nothing_s(self) -> float | None:
-        """What tracing adds to an empty kernel in the same pattern; None while the host is too busy to tell."""
+        """The cost of tracing for an empty kernel in the same pattern; None while the host is too busy to measure it."""
         if self._of_nothing_s is None:
             empty = nvrtc.kernel(SOURCE, "kernelviz_empty")
-            found = self._added(Place(lambda: _launched(empty)), MOST_CALLS, MORE_TRIES)
-            self._of_nothing_s = median(found) if len(found) >= LEAST_TRIES else None
+            differences_s = self._added(BoundLaunch(lambda: _launched(empty)), MOST_CALLS, MORE_ATTEMPTS)
+            self._of_nothing_s = median(differences_s) if len(differences_s) >= LEAST_ATTEMPTS else None
         return self._of_nothing_s
 
-    def _added(self, place: Place, calls: int, tries: int) -> list[float]:
-        """What tracing adds to one call of the pattern, by as many tries as counted; at most three times `tries` are made."""
-        graph = self._captured(place, calls)
-        found: list[float] = []
-        for _ in range(3 * tries):
+    def _added(self, bound_launch: BoundLaunch, calls: int, attempts: int) -> list[float]:
+        """The cost of tracing for one call of the pattern, by each valid attempt; at most three times `attempts` are made."""
+        graph = self._captured(bound_launch, calls)
+        differences_s: list[float] = []
+        for _ in range(3 * attempts):
             untraced_s = self._between_events_s(graph)
             traced: list[float | None] = []
-            self._tracer.trace(lambda kept=traced: kept.append(self._between_events_s(graph)))  # type: ignore[misc]
+            self._tracer.trace(lambda times=traced: times.append(self._between_events_s(graph)))  # type: ignore[misc]
             if untraced_s is not None and traced[0] is not None:
-                found.append((traced[0] - untraced_s) / calls)
-            if len(found) == tries:
+                differences_s.append((traced[0] - untraced_s) / calls)
+            if len(differences_s) == attempts:
                 break
-        return found
+        return differences_s
 
-    def _captured(self, place: Place, calls: int) -> torch.cuda.CUDAGraph:
+    def _captured(self, bound_launch: BoundLaunch, calls: int) -> torch.cuda.CUDAGraph:
         torch.cuda.synchronize()
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             for _ in range(calls):
                 self._instruments.flush()
-                place.launch()
+                bound_launch.launch()
                 self._instruments.marker()
         graph.replay()
         torch.cuda.synchronize()
         return graph
 
     def _between_events_s(self, graph: torch.cuda.CUDAGraph) -> float | None:
-        """How long the graph takes; None when the host was late, and the device may have waited for it."""
+        """The time of the graph; None when the host was late, so that the device may have waited for it."""
         event: Callable[..., Any] = torch.cuda.Event
         first, begun, ended = (event(enable_timing=True) for _ in range(3))
         wait: Callable[[int], None] = torch.cuda._sleep

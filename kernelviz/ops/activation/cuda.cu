@@ -1,5 +1,6 @@
 // CUDA C++ kernels of the activations. ELEMENT is float, __half or __nv_bfloat16; APPLY one of the functions below, in fp32.
-#include "lanes.cuh"
+#include "conversions.cuh"
+#include "gelu.cuh"
 
 // 2^v and 1/v by one instruction of the special-function unit each; subnormal results are flushed to zero.
 __device__ __forceinline__ float power_of_two(float v) {
@@ -12,7 +13,7 @@ __device__ __forceinline__ float reciprocal(float v) {
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(v));
     return out;
 }
-// max(v, 0) that hands on NaN, which fmaxf does not.
+// max(v, 0) that keeps NaN, which fmaxf does not.
 __device__ __forceinline__ float positive(float v) {
 #if __CUDA_ARCH__ >= 800
     float out;
@@ -25,7 +26,7 @@ __device__ __forceinline__ float positive(float v) {
 
 __device__ __forceinline__ float relu(float x) { return positive(x); }
 
-// As torch writes them: accurate expf and erff, division rounded to nearest.
+// As in torch: accurate expf and erff, division rounded to nearest.
 __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 __device__ __forceinline__ float silu(float x) { return x / (1.0f + expf(-x)); }
 __device__ __forceinline__ float gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f)); }
@@ -36,32 +37,10 @@ __device__ __forceinline__ float sigmoid_fast(float x) {
 }
 __device__ __forceinline__ float silu_fast(float x) { return x * sigmoid_fast(x); }
 
-// gelu(x) = max(x, 0) - a P(-a) with a = |x| and P the normal distribution: exact, and P(-a) = 2^Q(a) with Q nearly a parabola.
-// Q is the polynomial nearest to log2 P(-a) on 0 <= a <= 6 (weighted least squares, weights driven to equal error in units of
-// what the format allows): degree 6 errs by a fifth of 0.008 u |y| + 2^-24 |x| in fp16, degree 8 by an eighth in fp32. Beyond,
-// both fall fast enough that 2^Q stays below 2^-29; a stays below 12, or the infinities would give inf * 0.
+// The polynomial of degree 6 errs by a fifth of 0.008 u |y| + 2^-24 |x| in fp16, the one of degree 8 by an eighth in fp32.
 __device__ __forceinline__ float gelu_fast(float x) {
-    float a, q;
-    asm("{.reg .f32 t; abs.f32 t, %1; min.f32 %0, t, 0f41400000;}" : "=f"(a) : "f"(x));
-    if constexpr (sizeof(ELEMENT) == 4) {
-        q = -2.7709616e-06f;
-        q = fmaf(q, a, 3.8608167e-05f);
-        q = fmaf(q, a, -1.8249029e-04f);
-        q = fmaf(q, a, -1.4600168e-04f);
-        q = fmaf(q, a, 7.0756334e-03f);
-        q = fmaf(q, a, -5.2505132e-02f);
-        q = fmaf(q, a, -4.5920488e-01f);
-        q = fmaf(q, a, -1.1511058f);
-        q = fmaf(q, a, -1.0f);
-    } else {
-        q = 3.1882464e-05f;
-        q = fmaf(q, a, -7.5515453e-04f);
-        q = fmaf(q, a, 8.0197575e-03f);
-        q = fmaf(q, a, -5.3288851e-02f);
-        q = fmaf(q, a, -4.5888928e-01f);
-        q = fmaf(q, a, -1.1511536f);
-        q = fmaf(q, a, -0.9999988f);
-    }
+    const float a = gelu_magnitude(x);
+    const float q = gelu_exponent<sizeof(ELEMENT) == 4 ? 8 : 6>(a);
     return fmaf(-a, power_of_two(q), positive(x));
 }
 
@@ -74,24 +53,24 @@ extern "C" __global__ void __launch_bounds__(256) activation_scalar(
     }
 }
 
-// 2. One 16-byte word a thread, in small blocks: 2048 threads an SM have 32 KiB on their way. Of gelu (2^28 in bf16, an H200) that
-// reaches 4332 GB/s; two words a thread 4309, four 4158, blocks of 512 threads 4156, loads and stores marked as streaming 4228.
+// 2. One 16-byte vector a thread, in small blocks: 2048 threads an SM have 32 KiB in flight. Of gelu (2^28 in bf16, an H200) that
+// reaches 4332 GB/s; two vectors a thread 4309, four 4158, blocks of 512 threads 4156, loads and stores marked as streaming 4228.
 extern "C" __global__ void __launch_bounds__(128) activation_words(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
-    constexpr int WIDTH = Word<ELEMENT>::WIDTH;
-    const long long words = n / WIDTH;
+    constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
+    const long long vectors = n / WIDTH;
     const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
-    if (i < words) {
+    if (i < vectors) {
         float v[WIDTH];
-        widen(load_word(reinterpret_cast<const Word<ELEMENT>*>(x) + i), v);
+        widen(load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(x) + i), v);
 #pragma unroll
         for (int j = 0; j < WIDTH; ++j) {
             v[j] = APPLY(v[j]);
         }
-        store_word(reinterpret_cast<Word<ELEMENT>*>(out) + i, narrow<ELEMENT>(v));
-    } else if (i - words < n % WIDTH) {
-        // Behind the last whole word, the next threads take an element each.
-        const long long at = words * WIDTH + (i - words);
+        store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, narrow<ELEMENT>(v));
+    } else if (i - vectors < n % WIDTH) {
+        // The elements after the last whole vector are processed by the next threads, one each.
+        const long long at = vectors * WIDTH + (i - vectors);
         out[at] = from_float<ELEMENT>(APPLY(to_float(x[at])));
     }
 }

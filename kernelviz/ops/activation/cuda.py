@@ -21,12 +21,12 @@ def bind_scalar(x_N: Tensor, apply: str) -> Launch:
     return _bind("activation_scalar", x_N, apply, work=x_N.numel(), threads=256)
 
 
-def bind_words(x_N: Tensor, apply: str) -> Launch:
-    """16 bytes a thread; an element a thread of a view that starts off 16 bytes. Raises BadField as above."""
+def bind_vec16(x_N: Tensor, apply: str) -> Launch:
+    """16 bytes a thread; one element a thread for a view that does not start on 16 bytes. Raises BadField as above."""
     if x_N.data_ptr() % 16 != 0:
         return bind_scalar(x_N, apply)
-    words, behind = divmod(x_N.numel(), 16 // x_N.element_size())
-    return _bind("activation_words", x_N, apply, work=words + behind, threads=128)
+    vectors, tail = divmod(x_N.numel(), 16 // x_N.element_size())
+    return _bind("activation_words", x_N, apply, work=vectors + tail, threads=128)
 
 
 def _bind(name: str, x_N: Tensor, apply: str, *, work: int, threads: int) -> Launch:

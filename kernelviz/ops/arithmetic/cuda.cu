@@ -1,6 +1,6 @@
 // CUDA C++ kernels of `add`, `mul` and `div`. ELEMENT is float, __half or __nv_bfloat16, COMBINE one of plus, times and over.
 // Everything is computed in fp32 and rounded once.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 template <typename T> __device__ __forceinline__ float plus(float a, float b) { return a + b; }
 template <typename T> __device__ __forceinline__ float times(float a, float b) { return a * b; }
@@ -10,7 +10,7 @@ template <typename T> __device__ __forceinline__ float over(float a, float b) {
     asm("div.full.f32 %0, %1, %2;" : "=f"(q) : "f"(a), "f"(b));
     return q;
 }
-// Correctly rounded, as IEEE 754 has it.
+// Correctly rounded, as IEEE 754 defines it.
 template <> __device__ __forceinline__ float over<float>(float a, float b) { return a / b; }
 
 __device__ __forceinline__ ELEMENT combined(ELEMENT a, ELEMENT b) {
@@ -26,66 +26,66 @@ extern "C" __global__ void __launch_bounds__(256) arithmetic_scalar(
     }
 }
 
-using Words = Word<ELEMENT>;
+using Vector = Vec16<ELEMENT>;
 
-__device__ __forceinline__ Words combined(const Words& a, const Words& b) {
-    Words result;
+__device__ __forceinline__ Vector combined(const Vector& a, const Vector& b) {
+    Vector result;
 #pragma unroll
-    for (int k = 0; k < Words::WIDTH; ++k) {
+    for (int k = 0; k < Vector::WIDTH; ++k) {
         result.e[k] = combined(a.e[k], b.e[k]);
     }
     return result;
 }
 
-// The elements behind the last whole 16-byte word, by the first threads of the grid.
+// The elements behind the last whole 16-byte vector, by the first threads of the grid.
 __device__ __forceinline__ void combine_tail(const ELEMENT* x, const ELEMENT* y, ELEMENT* out, long long n) {
-    const long long i = n / Words::WIDTH * Words::WIDTH + (long long)blockIdx.x * blockDim.x + threadIdx.x;
+    const long long i = n / Vector::WIDTH * Vector::WIDTH + (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         out[i] = combined(x[i], y[i]);
     }
 }
 
 // 2. 16 bytes a load: a quarter (an eighth in half precision) of the memory instructions for the same bytes.
-// Pointers are 16-byte aligned (the bind checks).
+// Pointers are 16-byte aligned (the bind function checks it).
 extern "C" __global__ void __launch_bounds__(256) arithmetic_vec16(
     const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ y, ELEMENT* __restrict__ out, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n / Words::WIDTH) {
-        const Words a = load_word(reinterpret_cast<const Words*>(x) + i);
-        const Words b = load_word(reinterpret_cast<const Words*>(y) + i);
-        store_word(reinterpret_cast<Words*>(out) + i, combined(a, b));
+    if (i < n / Vector::WIDTH) {
+        const Vector a = load_vec16(reinterpret_cast<const Vector*>(x) + i);
+        const Vector b = load_vec16(reinterpret_cast<const Vector*>(y) + i);
+        store_vec16(reinterpret_cast<Vector*>(out) + i, combined(a, b));
     }
     combine_tail(x, y, out, n);
 }
 
-// 3. WORDS words of each input a thread, all
-// loaded before the first is used. A block of THREADS takes WORDS x THREADS words that lie together. STREAMING loads
-// ask the L2 to give their lines up first: what is written then stays there, as long as all of it fits (see words.py).
-#ifndef WORDS
-#define WORDS 1
+// 3. VECTORS vectors of each input a thread, all loaded
+// before the first is used. A block of THREADS takes VECTORS x THREADS adjacent vectors. STREAMING loads
+// tell the L2 to evict their lines first: what is written then stays in the L2, as long as all of it fits (see vec16.py).
+#ifndef VECTORS
+#define VECTORS 1
 #define THREADS 256
 #define STREAMING 1
 #endif
 extern "C" __global__ void __launch_bounds__(THREADS) arithmetic_words(
     const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ y, ELEMENT* __restrict__ out, long long n) {
-    const long long words = n / Words::WIDTH;
-    const long long first = (long long)blockIdx.x * (THREADS * WORDS) + threadIdx.x;
-    const Words* from_x = reinterpret_cast<const Words*>(x);
-    const Words* from_y = reinterpret_cast<const Words*>(y);
-    Words a[WORDS], b[WORDS];
+    const long long vectors = n / Vector::WIDTH;
+    const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
+    const Vector* from_x = reinterpret_cast<const Vector*>(x);
+    const Vector* from_y = reinterpret_cast<const Vector*>(y);
+    Vector a[VECTORS], b[VECTORS];
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
-        if (i < words) {
-            a[k] = STREAMING ? load_streaming(from_x + i) : load_word(from_x + i);
-            b[k] = STREAMING ? load_streaming(from_y + i) : load_word(from_y + i);
+        if (i < vectors) {
+            a[k] = STREAMING ? load_streaming(from_x + i) : load_vec16(from_x + i);
+            b[k] = STREAMING ? load_streaming(from_y + i) : load_vec16(from_y + i);
         }
     }
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
-        if (i < words) {
-            store_word(reinterpret_cast<Words*>(out) + i, combined(a[k], b[k]));
+        if (i < vectors) {
+            store_vec16(reinterpret_cast<Vector*>(out) + i, combined(a[k], b[k]));
         }
     }
     combine_tail(x, y, out, n);

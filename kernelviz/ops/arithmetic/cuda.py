@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_words
+from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 THREADS = 256
-WITHIN, BEYOND = Layout(words=1, threads=256, streaming=True), Layout(words=1, threads=128, streaming=False)
-"""Of outputs that the L2 can hold, and cannot.
+WITHIN, BEYOND = Layout(vectors=1, threads=256, streaming=True), Layout(vectors=1, threads=128, streaming=False)
+"""Layouts for outputs that fit into the L2, and for those that do not.
 
-On an H200 2^28 fp32 sums take 730 us so, 736 with four words a thread, 769 with streaming loads.
+On an H200 2^28 fp32 sums take 730 us so, 736 with four vectors a thread, 769 with streaming loads.
 """
 COMBINE = {"add": "plus", "mul": "times", "div": "over"}
 """The device function of each op."""
@@ -35,26 +35,26 @@ def bind_vec16(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
     """16 bytes a thread; one element a thread for views that do not start on 16 bytes, where such loads would fault."""
     if not aligned(x_N, y_N):
         return bind_scalar(x_N, y_N, operation)
-    return _bind("arithmetic_vec16", x_N, y_N, operation, blocks=max(1, -(-whole_words(x_N) // THREADS)))
+    return _bind("arithmetic_vec16", x_N, y_N, operation, blocks=max(1, -(-whole_vectors(x_N) // THREADS)))
 
 
 def bind_unrolled(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
-    """Four words of 16 bytes a thread."""
-    return _bind_words(x_N, y_N, operation, UNROLLED)
+    """Four 16-byte vectors a thread."""
+    return _bind_vectors(x_N, y_N, operation, UNROLLED)
 
 
 def bind_adaptive(x_N: Tensor, y_N: Tensor, operation: str) -> Launch:
-    """As many words a thread as the size asks for."""
+    """As many vectors a thread as suit the size."""
     written_bytes = x_N.numel() * x_N.element_size()
-    return _bind_words(
-        x_N, y_N, operation, adaptive(whole_words(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND)
+    return _bind_vectors(
+        x_N, y_N, operation, adaptive(whole_vectors(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND)
     )
 
 
-def _bind_words(x_N: Tensor, y_N: Tensor, operation: str, layout: Layout) -> Launch:
+def _bind_vectors(x_N: Tensor, y_N: Tensor, operation: str, layout: Layout) -> Launch:
     if not aligned(x_N, y_N):
         return bind_scalar(x_N, y_N, operation)
-    blocks = layout.blocks(whole_words(x_N))
+    blocks = layout.blocks(whole_vectors(x_N))
     return _bind("arithmetic_words", x_N, y_N, operation, blocks=blocks, threads=layout.threads, defines=layout.defines)
 
 

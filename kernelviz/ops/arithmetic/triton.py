@@ -10,7 +10,7 @@ from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 
 EVICTIONS = ("", "evict_first", "evict_last")
-"""What a load or store may ask of the caches, by number; nothing at 0."""
+"""Cache hints of loads and stores, by number; none at 0."""
 
 
 @triton.jit

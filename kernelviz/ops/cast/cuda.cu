@@ -1,7 +1,7 @@
 // CUDA C++ kernels of `cast_fp16`, `cast_bf16` and `cast_fp8`. FROM is float or __nv_bfloat16, TO is __half, __nv_bfloat16 or Fp8.
 #include <cuda_fp8.h>
 
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 struct Fp8 {
     __nv_fp8_storage_t bits;
@@ -10,22 +10,22 @@ struct Fp8 {
 // Two numbers at once: one conversion instruction makes both. Rounded to nearest, ties to even.
 template <typename T> struct Pair;
 template <> struct Pair<__half> {
-    __device__ __forceinline__ static void put(__half* to, float a, float b) {
+    __device__ __forceinline__ static void store(__half* to, float a, float b) {
         const __half2 both = __floats2half2_rn(a, b);
         to[0] = both.x;
         to[1] = both.y;
     }
 };
 template <> struct Pair<__nv_bfloat16> {
-    __device__ __forceinline__ static void put(__nv_bfloat16* to, float a, float b) {
+    __device__ __forceinline__ static void store(__nv_bfloat16* to, float a, float b) {
         const __nv_bfloat162 both = __floats2bfloat162_rn(a, b);
         to[0] = both.x;
         to[1] = both.y;
     }
 };
 template <> struct Pair<Fp8> {
-    __device__ __forceinline__ static void put(Fp8* to, float a, float b) {
-        // Saturating, which is what the instruction does: what lies beyond 448 becomes 448, infinity too.
+    __device__ __forceinline__ static void store(Fp8* to, float a, float b) {
+        // The instruction saturates: numbers beyond 448 become 448, infinity too.
         const __nv_fp8x2_storage_t both = __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
         to[0].bits = (__nv_fp8_storage_t)(both & 0xFF);
         to[1].bits = (__nv_fp8_storage_t)(both >> 8);
@@ -34,7 +34,7 @@ template <> struct Pair<Fp8> {
 
 __device__ __forceinline__ TO converted(FROM v) {
     TO both[2];
-    Pair<TO>::put(both, to_float(v), 0.0f);
+    Pair<TO>::store(both, to_float(v), 0.0f);
     return both[0];
 }
 
@@ -49,21 +49,21 @@ extern "C" __global__ void __launch_bounds__(256) cast_scalar(
 
 constexpr int WIDTH = 16 / sizeof(FROM);
 
-// As many results as a 16-byte word holds numbers to convert: 8 bytes of fp16 or bf16, 4 or 8 of fp8.
+// As many results as a 16-byte vector holds numbers to convert: 8 bytes of fp16 or bf16, 4 or 8 of fp8.
 struct alignas(WIDTH * sizeof(TO)) Narrow {
     TO e[WIDTH];
 };
 
-__device__ __forceinline__ Narrow converted(const Word<FROM>& word) {
+__device__ __forceinline__ Narrow converted(const Vec16<FROM>& vector) {
     Narrow result;
 #pragma unroll
     for (int k = 0; k < WIDTH; k += 2) {
-        Pair<TO>::put(result.e + k, to_float(word.e[k]), to_float(word.e[k + 1]));
+        Pair<TO>::store(result.e + k, to_float(vector.e[k]), to_float(vector.e[k + 1]));
     }
     return result;
 }
 
-// The elements behind the last whole 16-byte word of the input, by the first threads of the grid.
+// The elements behind the last whole 16-byte vector of the input, by the first threads of the grid.
 __device__ __forceinline__ void cast_tail(const FROM* x, TO* out, long long n) {
     const long long i = n / WIDTH * WIDTH + (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
@@ -71,36 +71,36 @@ __device__ __forceinline__ void cast_tail(const FROM* x, TO* out, long long n) {
     }
 }
 
-// 2. 16 bytes a load, the store as much narrower as the format. Pointers are 16-byte aligned (the bind checks).
+// 2. 16 bytes a load, the store as much narrower as the format. Pointers are 16-byte aligned (the bind function checks it).
 extern "C" __global__ void __launch_bounds__(256) cast_vec16(
     const FROM* __restrict__ x, TO* __restrict__ out, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n / WIDTH) {
-        reinterpret_cast<Narrow*>(out)[i] = converted(load_word(reinterpret_cast<const Word<FROM>*>(x) + i));
+        reinterpret_cast<Narrow*>(out)[i] = converted(load_vec16(reinterpret_cast<const Vec16<FROM>*>(x) + i));
     }
     cast_tail(x, out, n);
 }
 
-// 3. RATIO neighbouring words a thread, so that its result fills a store of 16 bytes. A warp's load then takes every
-// RATIO-th word, and the words in between come from the L1 with the next load.
+// 3. RATIO neighbouring vectors a thread, so that its result fills a store of 16 bytes. A warp's load then takes every
+// RATIO-th vector, and the vectors in between come from the L1 with the next load.
 constexpr int RATIO = sizeof(FROM) / sizeof(TO);
 
 extern "C" __global__ void __launch_bounds__(256) cast_wide_store(
     const FROM* __restrict__ x, TO* __restrict__ out, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n / (WIDTH * RATIO)) {
-        const Word<FROM>* from = reinterpret_cast<const Word<FROM>*>(x) + i * RATIO;
-        Word<FROM> taken[RATIO];
+        const Vec16<FROM>* from = reinterpret_cast<const Vec16<FROM>*>(x) + i * RATIO;
+        Vec16<FROM> loaded[RATIO];
 #pragma unroll
         for (int k = 0; k < RATIO; ++k) {
-            taken[k] = load_word(from + k);
+            loaded[k] = load_vec16(from + k);
         }
         struct alignas(16) Wide {
             Narrow part[RATIO];
         } wide;
 #pragma unroll
         for (int k = 0; k < RATIO; ++k) {
-            wide.part[k] = converted(taken[k]);
+            wide.part[k] = converted(loaded[k]);
         }
         reinterpret_cast<uint4*>(out)[i] = *reinterpret_cast<const uint4*>(&wide);
     }
@@ -110,32 +110,32 @@ extern "C" __global__ void __launch_bounds__(256) cast_wide_store(
     }
 }
 
-// 4. WORDS 16-byte words a thread, all
-// loaded before the first is converted. A block of THREADS takes WORDS x THREADS words that lie together. STREAMING loads
-// ask the L2 to give their lines up first: what is written then stays there, as long as all of it fits (see words.py).
-#ifndef WORDS
-#define WORDS 1
+// 4. VECTORS 16-byte vectors a thread, all loaded
+// before the first is converted. A block of THREADS takes VECTORS x THREADS adjacent vectors. STREAMING loads
+// tell the L2 to evict their lines first: what is written then stays in the L2, as long as all of it fits (see vec16.py).
+#ifndef VECTORS
+#define VECTORS 1
 #define THREADS 256
 #define STREAMING 1
 #endif
 extern "C" __global__ void __launch_bounds__(THREADS) cast_words(
     const FROM* __restrict__ x, TO* __restrict__ out, long long n) {
-    const long long words = n / WIDTH;
-    const long long first = (long long)blockIdx.x * (THREADS * WORDS) + threadIdx.x;
-    const Word<FROM>* from = reinterpret_cast<const Word<FROM>*>(x);
-    Word<FROM> taken[WORDS];
+    const long long vectors = n / WIDTH;
+    const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
+    const Vec16<FROM>* from = reinterpret_cast<const Vec16<FROM>*>(x);
+    Vec16<FROM> loaded[VECTORS];
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
-        if (i < words) {
-            taken[k] = STREAMING ? load_streaming(from + i) : load_word(from + i);
+        if (i < vectors) {
+            loaded[k] = STREAMING ? load_streaming(from + i) : load_vec16(from + i);
         }
     }
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
-        if (i < words) {
-            reinterpret_cast<Narrow*>(out)[i] = converted(taken[k]);
+        if (i < vectors) {
+            reinterpret_cast<Narrow*>(out)[i] = converted(loaded[k]);
         }
     }
     cast_tail(x, out, n);

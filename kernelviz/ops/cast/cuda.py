@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_words
+from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
     import torch
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 THREADS = 256
-WITHIN, BEYOND = Layout(words=2, threads=128, streaming=True), Layout(words=2, threads=128, streaming=False)
-"""Of outputs that the L2 can hold, and cannot. Stores are narrower than loads, so two words a thread.
+WITHIN, BEYOND = Layout(vectors=2, threads=128, streaming=True), Layout(vectors=2, threads=128, streaming=False)
+"""Layouts for outputs that fit into the L2, and for those that do not. Stores are narrower than loads, so two vectors a thread.
 
-On an H200 2^28 numbers go to fp16 in 364 us so, in 370 one word a thread.
+On an H200 2^28 numbers go to fp16 in 364 us so, in 370 one vector a thread.
 """
 
 
@@ -34,32 +34,32 @@ def bind_vec16(x_N: Tensor, to: torch.dtype) -> Launch:
     """16 bytes a load; one element a thread for views that do not start on 16 bytes, where such loads would fault."""
     if not aligned(x_N):
         return bind_scalar(x_N, to)
-    return _bind("cast_vec16", x_N, to, blocks=max(1, -(-whole_words(x_N) // THREADS)))
+    return _bind("cast_vec16", x_N, to, blocks=max(1, -(-whole_vectors(x_N) // THREADS)))
 
 
 def bind_wide_store(x_N: Tensor, to: torch.dtype) -> Launch:
     """16 bytes a store, and as many loads as that takes."""
     if not aligned(x_N):
         return bind_scalar(x_N, to)
-    stores = whole_words(x_N) * to.itemsize // x_N.element_size()
+    stores = whole_vectors(x_N) * to.itemsize // x_N.element_size()
     return _bind("cast_wide_store", x_N, to, blocks=max(1, -(-stores // THREADS)))
 
 
 def bind_unrolled(x_N: Tensor, to: torch.dtype) -> Launch:
-    """Four words of 16 bytes a thread."""
-    return _bind_words(x_N, to, UNROLLED)
+    """Four 16-byte vectors a thread."""
+    return _bind_vectors(x_N, to, UNROLLED)
 
 
 def bind_adaptive(x_N: Tensor, to: torch.dtype) -> Launch:
-    """As many words a thread as the size asks for."""
+    """As many vectors a thread as suit the size."""
     written_bytes = x_N.numel() * to.itemsize
-    return _bind_words(x_N, to, adaptive(whole_words(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND))
+    return _bind_vectors(x_N, to, adaptive(whole_vectors(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND))
 
 
-def _bind_words(x_N: Tensor, to: torch.dtype, layout: Layout) -> Launch:
+def _bind_vectors(x_N: Tensor, to: torch.dtype, layout: Layout) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N, to)
-    blocks = layout.blocks(whole_words(x_N))
+    blocks = layout.blocks(whole_vectors(x_N))
     return _bind("cast_words", x_N, to, blocks=blocks, threads=layout.threads, defines=layout.defines)
 
 

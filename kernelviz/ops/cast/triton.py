@@ -16,7 +16,7 @@ def cast_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     offsets = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
     mask = offsets < n
     x = tl.load(x_ptr + offsets, mask=mask).to(tl.float32)
-    # To fp8 saturating, as the GPU's instruction does it.
+    # To fp8 saturating, as the GPU's instruction does.
     tl.store(out_ptr + offsets, x.to(out_ptr.dtype.element_ty), mask=mask)
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
-from kernelviz.core.configuration import NOT_ADMITTED, base_name, configured_name, parted
+from kernelviz.core.configuration import base_name, configured_name, parted
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.errors import BadField, UnknownName
 from kernelviz.core.problem import Cost, Data, Direction, Problem
-from kernelviz.ops.kernels.nvrtc import with_headers
+from kernelviz.core.reasons import NoCompute, NoDirection, NoDtype, NotAdmitted, Refusal
+from kernelviz.ops.catalog.digest import source_digest
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -147,7 +146,6 @@ class Variant:
     mutates: tuple[str, ...] = ()
     late: bool = False
     only_when_named: bool = False
-    sources: tuple[Path, ...] = ()
     targets: tuple[str, ...] = ()
     backward: Callable[..., Launch] | None = None
     space: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -182,21 +180,8 @@ class Variant:
         return replace(self, bind=self.backward, backward=None) if self.backward else self
 
     def source_digest(self) -> str:
-        """SHA-256 (16 hex digits) over the bind function and the kernel files that it names; of a plug-in over its whole file.
-
-        A plug-in's kernels stand in the same file, outside the function: runs with other kernels must not count as of one source.
-        """
-        digest = hashlib.sha256()
-        try:
-            digest.update(inspect.getsource(self.bind).encode())
-            if not self.bind.__module__.startswith("kernelviz.ops."):
-                digest.update(Path(inspect.getfile(self.bind)).read_bytes())
-        except (OSError, TypeError):
-            digest.update(base_name(self.name).encode())
-        for source in self.sources:
-            for path in with_headers(source) if source.suffix == ".cu" else (source,):
-                digest.update(path.read_bytes())
-        return digest.hexdigest()[:16]
+        """SHA-256 (16 hex digits) of the code that `bind` runs (`digest`): that of the backward pass is `of_backward`'s own."""
+        return source_digest(self.bind, base_name(self.name))
 
     def keywords(self, problem: Problem) -> dict[str, str | int | None]:
         """What `bind` is given beside the inputs, as far as it names it: the compute precision, the sizes of axes, and its
@@ -208,17 +193,17 @@ class Variant:
         }
         return {key: value for key, value in given.items() if key in inspect.signature(self.bind).parameters}
 
-    def refuses(self, problem: Problem) -> str | None:
+    def refuses(self, problem: Problem) -> Refusal | None:
         """Why this variant cannot solve the problem on any machine, or None."""
         if self.dtypes is not None and problem.dtype not in self.dtypes:
-            return f"has no {problem.dtype} kernel (it has {', '.join(self.dtypes)})"
+            return NoDtype(dtype=problem.dtype, has=self.dtypes)
         if problem.compute is not None and self.computes is not None and problem.compute not in self.computes:
-            return f"computes in {', '.join(self.computes)} only, not in {problem.compute}"
+            return NoCompute(compute=problem.compute, has=self.computes)
         if problem.direction not in self.directions:
-            return f"has no {problem.direction} pass"
+            return NoDirection(direction=problem.direction)
         if self.admits is not None and self.configuration not in (None, self.default):  # the default always is
-            reason = self.admits(self.configuration, problem)
-            return None if reason is None else f"{NOT_ADMITTED}: {reason}"
+            text = self.admits(self.configuration, problem)
+            return None if text is None else NotAdmitted(text=text)
         return None
 
 
@@ -233,7 +218,6 @@ def variant(
     mutates: tuple[str, ...] = (),
     late: bool = False,
     only_when_named: bool = False,
-    sources: tuple[str, ...] = (),
     targets: tuple[str, ...] | None = None,
     backward: Callable[..., Launch] | None = None,
     space: Mapping[str, tuple[int, ...]] | None = None,
@@ -241,11 +225,10 @@ def variant(
 ) -> Callable[[Callable[..., Launch]], Variant]:
     """Make a Variant of a bind function. Its name is the function's, its caption the docstring's first line.
 
-    `sources` are kernel files beside the function's own file, part of the source digest. `targets`: architectures that they
-    compile for, by default Ampere, Hopper and Blackwell (with the need ``sm_90`` the latter two). A plug-in with a backward
-    pass only says `directions=("backward",)`, and `bind` is that pass. Each key of `space` is a keyword of the function (or of
-    `backward`), and what that has as its default comes first in the space. Errors: ValueError when the function has no docstring
-    or a space does not fit it.
+    `targets`: architectures that its kernels compile for, by default Ampere, Hopper and Blackwell (with the need ``sm_90`` the
+    latter two). A plug-in with a backward pass only says `directions=("backward",)`, and `bind` is that pass. Each key of `space`
+    is a keyword of the function (or of `backward`), and what that has as its default comes first in the space. Errors: ValueError
+    when the function has no docstring or a space does not fit it.
     """
     if targets is None and backend in ("triton", "cuda"):
         targets = tuple(t for t in TARGETS if "sm_90" not in needs or t != "sm_80")
@@ -256,7 +239,6 @@ def variant(
         doc = inspect.getdoc(bind)
         if not doc:
             raise ValueError(f"variant {bind.__name__!r} needs a docstring: its first line is its caption")
-        folder = Path(inspect.getfile(bind)).parent
         _check_space(bind, backward, space or {})
         return Variant(
             name=bind.__name__,
@@ -271,7 +253,6 @@ def variant(
             mutates=mutates,
             late=late,
             only_when_named=only_when_named,
-            sources=tuple(folder / s for s in sources),
             targets=targets or (),
             backward=backward,
             space={key: tuple(values) for key, values in (space or {}).items()},

@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(256) copy_scalar(
 
 constexpr int WIDTH = 16 / sizeof(ELEMENT);
 
-// The elements behind the last whole 16-byte word, by the first threads of the grid.
+// The elements behind the last whole 16-byte vector, by the first threads of the grid.
 __device__ __forceinline__ void copy_tail(const ELEMENT* x, ELEMENT* out, long long n) {
     const long long i = n / WIDTH * WIDTH + (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
@@ -21,7 +21,7 @@ __device__ __forceinline__ void copy_tail(const ELEMENT* x, ELEMENT* out, long l
     }
 }
 
-// 2. 16 bytes a thread. Pointers are 16-byte aligned (the bind checks).
+// 2. 16 bytes a thread. Pointers are 16-byte aligned (the bind function checks it).
 extern "C" __global__ void __launch_bounds__(256) copy_vec16(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -31,33 +31,33 @@ extern "C" __global__ void __launch_bounds__(256) copy_vec16(
     copy_tail(x, out, n);
 }
 
-// 3. WORDS 16-byte words a thread, all
-// loaded before the first is stored. A block of THREADS takes WORDS x THREADS words that lie together. STREAMING loads
-// ask the L2 to give their lines up first: what is written then stays there, as long as all of it fits (see words.py).
-#ifndef WORDS
-#define WORDS 1
+// 3. VECTORS 16-byte vectors a thread, all loaded
+// before the first is stored. A block of THREADS takes VECTORS x THREADS adjacent vectors. STREAMING loads
+// tell the L2 to evict their lines first: what is written then stays in the L2, as long as all of it fits (see vec16.py).
+#ifndef VECTORS
+#define VECTORS 1
 #define THREADS 256
 #define STREAMING 1
 #endif
 extern "C" __global__ void __launch_bounds__(THREADS) copy_words(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
     const long long vectors = n / WIDTH;
-    const long long first = (long long)blockIdx.x * (THREADS * WORDS) + threadIdx.x;
+    const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint4* from = reinterpret_cast<const uint4*>(x);
     uint4* to = reinterpret_cast<uint4*>(out);
-    uint4 words[WORDS];
+    uint4 loaded[VECTORS];
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
         if (i < vectors) {
-            words[k] = STREAMING ? __ldcs(from + i) : from[i];
+            loaded[k] = STREAMING ? __ldcs(from + i) : from[i];
         }
     }
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
         if (i < vectors) {
-            to[i] = words[k];
+            to[i] = loaded[k];
         }
     }
     copy_tail(x, out, n);

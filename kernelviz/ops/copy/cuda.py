@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.vec16 import UNROLLED, WORD_BYTES, Layout, adaptive, aligned, whole_words
+from kernelviz.ops.kernels.vec16 import UNROLLED, VEC16_BYTES, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-SOURCE, BULK, STRIDED = (Path(__file__).parent / name for name in ("cuda.cu", "bulk.cu", "strided.cu"))
+SOURCE, BULK, STRIDED = (Path(__file__).parent / name for name in ("cuda.cu", "cuda_bulk.cu", "cuda_strided.cu"))
 THREADS = 256
-WITHIN, BEYOND = Layout(words=1, threads=256, streaming=True), Layout(words=1, threads=128, streaming=False)
-"""Of outputs that the L2 can hold, and cannot.
+WITHIN, BEYOND = Layout(vectors=1, threads=256, streaming=True), Layout(vectors=1, threads=128, streaming=False)
+"""Layouts for outputs that fit into the L2, and for those that do not.
 
-On an H200 2^28 floats take 495 us so, 499 in blocks of 256, 518 of 1024, 502 two words a thread, 522 four.
+On an H200 2^28 floats take 495 us so, 499 in blocks of 256, 518 of 1024, 502 two vectors a thread, 522 four.
 """
 CHUNK_BYTES = 2048
-"""Of `copy_bulk`."""
+"""Bytes that a block of `copy_bulk` copies."""
 
 
 def bind_scalar(x_N: Tensor) -> Launch:
@@ -35,18 +35,18 @@ def bind_vec16(x_N: Tensor) -> Launch:
     """16 bytes a thread; one element a thread for views that do not start on 16 bytes, where such loads would fault."""
     if not aligned(x_N):
         return bind_scalar(x_N)
-    return _bind("copy_vec16", x_N, blocks=max(1, -(-whole_words(x_N) // THREADS)))
+    return _bind("copy_vec16", x_N, blocks=max(1, -(-whole_vectors(x_N) // THREADS)))
 
 
 def bind_unrolled(x_N: Tensor) -> Launch:
-    """Four words of 16 bytes a thread."""
-    return _bind_words(x_N, UNROLLED)
+    """Four 16-byte vectors a thread."""
+    return _bind_vectors(x_N, UNROLLED)
 
 
 def bind_adaptive(x_N: Tensor) -> Launch:
-    """As many words a thread as the size asks for."""
-    return _bind_words(
-        x_N, adaptive(whole_words(x_N), x_N.numel() * x_N.element_size(), x_N.device, within=WITHIN, beyond=BEYOND)
+    """As many vectors a thread as suit the size."""
+    return _bind_vectors(
+        x_N, adaptive(whole_vectors(x_N), x_N.numel() * x_N.element_size(), x_N.device, within=WITHIN, beyond=BEYOND)
     )
 
 
@@ -59,7 +59,7 @@ def bind_bulk(x_N: Tensor) -> Launch:
         return bind_scalar(x_N)
     out_N = torch.empty_like(x_N)
     kernel = nvrtc.kernel(BULK, "copy_bulk")
-    whole = whole_words(x_N) * WORD_BYTES
+    whole = whole_vectors(x_N) * VEC16_BYTES
     tail = ctypes.c_int(x_N.numel() * x_N.element_size() - whole)
     blocks = max(1, -(-whole // CHUNK_BYTES))
     pointers, count = (x_N.data_ptr(), out_N.data_ptr()), ctypes.c_longlong(whole)
@@ -71,10 +71,10 @@ def bind_bulk(x_N: Tensor) -> Launch:
     return launch
 
 
-def _bind_words(x_N: Tensor, layout: Layout) -> Launch:
+def _bind_vectors(x_N: Tensor, layout: Layout) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N)
-    blocks = layout.blocks(whole_words(x_N))
+    blocks = layout.blocks(whole_vectors(x_N))
     return _bind("copy_words", x_N, blocks=blocks, threads=layout.threads, defines=layout.defines)
 
 
@@ -102,10 +102,10 @@ def bind_strided_scalar(x_NS: Tensor) -> Launch:
 
 
 def bind_strided_vec16(x_NS: Tensor) -> Launch:
-    """A 16-byte word of the output a thread; one element a thread for views that do not start on 16 bytes."""
+    """A 16-byte vector of the output a thread; one element a thread for views that do not start on 16 bytes."""
     if not aligned(x_NS):
         return bind_strided_scalar(x_NS)
-    return _bind_strided("strided_vec16", x_NS, each=WORD_BYTES // x_NS.element_size())
+    return _bind_strided("strided_vec16", x_NS, each=VEC16_BYTES // x_NS.element_size())
 
 
 def bind_strided_unrolled(x_NS: Tensor) -> Launch:
@@ -114,13 +114,13 @@ def bind_strided_unrolled(x_NS: Tensor) -> Launch:
 
 
 def bind_strided_adaptive(x_NS: Tensor) -> Launch:
-    """A plain copy at a stride of 1, whole words of fp32 below 16 bytes, else as many elements a thread as suit the stride."""
+    """A plain copy at a stride of 1, whole vectors of fp32 below 16 bytes, else as many elements a thread as suit the stride."""
     require_contiguous(x_NS=x_NS)
     if x_NS.shape[1] == 1:
         return bind_adaptive(x_NS.view(-1))
     stride_bytes = x_NS.shape[1] * x_NS.element_size()
     # On an H200 2^24 fp32 at 8 bytes: 44.1 us, 48.6 with eight elements a thread; bf16 at 4 bytes 40.9 and 24.3.
-    if x_NS.element_size() == 4 and stride_bytes < WORD_BYTES:
+    if x_NS.element_size() == 4 and stride_bytes < VEC16_BYTES:
         return bind_strided_vec16(x_NS)
     each = elements_a_thread(stride_bytes)
     return bind_strided_scalar(x_NS) if each == 1 else _bind_strided("strided_unrolled", x_NS, each=each)

@@ -12,7 +12,7 @@ from kernelviz.ops.kernels.layout import require_contiguous
 
 BLOCK = 1024
 PERSISTENT_BYTES = 16 * 1024
-"""Of a persistent program's block: 64 bytes a thread, so four 16-byte loads of a thread are under way at once."""
+"""Of a persistent program's block: 64 bytes a thread, so four 16-byte loads of a thread are in flight at once."""
 PERSISTENT_WARPS = 8
 WARPS_A_MULTIPROCESSOR = 64
 """The most that an SM of A100, H100, H200 and B200 holds (CUDA C++ Programming Guide, technical specifications)."""

@@ -1,9 +1,9 @@
-// CUDA C++ kernels of `cross_entropy`, of its gradient, and of both at once. Compiled with -DELEMENT and a shape
+// CUDA C++ kernels of `cross_entropy`, of its gradient, and of both at once. Compiled with -DELEMENT and a tile
 // (kernelviz/ops/kernels/row_tiles.py).
 #include "exponentials.cuh"
-#include "held.cuh"
+#include "on_chip_rows.cuh"
 
-using R = Row<ELEMENT, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
+using R = Row<ELEMENT, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
 constexpr int WIDTH = R::WIDTH;
 constexpr Exponentials NONE = {LOWEST, 0.0f};
 
@@ -18,40 +18,40 @@ __device__ __forceinline__ void finish(
     }
 }
 
-// The logit of the label, for the thread that will need it: asked for while the row is on its way.
+// The logit of the label, for the thread that will need it: its load is issued while those of the row are in flight.
 __device__ __forceinline__ float chosen_by(const R& row, const ELEMENT* x, const long long* labels) {
     return row.inside && row.lane == 0 ? to_float(x[row.start + labels[row.row]]) : 0.0f;
 }
 
-// A block's way through the words that are the row's alone: WORDS a thread and step, one load instruction each.
-template <int WORDS> struct Walk {
-    static constexpr int STEP = WORDS * ROW_LANES;
-    const Word<ELEMENT>* at;
-    Word<ELEMENT> w[WORDS];
+// A block's loop over the vectors that belong to this row only: VECTORS a thread and step, one load instruction each.
+template <int VECTORS> struct Walk {
+    static constexpr int STEP = VECTORS * ROW_LANES;
+    const Vec16<ELEMENT>* at;
+    Vec16<ELEMENT> w[VECTORS];
 
     __device__ __forceinline__ void load() {
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            w[k] = load_word(at + k * ROW_LANES);
+        for (int k = 0; k < VECTORS; ++k) {
+            w[k] = load_vec16(at + k * ROW_LANES);
         }
         at += ROW_CLUSTER * STEP;
     }
 };
 
 // 1. Losses only: nothing of a row is needed twice, so a block (or a cluster, where rows are few) walks it in steps, and the next
-// step is on its way while one is summed. Whole words first, without a question; then what is left of them, and the elements
-// before the first and behind the last.
+// step is in flight while one is summed. Full steps first, without bounds checks; then the remaining vectors, and the elements
+// before the first and after the last vector.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_steps(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, float* __restrict__ sums,
     long long m, int n) {
     R row(m, n);
-    constexpr int STEP = ROW_WORDS * ROW_LANES;
+    constexpr int STEP = ROW_VECTORS * ROW_LANES;
     const int before = row.head ? WIDTH - row.head : 0;
     const int inner = row.inside && n > before ? (n - before) / WIDTH : 0;
     const ELEMENT* from = x + row.start + (inner ? before : 0);
     Exponentials mine = NONE;
-    Walk<ROW_WORDS> one, other;
-    one.at = reinterpret_cast<const Word<ELEMENT>*>(from) + row.rank * STEP + row.lane;
+    Walk<ROW_VECTORS> one, other;
+    one.at = reinterpret_cast<const Vec16<ELEMENT>*>(from) + row.rank * STEP + row.lane;
     int left = inner / STEP - row.rank;  // whole steps of the row from ours on, every ROW_CLUSTER-th of which is ours
     if (left > 0) {
         one.load();
@@ -60,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
     while (left > ROW_CLUSTER) {
         other.at = one.at;
         other.load();
-        Summing{mine}(one.w);
+        Accumulate{mine}(one.w);
         left -= ROW_CLUSTER;
         if (left <= ROW_CLUSTER) {
             one = other;
@@ -68,36 +68,36 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
         }
         one.at = other.at;
         one.load();
-        Summing{mine}(other.w);
+        Accumulate{mine}(other.w);
         left -= ROW_CLUSTER;
     }
     if (left > 0) {
-        Summing{mine}(one.w);
+        Accumulate{mine}(one.w);
     }
     if (row.inside && row.rank == 0) {
-        const Word<ELEMENT>* rest = reinterpret_cast<const Word<ELEMENT>*>(from);
+        const Vec16<ELEMENT>* rest = reinterpret_cast<const Vec16<ELEMENT>*>(from);
         for (int j = inner / STEP * STEP + row.lane; j < inner; j += ROW_LANES) {
-            const Word<ELEMENT> w[1] = {load_word(rest + j)};
-            Summing{mine}(w);
+            const Vec16<ELEMENT> w[1] = {load_vec16(rest + j)};
+            Accumulate{mine}(w);
         }
         const int covered = inner * WIDTH, outer = n - covered;
         for (int i = row.lane; i < outer; i += ROW_LANES) {
             const int column = !inner || i < before ? i : covered + i;
             const float v = to_float(x[row.start + column]), top = fmaxf(v, LOWEST);
-            mine = Join()(mine, {top, exponential(v - top)});
+            mine = Merge()(mine, {top, exponential(v - top)});
         }
     }
-    finish(row, row.rank, row.reduce(mine, Join(), NONE), chosen, loss, sums);
+    finish(row, row.rank, row.reduce(mine, Merge(), NONE), chosen, loss, sums);
 }
 
-// The column of the label, counted from the first element of the row's first word.
+// The column of the label, counted from the first element of the row's first vector.
 __device__ __forceinline__ int label_of(const R& row, const long long* labels) {
     return row.inside ? (int)labels[row.row] + row.head : -1;
 }
 
-// p - 1(label) of the k-th word. Of all words of a row one holds the label: one comparison a word, not one an element.
+// p - 1(label) of the k-th vector. One vector of a row holds the label, so one comparison a vector is enough.
 __device__ __forceinline__ void gradient(const R& row, int k, int label, float (&p)[WIDTH]) {
-    if (label / WIDTH == row.word(k)) {
+    if (label / WIDTH == row.vector(k)) {
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             p[e] -= e == label % WIDTH ? 1.0f : 0.0f;
@@ -110,21 +110,21 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
     long long m, int n) {
     R row(m, n);
-    Word<ELEMENT> w[ROW_WORDS];
+    Vec16<ELEMENT> w[ROW_VECTORS];
     const int label = label_of(row, labels);
     row.load(x, w, minus_infinity<ELEMENT>());
     const float chosen = chosen_by(row, x, labels);
-    float terms[ROW_WORDS][WIDTH];
+    float terms[ROW_VECTORS][WIDTH];
     const Exponentials mine = exponentials_of(w, [&](int k, int e, float term) { terms[k][e] = term; });
-    const Exponentials all = row.reduce(mine, Join(), NONE);
+    const Exponentials all = row.reduce(mine, Merge(), NONE);
     finish(row, row.rank, all, chosen, loss, nullptr);
     const float inverse = 1.0f / all.sum;
     if (ROW_RAW) {
-        forget(w);
+        make_opaque(w);
     }
     const float scale = exponential(mine.top - all.top) * inverse;
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
         float p[WIDTH];
         widen(w[k], p);
 #pragma unroll
@@ -136,29 +136,29 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
     }
 }
 
-// 3. The same of rows of any length, read twice by a block.
+// 3. The same for rows of any length, which a block reads twice.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_chunks(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
     long long m, int n) {
     R row(m, n);
-    Word<ELEMENT> w[ROW_WORDS];
+    Vec16<ELEMENT> w[ROW_VECTORS];
     const int label = label_of(row, labels);
     const float chosen = chosen_by(row, x, labels);
     Exponentials mine = NONE;
-    const int chunks = (row.words + ROW_WORDS * ROW_LANES - 1) / (ROW_WORDS * ROW_LANES);
+    const int chunks = (row.vectors + ROW_VECTORS * ROW_LANES - 1) / (ROW_VECTORS * ROW_LANES);
     for (row.rank = 0; row.rank < chunks; ++row.rank) {
         row.load(x, w, minus_infinity<ELEMENT>());
-        mine = Join()(mine, exponentials_of(w, [](int, int, float) {}));
+        mine = Merge()(mine, exponentials_of(w, [](int, int, float) {}));
     }
     row.rank = 0;
-    const Exponentials all = row.reduce(mine, Join(), NONE);
+    const Exponentials all = row.reduce(mine, Merge(), NONE);
     finish(row, 0, all, chosen, loss, nullptr);
     const float inverse = 1.0f / all.sum;
-    // Backwards: the chunks read last are the likeliest to be in L2 still.
+    // In reverse order, because the chunks read last are the most likely to be in L2 still.
     for (row.rank = chunks - 1; row.rank >= 0; --row.rank) {
         row.load(x, w, minus_infinity<ELEMENT>());
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
             float p[WIDTH];
             widen(w[k], p);
 #pragma unroll
@@ -171,25 +171,25 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
     }
 }
 
-#if ROW_FAR > 0
-// 4. Long rows: words in registers and shared memory, summed as they arrive.
+#if ROW_IN_SHARED > 0
+// 4. Long rows: vectors in registers and shared memory, summed as they arrive.
 extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_held(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
     long long m, int n) {
     R row(m, n);
-    Held<R, ELEMENT, ROW_LANES, ROW_NEAR, ROW_FAR, ROW_ALIGNED> held(row, x, minus_infinity<ELEMENT>());
+    OnChipRow<R, ELEMENT, ROW_LANES, ROW_IN_REGISTERS, ROW_IN_SHARED, ROW_ALIGNED> on_chip(row, x, minus_infinity<ELEMENT>());
     const int label = label_of(row, labels);
     const float chosen = chosen_by(row, x, labels);
     Exponentials mine = NONE;
-    held.arriving(Summing{mine});
-    const Exponentials all = row.reduce(mine, Join(), NONE);
+    on_chip.consume(Accumulate{mine});
+    const Exponentials all = row.reduce(mine, Merge(), NONE);
     finish(row, row.rank, all, chosen, loss, nullptr);
     const float inverse = 1.0f / all.sum;
-    forget(held.near_words);
+    make_opaque(on_chip.register_vectors);
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
         float p[WIDTH];
-        widen(held.word(k), p);
+        widen(on_chip.vector(k), p);
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             p[e] = exponential(p[e] - all.top) * inverse;
@@ -208,12 +208,12 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
     R row(m, n);
     row.seek(blockIdx.x / pieces);
     row.rank = blockIdx.x % pieces;
-    Word<ELEMENT> w[ROW_WORDS];
+    Vec16<ELEMENT> w[ROW_VECTORS];
     row.load(x, w, minus_infinity<ELEMENT>());
     const int label = label_of(row, labels);
     const float sum = sums[row.row], slope = to_float(dloss[row.row]);
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
         float p[WIDTH];
         widen(w[k], p);
 #pragma unroll

@@ -11,39 +11,49 @@ from kernelviz.ops.catalog.op import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.row_tiles import CHUNKS, CLUSTER, Shape, cluster_shape, require_words, row_shape, words_of
+from kernelviz.ops.kernels.persistent_columns import persistent_kernel
+from kernelviz.ops.kernels.row_tiles import (
+    CHUNKS,
+    CLUSTER,
+    RowTile,
+    cluster_tile,
+    require_vec16,
+    row_tile,
+    vectors_of_row,
+)
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
-LOSS = Shape(lanes=128, words=4)
-"""Of the losses alone: eight blocks an SM, each thread with four words under way while it sums four others. Blocks of 1024
+COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
+LOSS = RowTile(lanes=128, vectors=4)
+"""Tile of the losses alone: eight blocks an SM, each thread with four vectors in flight while it sums four others. Blocks of 1024
 threads read 128256 logits in bf16 at 3517 GB/s, of 512 at 4033, of 256 at 4353, of 128 at 4387 (H200): the fewer wait for each
 other, the better."""
-PIECE = Shape(lanes=256, words=4, resident=2048)
+PIECE = RowTile(lanes=256, vectors=4, resident=2048)
 """Of the backward pass, which is a copy with some arithmetic."""
 
 
 def bind_loss(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """The losses, a block a row of contiguous logits (M, V); raises BadField for others."""
-    require_words(logits_MV=logits_MV)
+    require_vec16(logits_MV=logits_MV)
     require_contiguous(labels_M=labels_M)
-    return _loss(logits_MV, labels_M, None, loss_shape(logits_MV))
+    return _loss(logits_MV, labels_M, None, loss_tile(logits_MV))
 
 
 def bind_loss_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """The losses, up to eight blocks a row where the rows are fewer than the blocks that an H200 holds; errors as `bind_loss`."""
-    require_words(logits_MV=logits_MV)
+    require_vec16(logits_MV=logits_MV)
     require_contiguous(labels_M=labels_M)
     m, n = logits_MV.shape
-    shape = loss_shape(logits_MV)
-    steps = words_of(n, logits_MV.element_size()) // (shape.lanes * shape.words)
-    room = multiprocessors(logits_MV.device) * shape.resident // shape.threads // m
+    tile = loss_tile(logits_MV)
+    steps = vectors_of_row(n, logits_MV.element_size()) // (tile.lanes * tile.vectors)
+    room = multiprocessors(logits_MV.device) * tile.resident // tile.threads // m
     cluster = 1
     while cluster < CLUSTER and 2 * cluster <= min(room, steps):
         cluster *= 2
-    return _loss(logits_MV, labels_M, None, replace(shape, cluster=cluster))
+    return _loss(logits_MV, labels_M, None, replace(tile, cluster=cluster))
 
 
 def bind_row_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
@@ -60,13 +70,13 @@ def bind_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Stage
     """The gradient of the logits, behind a forward pass that leaves ln Σ exp; raises BadField for what is not contiguous."""
     import torch
 
-    require_words(logits_MV=logits_MV)
+    require_vec16(logits_MV=logits_MV)
     require_contiguous(labels_M=labels_M, dloss_M=dloss_M)
     m, n = logits_MV.shape
     sums_M = torch.empty(m, dtype=torch.float32, device=logits_MV.device)
     dx_MV = torch.empty_like(logits_MV)
-    run = _loss(logits_MV, labels_M, sums_M, loss_shape(logits_MV))
-    pieces = -(-words_of(n, logits_MV.element_size()) // PIECE.row_words)
+    run = _loss(logits_MV, labels_M, sums_M, loss_tile(logits_MV))
+    pieces = -(-vectors_of_row(n, logits_MV.element_size()) // PIECE.row_vectors)
     kernel = nvrtc.kernel(SOURCE, "cross_entropy_backward", PIECE.defines(logits_MV))
     pointers = tuple(t.data_ptr() for t in (logits_MV, labels_M, sums_M, dloss_M, dx_MV))
     sizes = (*_sizes(logits_MV), ctypes.c_int(pieces))
@@ -82,24 +92,55 @@ def bind_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Stage
     return Staged(forward, launch)
 
 
-def loss_shape(logits_MV: Tensor) -> Shape:
-    """Fewer threads where a row has fewer than four words for each."""
-    words = words_of(logits_MV.shape[1], logits_MV.element_size())
-    return replace(LOSS, lanes=min(LOSS.lanes, -(-words // (32 * LOSS.words)) * 32))
+def loss_tile(logits_MV: Tensor) -> RowTile:
+    """Fewer threads where a row has fewer than four vectors for each."""
+    vectors = vectors_of_row(logits_MV.shape[1], logits_MV.element_size())
+    return replace(LOSS, lanes=min(LOSS.lanes, -(-vectors // (32 * LOSS.vectors)) * 32))
 
 
-def _loss(logits_MV: Tensor, labels_M: Tensor, sums_M: Tensor | None, shape: Shape) -> Launch:
+def bind_columns_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
+    """Losses and gradient of contiguous logits (M, V) by persistent clusters; as `bind_cluster_with_grad` where rows are few,
+    short or too long.
+
+    Raises BadField for what is not contiguous.
+    """
+    import torch
+
+    require_vec16(logits_MV=logits_MV)
+    require_contiguous(labels_M=labels_M)
+    m, n = logits_MV.shape
+    persistent = persistent_kernel(COLUMNS_SOURCE, "cross_entropy_with_grad_columns", logits_MV)
+    if persistent is None:
+        return bind_cluster_with_grad(logits_MV, labels_M)
+    loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
+    dx_MV = torch.empty_like(logits_MV)
+    kernel, tile = persistent.kernel, persistent.tile
+    threads, cluster, shared_bytes = tile.lanes, tile.cluster, tile.shared_bytes
+    blocks = min(persistent.resident, cluster * m)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=logits_MV.device)
+    pointers = tuple(t.data_ptr() for t in (logits_MV, labels_M, loss_M, dx_MV))
+    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), tile_counter.data_ptr())
+
+    def launch() -> tuple[Tensor, Tensor]:
+        assert tile_counter.numel() == 2  # kept alive
+        nvrtc.launch(kernel, blocks, threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
+        return loss_M, dx_MV
+
+    return launch
+
+
+def _loss(logits_MV: Tensor, labels_M: Tensor, sums_M: Tensor | None, tile: RowTile) -> Launch:
     import torch
 
     m = logits_MV.shape[0]
     loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
-    kernel = nvrtc.kernel(SOURCE, "cross_entropy_steps", shape.defines(logits_MV), cluster=shape.cluster)
+    kernel = nvrtc.kernel(SOURCE, "cross_entropy_steps", tile.defines(logits_MV), cluster=tile.cluster)
     saved = 0 if sums_M is None else sums_M.data_ptr()
     pointers = (logits_MV.data_ptr(), labels_M.data_ptr(), loss_M.data_ptr(), saved)
     sizes = _sizes(logits_MV)
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, m * shape.cluster, shape.threads, *pointers, *sizes, cluster=shape.cluster)
+        nvrtc.launch(kernel, m * tile.cluster, tile.threads, *pointers, *sizes, cluster=tile.cluster)
         return loss_M
 
     return launch
@@ -107,29 +148,29 @@ def _loss(logits_MV: Tensor, labels_M: Tensor, sums_M: Tensor | None, shape: Sha
 
 def _with_grad(logits_MV: Tensor, labels_M: Tensor, *, clusters: bool) -> Launch:
     n, itemsize = logits_MV.shape[1], logits_MV.element_size()
-    return with_grad(logits_MV, labels_M, cluster_shape(logits_MV) if clusters else row_shape(n, itemsize))
+    return with_grad(logits_MV, labels_M, cluster_tile(logits_MV) if clusters else row_tile(n, itemsize))
 
 
-def with_grad(logits_MV: Tensor, labels_M: Tensor, shape: Shape | None) -> Launch:
-    """In registers of that shape, or in chunks."""
+def with_grad(logits_MV: Tensor, labels_M: Tensor, tile: RowTile | None) -> Launch:
+    """Losses and gradient with the row in registers (and shared memory) of that tile, or in chunks where it is None."""
     import torch
 
-    require_words(logits_MV=logits_MV)
+    require_vec16(logits_MV=logits_MV)
     require_contiguous(labels_M=labels_M)
     m = logits_MV.shape[0]
     loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
     dx_MV = torch.empty_like(logits_MV)
-    taken = shape or CHUNKS
-    name = f"cross_entropy_with_grad_{'held' if taken.far else 'rows' if shape else 'chunks'}"
-    shared_bytes, cluster = taken.shared_bytes, taken.cluster
-    defines = taken.defines(logits_MV)
-    kernel = nvrtc.kernel(SOURCE, name, defines, shared_bytes=taken.asked_bytes, cluster=cluster)
-    blocks = cluster * -(-m // taken.rows)
+    chosen = tile or CHUNKS
+    name = f"cross_entropy_with_grad_{'held' if chosen.in_shared else 'rows' if tile else 'chunks'}"
+    shared_bytes, cluster = chosen.shared_bytes, chosen.cluster
+    defines = chosen.defines(logits_MV)
+    kernel = nvrtc.kernel(SOURCE, name, defines, shared_bytes=chosen.opt_in_bytes, cluster=cluster)
+    blocks = cluster * -(-m // chosen.rows)
     tensors = (logits_MV, labels_M, loss_M, dx_MV)
     arguments = (*(t.data_ptr() for t in tensors), *_sizes(logits_MV))
 
     def launch() -> tuple[Tensor, Tensor]:
-        nvrtc.launch(kernel, blocks, taken.threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
+        nvrtc.launch(kernel, blocks, chosen.threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
         return loss_M, dx_MV
 
     return launch

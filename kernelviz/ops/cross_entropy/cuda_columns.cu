@@ -1,7 +1,7 @@
-// `cross_entropy_with_grad` of long rows by clusters that stay (powers.cuh): while one row's gradient is
-// written the next row is summed and the one after asked for. Labels are read two rows ahead, and the logit of the label one row
-// ahead, so that nobody waits for either.
-#include "powers.cuh"
+// `cross_entropy_with_grad` of long rows by persistent clusters (persistent_exponentials.cuh): while one row's gradient is
+// written, the next row is summed and the one after it is prefetched. Labels are read two rows ahead and the logit of the label one
+// row ahead, so that no thread waits for either.
+#include "persistent_exponentials.cuh"
 
 struct LossAndGradient {
     const ELEMENT* x;
@@ -10,26 +10,26 @@ struct LossAndGradient {
     long long m;
     int n;
     bool leads;  // the thread that writes losses
-    int label, label_next = 0, label_after = 0;  // of the rows that are written, summed, asked for
-    ELEMENT chosen;                              // the logit of the label of the row that is summed; widened late, as it comes late
+    int label, label_next = 0, label_after = 0;  // of the rows that are written, summed, prefetched
+    ELEMENT chosen;                              // the logit of the label of the row that is summed; converted late, because it arrives late
 
-    __device__ __forceinline__ void asked(long long row) { label_after = row < m ? (int)labels[row] : 0; }
+    __device__ __forceinline__ void prefetched(long long row) { label_after = row < m ? (int)labels[row] : 0; }
     __device__ __forceinline__ void summed(long long row) {
         label_next = label_after;
         if (leads && row < m) {
             chosen = x[row * n + label_next];
         }
     }
-    __device__ __forceinline__ void found(long long row, Exponentials all) {
+    __device__ __forceinline__ void reduced(long long row, Exponentials all) {
         label = label_next;
         if (leads) {
             loss[row] = from_float<ELEMENT>(logf(all.sum) + (all.top - to_float(chosen)));
         }
     }
-    // Of all words of a row one holds the label: one comparison a word, not one an element.
-    template <typename R, int WIDTH> __device__ __forceinline__ void word(const R& row, int k, float (&p)[WIDTH]) const {
+    // One vector of a row holds the label, so one comparison a vector is enough.
+    template <typename R, int WIDTH> __device__ __forceinline__ void vector(const R& row, int k, float (&p)[WIDTH]) const {
         const int at = label + row.head;
-        if (at / WIDTH == row.word(k)) {
+        if (at / WIDTH == row.vector(k)) {
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
                 p[e] -= e == at % WIDTH ? 1.0f : 0.0f;
@@ -40,8 +40,8 @@ struct LossAndGradient {
 
 extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) cross_entropy_with_grad_columns(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
-    long long m, int n, int* claims) {
-    Columns<ELEMENT, ROW_LANES, ROW_WORDS, ROW_CLUSTER, COLUMNS_HELD, ROW_ALIGNED> columns(x, dx, m, n);
+    long long m, int n, int* tile_counter) {
+    PersistentExponentials<ELEMENT, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, COLUMNS_IN_REGISTERS, ROW_ALIGNED> columns(x, dx, m, n);
     LossAndGradient use = {x, labels, loss, m, n, threadIdx.x == 0 && columns.row.rank == 0, 0};
-    columns.walk(claims, use);
+    columns.walk(tile_counter, use);
 }

@@ -44,7 +44,7 @@ def online_kernel(
     dx_ptr,
     n,
     CHUNK: tl.constexpr,
-    WORD: tl.constexpr,
+    VECTOR: tl.constexpr,
     STAGES: tl.constexpr,
     SAVES: tl.constexpr,
     GRADIENT: tl.constexpr,
@@ -53,16 +53,16 @@ def online_kernel(
     start = row * n
     label = tl.load(label_ptr + row)
     begin, body = start, n
-    if WORD > 0:
-        # Rows whose length is no multiple of a 16-byte word of WORD elements start anywhere in one, and would be read by 2
-        # or 4 bytes. So the few elements before the first whole word and behind the last are taken by themselves.
-        head = ((WORD - start % WORD) % WORD).to(tl.int32)
-        begin = tl.multiple_of(start + head, WORD)
-        body = tl.multiple_of((n - head) // WORD * WORD, WORD)
-        near = tl.arange(0, 2 * WORD)
-        beside = tl.where(near < WORD, near, body + head + near - WORD)
-        is_beside = tl.where(near < WORD, near < head, beside < n)
-        edge = tl.load(x_ptr + start + beside, mask=is_beside, other=-float("inf")).to(tl.float32)
+    if VECTOR > 0:
+        # Rows whose length is no multiple of a 16-byte vector of VECTOR elements start anywhere in one, and would be read by 2
+        # or 4 bytes. So the few elements before the first whole vector and after the last are processed separately.
+        head = ((VECTOR - start % VECTOR) % VECTOR).to(tl.int32)
+        begin = tl.multiple_of(start + head, VECTOR)
+        body = tl.multiple_of((n - head) // VECTOR * VECTOR, VECTOR)
+        lanes = tl.arange(0, 2 * VECTOR)
+        edge_columns = tl.where(lanes < VECTOR, lanes, body + head + lanes - VECTOR)
+        is_edge = tl.where(lanes < VECTOR, lanes < head, edge_columns < n)
+        edge = tl.load(x_ptr + start + edge_columns, mask=is_edge, other=-float("inf")).to(tl.float32)
     columns = tl.arange(0, CHUNK)
     # A maximum and a sum for each column of the chunk: no thread waits for another before the row is over.
     most = tl.full((CHUNK,), LOWEST, tl.float32)
@@ -71,33 +71,33 @@ def online_kernel(
     for i in tl.range(0, chunks, num_stages=STAGES):
         at = i * CHUNK + columns
         x = tl.load(x_ptr + begin + at, mask=at < body, other=-float("inf")).to(tl.float32)
-        # One power, not two: of a new maximum and the old one, the smaller is scaled by exp(-|difference|).
+        # One exponential, not two: of a new maximum and the old one, the smaller is scaled by exp(-|difference|).
         rise = x - most
         e = tl.exp(-tl.abs(rise))
         total = tl.where(rise > 0, total * e + 1.0, total + e)
         most = tl.maximum(most, x)
     chosen = tl.load(x_ptr + start + label).to(tl.float32)
     top = tl.max(most, axis=0)
-    if WORD > 0:
+    if VECTOR > 0:
         top = tl.maximum(top, tl.max(edge, axis=0))
     whole = tl.sum(total * tl.exp(most - top), axis=0)
-    if WORD > 0:
+    if VECTOR > 0:
         whole += tl.sum(tl.exp(edge - top), axis=0)
     tl.store(loss_ptr + row, (tl.log(whole) + (top - chosen)).to(loss_ptr.dtype.element_ty))
     if SAVES:
         tl.store(sum_ptr + row, tl.log(whole) + top)
     if GRADIENT:
         scale = 1.0 / whole
-        taken = begin - start
-        # Backwards: the chunks read last are the likeliest to be in L2 still.
+        aligned_from = begin - start
+        # In reverse order, because the chunks read last are the most likely to be in L2 still.
         for i in range(0, chunks):
             at = (chunks - 1 - i) * CHUNK + columns
             x = tl.load(x_ptr + begin + at, mask=at < body, other=0.0).to(tl.float32)
-            dx = tl.exp(x - top) * scale - tl.where(at + taken == label, 1.0, 0.0)
+            dx = tl.exp(x - top) * scale - tl.where(at + aligned_from == label, 1.0, 0.0)
             tl.store(dx_ptr + begin + at, dx.to(dx_ptr.dtype.element_ty), mask=at < body)
-        if WORD > 0:
-            dx = tl.exp(edge - top) * scale - tl.where(beside == label, 1.0, 0.0)
-            tl.store(dx_ptr + start + beside, dx.to(dx_ptr.dtype.element_ty), mask=is_beside)
+        if VECTOR > 0:
+            dx = tl.exp(edge - top) * scale - tl.where(edge_columns == label, 1.0, 0.0)
+            tl.store(dx_ptr + start + edge_columns, dx.to(dx_ptr.dtype.element_ty), mask=is_edge)
 
 
 @triton.jit
@@ -160,15 +160,15 @@ def _bind_online(
 ) -> Launch:
     require_contiguous(logits_MV=logits_MV, labels_M=labels_M)
     m, n = logits_MV.shape
-    itemsize, word = logits_MV.element_size(), 16 // logits_MV.element_size()
+    itemsize, vector = logits_MV.element_size(), 16 // logits_MV.element_size()
     loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
     dx_MV = torch.empty_like(logits_MV) if gradient else None
     # 8 elements a thread: with 16, their maxima and sums leave too few registers for 1024 threads an SM.
     chunk = min(next_power_of_2(n), 4096)
-    apart = n > chunk and n % word != 0 and logits_MV.data_ptr() % 16 == 0
+    apart = n > chunk and n % vector != 0 and logits_MV.data_ptr() % 16 == 0
     options = {
         "CHUNK": chunk,
-        "WORD": word if apart else 0,
+        "VECTOR": vector if apart else 0,
         "STAGES": 1 + 8 // itemsize,
         "SAVES": sums_M is not None,
         "GRADIENT": gradient,

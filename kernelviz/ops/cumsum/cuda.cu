@@ -1,14 +1,14 @@
 // CUDA C++ kernels of `cumsum`. ELEMENT is float, __half or __nv_bfloat16; sums are made in fp32 and rounded once an element.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 #ifndef THREADS
 #define THREADS 256
 #endif
-#ifndef WORDS
-#define WORDS 4
+#ifndef VECTORS
+#define VECTORS 4
 #endif
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
-constexpr int TILE = THREADS * WORDS * WIDTH;
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
+constexpr int TILE = THREADS * VECTORS * WIDTH;
 constexpr unsigned ALL = 0xffffffffu;
 
 // Sums of lanes 0 .. this one.
@@ -28,41 +28,41 @@ __device__ __forceinline__ float warp_sum(float v) {
     return v;
 }
 
-// A tile of THREADS * WORDS words of 16 bytes: a warp has 32 * WORDS that lie together, a thread every 32nd of them.
+// A tile of THREADS * VECTORS vectors of 16 bytes: a warp has 32 * VECTORS adjacent ones, a thread every 32nd of them.
 struct Tile {
-    Word<ELEMENT> word[WORDS];
-    float before[WORDS];  // the sum of all elements of the warp before each word
+    Vec16<ELEMENT> vector[VECTORS];
+    float before[VECTORS];  // the sum of all elements of the warp before each vector
     float total;          // of the warp
 
-    __device__ __forceinline__ static long long place(long long tile, int k) {
-        return (tile * THREADS + threadIdx.x / 32 * 32) * WORDS + k * 32 + threadIdx.x % 32;
+    __device__ __forceinline__ static long long vector_index(long long tile, int k) {
+        return (tile * THREADS + threadIdx.x / 32 * 32) * VECTORS + k * 32 + threadIdx.x % 32;
     }
-    // Words beyond the end hold zeros; one that is not whole, or a view that starts inside a word, goes element by element.
+    // Vectors beyond the end hold zeros. A vector that is not whole, or a view that starts inside a vector, is read element by element.
     __device__ __forceinline__ void load(const ELEMENT* x, long long tile, long long n, bool aligned) {
         if (aligned && (tile + 1) * TILE <= n) {
 #pragma unroll
-            for (int k = 0; k < WORDS; ++k) {
-                word[k] = load_streaming(reinterpret_cast<const Word<ELEMENT>*>(x) + place(tile, k));
+            for (int k = 0; k < VECTORS; ++k) {
+                vector[k] = load_streaming(reinterpret_cast<const Vec16<ELEMENT>*>(x) + vector_index(tile, k));
             }
             return;
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
-                const long long i = place(tile, k) * WIDTH + e;
-                word[k].e[e] = i < n ? x[i] : from_float<ELEMENT>(0.0f);
+                const long long i = vector_index(tile, k) * WIDTH + e;
+                vector[k].e[e] = i < n ? x[i] : from_float<ELEMENT>(0.0f);
             }
         }
     }
     __device__ __forceinline__ void scan() {
         total = 0.0f;
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             float sum = 0.0f;
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
-                sum += to_float(word[k].e[e]);
+                sum += to_float(vector[k].e[e]);
             }
             const float upto = warp_scan(sum);
             const float left = __shfl_up_sync(ALL, upto, 1);
@@ -74,20 +74,20 @@ struct Tile {
     __device__ __forceinline__ void store(ELEMENT* out, long long tile, long long n, float base) {
         const bool whole = (tile + 1) * TILE <= n;
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             float sum = base + before[k];
-            Word<ELEMENT> sums;
+            Vec16<ELEMENT> sums;
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
-                sum += to_float(word[k].e[e]);
+                sum += to_float(vector[k].e[e]);
                 sums.e[e] = from_float<ELEMENT>(sum);
             }
             if (whole) {
-                store_streaming(reinterpret_cast<Word<ELEMENT>*>(out) + place(tile, k), sums);
+                store_streaming(reinterpret_cast<Vec16<ELEMENT>*>(out) + vector_index(tile, k), sums);
             } else {
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
-                    const long long i = place(tile, k) * WIDTH + e;
+                    const long long i = vector_index(tile, k) * WIDTH + e;
                     if (i < n) {
                         out[i] = sums.e[e];
                     }
@@ -111,7 +111,7 @@ __device__ __forceinline__ float over_warps(float mine, float* of_warp, float& t
     return warp > 0 ? left : 0.0f;
 }
 
-// 1 to 3: sums of tiles; what lies before each tile, by one block; the scan of each tile from there. x is read twice.
+// 1 to 3: the sums of tiles; the sum before each tile, by one block; the scan of each tile from that sum. x is read twice.
 extern "C" __global__ void __launch_bounds__(THREADS) cumsum_tile_sums(
     const ELEMENT* __restrict__ x, float* __restrict__ sums, long long n, bool aligned) {
     __shared__ float of_warp[32];
@@ -119,10 +119,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) cumsum_tile_sums(
     tile.load(x, blockIdx.x, n, aligned);
     float sum = 0.0f;
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
-            sum += to_float(tile.word[k].e[e]);
+            sum += to_float(tile.vector[k].e[e]);
         }
     }
     float total;
@@ -158,21 +158,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) cumsum_from_sums(
     tile.store(out, blockIdx.x, n, sums[blockIdx.x] + base);
 }
 
-// What a tile says of itself, in one 64-bit word, so that nobody sees half of it: the sum in the lower half; in the upper half
-// twice the number of the call, plus 1 when the sum reaches back to the beginning. Words of earlier calls count as not written.
-// One word needs no order with others: relaxed loads and stores do.
+// What a tile publishes, in one 64-bit number, so that no reader sees half of it: the sum in the lower half; in the upper half
+// twice the number of the call, plus 1 when the sum reaches back to the beginning. Numbers of earlier calls count as not written.
+// A single number needs no order relative to others: relaxed loads and stores suffice.
 __device__ __forceinline__ void publish(unsigned long long* state, unsigned call, bool from_start, float sum) {
-    const unsigned long long word = (unsigned long long)(2 * call + from_start) << 32 | __float_as_uint(sum);
-    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(state), "l"(word) : "memory");
+    const unsigned long long vector = (unsigned long long)(2 * call + from_start) << 32 | __float_as_uint(sum);
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(state), "l"(vector) : "memory");
 }
 __device__ __forceinline__ unsigned long long look(const unsigned long long* state) {
-    unsigned long long word;
-    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(word) : "l"(state) : "memory");
-    return word;
+    unsigned long long vector;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(vector) : "l"(state) : "memory");
+    return vector;
 }
 
-// The sum of all tiles before this one, by a warp that looks at WINDOWS times 32 of them at once and goes back until one
-// knows the sum from the beginning: each look is a trip to L2, so few of them should do.
+// The sum of all tiles before this one, by a warp that reads WINDOWS times 32 of them at once and goes back until one has
+// the sum from the beginning: each read is a round trip to L2, so there should be few.
 __device__ __forceinline__ float before_tile(const unsigned long long* states, int tile, unsigned call) {
     constexpr int WINDOWS = 4;
     const int lane = threadIdx.x % 32;
@@ -181,7 +181,7 @@ __device__ __forceinline__ float before_tile(const unsigned long long* states, i
         unsigned long long seen[WINDOWS];
 #pragma unroll
         for (int w = 0; w < WINDOWS; ++w) {
-            // Before the first tile there is nothing, and that is known.
+            // Before the first tile the sum is 0.
             seen[w] = at - 32 * w >= 0 ? look(states + at - 32 * w) : (unsigned long long)(2 * call + 1) << 32;
         }
 #pragma unroll
@@ -201,21 +201,21 @@ __device__ __forceinline__ float before_tile(const unsigned long long* states, i
     }
 }
 
-// 4. One pass: a block takes the next tile, scans it, says its sum, and learns from the tiles before it what lies before.
+// 4. One pass: a block gets the next tile, scans it, publishes its sum, and reads from the tiles before it the sum before it.
 // control: the next tile, the number of finished blocks, the number of the call. The last block resets the first two.
 extern "C" __global__ void __launch_bounds__(THREADS) cumsum_look_back(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, unsigned long long* states, unsigned* control, long long n,
     bool aligned) {
     __shared__ float of_warp[32];
-    __shared__ unsigned taken[2];
+    __shared__ unsigned ticket[2];
     __shared__ float before;
     if (threadIdx.x == 0) {
-        // In the order in which blocks really start, so that a tile never waits for one that has no block yet.
-        taken[1] = *reinterpret_cast<volatile unsigned*>(control + 2);
-        taken[0] = atomicAdd(control, 1);
+        // In the order in which blocks actually start, so that a tile never waits for one whose block has not started.
+        ticket[1] = *reinterpret_cast<volatile unsigned*>(control + 2);
+        ticket[0] = atomicAdd(control, 1);
     }
     __syncthreads();
-    const unsigned number = taken[0], call = taken[1];
+    const unsigned number = ticket[0], call = ticket[1];
     Tile tile;
     tile.load(x, number, n, aligned);
     tile.scan();

@@ -11,7 +11,7 @@ from kernelviz.ops.kernels.layout import require_contiguous
 
 TILE_BYTES = 16 * 1024
 WARPS = 8
-"""Of a tile's program: 64 bytes a thread, so four 16-byte loads of a thread are under way at once."""
+"""Of a tile's program: 64 bytes a thread, so four 16-byte loads of a thread are in flight at once."""
 SUMS_AT_ONCE = 1024
 
 

@@ -1,8 +1,8 @@
 // CUDA C++ kernel of `dropout`. ELEMENT is float, __half or __nv_bfloat16.
-#include "lanes.cuh"
+#include "conversions.cuh"
 
 // Philox 4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a keyed function of a
-// counter, so that each word's numbers follow from its index alone.
+// counter, so that each vector's numbers follow from its index alone.
 __device__ __forceinline__ uint4 philox(unsigned long long index, unsigned long long seed) {
     uint4 c = make_uint4((unsigned)index, (unsigned)(index >> 32), 0u, 0u);
     unsigned low = (unsigned)seed, high = (unsigned)(seed >> 32);
@@ -16,13 +16,13 @@ __device__ __forceinline__ uint4 philox(unsigned long long index, unsigned long 
     return c;
 }
 
-// One call gives 128 random bits, as many as a word has: 32 an element of fp32, 16 of the others. An element is dropped when its
-// number is below `threshold`, p times 2^32; of 16 bits only the upper half of it counts.
-__device__ __forceinline__ Word<ELEMENT> dropped(const Word<ELEMENT>& word, const uint4& random, unsigned threshold, float scale) {
-    constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+// One call gives 128 random bits, as many as a vector has: 32 an element of fp32, 16 of the others. An element is dropped when its
+// number is below `threshold`, p times 2^32; for 16-bit numbers only its upper half counts.
+__device__ __forceinline__ Vec16<ELEMENT> dropped(const Vec16<ELEMENT>& vector, const uint4& random, unsigned threshold, float scale) {
+    constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
     const unsigned numbers[4] = {random.x, random.y, random.z, random.w};
     float v[WIDTH];
-    widen(word, v);
+    widen(vector, v);
 #pragma unroll
     for (int j = 0; j < WIDTH; ++j) {
         bool drop;
@@ -40,38 +40,38 @@ __device__ __forceinline__ Word<ELEMENT> dropped(const Word<ELEMENT>& word, cons
 extern "C" __global__ void __launch_bounds__(128) dropout_words(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, unsigned threshold, float scale,
     unsigned long long seed) {
-    // Two loads on their way hide the arithmetic of eight elements a word better than one: 2^28 in bf16 at 4271 instead of 4119 GB/s
-    // on an H200. Of fp32 one is enough (4315).
-    constexpr int WORDS = sizeof(ELEMENT) == 4 ? 1 : 2;
-    constexpr int WIDTH = Word<ELEMENT>::WIDTH;
-    const long long words = n / WIDTH;
-    const long long first = (long long)blockIdx.x * (128 * WORDS) + threadIdx.x;
-    Word<ELEMENT> held[WORDS];
+    // Two loads in flight hide the arithmetic of eight elements a vector better than one: 2^28 in bf16 at 4271 instead of 4119 GB/s
+    // on an H200. For fp32 one is enough (4315).
+    constexpr int VECTORS = sizeof(ELEMENT) == 4 ? 1 : 2;
+    constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
+    const long long vectors = n / WIDTH;
+    const long long first = (long long)blockIdx.x * (128 * VECTORS) + threadIdx.x;
+    Vec16<ELEMENT> held[VECTORS];
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
-        if (first + k * 128 < words) {
-            held[k] = load_word(reinterpret_cast<const Word<ELEMENT>*>(x) + first + k * 128);
+    for (int k = 0; k < VECTORS; ++k) {
+        if (first + k * 128 < vectors) {
+            held[k] = load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(x) + first + k * 128);
         }
     }
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + k * 128;
-        // Needs no data, so it is computed while the loads are under way.
+        // Needs no data, so it is computed while the loads are in flight.
         const uint4 random = philox(i, seed);
-        if (i < words) {
-            store_word(reinterpret_cast<Word<ELEMENT>*>(out) + i, dropped(held[k], random, threshold, scale));
+        if (i < vectors) {
+            store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, dropped(held[k], random, threshold, scale));
         }
     }
-    // The elements behind the last whole word are the start of one more, by the first thread of the grid.
-    if (first == 0 && words * WIDTH < n) {
-        Word<ELEMENT> rest;
+    // The elements after the last whole vector are treated as the start of one more, by the first thread of the grid.
+    if (first == 0 && vectors * WIDTH < n) {
+        Vec16<ELEMENT> rest;
         for (int j = 0; j < WIDTH; ++j) {
-            rest.e[j] = words * WIDTH + j < n ? x[words * WIDTH + j] : from_float<ELEMENT>(0.0f);
+            rest.e[j] = vectors * WIDTH + j < n ? x[vectors * WIDTH + j] : from_float<ELEMENT>(0.0f);
         }
-        rest = dropped(rest, philox(words, seed), threshold, scale);
+        rest = dropped(rest, philox(vectors, seed), threshold, scale);
         for (int j = 0; j < WIDTH; ++j) {
-            if (words * WIDTH + j < n) {
-                out[words * WIDTH + j] = rest.e[j];
+            if (vectors * WIDTH + j < n) {
+                out[vectors * WIDTH + j] = rest.e[j];
             }
         }
     }

@@ -20,7 +20,7 @@ THREADS = 128
 
 
 def bind_philox(x_N: Tensor, p: float) -> Launch:
-    """Each call has another seed; a captured one keeps the seed of its capture.
+    """Each call uses a new seed; a captured call keeps the seed of its capture.
 
     Raises BadField for a vector that is not contiguous or does not start on 16 bytes.
     """
@@ -32,8 +32,8 @@ def bind_philox(x_N: Tensor, p: float) -> Launch:
     out_N = torch.empty_like(x_N)
     size_bytes = x_N.numel() * x_N.element_size()
     kernel = nvrtc.kernel(SOURCE, "dropout_words", {"ELEMENT": nvrtc.element_type(x_N.dtype)})
-    words = 1 if x_N.element_size() == 4 else 2  # as in the kernel
-    blocks = max(1, -(-size_bytes // (16 * words * THREADS)))
+    vectors = 1 if x_N.element_size() == 4 else 2  # as in the kernel
+    blocks = max(1, -(-size_bytes // (16 * vectors * THREADS)))
     pointers = (x_N.data_ptr(), out_N.data_ptr())
     given = (ctypes.c_longlong(x_N.numel()), ctypes.c_uint(round(p * 2**32)), ctypes.c_float(1 / (1 - p)))
     seeds = itertools.count(1)

@@ -15,7 +15,7 @@ BYTES_PER_THREAD, WARPS = 16, 4
 BYTES_PER_THREAD_PHILOX = 64
 
 
-# Seeds differ from call to call: specialised on their values, the kernel would be compiled again and again.
+# Seeds differ from call to call: specialised on their values, the kernel would be recompiled each time.
 @triton.jit(do_not_specialize=["seed"])
 def rand_kernel(x_ptr, out_ptr, n, p, scale, seed, BLOCK: tl.constexpr):
     # 64-bit offsets: n reaches 2^31 and more on a GPU with 140 GB.
@@ -57,7 +57,7 @@ def _block(x_N: torch.Tensor, thread_bytes: int) -> int:
 
 
 def bind_rand(x_N: torch.Tensor, p: float) -> Launch:
-    """A call of Philox an element. Each call has another seed; a captured one keeps the seed of its capture.
+    """A call of Philox an element. Each call uses a new seed; a captured call keeps the seed of its capture.
 
     Raises BadField for a vector that is not contiguous.
     """
@@ -80,7 +80,7 @@ def bind_philox(x_N: torch.Tensor, p: float) -> Launch:
     halves = x_N.element_size() == 2
     n, block = x_N.numel(), _block(x_N, BYTES_PER_THREAD_PHILOX)
     grid, seeds = (triton.cdiv(n, block),), itertools.count(2)
-    # In units of 2^-16, which the lower half of a number has no more of.
+    # In units of 2^-16, the resolution of half a number.
     threshold = (round(p * 2**16) << 16) - 2**31
     part = block // (8 if halves else 4)
 

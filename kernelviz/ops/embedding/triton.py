@@ -32,7 +32,7 @@ def tile_kernel(x_ptr, ids_ptr, out_ptr, t, d, pieces, ROWS: tl.constexpr, BLOCK
 
 TILE_BYTES = 16 * 1024
 WARPS = 8
-"""64 bytes a thread of a tile: four 16-byte loads under way at once."""
+"""64 bytes a thread of a tile: four 16-byte loads in flight at once."""
 SMALL_TILE_BYTES, SMALL_WARPS = 1024, 2
 FEWEST_TILES = 128
 """An output of fewer large tiles is cut into small ones, or SMs of an H200 would be left without one."""

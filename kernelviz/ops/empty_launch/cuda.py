@@ -29,7 +29,7 @@ def bind_launches(x_K: Tensor) -> Launch:
 
 
 def bind_graph(x_K: Tensor) -> Launch:
-    """The launches captured once; a call launches the graph.
+    """The launches are captured once; a call launches the graph.
 
     While a stream is captured it cannot take a graph: the graph that is being made is given the k launches themselves.
     """

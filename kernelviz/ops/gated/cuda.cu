@@ -1,5 +1,5 @@
 // CUDA C++ kernels of the gated activations y = g(a) b. ELEMENT is float, __half or __nv_bfloat16; GATE is Swish or TanhGelu.
-#include "lanes.cuh"
+#include "conversions.cuh"
 
 // 1 / (1 + exp(-v)) by one power of two and one reciprocal of the special-function unit; subnormal results are flushed.
 __device__ __forceinline__ float logistic(float v) {
@@ -56,20 +56,21 @@ extern "C" __global__ void __launch_bounds__(256) gated_backward_scalar(
     }
 }
 
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
 __device__ __forceinline__ void widened_at(const ELEMENT* from, long long i, float (&out)[WIDTH]) {
-    widen(load_word(reinterpret_cast<const Word<ELEMENT>*>(from) + i), out);
+    widen(load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(from) + i), out);
 }
 __device__ __forceinline__ void narrowed_to(ELEMENT* to, long long i, const float (&in)[WIDTH]) {
-    store_word(reinterpret_cast<Word<ELEMENT>*>(to) + i, narrow<ELEMENT>(in));
+    store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(to) + i, narrow<ELEMENT>(in));
 }
 
-// One 16-byte word of each input a thread, in small blocks. Behind the last whole word, the next threads take an element each.
+// One 16-byte vector of each input a thread, in small blocks. The elements after the last whole vector are processed by the next
+// threads, one each.
 extern "C" __global__ void __launch_bounds__(128) gated_words(
     const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, ELEMENT* __restrict__ out, long long n) {
-    const long long words = n / WIDTH;
+    const long long vectors = n / WIDTH;
     const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
-    if (i < words) {
+    if (i < vectors) {
         float wide_a[WIDTH], wide_b[WIDTH];
         widened_at(a, i, wide_a);
         widened_at(b, i, wide_b);
@@ -78,8 +79,8 @@ extern "C" __global__ void __launch_bounds__(128) gated_words(
             wide_a[j] = gated(wide_a[j], wide_b[j]);
         }
         narrowed_to(out, i, wide_a);
-    } else if (i - words < n % WIDTH) {
-        const long long at = words * WIDTH + (i - words);
+    } else if (i - vectors < n % WIDTH) {
+        const long long at = vectors * WIDTH + (i - vectors);
         out[at] = from_float<ELEMENT>(gated(to_float(a[at]), to_float(b[at])));
     }
 }
@@ -87,9 +88,9 @@ extern "C" __global__ void __launch_bounds__(128) gated_words(
 extern "C" __global__ void __launch_bounds__(128) gated_backward_words(
     const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, const ELEMENT* __restrict__ dy, ELEMENT* __restrict__ da,
     ELEMENT* __restrict__ db, long long n) {
-    const long long words = n / WIDTH;
+    const long long vectors = n / WIDTH;
     const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
-    if (i < words) {
+    if (i < vectors) {
         float wide_a[WIDTH], wide_b[WIDTH], wide_dy[WIDTH];
         widened_at(a, i, wide_a);
         widened_at(b, i, wide_b);
@@ -100,7 +101,7 @@ extern "C" __global__ void __launch_bounds__(128) gated_backward_words(
         }
         narrowed_to(da, i, wide_a);
         narrowed_to(db, i, wide_b);
-    } else if (i - words < n % WIDTH) {
-        gradients_of_one(a, b, dy, da, db, words * WIDTH + (i - words));
+    } else if (i - vectors < n % WIDTH) {
+        gradients_of_one(a, b, dy, da, db, vectors * WIDTH + (i - vectors));
     }
 }

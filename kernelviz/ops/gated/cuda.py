@@ -22,11 +22,11 @@ def bind_scalar(a_MN: Tensor, b_MN: Tensor, gate: str) -> Launch:
     return _forward("gated_scalar", a_MN, b_MN, gate, work=a_MN.numel(), threads=256)
 
 
-def bind_words(a_MN: Tensor, b_MN: Tensor, gate: str) -> Launch:
-    """16-byte words; an element a thread where an input starts off 16 bytes. Raises BadField as above."""
+def bind_vec16(a_MN: Tensor, b_MN: Tensor, gate: str) -> Launch:
+    """16-byte vectors; one element a thread where an input does not start on 16 bytes. Raises BadField as above."""
     if not _aligned(a_MN, b_MN):
         return bind_scalar(a_MN, b_MN, gate)
-    return _forward("gated_words", a_MN, b_MN, gate, work=_words(a_MN), threads=128)
+    return _forward("gated_words", a_MN, b_MN, gate, work=_vectors(a_MN), threads=128)
 
 
 def bind_scalar_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, gate: str) -> Launch:
@@ -34,11 +34,11 @@ def bind_scalar_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, gate: str) -
     return _backward("gated_backward_scalar", a_MN, b_MN, dy_MN, gate, work=a_MN.numel(), threads=256)
 
 
-def bind_words_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, gate: str) -> Launch:
-    """16-byte words; an element a thread where an input starts off 16 bytes. Raises BadField as above."""
+def bind_vec16_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, gate: str) -> Launch:
+    """16-byte vectors; one element a thread where an input does not start on 16 bytes. Raises BadField as above."""
     if not _aligned(a_MN, b_MN, dy_MN):
         return bind_scalar_backward(a_MN, b_MN, dy_MN, gate)
-    return _backward("gated_backward_words", a_MN, b_MN, dy_MN, gate, work=_words(a_MN), threads=128)
+    return _backward("gated_backward_words", a_MN, b_MN, dy_MN, gate, work=_vectors(a_MN), threads=128)
 
 
 def _aligned(*tensors: Tensor) -> bool:
@@ -46,8 +46,8 @@ def _aligned(*tensors: Tensor) -> bool:
     return all(t.data_ptr() % 16 == 0 for t in tensors)
 
 
-def _words(tensor: Tensor) -> int:
-    """Threads that take a word, and those that take one of the elements behind the last."""
+def _vectors(tensor: Tensor) -> int:
+    """Number of threads: one for each whole vector, and one for each element after the last."""
     return sum(divmod(tensor.numel(), 16 // tensor.element_size()))
 
 

@@ -5,11 +5,11 @@ constexpr int BINS = 256;
 #ifndef THREADS
 #define THREADS 512
 #endif
-#ifndef WORDS
-#define WORDS 2
+#ifndef VECTORS
+#define VECTORS 2
 #endif
 
-// 1. Every byte is one atomic in L2, which takes those to one counter one after the other.
+// 1. Every byte is one atomic in L2, which executes those on the same counter one after the other.
 extern "C" __global__ void __launch_bounds__(256) histogram_global(
     const unsigned char* __restrict__ x, Count* __restrict__ counts, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -34,35 +34,35 @@ extern "C" __global__ void __launch_bounds__(256) histogram_shared(
     }
 }
 
-// Bytes before the first whole 16-byte word (a view may start anywhere) and behind the last go to `one`, words to `four`.
+// Bytes before the first whole 16-byte vector (a view may start anywhere) and after the last go to `one`, vectors to `four`.
 template <typename One, typename Four>
 __device__ __forceinline__ void over_bytes(const unsigned char* x, long long n, One one, Four four) {
     const long long before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16;
     const long long head = before < n ? before : n;
     const long long count = (n - head) / 16;
-    const uint4* words = reinterpret_cast<const uint4*>(x + head);
+    const uint4* vectors = reinterpret_cast<const uint4*>(x + head);
     const long long step = (long long)gridDim.x * THREADS;
     long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
-    for (; i + (WORDS - 1) * step < count; i += WORDS * step) {
-        uint4 word[WORDS];
+    for (; i + (VECTORS - 1) * step < count; i += VECTORS * step) {
+        uint4 vector[VECTORS];
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            word[k] = __ldcs(words + i + k * step);
+        for (int k = 0; k < VECTORS; ++k) {
+            vector[k] = __ldcs(vectors + i + k * step);
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            four(word[k].x);
-            four(word[k].y);
-            four(word[k].z);
-            four(word[k].w);
+        for (int k = 0; k < VECTORS; ++k) {
+            four(vector[k].x);
+            four(vector[k].y);
+            four(vector[k].z);
+            four(vector[k].w);
         }
     }
     for (; i < count; i += step) {
-        const uint4 word = __ldcs(words + i);
-        four(word.x);
-        four(word.y);
-        four(word.z);
-        four(word.w);
+        const uint4 vector = __ldcs(vectors + i);
+        four(vector.x);
+        four(vector.y);
+        four(vector.z);
+        four(vector.w);
     }
     if (blockIdx.x == 0) {
         const long long tail = head + count * 16 + threadIdx.x;
@@ -75,7 +75,7 @@ __device__ __forceinline__ void over_bytes(const unsigned char* x, long long n, 
     }
 }
 
-// Adds a block's counts to those of all; the block done last moves them to `out`. Counters and ticket are 0 again then.
+// Add a block's counts to the total; the last block to finish moves the total to `out` and resets counters and ticket to 0.
 __device__ __forceinline__ void finish(unsigned mine, Count* counts, unsigned* ticket, long long* out) {
     if (threadIdx.x < BINS && mine > 0) {
         atomicAdd(counts + threadIdx.x, (Count)mine);
@@ -94,7 +94,7 @@ __device__ __forceinline__ void finish(unsigned mine, Count* counts, unsigned* t
     }
 }
 
-// 3. 16-byte loads and counters for each warp: warps no longer collide, lanes of one still do where their bytes are equal.
+// 3. 16-byte loads and counters for each warp: warps no longer conflict, but lanes of one warp still do where their bytes are equal.
 extern "C" __global__ void __launch_bounds__(THREADS) histogram_per_warp(
     const unsigned char* __restrict__ x, Count* __restrict__ counts, unsigned* __restrict__ ticket,
     long long* __restrict__ out, long long n) {
@@ -123,8 +123,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) histogram_per_warp(
     finish(mine, counts, ticket, out);
 }
 
-// 4. Counters for each lane, shared by the warps of a block: counter b of lane l lies in bank l whatever b is, so the 32
-// atomics of a warp never meet, however the bytes are distributed.
+// 4. Counters for each lane, shared by the warps of a block: counter b of lane l is in bank l for every b, so the 32
+// atomics of a warp never conflict, whatever the distribution of the bytes.
 extern "C" __global__ void __launch_bounds__(THREADS) histogram_per_lane(
     const unsigned char* __restrict__ x, Count* __restrict__ counts, unsigned* __restrict__ ticket,
     long long* __restrict__ out, long long n) {
@@ -136,8 +136,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) histogram_per_lane(
     char* base = reinterpret_cast<char*>(table);
     const unsigned lane = threadIdx.x % 32 * 4;
     // 128 bytes a value: a shift and a mask make the address of each.
-    const auto count = [base, lane](unsigned place) {
-        atomicAdd(reinterpret_cast<unsigned*>(base + ((place & 0x7f80u) | lane)), 1u);
+    const auto count = [base, lane](unsigned slot) {
+        atomicAdd(reinterpret_cast<unsigned*>(base + ((slot & 0x7f80u) | lane)), 1u);
     };
     over_bytes(x, n, [count](unsigned byte) { count(byte << 7); }, [count](unsigned four) {
         count(four << 7);

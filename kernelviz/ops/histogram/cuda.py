@@ -51,17 +51,17 @@ def _bind_zeroed(name: str, x_N: Tensor, *, blocks: int) -> Launch:
     return launch
 
 
-def bind_per_warp(x_N: Tensor, *, threads: int = 512, words: int = 2, blocks_a_multiprocessor: int = 4) -> Launch:
+def bind_per_warp(x_N: Tensor, *, threads: int = 512, vectors: int = 2, blocks_a_multiprocessor: int = 4) -> Launch:
     """Counters of a warp in shared memory, 16-byte loads."""
-    return _bind("histogram_per_warp", x_N, threads, words, blocks_a_multiprocessor)
+    return _bind("histogram_per_warp", x_N, threads, vectors, blocks_a_multiprocessor)
 
 
-def bind_per_lane(x_N: Tensor, *, threads: int = 1024, words: int = 2, blocks_a_multiprocessor: int = 2) -> Launch:
+def bind_per_lane(x_N: Tensor, *, threads: int = 1024, vectors: int = 2, blocks_a_multiprocessor: int = 2) -> Launch:
     """Counters of a lane in shared memory, 32 KiB a block, 16-byte loads."""
-    return _bind("histogram_per_lane", x_N, threads, words, blocks_a_multiprocessor)
+    return _bind("histogram_per_lane", x_N, threads, vectors, blocks_a_multiprocessor)
 
 
-def _bind(name: str, x_N: Tensor, threads: int, words: int, blocks_a_multiprocessor: int) -> Launch:
+def _bind(name: str, x_N: Tensor, threads: int, vectors: int, blocks_a_multiprocessor: int) -> Launch:
     import torch
 
     require_contiguous(x_N=x_N)
@@ -72,12 +72,12 @@ def _bind(name: str, x_N: Tensor, threads: int, words: int, blocks_a_multiproces
     counts = torch.zeros(BINS, dtype=torch.int64, device=x_N.device)
     ticket = torch.zeros(1, dtype=torch.int32, device=x_N.device)
     out = torch.empty(BINS, dtype=torch.int64, device=x_N.device)
-    defines = {"THREADS": str(threads), "WORDS": str(words)}
+    defines = {"THREADS": str(threads), "VECTORS": str(vectors)}
     kernel = nvrtc.kernel(SOURCE, name, defines)
     count = ctypes.c_longlong(x_N.numel())
 
     def launch() -> Tensor:
-        # Addresses are asked for here, so that the launch keeps what it alone owns.
+        # The addresses are read here, so that the closure keeps the tensors alive that only it owns.
         pointers = (t.data_ptr() for t in (x_N, counts, ticket, out))
         nvrtc.launch(kernel, blocks, threads, *pointers, count)
         return out

@@ -1,1 +1,1 @@
-"""What kernels of several families share: NVRTC, 16-byte vectors, row tiles, launch shapes, torch.compile, autograd, headers."""
+"""Code that kernels of several families share: NVRTC, 16-byte vectors, row tiles, torch.compile, autograd, CUDA headers."""

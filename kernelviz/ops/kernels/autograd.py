@@ -1,4 +1,4 @@
-"""The backward pass of a torch function as a launch: only `autograd.grad` is timed, never the forward pass that it needs."""
+"""The backward pass of a torch function as a launch: only `autograd.grad` is timed, not the forward pass that it needs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def backward_of(
     grads: Sequence[Tensor],
     wanted: Sequence[int],
 ) -> Staged:
-    """From the gradients of the function's outputs to those of its inputs at the positions `wanted`, in that order.
+    """A launch that computes, from the gradients `grads` of the outputs, those of the inputs at the positions `wanted`.
 
-    On a GPU there are two forward passes: one run eagerly, for calls made eagerly, and one captured as a graph of its own on
-    the stream on which torch captures, since autograd runs each step on the stream of its forward step; so a captured
-    backward pass reads what a replay of that graph leaves.
+    On a GPU there are two forward passes. One runs eagerly, for eager calls. The other is captured as a graph of its own on the
+    stream on which torch captures, because autograd runs each step on the stream of its forward step; a captured backward pass
+    reads what a replay of that graph wrote.
     Errors: whatever the function and autograd raise.
     """
     passes = _Passes(function, inputs, grads, wanted)
@@ -58,12 +58,12 @@ class _Passes:
     def _pass(self) -> _Pass:
         import torch
 
-        # Leaves of its own: autograd joins the stream on which it first met a leaf, and a capture may not join one that is not
-        # captured. .data has a version counter of its own: autograd would refuse inputs that were filled anew.
+        # Each pass has its own leaves: autograd synchronises with the stream on which a leaf was first used, and a capture must
+        # not wait for a stream that is not captured. .data has its own version counter: autograd refuses refilled inputs.
         leaves = tuple(t.data.requires_grad_(i in self._wanted) for i, t in enumerate(self._inputs))
         with torch.enable_grad():
-            found = self._function(*leaves)
-        outputs = (found,) if isinstance(found, torch.Tensor) else tuple(found)
+            result = self._function(*leaves)
+        outputs = (result,) if isinstance(result, torch.Tensor) else tuple(result)
         return outputs, [leaves[i] for i in self._wanted]
 
     def forward(self) -> None:

@@ -1,4 +1,4 @@
-"""What kernels ask of the GPU that their tensors lie on."""
+"""Properties of the GPU that a kernel's tensors are on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def multiprocessors(device: torch.device) -> int:
-    """SMs of a GPU; 1 in Triton's interpreter, which runs the programs one after the other on the CPU."""
+    """Number of SMs of a GPU; 1 on a CPU, where Triton's interpreter runs programs one after the other."""
     import torch
 
     return int(torch.cuda.get_device_properties(device).multi_processor_count) if device.type == "cuda" else 1

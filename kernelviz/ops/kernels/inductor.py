@@ -1,4 +1,4 @@
-"""torch.compile as a variant: really compiled for every problem, or an error."""
+"""torch.compile as a variant: compiled for exactly the problem at hand, or an error."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kernelviz.core.cheats import RECOMPILED, refusal
-from kernelviz.core.errors import KernelvizError
+from kernelviz.core.reasons import Recompiled, Refused
 from kernelviz.ops.catalog.op import Launch, Staged
 from kernelviz.ops.kernels.autograd import backward_of
 
@@ -15,22 +14,22 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-class NotCompiled(KernelvizError):
+class NotCompiled(Refused):
     """torch.compile ran the function without compiling it for these shapes."""
 
 
 def compiled(function: Callable[..., Tensor | tuple[Tensor, ...]], *inputs: Tensor) -> Launch:
-    """A launch of `function` compiled for exactly these inputs; the first call, which compiles, is over when it returns.
+    """A launch of `function` compiled for exactly these inputs; the first call, which compiles, has finished when it returns.
 
-    With `dynamic=False` torch falls back to eager silently from the ninth size on; so the limit is raised, the function is
-    a new one for each problem, and exactly one graph must have been compiled. The same function on other tensors of the
-    same shapes, strides and dtypes takes the graph that is there. No mode that captures CUDA graphs itself.
+    With `dynamic=False` torch silently falls back to eager from the ninth size on. So the limit is raised, the function is
+    copied for each problem, and exactly one graph must have been compiled. The same function on other tensors of the same
+    shapes, strides and dtypes reuses the compiled graph. No mode that captures CUDA graphs itself is used.
     Errors: NotCompiled, and whatever the compiler raises.
     """
     import torch
 
     signature = (function, tuple((tuple(t.shape), t.stride(), t.dtype, str(t.device)) for t in inputs))
-    run = _kept.pop(signature, None)
+    run = _runs.pop(signature, None)
     with torch.no_grad():
         if run is not None:
             try:
@@ -39,16 +38,16 @@ def compiled(function: Callable[..., Tensor | tuple[Tensor, ...]], *inputs: Tens
                 run = None
         if run is None:
             run = _compiled(function, inputs)
-    # Methods and closures may mean something else next time; a module's function never does.
+    # A method or closure may behave differently next time; a module's function does not, so its graph is cached.
     if function.__closure__ is None:
-        _kept[signature] = run
-        while len(_kept) > _MOST_KEPT:
-            del _kept[next(iter(_kept))]
-    taken = run
+        _runs[signature] = run
+        while len(_runs) > _MOST_RUNS:
+            del _runs[next(iter(_runs))]
+    compiled_run = run
 
     def launch() -> Tensor | tuple[Tensor, ...]:
         with torch.no_grad():
-            result: Tensor | tuple[Tensor, ...] = taken(*inputs)
+            result: Tensor | tuple[Tensor, ...] = compiled_run(*inputs)
         return result
 
     return launch
@@ -67,15 +66,15 @@ def compiled_backward(
     import torch
     from torch._functorch import config
 
-    # Buffers that the backward pass may overwrite are gone for a second backward pass over the same forward pass.
+    # Donated buffers, which the backward pass may overwrite, would be lost for a second backward pass over the same forward pass.
     with config.patch(donated_buffer=False), torch.enable_grad():
         leaves = tuple(t.data.requires_grad_(i in wanted) for i, t in enumerate(inputs))
         run = _compiled(function, leaves)
         return backward_of(run, inputs, grads, wanted)
 
 
-_MOST_KEPT = 64
-_kept: dict[tuple[Any, ...], Callable[..., Any]] = {}
+_MOST_RUNS = 64
+_runs: dict[tuple[Any, ...], Callable[..., Any]] = {}
 
 
 def _compiled(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Callable[..., Any]:
@@ -92,13 +91,13 @@ def _compiled(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> Calla
         nonlocal graphs
         graphs += 1
         if graphs > 1:
-            raise NotCompiled(refusal(RECOMPILED, "torch.compile wants to compile a bound call again"))
+            raise NotCompiled(Recompiled(again=True))
         return compile_fx(graph, examples, config_patches={"triton.cudagraphs": False})
 
     run: Callable[..., Any] = torch.compile(_copy(function), backend=counting, fullgraph=True, dynamic=False)
     run(*inputs)
     if graphs != 1:
-        raise NotCompiled(refusal(RECOMPILED, f"torch.compile made {graphs} graphs of this problem instead of 1"))
+        raise NotCompiled(Recompiled(graphs=graphs))
     return run
 
 

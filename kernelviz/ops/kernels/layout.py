@@ -1,4 +1,4 @@
-"""What kernels that index memory themselves ask of their inputs."""
+"""Checks of the layout of inputs, for kernels that index memory themselves."""
 
 from __future__ import annotations
 

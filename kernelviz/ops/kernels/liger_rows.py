@@ -1,4 +1,4 @@
-"""What the row kernels of Liger Kernel take: one program holds a whole row."""
+"""Checks of the inputs of Liger Kernel's row kernels, in which one program holds a whole row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LONGEST = 65_536
 
 
 def require_rows(**tensors: Tensor) -> None:
-    """Of contiguous tensors, the first with rows that it takes. Raises BadField: not contiguous, or rows of more than LONGEST."""
+    """Raises BadField for tensors that are not contiguous, and for rows of the first one that are longer than LONGEST."""
     require_contiguous(**tensors)
     row = next(iter(tensors.values())).shape[-1]
     if row > LONGEST:

@@ -1,6 +1,6 @@
 """CUDA C++ through cuda.core and NVRTC: compile a kernel of a file, launch it into torch's current stream.
 
-Headers come from the CUDA wheels only, so that a machine's own toolkit, of another version, is never mixed in.
+Headers come from the CUDA wheels only, so that a toolkit of another version on the machine is never mixed in.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kernelviz.core.errors import KernelvizError
 
 Size = int | tuple[int, ...]
 HEADERS = Path(__file__).parent / "headers"
-"""Device code that several families include: ``#include "vectors.cuh"``."""
+"""Device code that several families include: ``#include "vec16.cuh"``."""
 _INCLUDE = re.compile(r'^#include "([^"]+)"', re.MULTILINE)
 _STANDARD = "c++17"
 _PORTABLE_CLUSTER = 8
@@ -30,28 +30,28 @@ _PORTABLE_CLUSTER = 8
 def include_paths() -> tuple[Path, ...]:
     """Header folders of the CUDA wheels; empty where they are not installed. Imports no CUDA library."""
     spec = importlib.util.find_spec("nvidia")
-    found: list[Path] = []
+    folders: list[Path] = []
     for root in spec.submodule_search_locations or () if spec else ():
         for folder in ("cu13/include", "cu13/include/cccl"):
             path = Path(root) / folder
             if path.is_dir():
-                found.append(path)
-    return tuple(found)
+                folders.append(path)
+    return tuple(folders)
 
 
 def with_headers(source: Path) -> tuple[Path, ...]:
-    """A kernel file and the headers of our own that it includes, each once, in the order met."""
-    found = [source]
-    for path in found:
+    """A kernel file and the headers of ours that it includes, each once, in the order of inclusion."""
+    files = [source]
+    for path in files:
         for name in _INCLUDE.findall(path.read_text()):
             header = HEADERS / name
-            if header not in found:
-                found.append(header)
-    return tuple(found)
+            if header not in files:
+                files.append(header)
+    return tuple(files)
 
 
 def compile_cubin(source: Path, arch: str, defines: Mapping[str, str] | None = None) -> bytes:
-    """The cubin of every kernel in a file for one architecture (``sm_90``), from the cache on disk where it is there.
+    """The cubin of every kernel in a file for one architecture (``sm_90``), from the cache on disk if it is there.
 
     Needs no GPU. Errors: whatever NVRTC raises, its log in the message.
     """
@@ -73,16 +73,16 @@ def compile_cubin(source: Path, arch: str, defines: Mapping[str, str] | None = N
         define_macro=list(macros.items()) or None,
     )
     cubin = bytes(Program(codes[0], "c++", options).compile("cubin").code)
-    _keep(cached, cubin)
+    _store(cached, cubin)
     return cubin
 
 
 class DoesNotLaunch(KernelvizError):
-    """A kernel that compiles, and asks for more than a multiprocessor of this GPU has."""
+    """A kernel compiles but needs more than a multiprocessor of this GPU has."""
 
 
 class Driver(Protocol):
-    """What loads kernels and launches them: torch's GPU, or in tests one that compiles only."""
+    """Loads and launches kernels: on torch's GPU, or in tests a driver that only compiles."""
 
     def kernel(self, source: Path, name: str, defines: Mapping[str, str], shared_bytes: int, cluster: int) -> Any: ...
 
@@ -145,7 +145,7 @@ def kernel(
 ) -> Any:
     """The kernel `name` (extern "C") of a file, compiled for torch's current device.
 
-    `shared_bytes`: the most dynamic shared memory that a launch will ask for; `cluster`: the most blocks a cluster.
+    `shared_bytes`: the most dynamic shared memory that a launch will request; `cluster`: the most blocks a cluster.
     """
     return active.kernel(source, name, defines or {}, shared_bytes, cluster)
 
@@ -153,16 +153,16 @@ def kernel(
 def launch(kernel: Any, blocks: Size, threads: Size, *args: Any, cluster: int = 1, shared_bytes: int = 0) -> None:
     """Enqueue a kernel on torch's current stream.
 
-    `blocks` counts blocks, also where `cluster` of them (along x) form a cluster; it must be a multiple then. Arguments: ints
-    are pointers; sizes and scalars are ctypes or numpy scalars of the parameter's type.
+    `blocks` counts blocks, also where `cluster` of them (along x) form a cluster; then it must be a multiple of `cluster`.
+    Arguments: ints are pointers; sizes and scalars are ctypes or numpy scalars of the parameter's type.
     """
     active.launch(kernel, blocks, threads, cluster, shared_bytes, args)
 
 
 def resident(kernel: Any, threads: int, *, cluster: int = 1, shared_bytes: int = 0) -> int:
-    """How many blocks of a kernel the whole device holds at once: the grid of a persistent kernel, a multiple of `cluster`.
+    """How many blocks of a kernel are resident on the device at once: the grid of a persistent kernel, a multiple of `cluster`.
 
-    Of clusters fewer fit than blocks alone: each lies in one group of 16 or 18 SMs (H200: 32 clusters of 4, not 33).
+    With clusters fewer blocks fit: each cluster lies in one group of 16 or 18 SMs (H200: 32 clusters of 4, not 33).
     Errors: DoesNotLaunch where none fits.
     """
     return active.resident(kernel, threads, cluster, shared_bytes)
@@ -184,16 +184,16 @@ def _kernel(
 
     Device(device).set_current()
     major, minor = torch.cuda.get_device_capability(device)
-    found = _loaded(source, f"sm_{major}{minor}", defines).get_kernel(name)
+    kernel = _loaded(source, f"sm_{major}{minor}", defines).get_kernel(name)
     if shared_bytes:  # beyond 48 KB, its static part included, a kernel must opt in
-        _allow(found, "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", shared_bytes)
+        _set_attribute(kernel, "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES", shared_bytes)
     if cluster > _PORTABLE_CLUSTER:
-        _allow(found, "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
-    return found
+        _set_attribute(kernel, "CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED", 1)
+    return kernel
 
 
-def _allow(kernel: Any, attribute: str, value: int) -> None:
-    """Set an attribute of a kernel. Errors: DoesNotLaunch with what this GPU has not."""
+def _set_attribute(kernel: Any, attribute: str, value: int) -> None:
+    """Set an attribute of a kernel. Errors: DoesNotLaunch, which names what this GPU lacks."""
     from cuda.bindings import driver
 
     _, function = driver.cuKernelGetFunction(kernel.handle)
@@ -225,12 +225,12 @@ def _config(blocks: Size, threads: Size, cluster: int, shared_bytes: int) -> Any
 
 
 def cache_folder() -> Path:
-    """Where cubins are kept: KERNELVIZ_CACHE, else the folder of the user's caches."""
+    """The folder of compiled cubins: in KERNELVIZ_CACHE, else in the user's cache folder."""
     return Path(os.environ.get("KERNELVIZ_CACHE") or platformdirs.user_cache_dir("kernelviz")) / "cubin"
 
 
-def _keep(path: Path, content: bytes) -> None:
-    """Write through a temporary file, so that another process never reads half of it; a full disk is no reason to fail."""
+def _store(path: Path, content: bytes) -> None:
+    """Write through a temporary file, so that another process never reads half of it. Errors of the disk are ignored."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:

@@ -1,6 +1,6 @@
-"""How clusters that stay (`headers/columns.cuh`, `headers/powers.cuh`) take the columns of a row: threads, words, blocks, places.
+"""Tiles of persistent clusters, whose threads keep their columns of every row (`headers/persistent_*.cuh`).
 
-Chosen on an H200 of all that were tried there (docs/kernels.md, "What was tried").
+They are the fastest of those that were tried on an H200 (docs/kernels.md, "What was tried").
 """
 
 from __future__ import annotations
@@ -12,161 +12,167 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
-from kernelviz.ops.kernels.row_tiles import CLUSTER, LONGEST_ROW_WORDS, words_of
+from kernelviz.ops.kernels.row_tiles import CLUSTER, LONGEST_ROW_VECTORS, vectors_of_row
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-WORD_BYTES = 16
+VEC16_BYTES = 16
 LANES = 512
-"""Of a block that has its SM alone. Rows of 131,072 in bf16: softmax 71.6 us by 512 threads, 74.4 by 1024."""
-MOST_WORDS = 8
-"""Of a thread and row."""
+"""Threads of a block that has its SM alone. Rows of 131,072 in bf16: softmax takes 71.6 us with 512 threads, 74.4 with 1024."""
+MOST_VECTORS = 8
+"""16-byte vectors of a row that a thread may have."""
 MOST_CLUSTER = 16
 """Blocks of a cluster, on GPUs that grant more than CLUSTER."""
-SHORTEST_WORDS = 128
-"""Shorter rows share a block in other kernels."""
+SHORTEST_ROW_VECTORS = 128
+"""Of shorter rows several share a block, in other kernels."""
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """Threads of a block, 16-byte words each has of a row, blocks that share a row, rows that have places, blocks an SM."""
+class ColumnsTile:
+    """Threads of a block, 16-byte vectors of a row a thread, blocks that share a row, rows in shared memory, blocks an SM."""
 
     lanes: int
-    words: int
+    vectors: int
     cluster: int
     stages: int
     blocks: int = 1
 
     @property
     def shared_bytes(self) -> int:
-        return self.lanes * self.words * self.stages * WORD_BYTES
+        return self.lanes * self.vectors * self.stages * VEC16_BYTES
 
-    def defines(self, row_words: int) -> dict[str, str]:
-        """What the kernels of `headers/columns.cuh` are compiled with for rows of that many words."""
+    def defines(self, row_vectors: int) -> dict[str, str]:
+        """Macros for the kernels of `headers/persistent_columns.cuh` and rows of that many vectors."""
         return {
             "ROW_LANES": str(self.lanes),
-            "ROW_WORDS": str(self.words),
+            "ROW_VECTORS": str(self.vectors),
             "ROW_CLUSTER": str(self.cluster),
             "ROW_STAGES": str(self.stages),
             "ROW_BLOCKS": str(self.blocks),
-            "ROW_FULL": "true" if row_words == self.lanes * self.words * self.cluster else "false",
+            "ROW_FULL": "true" if row_vectors == self.lanes * self.vectors * self.cluster else "false",
         }
 
 
-def columns_shape(row_words: int, *, weighted: bool) -> Columns | None:
-    """How clusters that stay take rows of that many words; None for short ones, and those that 16 blocks cannot hold.
+def columns_tile(row_vectors: int, *, weighted: bool) -> ColumnsTile | None:
+    """The tile for rows of that many vectors; None for short rows, and for those that 16 blocks cannot hold.
 
-    About 192 KiB of an SM are places. `weighted`: a weight stays in registers beside each word.
+    About 192 KiB of an SM hold rows. `weighted`: a weight stays in registers beside each vector.
 
-    >>> columns_shape(256, weighted=True), columns_shape(1024, weighted=True)
-    (Columns(lanes=128, words=2, cluster=1, stages=4, blocks=6), Columns(lanes=128, words=8, cluster=1, stages=3, blocks=4))
-    >>> columns_shape(4096, weighted=True), columns_shape(4096, weighted=False)
-    (Columns(lanes=256, words=8, cluster=2, stages=3, blocks=2), Columns(lanes=256, words=4, cluster=4, stages=4, blocks=3))
-    >>> columns_shape(16384, weighted=True), columns_shape(65537, weighted=True), columns_shape(64, weighted=True)
-    (Columns(lanes=512, words=8, cluster=4, stages=3, blocks=1), None, None)
+    >>> columns_tile(256, weighted=True)
+    ColumnsTile(lanes=128, vectors=2, cluster=1, stages=4, blocks=6)
+    >>> columns_tile(1024, weighted=True)
+    ColumnsTile(lanes=128, vectors=8, cluster=1, stages=3, blocks=4)
+    >>> columns_tile(4096, weighted=True)
+    ColumnsTile(lanes=256, vectors=8, cluster=2, stages=3, blocks=2)
+    >>> columns_tile(4096, weighted=False)
+    ColumnsTile(lanes=256, vectors=4, cluster=4, stages=4, blocks=3)
+    >>> columns_tile(16384, weighted=True), columns_tile(65537, weighted=True), columns_tile(64, weighted=True)
+    (ColumnsTile(lanes=512, vectors=8, cluster=4, stages=3, blocks=1), None, None)
     """
-    if row_words < SHORTEST_WORDS:
+    if row_vectors < SHORTEST_ROW_VECTORS:
         return None
-    if row_words <= 1024:
-        words = -(-row_words // 128)
-        return Columns(128, words, 1, 4, 6) if words <= 4 else Columns(128, words, 1, 3, 4)
+    if row_vectors <= 1024:
+        vectors = -(-row_vectors // 128)
+        return ColumnsTile(128, vectors, 1, 4, 6) if vectors <= 4 else ColumnsTile(128, vectors, 1, 3, 4)
     for cluster in (1, 2, 4, CLUSTER):
-        if weighted and cluster < CLUSTER and row_words <= 2048 * cluster:
-            return Columns(_lanes(row_words, 8, cluster), 8, cluster, 3, 2)
-        if not weighted and row_words <= 1024 * cluster:
-            return Columns(_lanes(row_words, 4, cluster), 4, cluster, 4, 3)
+        if weighted and cluster < CLUSTER and row_vectors <= 2048 * cluster:
+            return ColumnsTile(_lanes(row_vectors, 8, cluster), 8, cluster, 3, 2)
+        if not weighted and row_vectors <= 1024 * cluster:
+            return ColumnsTile(_lanes(row_vectors, 4, cluster), 4, cluster, 4, 3)
     for cluster in (2, 4, CLUSTER, MOST_CLUSTER):
-        if row_words <= LANES * MOST_WORDS * cluster:
-            return Columns(_lanes(row_words, MOST_WORDS, cluster), MOST_WORDS, cluster, 3)
+        if row_vectors <= LANES * MOST_VECTORS * cluster:
+            return ColumnsTile(_lanes(row_vectors, MOST_VECTORS, cluster), MOST_VECTORS, cluster, 3)
     return None
 
 
-def _lanes(row_words: int, words: int, cluster: int) -> int:
-    return 32 * -(-row_words // (32 * words * cluster))
+def _lanes(row_vectors: int, vectors: int, cluster: int) -> int:
+    return 32 * -(-row_vectors // (32 * vectors * cluster))
 
 
 @dataclass(frozen=True, slots=True)
-class Powers:
-    """Threads of a block, words a thread and row, blocks of a cluster, words that wait in registers; two rows have places."""
+class ExponentialsTile:
+    """Threads of a block, vectors a thread and row, blocks of a cluster, vectors kept in registers; two rows are in flight."""
 
     lanes: int
-    words: int
+    vectors: int
     cluster: int
-    held: int = 0
+    in_registers: int = 0
 
     @property
     def shared_bytes(self) -> int:
-        return 2 * WORD_BYTES * self.lanes * (self.words - self.held)
+        return 2 * VEC16_BYTES * self.lanes * (self.vectors - self.in_registers)
 
     def defines(self, element: str, *, aligned: bool) -> dict[str, str]:
-        """What the kernels of `headers/powers.cuh` are compiled with for rows of such elements; `aligned`: of whole words."""
+        """Macros for the kernels of `headers/persistent_exponentials.cuh`; `aligned`: rows are whole vectors."""
         return {
             "ELEMENT": element,
             "ROW_LANES": str(self.lanes),
-            "ROW_WORDS": str(self.words),
+            "ROW_VECTORS": str(self.vectors),
             "ROW_CLUSTER": str(self.cluster),
             "ROW_BLOCKS": "1",
             "ROW_ALIGNED": "true" if aligned else "false",
-            "COLUMNS_HELD": str(self.held),
+            "COLUMNS_IN_REGISTERS": str(self.in_registers),
         }
 
 
-def powers_shapes(row_words: int) -> tuple[Powers, ...]:
-    """How clusters of one block an SM may take rows of that many words; none for those of up to 64 KiB or beyond 1 MiB.
+def exponentials_tiles(row_vectors: int) -> tuple[ExponentialsTile, ...]:
+    """Tiles for rows of that many vectors with one block an SM; none for rows of up to 64 KiB or beyond 1 MiB.
 
-    The first is the fastest where as many SMs have a block of it as of the others: an H200 has room for 30 to 33 of four.
-    Of 1024 threads one word in eight waits in registers: places for two rows of the others are 224 of an SM's 227 KiB. Clusters
-    of eight have two there, since the sums of their warps take 4 KiB.
+    The first is the fastest where as many SMs get a block of it as of the others: an H200 has room for 30 to 33 clusters of four.
+    With 1024 threads one vector in eight stays in registers: two rows of the others take 224 of an SM's 227 KiB. In clusters of
+    eight it is two, since the sums of their warps take 4 KiB.
 
-    >>> powers_shapes(4096), powers_shapes(65537)
+    >>> exponentials_tiles(4096), exponentials_tiles(65537)
     ((), ())
-    >>> powers_shapes(16384)
-    (Powers(lanes=512, words=8, cluster=4, held=0), Powers(lanes=1024, words=8, cluster=2, held=1))
-    >>> powers_shapes(65536)
-    (Powers(lanes=1024, words=8, cluster=8, held=2),)
+    >>> exponentials_tiles(16384)[0]
+    ExponentialsTile(lanes=512, vectors=8, cluster=4, in_registers=0)
+    >>> exponentials_tiles(16384)[1:]
+    (ExponentialsTile(lanes=1024, vectors=8, cluster=2, in_registers=1),)
+    >>> exponentials_tiles(65536)
+    (ExponentialsTile(lanes=1024, vectors=8, cluster=8, in_registers=2),)
     """
-    if row_words <= LONGEST_ROW_WORDS:
+    if row_vectors <= LONGEST_ROW_VECTORS:
         return ()
-    found = []
+    tiles = []
     for most in (LANES, 2 * LANES):
-        cluster = next((c for c in (1, 2, 4, CLUSTER) if row_words <= c * MOST_WORDS * most), 0)
+        cluster = next((c for c in (1, 2, 4, CLUSTER) if row_vectors <= c * MOST_VECTORS * most), 0)
         if cluster:
-            lanes = _lanes(row_words, MOST_WORDS, cluster)
-            held = 0 if lanes <= 800 else 2 if cluster == CLUSTER else 1
-            found.append(Powers(lanes, MOST_WORDS, cluster, held))
-    return tuple(found)
+            lanes = _lanes(row_vectors, MOST_VECTORS, cluster)
+            in_registers = 0 if lanes <= 800 else 2 if cluster == CLUSTER else 1
+            tiles.append(ExponentialsTile(lanes, MOST_VECTORS, cluster, in_registers))
+    return tuple(tiles)
 
 
-def covering(resident: Sequence[int]) -> int:
-    """Which of several shapes to take, of which so many blocks have a place at once: the first of which no other has 5 % more.
+def best_covered(resident: Sequence[int]) -> int:
+    """Index of the first of several tiles such that no other has 5 % more resident blocks; `resident`: blocks of each.
 
-    >>> covering((120, 132)), covering((128, 132))
+    >>> best_covered((120, 132)), best_covered((128, 132))
     (1, 0)
     """
     return next(i for i, blocks in enumerate(resident) if 1.05 * blocks >= max(resident))
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A kernel of `headers/powers.cuh` as compiled for a matrix, and how many blocks of it have a place at once."""
+class PersistentKernel:
+    """A kernel of `headers/persistent_exponentials.cuh` compiled for a matrix, and how many of its blocks are resident."""
 
     kernel: Any
-    shape: Powers
+    tile: ExponentialsTile
     resident: int
 
 
-def fitted(source: Path, name: str, x_MN: Tensor) -> Fitted | None:
-    """The kernel for the rows of this matrix; None where they are short or too long, or fewer than the SMs have clusters."""
+def persistent_kernel(source: Path, name: str, x_MN: Tensor) -> PersistentKernel | None:
+    """The kernel for the rows of this matrix; None where rows are short or too long, or fewer than the clusters of all SMs."""
     m, n = x_MN.shape
     size = x_MN.element_size()
-    found = []
-    for shape in powers_shapes(words_of(n, size)):
-        if m * shape.cluster > multiprocessors(x_MN.device):
-            defines = shape.defines(nvrtc.element_type(x_MN.dtype), aligned=n * size % WORD_BYTES == 0)
-            needs = {"cluster": shape.cluster, "shared_bytes": shape.shared_bytes}
+    candidates = []
+    for tile in exponentials_tiles(vectors_of_row(n, size)):
+        if m * tile.cluster > multiprocessors(x_MN.device):
+            defines = tile.defines(nvrtc.element_type(x_MN.dtype), aligned=n * size % VEC16_BYTES == 0)
+            needs = {"cluster": tile.cluster, "shared_bytes": tile.shared_bytes}
             kernel = nvrtc.kernel(source, name, defines, **needs)
-            found.append(Fitted(kernel, shape, nvrtc.resident(kernel, shape.lanes, **needs)))
-    if not found:
+            candidates.append(PersistentKernel(kernel, tile, nvrtc.resident(kernel, tile.lanes, **needs)))
+    if not candidates:
         return None
-    return found[covering([f.resident for f in found])]
+    return candidates[best_covered([c.resident for c in candidates])]

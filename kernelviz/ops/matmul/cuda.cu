@@ -1,10 +1,10 @@
 // CUDA C++ kernels of `matmul`: C (m, n) = A (m, k) B (k, n), row-major. ELEMENT is float, __half or __nv_bfloat16;
-// products are added up in float. Blocks: x walks down the rows (it may count to 2^31), y across the columns.
+// products are added up in float. Blocks: x walks down the rows (gridDim.x may be up to 2^31 - 1), y across the columns.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
 // 1. One thread an element of C. The threads of a warp share a row of A (one broadcast load) and take neighbouring columns
-// of B, so that a warp's 32 loads become whole lines. Every element of A and B is still asked for n and m times.
+// of B, so that a warp's 32 loads become whole lines. Every element of A and B is still loaded n and m times.
 extern "C" __global__ void __launch_bounds__(256) matmul_naive(
     const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, ELEMENT* __restrict__ c, long long m, long long n,
     long long k) {
@@ -26,7 +26,7 @@ constexpr int TILE = 32;
 extern "C" __global__ void __launch_bounds__(TILE * TILE) matmul_tiled(
     const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, ELEMENT* __restrict__ c, long long m, long long n,
     long long k) {
-    // No padding: a warp reads one element of a_tile (broadcast) and 32 neighbours of b_tile, so no two threads meet in a bank.
+    // No padding: a warp reads one element of a_tile (broadcast) and 32 neighbours of b_tile, so there are no bank conflicts.
     __shared__ float a_tile[TILE][TILE];
     __shared__ float b_tile[TILE][TILE];
     const int x = threadIdx.x;

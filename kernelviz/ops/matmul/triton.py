@@ -33,7 +33,7 @@ def grouped_kernel(
     EVEN_K: tl.constexpr,
     PRECISION: tl.constexpr,
 ):
-    # Programs that run together take GROUP rows of tiles by a few columns, so that both factors are found in L2.
+    # Programs that run together take GROUP rows of tiles by a few columns, so that both factors are in L2.
     program = tl.program_id(0)
     across = tl.cdiv(n, BN)
     group = program // (GROUP * across)
@@ -44,7 +44,7 @@ def grouped_kernel(
     rows = tile_m * BM + tl.arange(0, BM)
     columns = tile_n * BN + tl.arange(0, BN)
     depth = tl.arange(0, BK)
-    # 64-bit where a row number meets a row length: M * K, K * N and M * N pass 2^31.
+    # 64-bit where a row number is multiplied by a row length: M * K, K * N and M * N pass 2^31.
     a_ptrs = a_ptr + rows.to(tl.int64)[:, None] * k + depth[None, :]
     b_ptrs = b_ptr + depth.to(tl.int64)[:, None] * n + columns[None, :]
     b_step = tl.full((), BK, tl.int64) * n
@@ -79,7 +79,7 @@ class Tile:
         return (self.bm + self.bn) * self.bk * itemsize_bytes * self.stages
 
 
-# Largest first. The last of each is for fewer than 33 rows, where reading B is all the work.
+# Largest first. The last of each is for fewer than 33 rows, where the time is that of reading B.
 HALF = (
     Tile(bm=128, bn=256, bk=64, warps=8, stages=3),
     Tile(bm=128, bn=128, bk=64, warps=8, stages=4),

@@ -1,7 +1,7 @@
-"""Normalisations with the activation behind them in one pass."""
+"""Normalisations with the activation after them in one pass."""
 
 from __future__ import annotations
 
-from kernelviz.ops.norm_activation import batchnorm_relu, layernorm_gelu
+from kernelviz.ops.norm_activation.op import BATCHNORM_RELU, NORM_ACTIVATION
 
-OPS = (layernorm_gelu.OP, batchnorm_relu.OP)
+OPS = (NORM_ACTIVATION, BATCHNORM_RELU)

@@ -1,73 +1,24 @@
 // CUDA C++ kernels of `norm_activation` (gelu of a layer normalisation) and `batchnorm_relu`.
-#include "lanes.cuh"
+#include "conversions.cuh"
+#include "gelu.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
-using R = Row<T, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
+using W = Vec16<T>;
+using R = Row<T, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
 constexpr int WIDTH = W::WIDTH;
 
-// Words as if the compiler did not know them: else it keeps the fp32 numbers that it has made of them once, in twice the
-// registers, until they are needed again.
-__device__ __forceinline__ void forget(W (&v)[ROW_WORDS]) {
-#pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
-        uint4& bits = *reinterpret_cast<uint4*>(&v[k]);
-        asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
-    }
-}
+__device__ __forceinline__ float gelu(float x) { return gelu_polynomial<sizeof(T) == 4 ? 8 : 6>(x); }
 
-// gelu(x) = max(x, 0) - a P(-a), a = |x|, and P(-a) = 2^Q(a), P the normal distribution: Q is the polynomial nearest to log2 P(-a) on
-// 0 <= a <= 6, of degree 6 for 16-bit formats, 8 for fp32 (as in `activation`, where its error is derived). a stays below 12, or
-// the infinities would give inf * 0.
-__device__ __forceinline__ float gelu(float x) {
-    float a, positive, q;
-    asm("{.reg .f32 t; abs.f32 t, %1; min.f32 %0, t, 0f41400000;}" : "=f"(a) : "f"(x));
-    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(positive) : "f"(x));
-    if constexpr (sizeof(T) == 4) {
-        q = -2.7709616e-06f;
-        q = fmaf(q, a, 3.8608167e-05f);
-        q = fmaf(q, a, -1.8249029e-04f);
-        q = fmaf(q, a, -1.4600168e-04f);
-        q = fmaf(q, a, 7.0756334e-03f);
-        q = fmaf(q, a, -5.2505132e-02f);
-        q = fmaf(q, a, -4.5920488e-01f);
-        q = fmaf(q, a, -1.1511058f);
-        q = fmaf(q, a, -1.0f);
-    } else {
-        q = 3.1882464e-05f;
-        q = fmaf(q, a, -7.5515453e-04f);
-        q = fmaf(q, a, 8.0197575e-03f);
-        q = fmaf(q, a, -5.3288851e-02f);
-        q = fmaf(q, a, -4.5888928e-01f);
-        q = fmaf(q, a, -1.1511536f);
-        q = fmaf(q, a, -0.9999988f);
-    }
-    return fmaf(-a, exp2_fast(q), positive);
-}
-
-// 1. A row in the registers of one block (several short ones in one block), or of a cluster of blocks: read once.
+// 1. A row in the registers of one block (or several short rows), or of a cluster of blocks: read once.
 extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) layernorm_gelu_rows(
     const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
     R row(m, n);
-    W v[ROW_WORDS];
-    const W* from = reinterpret_cast<const W*>(x + (row.start - row.head));
-    // Of the whole matrix the last word may be cut; `mask` reads it by elements.
-    const int whole = ROW_ALIGNED ? row.words : (int)min((long long)row.words, (row.total - (row.start - row.head)) / WIDTH);
-#pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
-        uint4 bits = make_uint4(0, 0, 0, 0);
-        if (row.word(k) < whole) {
-            bits = *reinterpret_cast<const uint4*>(from + row.word(k));
-        }
-        *reinterpret_cast<uint4*>(&v[k]) = bits;
-    }
-    if (!ROW_ALIGNED) {
-        row.mask(x, v, T(0.0f));
-    }
+    W v[ROW_VECTORS];
+    row.load_or_zero(x, v);
     float total = 0.0f;
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
         float a[WIDTH];
         widen(v[k], a);
 #pragma unroll
@@ -75,12 +26,12 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) l
             total += a[e];
         }
     }
-    // Two reductions over registers: E[x^2] - E[x]^2 would lose the variance of rows whose mean is large.
+    // Two reductions over registers, because E[x^2] - E[x]^2 loses the variance of rows with a large mean.
     const float mean = row.reduce(total, Add{}, 0.0f) / n;
-    forget(v);
+    make_opaque(v);
     total = 0.0f;
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
         float a[WIDTH];
         widen(v[k], a);
 #pragma unroll
@@ -90,13 +41,13 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) l
         }
     }
     const float scale = rsqrtf(row.reduce(total, Add{}, 0.0f) / n + eps);
-    forget(v);
+    make_opaque(v);
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
         float a[WIDTH], g[WIDTH], c[WIDTH];
         widen(v[k], a);
-        widen(row.beside(w, k), g);
-        widen(row.beside(b, k), c);
+        widen(row.load_beside(w, k), g);
+        widen(row.load_beside(b, k), c);
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
             a[e] = gelu(fmaf((a[e] - mean) * scale, g[e], c[e]));
@@ -105,8 +56,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) l
     }
 }
 
-// 2. Rows that the registers of one block do not hold, where there are no clusters: read twice, the second time from L2.
-// Element by element, so that every start of a row is right; one block of ROW_LANES threads a row.
+// 2. Rows that do not fit in the registers of one block, without clusters: read twice, the second time from L2.
+// Element by element, so that rows may start anywhere; one block of ROW_LANES threads a row.
 extern "C" __global__ void __launch_bounds__(ROW_LANES) layernorm_gelu_long_rows(
     const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
     R row(m, n);
@@ -123,7 +74,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES) layernorm_gelu_long_rows
 #pragma unroll
         for (int k = 0; k < DEEP; ++k) {
             if (first + k * ROW_LANES < n) {
-                // Welford: the mean of what the thread has seen, and the squares of the distances from it.
+                // Welford: the mean of the thread's elements so far, and the sum of their squared distances from it.
                 count += 1.0f;
                 const float away = v[k] - mean;
                 mean += away / count;
@@ -146,31 +97,31 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES) layernorm_gelu_long_rows
     }
 }
 
-// Four numbers of a vector, from number `first` on: by one load where that is what a thread waits for. Beside words of eight rows it
-// would take 72 registers instead of 64, and an SM hold 24 warps instead of 32.
-__device__ __forceinline__ Word<float> channels(const float* vector, int first) {
-    if constexpr (ROW_WORDS < 8) {
-        return load_word(reinterpret_cast<const Word<float>*>(vector + first));
+// Four channels from index `first` on, with one load where a thread waits for it. With vectors of eight rows in registers one load would
+// take 72 registers instead of 64, and an SM would hold 24 warps instead of 32.
+__device__ __forceinline__ Vec16<float> channels(const float* vector, int first) {
+    if constexpr (ROW_VECTORS < 8) {
+        return load_vec16(reinterpret_cast<const Vec16<float>*>(vector + first));
     } else {
         return {vector[first], vector[first + 1], vector[first + 2], vector[first + 3]};
     }
 }
 
-// 3. batchnorm and relu. A thread keeps the factors of the channels in one 16-byte word and takes that word of -DROW_WORDS rows, all
-// of them under way at once. Rows are whole words; blockIdx.y counts words of a row in blocks, blockIdx.x rows. threadIdx.y:
-// neighbouring rows, where a row has fewer words than a block threads.
-extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_words(
+// 3. batchnorm and relu. A thread keeps the factors of the channels of one 16-byte vector and processes that vector of ROW_VECTORS rows,
+// all in flight at once. Rows are whole vectors; blockIdx.y counts blocks along a row, blockIdx.x blocks of rows. threadIdx.y counts
+// neighbouring rows, if a row has fewer vectors than a block has threads.
+extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_vec16(
     const T* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ variance, const float* __restrict__ w,
     const float* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
-    constexpr int DEEP = ROW_WORDS;
-    const int words = n / WIDTH, j = blockIdx.y * blockDim.x + threadIdx.x;
-    if (j >= words) {
+    constexpr int DEEP = ROW_VECTORS;
+    const int vectors = n / WIDTH, j = blockIdx.y * blockDim.x + threadIdx.x;
+    if (j >= vectors) {
         return;
     }
     const long long first = (long long)blockIdx.x * (DEEP * blockDim.y) + threadIdx.y;
-    const W* from = reinterpret_cast<const W*>(x) + first * words + j;
-    W* to = reinterpret_cast<W*>(y) + first * words + j;
-    const long long step = (long long)blockDim.y * words;
+    const W* from = reinterpret_cast<const W*>(x) + first * vectors + j;
+    W* to = reinterpret_cast<W*>(y) + first * vectors + j;
+    const long long step = (long long)blockDim.y * vectors;
     uint4 bits[DEEP];
 #pragma unroll
     for (int k = 0; k < DEEP; ++k) {
@@ -181,8 +132,8 @@ extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_words(
     float factor[WIDTH], summand[WIDTH];
 #pragma unroll
     for (int e = 0; e < WIDTH; e += 4) {
-        const Word<float> variances = channels(variance, j * WIDTH + e), weights = channels(w, j * WIDTH + e);
-        const Word<float> means = channels(mean, j * WIDTH + e), biases = channels(b, j * WIDTH + e);
+        const Vec16<float> variances = channels(variance, j * WIDTH + e), weights = channels(w, j * WIDTH + e);
+        const Vec16<float> means = channels(mean, j * WIDTH + e), biases = channels(b, j * WIDTH + e);
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
             factor[e + i] = rsqrtf(fabsf(variances.e[i]) + eps) * weights.e[i];
@@ -198,16 +149,16 @@ extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_words(
             for (int e = 0; e < WIDTH; ++e) {
                 asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(a[e]) : "f"(fmaf(a[e], factor[e], summand[e])));
             }
-            store_word(to + k * step, narrow<T>(a));
+            store_vec16(to + k * step, narrow<T>(a));
         }
     }
 }
 
-// 4. The same element by element, for rows that are no whole words.
+// 4. The same element by element, for rows that are not whole vectors.
 extern "C" __global__ void __launch_bounds__(256) batchnorm_relu_elements(
     const T* __restrict__ x, const float* __restrict__ mean, const float* __restrict__ variance, const float* __restrict__ w,
     const float* __restrict__ b, T* __restrict__ y, long long m, int n, float eps) {
-    constexpr int DEEP = ROW_WORDS;
+    constexpr int DEEP = ROW_VECTORS;
     const int j = blockIdx.y * blockDim.x + threadIdx.x;
     if (j >= n) {
         return;

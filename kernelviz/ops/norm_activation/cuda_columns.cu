@@ -1,17 +1,18 @@
-// `norm_activation` (gelu of a layer normalisation) by clusters that stay on their columns (columns.cuh): weight and bias stay in
-// registers, and while a row is written the next ones are on their way. An element may take 27 instructions at the copy roof of an
-// H200 in 16 bits, and took 23 in cuda.cu; here 14 and what a row costs:
-//   - Σ x and Σ x² of 16-bit elements by the tensor cores, five instructions a word of 8 elements instead of 24, in one look at the
-//     row and one exchange. Products of two such elements are exact in fp32, in which they are added up.
+// `norm_activation` (gelu of a layer normalisation) by persistent clusters with fixed columns (persistent_columns.cuh): weight and bias
+// stay in registers, and the next rows are prefetched while a row is stored. The copy roof of an H200 allows 27 instructions an element
+// in 16 bits; cuda.cu takes 23, this kernel 14 and a cost for each row:
+//   - Σ x and Σ x² of 16-bit elements on the tensor cores, five instructions a vector of 8 elements instead of 24, in one pass over the
+//     row and one exchange. Products of two such elements are exact in fp32, in which they are summed.
 //   - x̂ = x r - μ r, x̂ w + b: two multiply-adds.
 //   - gelu by a polynomial of the degree that the format needs.
-// Σ x² - μ Σ x loses the variance of rows whose mean is large: of those with |μ| > 4 σ (and where x² overflows) the distances from
-// the mean are added up in a second look and a second exchange.
-#include "columns.cuh"
-#include "lanes.cuh"
+// Σ x² - μ Σ x loses the variance of rows with a large mean. For rows with |μ| > 4 σ (and where x² overflows) a second pass and a second
+// exchange sum the squared distances from the mean.
+#include "conversions.cuh"
+#include "gelu.cuh"
+#include "persistent_columns.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
+using W = Vec16<T>;
 constexpr int WIDTH = W::WIDTH;
 template <typename E> constexpr bool IS_HALF = false;
 template <> constexpr bool IS_HALF<__half> = true;
@@ -19,13 +20,14 @@ template <> constexpr bool IS_HALF<__half> = true;
 struct Moments {
     float sum, squares;
 };
-struct Both {
+struct Combine {
     __device__ __forceinline__ Moments operator()(Moments a, Moments b) const { return {a.sum + b.sum, a.squares + b.squares}; }
 };
-using C = Columns<T, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_STAGES, ROW_FULL, Moments>;
+using C = PersistentColumns<T, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_STAGES, ROW_FULL, Moments>;
 
-// d += a b, of 16 x 16 and 16 x 8 elements, and of 16 x 8 and 8 x 8. Lane l has of a the rows l / 4 and, in odd registers, l / 4 + 8; of b
-// the column l / 4; of d row l / 4, columns 2 (l % 4) and one more, then the same of row l / 4 + 8 (PTX ISA, mma.m16n8k16, m16n8k8).
+// d += a b for 16 x 16 and 16 x 8 elements, and for 16 x 8 and 8 x 8. Lane l holds rows l / 4 and, in odd registers, l / 4 + 8 of a;
+// column l / 4 of b; and row l / 4, columns 2 (l % 4) and 2 (l % 4) + 1 of d, then the same of row l / 4 + 8 (PTX ISA, mma.m16n8k16,
+// m16n8k8).
 #define MULTIPLY(FORMAT)                                                                                                    \
     static __device__ __forceinline__ void multiply_16(float (&d)[4], const uint4& a, unsigned b) {                         \
         asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." FORMAT "." FORMAT ".f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, " \
@@ -50,36 +52,36 @@ template <> struct Tensor<__half> {
 };
 #undef MULTIPLY
 
-// Of a row that has arrived, what this warp has of it.
-template <typename E> __device__ __forceinline__ Moments find(const C& columns, int stage) {
+// Moments over this warp's part of a row that has arrived.
+template <typename E> __device__ __forceinline__ Moments moments_of(const C& columns, int stage) {
     if constexpr (sizeof(E) == 4) {
         float sum[2] = {0.0f, 0.0f}, squares[2] = {0.0f, 0.0f};
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
             float a[WIDTH];
-            widen(columns.word(stage, k), a);
+            widen(columns.vector(stage, k), a);
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
                 sum[e % 2] += a[e];
                 squares[e % 2] = fmaf(a[e], a[e], squares[e % 2]);
             }
         }
-        return warp_reduce<32>(Moments{sum[0] + sum[1], squares[0] + squares[1]}, Both{});
+        return warp_reduce<32>(Moments{sum[0] + sum[1], squares[0] + squares[1]}, Combine{});
     } else {
-        // Times ones every column of d has the sums of rows. Rows times themselves transposed: their squares on the diagonal, and what
-        // is beside it is not read. Of the registers of a word the even ones are the first eight rows, the odd ones the last.
+        // Multiplied by ones, every column of d holds the sums of rows. Multiplied by the transposed rows, the diagonal holds the squares;
+        // the other elements are not used. Of a vector's registers the even ones are the first eight rows, the odd ones the last eight.
         float sum[4] = {0.0f, 0.0f, 0.0f, 0.0f}, upper[4] = {0.0f, 0.0f, 0.0f, 0.0f}, lower[4] = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
-            const W word = columns.word(stage, k);
-            const uint4 v = *reinterpret_cast<const uint4*>(&word);
+        for (int k = 0; k < ROW_VECTORS; ++k) {
+            const W vector = columns.vector(stage, k);
+            const uint4 v = *reinterpret_cast<const uint4*>(&vector);
             Tensor<E>::multiply_16(sum, v, Tensor<E>::ONES);
             Tensor<E>::multiply_8(upper, v.x, v.y, v.x);
             Tensor<E>::multiply_8(lower, v.x, v.y, v.y);
             Tensor<E>::multiply_8(upper, v.z, v.w, v.z);
             Tensor<E>::multiply_8(lower, v.z, v.w, v.w);
         }
-        const int lane = threadIdx.x % 32, off = lane / 4 - 2 * (lane % 4);  // the diagonal is that many columns on
+        const int lane = threadIdx.x % 32, off = lane / 4 - 2 * (lane % 4);  // distance to the diagonal in columns
         const float even = upper[0] + lower[2], odd = upper[1] + lower[3];
         const float squares = off == 0 ? even : off == 1 ? odd : 0.0f;
         float total = sum[0] + sum[2];
@@ -91,71 +93,40 @@ template <typename E> __device__ __forceinline__ Moments find(const C& columns, 
     }
 }
 
-// gelu(x) = max(x, 0) - a P(-a), a = |x|, and P(-a) = 2^Q(a), P the normal distribution: Q is the polynomial nearest to log2 P(-a) on
-// 0 <= a <= 6, by weighted least squares, weights driven to equal shares of what the op's bound leaves beside the rounding of the
-// output. There z may be off by u |z|, of which gelu takes nothing where it is smallest (-0.752) and much elsewhere: so bf16 needs degree
-// 4 only (6 % of it), fp16 degree 5 (4 %). In fp32 degree 8, as in `activation`. a stays below 12 (up to there the shares were
-// checked), or the infinities would give inf * 0.
-__device__ __forceinline__ float gelu(float x) {
-    float a, positive, q;
-    asm("{.reg .f32 t; abs.f32 t, %1; min.f32 %0, t, 0f41400000;}" : "=f"(a) : "f"(x));
-    asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(positive) : "f"(x));
-    if constexpr (sizeof(T) == 4) {
-        q = -2.7709616e-06f;
-        q = fmaf(q, a, 3.8608167e-05f);
-        q = fmaf(q, a, -1.8249029e-04f);
-        q = fmaf(q, a, -1.4600168e-04f);
-        q = fmaf(q, a, 7.0756334e-03f);
-        q = fmaf(q, a, -5.2505132e-02f);
-        q = fmaf(q, a, -4.5920488e-01f);
-        q = fmaf(q, a, -1.1511058f);
-        q = fmaf(q, a, -1.0f);
-    } else if constexpr (IS_HALF<T>) {
-        q = -4.3167317e-04f;
-        q = fmaf(q, a, 6.8351761e-03f);
-        q = fmaf(q, a, -5.1357877e-02f);
-        q = fmaf(q, a, -4.6030346e-01f);
-        q = fmaf(q, a, -1.1507418f);
-        q = fmaf(q, a, -1.0000229f);
-    } else {
-        q = 3.2390072e-03f;
-        q = fmaf(q, a, -4.1494765e-02f);
-        q = fmaf(q, a, -4.7081777e-01f);
-        q = fmaf(q, a, -1.1465805f);
-        q = fmaf(q, a, -1.0003574f);
-    }
-    return fmaf(-a, exp2_fast(q), positive);
-}
+// The polynomial may err by a share of what the op's bound allows beyond the rounding of the output. The bound includes an error of
+// u |z| in z, which does not change gelu at its minimum (-0.752) and does elsewhere. So bf16 needs only degree 4 (6 % of the
+// allowance), fp16 degree 5 (4 %), fp32 degree 8.
+__device__ __forceinline__ float gelu(float x) { return gelu_polynomial<sizeof(T) == 4 ? 8 : IS_HALF<T> ? 5 : 4>(x); }
 
 extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) layernorm_gelu_columns(
     const T* __restrict__ x, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ y, long long m, int n, float eps,
-    int* claims) {
-    C columns(x, m, n, claims);
-    W g[ROW_WORDS], c[ROW_WORDS];
+    int* tile_counter) {
+    C columns(x, m, n, tile_counter);
+    W g[ROW_VECTORS], c[ROW_VECTORS];
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
-        g[k] = columns.beside(w, k);
-        c[k] = columns.beside(b, k);
+    for (int k = 0; k < ROW_VECTORS; ++k) {
+        g[k] = columns.load_beside(w, k);
+        c[k] = columns.load_beside(b, k);
     }
-    const float share = 1.0f / n;
+    const float of_n = 1.0f / n;
     columns.start();
-    columns.send(0, find<T>(columns, 0));
+    columns.send(0, moments_of<T>(columns, 0));
     int stage = 0;
     long long row = columns.row(0);
-    int turn = 0;
-    for (; row < m; ++turn) {
-        const int then = C::after(stage);
-        columns.arrived<ROW_STAGES - 2>();
-        const Moments ahead = find<T>(columns, then);
-        const Moments found = combined<C::PARTS>(columns.receive(turn), Both{}, Moments{0.0f, 0.0f});
-        const float mean = found.sum * share;
-        float distances = fmaf(-mean, found.sum, found.squares);  // Σ (x - μ)²
-        if (!(distances * 16.0f >= found.squares)) {
+    int step = 0;
+    for (; row < m; ++step) {
+        const int next_stage = C::next_stage(stage);
+        columns.wait_until_arrived<ROW_STAGES - 2>();
+        const Moments ahead = moments_of<T>(columns, next_stage);
+        const Moments moments = combine_parts<C::PARTS>(columns.receive(step), Combine{}, Moments{0.0f, 0.0f});
+        const float mean = moments.sum * of_n;
+        float distances = fmaf(-mean, moments.sum, moments.squares);  // Σ (x - μ)²
+        if (!(distances * 16.0f >= moments.squares)) {
             float total = 0.0f;
 #pragma unroll 1
-            for (int k = 0; k < ROW_WORDS; ++k) {
+            for (int k = 0; k < ROW_VECTORS; ++k) {
                 float a[WIDTH];
-                widen(columns.word(stage, k), a);
+                widen(columns.vector(stage, k), a);
                 if (columns.has(k)) {
 #pragma unroll
                     for (int e = 0; e < WIDTH; ++e) {
@@ -164,31 +135,31 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) layernorm_ge
                 }
             }
             const Moments part = {0.0f, warp_reduce<32>(total, Add{})};
-            distances = combined<C::PARTS>(columns.exchange(part), Both{}, Moments{0.0f, 0.0f}).squares;
+            distances = combine_parts<C::PARTS>(columns.exchange(part), Combine{}, Moments{0.0f, 0.0f}).squares;
         }
-        const long long next = columns.row(turn + ROW_STAGES);
-        columns.send(turn + 1, ahead);
+        const long long next = columns.row(step + ROW_STAGES);
+        columns.send(step + 1, ahead);
 
-        const float scale = rsqrtf(fmaf(distances, share, eps)), shift = -mean * scale;
-        W v[ROW_WORDS];
-        columns.take(stage, next, v);
+        const float scale = rsqrtf(fmaf(distances, of_n, eps)), shift = -mean * scale;
+        W v[ROW_VECTORS];
+        columns.consume(stage, next, v);
         T* to = y + columns.first(row);
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
             float a[WIDTH], factor[WIDTH], summand[WIDTH];
             widen(v[k], a);
-            widen(as_it_came(g[k]), factor);
-            widen(as_it_came(c[k]), summand);
+            widen(opaque(g[k]), factor);
+            widen(opaque(c[k]), summand);
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
                 a[e] = gelu(fmaf(fmaf(a[e], scale, shift), factor[e], summand[e]));
             }
             if (columns.has(k)) {
-                store_word(reinterpret_cast<W*>(to + k * (ROW_LANES * WIDTH)), narrow<T>(a));
+                store_vec16(reinterpret_cast<W*>(to + k * (ROW_LANES * WIDTH)), narrow<T>(a));
             }
         }
-        stage = then;
-        row = columns.row(turn + 1);
+        stage = next_stage;
+        row = columns.row(step + 1);
     }
-    columns.finish(turn);
+    columns.finish(step);
 }

@@ -11,15 +11,15 @@ from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 
 BYTES_PER_THREAD = 32
-"""Of a row: two 16-byte loads a thread are under way at once."""
+"""Of a row, so that each thread has two 16-byte loads in flight."""
 LONGEST_ROW_BYTES = 64 * 1024
 """The longest row (padded to a power of two) that one program of 1024 threads keeps in registers."""
 CHUNK_BYTES = 16 * 1024
 """Of longer rows, by programs of 512 threads."""
 CHANNELS_BYTES = 512
-"""Of a row, that a warp of `batchnorm_relu_kernel` takes: 16 bytes a thread."""
+"""Of a row for a warp of `batchnorm_relu_kernel`: 16 bytes a thread."""
 ROWS = 32
-"""That a program of it takes at most: its factors are made once for all of them."""
+"""The most rows of a program of it, for all of which the factors are computed once."""
 
 
 @triton.jit
@@ -55,7 +55,7 @@ def layernorm_gelu_kernel(x_ptr, w_ptr, b_ptr, y_ptr, n, eps, EXACT: tl.constexp
     columns = tl.arange(0, BLOCK)
     mask = columns < n
     x = tl.load(x_ptr + start + columns, mask=mask, other=0.0).to(tl.float32)
-    # Two passes over registers: E[x^2] - E[x]^2 would lose the variance of rows whose mean is large.
+    # Two passes over registers, because E[x^2] - E[x]^2 loses the variance of rows with a large mean.
     x = tl.where(mask, x - tl.sum(x, axis=0) / n, 0.0)
     x *= tl.rsqrt(tl.sum(x * x, axis=0) / n + eps)
     w = tl.load(w_ptr + columns, mask=mask, other=0.0).to(tl.float32)
@@ -71,11 +71,11 @@ def long_rows_kernel(x_ptr, w_ptr, b_ptr, y_ptr, n, eps, EXACT: tl.constexpr, CH
     squares = tl.zeros((CHUNK,), tl.float32)
     means = tl.zeros((CHUNK,), tl.float32)
     chunks = tl.cdiv(n, CHUNK)
-    # Several chunks are under way at once: with one, each would wait for the memory's full latency.
+    # Several chunks are in flight at once: with one, each would wait for the full latency of memory.
     for i in tl.range(0, chunks, num_stages=3):
         at = i * CHUNK + columns
         x = tl.load(x_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_last").to(tl.float32)
-        # Welford: the mean of what the column has seen, and the squares of the distances from it.
+        # Welford: the mean of the column so far, and the sum of squared distances from it.
         away = tl.where(at < n, x - means, 0.0)
         means += away * (1.0 / (i + 1))
         squares += tl.where(at < n, away * (x - means), 0.0)
@@ -83,7 +83,7 @@ def long_rows_kernel(x_ptr, w_ptr, b_ptr, y_ptr, n, eps, EXACT: tl.constexpr, CH
     mean = tl.sum(means * seen, axis=0) / n
     total = tl.sum(squares, axis=0) + tl.sum((means - mean) * (means - mean) * seen, axis=0)
     scale = tl.rsqrt(total / n + eps)
-    # Backwards: the chunks read last are the likeliest to be in L1 and L2 still.
+    # Backwards, because the chunks read last are the most likely to be in L1 and L2.
     for i in range(0, chunks):
         at = (chunks - 1 - i) * CHUNK + columns
         x = tl.load(x_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_first").to(tl.float32)
@@ -115,7 +115,7 @@ def batchnorm_relu_kernel(
     mean = tl.load(mean_ptr + columns, mask=inside, other=0.0).to(tl.float32)
     summand = tl.load(b_ptr + columns, mask=inside, other=0.0).to(tl.float32) - mean * factor
     first = tl.program_id(0).to(tl.int64) * ROWS
-    # STEP rows at once, so that a thread has several 16-byte loads under way.
+    # STEP rows at once, so that a thread has several 16-byte loads in flight.
     for i in tl.static_range(0, ROWS, STEP):
         rows = first + i + tl.arange(0, STEP)[:, None]
         here = rows * n + columns[None, :]
@@ -133,7 +133,7 @@ def bind_layernorm_gelu(x_MN: torch.Tensor, w_N: torch.Tensor, b_N: torch.Tensor
     block = triton.next_power_of_2(n)
     warps = max(1, min(32, block * x_MN.element_size() // (32 * BYTES_PER_THREAD)))
     chunk = CHUNK_BYTES // x_MN.element_size()
-    # 64 bytes a thread and 64 registers: 1024 threads an SM have as much of their rows under way as 2048 with 32 of each.
+    # 64 bytes a thread and 64 registers: 1024 threads an SM have as many bytes in flight as 2048 with 32 of each.
     warps, registers = (max(1, warps // 2), 64) if warps <= 16 else (warps, 64)
 
     def in_registers() -> torch.Tensor:
@@ -150,8 +150,8 @@ def bind_layernorm_gelu(x_MN: torch.Tensor, w_N: torch.Tensor, b_N: torch.Tensor
 
 
 def batchnorm_rows(m: int, across: int, count: int) -> int:
-    """Rows of a program of `batchnorm_relu_kernel`, `across` programs a row: fewer where the GPU's `count` SMs would have less
-    than two programs each.
+    """Rows of a program of `batchnorm_relu_kernel`, `across` programs a row: fewer where the GPU's `count` SMs would have
+    fewer than two programs each.
 
     >>> batchnorm_rows(16, 16, 132), batchnorm_rows(512, 16, 132), batchnorm_rows(8192, 32, 132)
     (1, 16, 32)
@@ -171,14 +171,14 @@ def bind_batchnorm_relu(
     *,
     eps: float,
 ) -> Launch:
-    """A program up to ROWS rows of the same channels; raises BadField for tensors that are not contiguous."""
+    """Up to ROWS rows of the same channels a program; raises BadField for tensors that are not contiguous."""
     require_contiguous(x_MN=x_MN, mean_N=mean_N, variance_N=variance_N, w_N=w_N, b_N=b_N)
     m, n = x_MN.shape
     y_MN = torch.empty_like(x_MN)
     block = min(triton.next_power_of_2(n), CHANNELS_BYTES // x_MN.element_size())
     across = triton.cdiv(n, block)
     total = batchnorm_rows(m, across, multiprocessors(x_MN.device))
-    # 4 warps, 32 bytes a thread and step; of fewer rows 4 elements a thread, so that nobody has many loads to issue.
+    # 4 warps, 32 bytes a thread and step; with fewer rows 4 elements a thread, so that no thread issues many loads.
     step = min(total, 128 * BYTES_PER_THREAD // (block * x_MN.element_size()))
     warps = max(1, min(4, block * step // 128))
     grid = (triton.cdiv(m, total), across)

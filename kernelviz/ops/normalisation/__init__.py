@@ -1,7 +1,7 @@
-"""Normalisation of rows: rmsnorm, layernorm, and rmsnorm behind a residual sum."""
+"""Normalisations of rows: rmsnorm, layernorm, and rmsnorm after a residual sum."""
 
 from __future__ import annotations
 
-from kernelviz.ops.normalisation import add_rmsnorm, layernorm, rmsnorm
+from kernelviz.ops.normalisation.op import ADD_RMSNORM, LAYERNORM, RMSNORM
 
-OPS = (rmsnorm.OP, layernorm.OP, add_rmsnorm.OP)
+OPS = (RMSNORM, LAYERNORM, ADD_RMSNORM)

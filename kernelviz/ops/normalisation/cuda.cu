@@ -1,43 +1,14 @@
-// CUDA C++ kernels of `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS): one source for the three. What an op does not
-// have (the residual r, the bias b, the stored sum s) is null and never touched.
-#include "lanes.cuh"
+// CUDA C++ kernels of `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS): one source for the three. Pointers that an op does not
+// have (to the residual r, the bias b or the stored sum s) are null and not used.
+#include "conversions.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
-using R = Row<T, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
+using W = Vec16<T>;
+using R = Row<T, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_ROWS, ROW_ALIGNED>;
 constexpr int WIDTH = W::WIDTH;
 
-// All words of this thread, asked for together; 0 where they are not the row's.
-__device__ __forceinline__ void load_row(const R& row, const T* x, W (&v)[ROW_WORDS]) {
-    const W* from = reinterpret_cast<const W*>(x + (row.start - row.head));
-    // Of the whole matrix the last word may be cut; `mask` reads it by elements.
-    const int whole = ROW_ALIGNED ? row.words : (int)min((long long)row.words, (row.total - (row.start - row.head)) / WIDTH);
-#pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
-        uint4 bits = make_uint4(0, 0, 0, 0);
-        if (row.word(k) < whole) {
-            // Neither streaming nor past the first-level cache: both read rows of 4 to 16 KiB 5 % slower.
-            bits = *reinterpret_cast<const uint4*>(from + row.word(k));
-        }
-        *reinterpret_cast<uint4*>(&v[k]) = bits;
-    }
-    if (!ROW_ALIGNED) {
-        row.mask(x, v, T(0.0f));
-    }
-}
-
-// Words as if the compiler did not know them: else it keeps the fp32 numbers that it has made of them once, in twice the
-// registers, until they are needed again.
-__device__ __forceinline__ void forget(W (&v)[ROW_WORDS]) {
-#pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
-        uint4& bits = *reinterpret_cast<uint4*>(&v[k]);
-        asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
-    }
-}
-
-// The sum as it is stored: whoever reads s gets the row that was normalised.
+// The sum as it is stored, so that s is the row that is normalised.
 __device__ __forceinline__ W added(const W& x, const W& r) {
     float a[WIDTH], b[WIDTH];
     widen(x, a);
@@ -49,27 +20,27 @@ __device__ __forceinline__ W added(const W& x, const W& r) {
     return narrow<T>(a);
 }
 
-// 1. A row in the registers of one block (several short ones in one block), or of a cluster of blocks: read once. The weight is read when
-// it is needed: it lies in the first-level cache, and registers for it would cost blocks on the SM.
+// 1. A row in the registers of one block (or several short rows), or of a cluster of blocks: read once. The weight is read when it is
+// needed, from the L1 cache: with registers for it fewer blocks would fit on an SM.
 extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) normalise_rows(
     const T* __restrict__ x, const T* __restrict__ r, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ s,
     T* __restrict__ y, long long m, int n, float eps) {
     R row(m, n);
-    W v[ROW_WORDS];
-    load_row(row, x, v);
+    W v[ROW_VECTORS];
+    row.load_or_zero(x, v);
     if (ADDS) {
-        W other[ROW_WORDS];
-        load_row(row, r, other);
+        W other[ROW_VECTORS];
+        row.load_or_zero(r, other);
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
             v[k] = added(v[k], other[k]);
             row.store(s, k, v[k]);
         }
-        forget(v);
+        make_opaque(v);
     }
     float mean = 0.0f, total = 0.0f;
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
         float a[WIDTH];
         widen(v[k], a);
 #pragma unroll
@@ -78,13 +49,13 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) n
         }
     }
     total = row.reduce(total, Add{}, 0.0f);
-    forget(v);
+    make_opaque(v);
     if (CENTRED) {
-        // Two reductions over registers: E[x^2] - E[x]^2 would lose the variance of rows whose mean is large.
+        // Two reductions over registers, because E[x^2] - E[x]^2 loses the variance of rows with a large mean.
         mean = total / n;
         total = 0.0f;
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
             float a[WIDTH];
             widen(v[k], a);
 #pragma unroll
@@ -94,16 +65,16 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) n
             }
         }
         total = row.reduce(total, Add{}, 0.0f);
-        forget(v);
+        make_opaque(v);
     }
     const float scale = rsqrtf(total / n + eps);
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
+    for (int k = 0; k < ROW_VECTORS; ++k) {
         float a[WIDTH], g[WIDTH], c[WIDTH];
         widen(v[k], a);
-        widen(row.beside(w, k), g);
+        widen(row.load_beside(w, k), g);
         if (CENTRED) {
-            widen(row.beside(b, k), c);
+            widen(row.load_beside(b, k), c);
         }
 #pragma unroll
         for (int e = 0; e < WIDTH; ++e) {
@@ -113,8 +84,8 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES * ROW_ROWS, ROW_BLOCKS) n
     }
 }
 
-// 2. Rows that the registers of one block do not hold, where there are no clusters: read twice, the second time from L2.
-// Element by element, so that every start of a row is right; one block of ROW_LANES threads a row.
+// 2. Rows that do not fit in the registers of one block, without clusters: read twice, the second time from L2.
+// Element by element, so that rows may start anywhere; one block of ROW_LANES threads a row.
 extern "C" __global__ void __launch_bounds__(ROW_LANES) normalise_long_rows(
     const T* __restrict__ x, const T* __restrict__ r, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ s,
     T* __restrict__ y, long long m, int n, float eps) {
@@ -139,7 +110,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES) normalise_long_rows(
             if (!CENTRED) {
                 squares = fmaf(v[k], v[k], squares);
             } else if (first + k * ROW_LANES < n) {
-                // Welford: the mean of what the thread has seen, and the squares of the distances from it.
+                // Welford: the mean of the thread's elements so far, and the sum of their squared distances from it.
                 count += 1.0f;
                 const float away = v[k] - mean;
                 mean += away / count;

@@ -13,14 +13,14 @@ from kernelviz.core.errors import BadField
 from kernelviz.ops.catalog.op import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.normalisation.cuda import MOST_CLUSTER, WORD_BYTES, Given, Shape, power_of_2
+from kernelviz.ops.normalisation.cuda import MOST_CLUSTER, VEC16_BYTES, NormInputs, RowTile, power_of_2
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda_backward.cu"
 SM_BYTES = 228 * 1024
-"""Shared memory of an SM (sm_90, sm_100), of which each block costs 1 KiB more than it asks for."""
+"""Shared memory of an SM (sm_90, sm_100). Each block takes 1 KiB more than it allocates."""
 MOST_STAGES = 6
 LONG_LANES, TILE_LANES, TILE_COLUMNS = 512, 256, 1024
 """Threads of the kernels of rows of any length; columns of a block of `long_row_columns`."""
@@ -29,65 +29,65 @@ ROW_SPLITS = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
-    """How clusters that stay take rows: a shape, and rows on their way (x and dy; of ds one less)."""
+class BackwardTile:
+    """The tile of persistent clusters, rows in flight (of x and dy; of ds one less) and their shared memory."""
 
-    shape: Shape
+    tile: RowTile
     stages: int
     shared_bytes: int
 
 
-def columns_shape(words: int, tensors: int) -> Shape | None:
-    """How clusters that stay take rows of that many 16-byte words, `tensors` of which are read; None for those too long.
+def row_tile(vectors: int, tensors: int) -> RowTile | None:
+    """The tile of persistent clusters for rows of that many 16-byte vectors of `tensors` tensors; None if they are too long.
 
-    At most 512 threads an SM, or 768 with two words each: dw, db and the weight take 20 registers a word. With three tensors a
-    block of 512 threads takes two words each, since four leave room for two stages only, unless that makes clusters of 16,
-    of which an H200 holds few.
+    At most 512 threads an SM, or 768 with two vectors each, because dw, db and the weight take 20 registers a vector. With three
+    tensors the 512 threads of a block have two vectors each, because four leave room for only two stages, unless two would make
+    clusters of 16, of which an H200 holds few.
 
-    >>> columns_shape(1024, 2), columns_shape(4096, 2)
-    (Shape(lanes=512, words=2, cluster=1, rows=1, blocks=1), Shape(lanes=512, words=4, cluster=2, rows=1, blocks=1))
-    >>> columns_shape(4096, 3), columns_shape(16384, 3)
-    (Shape(lanes=512, words=2, cluster=4, rows=1, blocks=1), Shape(lanes=512, words=4, cluster=8, rows=1, blocks=1))
-    >>> columns_shape(16, 2), columns_shape(32769, 2)
-    (Shape(lanes=16, words=1, cluster=1, rows=16, blocks=4), None)
+    >>> row_tile(1024, 2), row_tile(4096, 2)
+    (RowTile(lanes=512, vectors=2, cluster=1, rows=1, blocks=1), RowTile(lanes=512, vectors=4, cluster=2, rows=1, blocks=1))
+    >>> row_tile(4096, 3), row_tile(16384, 3)
+    (RowTile(lanes=512, vectors=2, cluster=4, rows=1, blocks=1), RowTile(lanes=512, vectors=4, cluster=8, rows=1, blocks=1))
+    >>> row_tile(16, 2), row_tile(32769, 2)
+    (RowTile(lanes=16, vectors=1, cluster=1, rows=16, blocks=4), None)
     """
-    if words <= 128:
-        lanes = min(32, power_of_2(words))
-        each = -(-words // lanes)
-        return Shape(lanes, each, rows=256 // lanes, blocks=4 if each == 1 else 2)
-    if words <= 512:
-        lanes = 32 * -(-words // 64)
-        return Shape(lanes, 2, blocks=768 // lanes)
-    cluster = power_of_2(-(-words // (2048 if tensors == 2 else 1024)))
+    if vectors <= 128:
+        lanes = min(32, power_of_2(vectors))
+        each = -(-vectors // lanes)
+        return RowTile(lanes, each, rows=256 // lanes, blocks=4 if each == 1 else 2)
+    if vectors <= 512:
+        lanes = 32 * -(-vectors // 64)
+        return RowTile(lanes, 2, blocks=768 // lanes)
+    cluster = power_of_2(-(-vectors // (2048 if tensors == 2 else 1024)))
     if cluster > MOST_CLUSTER // 2:
-        cluster = power_of_2(-(-words // 2048))
-    part = -(-words // cluster)
+        cluster = power_of_2(-(-vectors // 2048))
+    part = -(-vectors // cluster)
     each = 2 if part <= 1024 else 4
-    return Shape(32 * -(-part // (32 * each)), each, cluster) if cluster <= MOST_CLUSTER else None
+    return RowTile(32 * -(-part // (32 * each)), each, cluster) if cluster <= MOST_CLUSTER else None
 
 
-def columns_of(words: int, tensors: int, *, centred: bool) -> Columns | None:
-    """As many stages as shared memory holds, at least two; None for rows that are too long.
+def backward_tile(vectors: int, tensors: int, *, centred: bool) -> BackwardTile | None:
+    """The tile with as many stages as shared memory holds, at least two; None for rows that are too long.
 
-    >>> columns_of(4096, 2, centred=True)
-    Columns(shape=Shape(lanes=512, words=4, cluster=2, rows=1, blocks=1), stages=3, shared_bytes=196608)
-    >>> columns_of(4096, 3, centred=False), columns_of(16384, 3, centred=False).stages
-    (Columns(shape=Shape(lanes=512, words=2, cluster=4, rows=1, blocks=1), stages=5, shared_bytes=229376), 2)
+    >>> backward_tile(4096, 2, centred=True)
+    BackwardTile(tile=RowTile(lanes=512, vectors=4, cluster=2, rows=1, blocks=1), stages=3, shared_bytes=196608)
+    >>> backward_tile(4096, 3, centred=False), backward_tile(16384, 3, centred=False).stages
+    (BackwardTile(tile=RowTile(lanes=512, vectors=2, cluster=4, rows=1, blocks=1), stages=5, shared_bytes=229376), 2)
     """
-    shape = columns_shape(words, tensors)
-    if shape is None:
+    tile = row_tile(vectors, tensors)
+    if tile is None:
         return None
-    stage = shape.lanes * shape.rows * shape.words * WORD_BYTES
-    boxes = 16 + 2 * max(1, shape.lanes // 32) * shape.cluster * (8 if centred else 4)
-    fit = (SM_BYTES // shape.blocks - 1024 - boxes) // stage
+    stage = tile.lanes * tile.rows * tile.vectors * VEC16_BYTES
+    boxes = 16 + 2 * max(1, tile.lanes // 32) * tile.cluster * (8 if centred else 4)
+    fit = (SM_BYTES // tile.blocks - 1024 - boxes) // stage
     sums = tensors - 2  # of ds, one stage less
     stages = min(MOST_STAGES, (fit + sums) // tensors)
-    return Columns(shape, stages, stage * (tensors * stages - sums))
+    return BackwardTile(tile, stages, stage * (tensors * stages - sums))
 
 
 def clusters_for(m: int, resident: int, period: int) -> int:
-    """How many clusters share m rows: a multiple of `period`, so that all rows of one start at the same place between two words,
-    or as many as there are rows.
+    """How many clusters share m rows: a multiple of `period`, so that all rows of a cluster start at the same offset within a
+    vector, or as many as there are rows.
 
     >>> clusters_for(5, 66, 8), clusters_for(2048, 66, 1), clusters_for(2048, 66, 8), clusters_for(2048, 6, 8)
     (5, 66, 64, 8)
@@ -96,27 +96,27 @@ def clusters_for(m: int, resident: int, period: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Gradients:
-    """What the backward pass reads; the gradient of the stored sum of add_rmsnorm only."""
+class BackwardInputs:
+    """The inputs of the backward pass: those of the op and the gradients of its outputs, `ds_MN` of add_rmsnorm only."""
 
-    given: Given
+    inputs: NormInputs
     dy_MN: Tensor
     ds_MN: Tensor | None = None
 
     def check(self) -> None:
         """Raises BadField naming a tensor that is not contiguous or does not start on 16 bytes."""
-        self.given.check()
+        self.inputs.check()
         for name, tensor in {"ds_MN": self.ds_MN, "dy_MN": self.dy_MN}.items():
             if tensor is None:
                 continue
             require_contiguous(**{name: tensor})
-            if tensor.data_ptr() % WORD_BYTES:
+            if tensor.data_ptr() % VEC16_BYTES:
                 raise BadField(f"input {name}", hex(tensor.data_ptr()), "this kernel needs one that starts on 16 bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What the forward pass leaves: the row that was normalised, and each row's mean (layernorm's) and scale."""
+    """What the forward pass saves: the rows that were normalised, and each row's mean (layernorm only) and scale."""
 
     row_MN: Tensor
     mean_M: Tensor | None
@@ -125,7 +125,7 @@ class Saved:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Gradients, and the partial sums of dw, then of db, that `sum_parts` adds up."""
+    """The gradients, and the partial sums of dw and then of db that `sum_parts` adds up."""
 
     dx_MN: Tensor
     dw_N: Tensor
@@ -133,14 +133,14 @@ class Outputs:
     parts: Tensor
 
     @staticmethod
-    def of(given: Given, parts: int) -> Outputs:
+    def of(inputs: NormInputs, parts: int) -> Outputs:
         import torch
 
-        x_MN, b_N = given.x_MN, given.b_N
+        x_MN, b_N = inputs.x_MN, inputs.b_N
         pitch = 4 * -(-x_MN.shape[1] // 4)
         sums = torch.empty((1 if b_N is None else 2, parts, pitch), dtype=torch.float32, device=x_MN.device)
         db_N = None if b_N is None else torch.empty_like(b_N)
-        return Outputs(torch.empty_like(x_MN), torch.empty_like(given.w_N), db_N, sums)
+        return Outputs(torch.empty_like(x_MN), torch.empty_like(inputs.w_N), db_N, sums)
 
     @property
     def pitch(self) -> int:
@@ -151,35 +151,35 @@ class Outputs:
         return (self.dx_MN, self.dw_N) if self.db_N is None else (self.dx_MN, self.dw_N, self.db_N)
 
 
-def bind(gradients: Gradients) -> Staged:
-    """Clusters that stay on their columns, rows of up to 512 KiB; longer ones are read twice.
+def bind(backward: BackwardInputs) -> Staged:
+    """Persistent clusters with fixed columns for rows of up to 512 KiB; longer rows are read twice.
 
     Errors: BadField for tensors that are not contiguous or aligned.
     """
-    gradients.check()
-    given = gradients.given
-    tensors = 2 if gradients.ds_MN is None else 3
-    columns = columns_of(given.words, tensors, centred=given.b_N is not None)
-    # The kernels of long rows ignore the shape that they are compiled with.
-    shape = Shape(LONG_LANES, 1) if columns is None else columns.shape
-    defines = given.defines() | shape.defines(aligned=given.aligned)
-    defines["ROW_STAGES"] = str(2 if columns is None else columns.stages)
-    saved = _saved(given)
-    if columns is None:
-        return Staged(_forward(given, saved, defines), _long(gradients, saved, defines))
-    return Staged(_forward(given, saved, defines), _staying(gradients, saved, columns, defines))
+    backward.check()
+    inputs = backward.inputs
+    tensors = 2 if backward.ds_MN is None else 3
+    chosen = backward_tile(inputs.row_vectors, tensors, centred=inputs.b_N is not None)
+    # The kernels for long rows ignore the tile that they are compiled with.
+    tile = RowTile(LONG_LANES, 1) if chosen is None else chosen.tile
+    defines = inputs.defines() | tile.defines(aligned=inputs.aligned)
+    defines["ROW_STAGES"] = str(2 if chosen is None else chosen.stages)
+    saved = _saved(inputs)
+    if chosen is None:
+        return Staged(_forward(inputs, saved, defines), _long(backward, saved, defines))
+    return Staged(_forward(inputs, saved, defines), _persistent(backward, saved, chosen, defines))
 
 
-def _saved(given: Given) -> Saved:
+def _saved(inputs: NormInputs) -> Saved:
     import torch
 
-    x_MN = given.x_MN
+    x_MN = inputs.x_MN
     scale_M = torch.empty(x_MN.shape[0], dtype=torch.float32, device=x_MN.device)
-    mean_M = None if given.b_N is None else torch.empty_like(scale_M)
-    return Saved(x_MN if given.r_MN is None else torch.empty_like(x_MN), mean_M, scale_M)
+    mean_M = None if inputs.b_N is None else torch.empty_like(scale_M)
+    return Saved(x_MN if inputs.r_MN is None else torch.empty_like(x_MN), mean_M, scale_M)
 
 
-def _enqueuing(
+def _launch_of(
     name: str,
     defines: dict[str, str],
     blocks: nvrtc.Size,
@@ -191,7 +191,7 @@ def _enqueuing(
     kernel = nvrtc.kernel(SOURCE, name, defines)
     arguments = (*_pointers(tensors), *sizes)
 
-    def launch(kept: object = tensors) -> None:
+    def launch(alive: object = tensors) -> None:
         nvrtc.launch(kernel, blocks, threads, *arguments)
 
     return launch
@@ -201,67 +201,67 @@ def _pointers(tensors: tuple[Tensor | None, ...]) -> tuple[int, ...]:
     return tuple(0 if t is None else t.data_ptr() for t in tensors)
 
 
-def _forward(given: Given, saved: Saved, defines: dict[str, str]) -> Callable[[], None]:
-    m, n = given.x_MN.shape
-    s_MN = None if given.r_MN is None else saved.row_MN
-    tensors = (given.x_MN, given.r_MN, s_MN, saved.mean_M, saved.scale_M)
-    sizes = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(given.eps))
-    return _enqueuing("row_statistics", defines, m, LONG_LANES, tensors, sizes)
+def _forward(inputs: NormInputs, saved: Saved, defines: dict[str, str]) -> Callable[[], None]:
+    m, n = inputs.x_MN.shape
+    s_MN = None if inputs.r_MN is None else saved.row_MN
+    tensors = (inputs.x_MN, inputs.r_MN, s_MN, saved.mean_M, saved.scale_M)
+    sizes = (ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_float(inputs.eps))
+    return _launch_of("row_statistics", defines, m, LONG_LANES, tensors, sizes)
 
 
-def _staying(gradients: Gradients, saved: Saved, columns: Columns, defines: dict[str, str]) -> Launch:
-    given, shape, shared = gradients.given, columns.shape, columns.shared_bytes
-    m, n = given.x_MN.shape
-    threads = shape.lanes * shape.rows
-    kernel = nvrtc.kernel(SOURCE, "backward_rows", defines, cluster=shape.cluster, shared_bytes=shared)
-    resident = nvrtc.resident(kernel, threads, cluster=shape.cluster, shared_bytes=shared) // shape.cluster
-    if shape.rows > 1:  # a multiple of any period
-        clusters = min(resident, -(-m // shape.rows))
+def _persistent(backward: BackwardInputs, saved: Saved, chosen: BackwardTile, defines: dict[str, str]) -> Launch:
+    inputs, tile, shared = backward.inputs, chosen.tile, chosen.shared_bytes
+    m, n = inputs.x_MN.shape
+    threads = tile.lanes * tile.rows
+    kernel = nvrtc.kernel(SOURCE, "backward_rows", defines, cluster=tile.cluster, shared_bytes=shared)
+    resident = nvrtc.resident(kernel, threads, cluster=tile.cluster, shared_bytes=shared) // tile.cluster
+    if tile.rows > 1:  # a multiple of any period
+        clusters = min(resident, -(-m // tile.rows))
     else:
-        clusters = clusters_for(m, resident, given.width // gcd(n, given.width))
-    out = Outputs.of(given, clusters)
-    inputs = (saved.row_MN, given.w_N, gradients.dy_MN, gradients.ds_MN, saved.mean_M, saved.scale_M)
-    tensors = (*inputs, out.dx_MN, out.parts)
+        clusters = clusters_for(m, resident, inputs.width // gcd(n, inputs.width))
+    out = Outputs.of(inputs, clusters)
+    rows = (saved.row_MN, inputs.w_N, backward.dy_MN, backward.ds_MN, saved.mean_M, saved.scale_M)
+    tensors = (*rows, out.dx_MN, out.parts)
     arguments = (*_pointers(tensors), ctypes.c_longlong(m), ctypes.c_int(n), ctypes.c_int(out.pitch))
-    blocks, sum_parts = clusters * shape.cluster, _summing(out, defines)
+    blocks, sum_parts = clusters * tile.cluster, _sum_parts(out, defines)
 
-    def call(kept: object = tensors) -> tuple[Tensor, ...]:
-        nvrtc.launch(kernel, blocks, threads, *arguments, cluster=shape.cluster, shared_bytes=shared)
+    def call(alive: object = tensors) -> tuple[Tensor, ...]:
+        nvrtc.launch(kernel, blocks, threads, *arguments, cluster=tile.cluster, shared_bytes=shared)
         sum_parts()
         return out.gradients
 
     return call
 
 
-def _long(gradients: Gradients, saved: Saved, defines: dict[str, str]) -> Launch:
+def _long(backward: BackwardInputs, saved: Saved, defines: dict[str, str]) -> Launch:
     import torch
 
-    given = gradients.given
-    m, n = given.x_MN.shape
+    inputs = backward.inputs
+    m, n = inputs.x_MN.shape
     splits = min(ROW_SPLITS, m)
-    out = Outputs.of(given, splits)
-    row_sums = torch.empty((m, 2), dtype=torch.float32, device=given.x_MN.device)
-    read = (saved.row_MN, given.w_N, gradients.dy_MN)
+    out = Outputs.of(inputs, splits)
+    row_sums = torch.empty((m, 2), dtype=torch.float32, device=inputs.x_MN.device)
+    read = (saved.row_MN, inputs.w_N, backward.dy_MN)
     statistics = (saved.mean_M, saved.scale_M, row_sums)
     sizes = (ctypes.c_longlong(m), ctypes.c_int(n))
-    sum_rows = _enqueuing("long_row_sums", defines, m, LONG_LANES, (*read, *statistics), sizes)
-    tensors = (*read, gradients.ds_MN, *statistics, out.dx_MN, out.parts)
+    sum_rows = _launch_of("long_row_sums", defines, m, LONG_LANES, (*read, *statistics), sizes)
+    tensors = (*read, backward.ds_MN, *statistics, out.dx_MN, out.parts)
     grid = (-(-n // TILE_COLUMNS), splits)
     pitched = (*sizes, ctypes.c_int(out.pitch))
-    walk_columns = _enqueuing("long_row_columns", defines, grid, TILE_LANES, tensors, pitched)
-    sum_parts = _summing(out, defines)
+    reduce_columns = _launch_of("long_row_columns", defines, grid, TILE_LANES, tensors, pitched)
+    sum_parts = _sum_parts(out, defines)
 
     def call() -> tuple[Tensor, ...]:
         sum_rows()
-        walk_columns()
+        reduce_columns()
         sum_parts()
         return out.gradients
 
     return call
 
 
-def _summing(out: Outputs, defines: dict[str, str]) -> Callable[[], None]:
+def _sum_parts(out: Outputs, defines: dict[str, str]) -> Callable[[], None]:
     kinds, count, pitch = out.parts.shape
     n = out.dw_N.shape[0]
     sizes = (ctypes.c_int(count), ctypes.c_int(n), ctypes.c_int(pitch))
-    return _enqueuing("sum_parts", defines, (-(-n // 32), kinds), 256, (out.parts, out.dw_N, out.db_N), sizes)
+    return _launch_of("sum_parts", defines, (-(-n // 32), kinds), 256, (out.parts, out.dw_N, out.db_N), sizes)

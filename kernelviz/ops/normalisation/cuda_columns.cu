@@ -1,43 +1,43 @@
-// `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) of long rows by clusters that stay on their columns. A thread has the same
-// words of every row that its cluster takes, so weight and bias are read once and kept in registers. Rows come by cp.async, each word
-// to the thread that asked for it, into COLUMNS_STAGES places: one row is written out, the next one is added up, the others are on
-// their way. Between adding up and writing out lies one exchange through distributed shared memory: while the sums of row i are under
-// way the block writes row i - 1 out and adds up row i + 1. The sums are sent by st.async, which counts them in at the receiver's
-// mbarrier. A cluster barrier would do, but its release is a MEMBAR.GPU: it waits until memory has taken every store of y so far.
-// For starts on 16 bytes only: else the columns beside a word move from row to row.
-#include "lanes.cuh"
+// `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) of long rows by persistent clusters with fixed columns. A thread has the same
+// vectors of every row of its cluster, so weight and bias are read once and stay in registers. Rows arrive by cp.async, each vector for
+// the thread that issued the copy, in COLUMNS_STAGES buffers: one row is stored, the next one is summed, the others are in flight.
+// Between summing and storing is one exchange through distributed shared memory: while the sums of row i are in flight, the block stores
+// row i - 1 and sums row i + 1. The sums are sent by st.async, which counts their bytes at the receiver's mbarrier. A cluster barrier
+// would also work, but its release is a MEMBAR.GPU, which waits until memory has received every store of y so far.
+// Only for rows that start on 16 bytes: otherwise the columns of a vector differ from row to row.
+#include "conversions.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
+using W = Vec16<T>;
 constexpr int WIDTH = W::WIDTH;
-constexpr int LANES = ROW_LANES, WORDS = ROW_WORDS, CLUSTER = ROW_CLUSTER;
+constexpr int LANES = ROW_LANES, VECTORS = ROW_VECTORS, CLUSTER = ROW_CLUSTER;
 constexpr int STAGES = COLUMNS_STAGES;
-constexpr int OTHERS = STAGES - 1;  // places of r: free as soon as it is added to x
+constexpr int R_STAGES = STAGES - 1;  // buffers of r, which are free as soon as r is added to x
 constexpr int WARPS = LANES / 32, PARTS = WARPS * CLUSTER, EACH = (PARTS + 31) / 32;
-constexpr bool FULL = COLUMNS_FULL;  // every word of every thread is the row's
-// Weight and bias as fp32 numbers, where registers suffice: a quarter of the instructions of a bf16 word is making them of halves.
-constexpr bool WIDE = WORDS * WIDTH * (CENTRED ? 2 : 1) * ROW_BLOCKS <= 64;
-// All words of a row are read from shared memory ahead of the first store, where registers suffice.
-constexpr bool EARLY = FULL && WORDS * ROW_BLOCKS <= 4;
+constexpr bool FULL = COLUMNS_FULL;  // all vectors of all threads exist
+// Weight and bias as fp32 numbers where registers suffice: converting them takes a quarter of the instructions of a bf16 vector.
+constexpr bool WIDE = VECTORS * WIDTH * (CENTRED ? 2 : 1) * ROW_BLOCKS <= 64;
+// All vectors of a row are read from shared memory before the first store where registers suffice.
+constexpr bool EARLY = FULL && VECTORS * ROW_BLOCKS <= 4;
 constexpr int IDS = 16;
-static_assert(STAGES >= 2 && STAGES <= 14, "numbers of rows are kept for 16 turns");
+static_assert(STAGES >= 2 && STAGES <= 14, "row numbers are kept for 16 rows");
 
-// Of a warp's part of a row: Σ (x - mean)², or Σ x² with no mean. Parts are combined by Chan's formula, whose first term is exact
-// where E[x²] - E[x]² would lose the variance of rows whose mean is large.
+// Of a warp's part of a row: Σ (x - mean)², or Σ x² without a mean. Parts are combined by Chan's formula, whose first term is exact
+// where E[x²] - E[x]² loses the variance of rows with a large mean.
 struct alignas(8) Sums {
     float mean, squares;
 };
 
-__device__ __forceinline__ void ask(W* place, const W* from) {
-    // With a prefetch of 128 bytes rows of 131,072 in bf16 take 76.4 us, of 256 bytes 77.2, without 79.0.
-    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(place)), "l"(from) : "memory");
+__device__ __forceinline__ void prefetch(W* buffer, const W* from) {
+    // With an L2 prefetch of 128 bytes, rows of 131,072 in bf16 take 76.4 us; with 256 bytes 77.2, without 79.0.
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(buffer)), "l"(from) : "memory");
 }
 __device__ __forceinline__ void close_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 template <int LEFT> __device__ __forceinline__ void wait_groups() { asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory"); }
 
 __device__ __forceinline__ unsigned shared_address(const void* at) { return (unsigned)__cvta_generic_to_shared(at); }
-// The same place in block `rank` of this cluster.
+// The same address in block `rank` of this cluster.
 __device__ __forceinline__ unsigned in_block(unsigned local, int rank) {
     unsigned remote;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(local), "r"(rank));
@@ -46,7 +46,7 @@ __device__ __forceinline__ unsigned in_block(unsigned local, int rank) {
 __device__ __forceinline__ void expect(unsigned long long* barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)), "r"(bytes) : "memory");
 }
-__device__ __forceinline__ void await(unsigned long long* barrier, int parity) {
+__device__ __forceinline__ void wait_for(unsigned long long* barrier, int parity) {
     asm volatile(
         "{\n\t.reg .pred done;\n"
         "again:\n\tmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t@!done bra again;\n}" ::"r"(shared_address(barrier)),
@@ -54,13 +54,13 @@ __device__ __forceinline__ void await(unsigned long long* barrier, int parity) {
         : "memory");
 }
 
-// A weight's word, kept through all rows.
-template <bool AS_FLOATS> struct Kept {
+// A vector of the weight, which stays in registers for all rows.
+template <bool AS_FLOATS> struct Resident {
     float wide[WIDTH];
     __device__ __forceinline__ void load(const W* from) {
-        widen(load_word(from), wide);
+        widen(load_vec16(from), wide);
         if (FULL && sizeof(T) < 4) {
-            // Through a shuffle that changes nothing: else the compiler keeps the halves, and converts them anew for every row.
+            // A shuffle that changes nothing. Without it the compiler keeps the 16-bit values and converts them again for every row.
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
                 wide[e] = __shfl_sync(0xffffffffu, wide[e], threadIdx.x % 32);
@@ -74,147 +74,147 @@ template <bool AS_FLOATS> struct Kept {
         }
     }
 };
-template <> struct Kept<false> {
+template <> struct Resident<false> {
     uint4 bits;
     __device__ __forceinline__ void load(const W* from) { bits = *reinterpret_cast<const uint4*>(from); }
     __device__ __forceinline__ void get(float (&out)[WIDTH]) {
-        // As if not known: else the compiler converts it ahead of the loop, into twice the registers.
+        // Opaque to the compiler, which would otherwise convert it before the loop, into twice the registers.
         asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
-        W word;
-        *reinterpret_cast<uint4*>(&word) = bits;
-        widen(word, out);
+        W vec;
+        *reinterpret_cast<uint4*>(&vec) = bits;
+        widen(vec, out);
     }
 };
 
 extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_columns(
     const T* __restrict__ x, const T* __restrict__ r, const T* __restrict__ w, const T* __restrict__ b, T* __restrict__ s,
-    T* __restrict__ y, long long m, int n, float eps, int* claims) {
+    T* __restrict__ y, long long m, int n, float eps, int* tile_counter) {
     extern __shared__ __align__(16) unsigned char memory[];
-    // Two by turns: a block that is ahead by one row writes into the one that everybody has read.
-    __shared__ Sums mail[2][PARTS];
-    // The sums of as many warps as there are, and the number of a row, have come.
-    __shared__ unsigned long long came[2];
+    // Two alternating sets: a block that is one row ahead writes into the set that all warps have read.
+    __shared__ Sums sums[2][PARTS];
+    // mbarriers: the sums of all warps and the number of a row have arrived.
+    __shared__ unsigned long long arrivals[2];
     constexpr int BYTES = PARTS * sizeof(Sums) + sizeof(int);
-    // Of the i-th row of this cluster, at i % IDS.
+    // Number of the i-th row of this cluster, at i % IDS.
     __shared__ int ids[IDS];
     __shared__ float counts[FULL ? 1 : PARTS];
     const int lane = threadIdx.x, warp = lane / 32, in_warp = lane % 32;
     const int rank = CLUSTER > 1 ? blockIdx.x % CLUSTER : 0;
-    const int teams = gridDim.x / CLUSTER, team = blockIdx.x / CLUSTER;
-    const int rows = (int)m, words = n / WIDTH;
-    const int first = rank * WORDS * LANES + lane;
-    W* places = reinterpret_cast<W*>(memory) + lane;
-    W* others = places + STAGES * WORDS * LANES;
+    const int clusters = gridDim.x / CLUSTER, cluster = blockIdx.x / CLUSTER;
+    const int rows = (int)m, vectors = n / WIDTH;
+    const int first = rank * VECTORS * LANES + lane;
+    W* buffers = reinterpret_cast<W*>(memory) + lane;
+    W* r_buffers = buffers + STAGES * VECTORS * LANES;
 
-    auto has = [&](int k) { return FULL || first + k * LANES < words; };
-    auto at = [&](const T* matrix, int row) { return reinterpret_cast<const W*>(matrix) + (long long)row * words + first; };
-    auto fetch = [&](const T* matrix, int row, W* place) {
+    auto has = [&](int k) { return FULL || first + k * LANES < vectors; };
+    auto at = [&](const T* matrix, int row) { return reinterpret_cast<const W*>(matrix) + (long long)row * vectors + first; };
+    auto fetch = [&](const T* matrix, int row, W* buffer) {
         if (row < rows) {
 #pragma unroll
-            for (int k = 0; k < WORDS; ++k) {
+            for (int k = 0; k < VECTORS; ++k) {
                 if (has(k)) {
-                    ask(place + k * LANES, at(matrix, row) + k * LANES);
+                    prefetch(buffer + k * LANES, at(matrix, row) + k * LANES);
                 }
             }
         }
     };
-    // Elements of the row that a warp of the cluster has; kept in shared memory, where they differ.
+    // Elements of the row in a part (a warp of the cluster); stored in shared memory where parts differ.
     auto count_of = [&](int part) {
-        int found = 0;
+        int total = 0;
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            found += min(32, max(0, words - ((part / WARPS * WORDS + k) * LANES + part % WARPS * 32)));
+        for (int k = 0; k < VECTORS; ++k) {
+            total += min(32, max(0, vectors - ((part / WARPS * VECTORS + k) * LANES + part % WARPS * 32)));
         }
-        return (float)(found * WIDTH);
+        return (float)(total * WIDTH);
     };
 
     if (!FULL && lane < PARTS) {
         counts[lane] = count_of(lane);
     }
-    // Rows are claimed STAGES + 1 turns ahead, the first ones are known.
+    // Row numbers are taken from the tile counter STAGES + 1 rows ahead; the first ones are fixed.
     if (lane <= STAGES) {
-        ids[lane] = team + lane * teams;
+        ids[lane] = cluster + lane * clusters;
     }
     if (lane == 0) {
 #pragma unroll
         for (int i = 0; i < 2; ++i) {
-            asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(came + i)), "r"(CLUSTER > 1 ? 1 : WARPS)
+            asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(arrivals + i)), "r"(CLUSTER > 1 ? 1 : WARPS)
                          : "memory");
         }
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
         if (CLUSTER > 1) {
-            expect(came, BYTES);
-            expect(came + 1, BYTES);
+            expect(arrivals, BYTES);
+            expect(arrivals + 1, BYTES);
         }
     }
-    // Waited for below: all blocks have begun, and know the first rows.
+    // All blocks have started and know the first rows; waited for below.
     if (CLUSTER > 1) {
         asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
     } else {
         __syncthreads();
     }
-    int claimed = 0;
-    auto claim = [&] {
+    int counted = 0;
+    auto count_tile = [&] {
         if (rank == 0 && lane == 0) {
-            // Of an addition the compiler would make one for the whole warp, and wait for it at once.
-            asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], 0x7fffffff;" : "=r"(claimed) : "l"(claims) : "memory");
+            // The compiler would turn an addition into one for the whole warp and wait for it immediately.
+            asm volatile("atom.relaxed.gpu.global.inc.u32 %0, [%1], 0x7fffffff;" : "=r"(counted) : "l"(tile_counter) : "memory");
         }
     };
-    claim();
+    count_tile();
 #pragma unroll
     for (int p = 0; p < STAGES - 1; ++p) {
-        fetch(x, team + p * teams, places + p * WORDS * LANES);
+        fetch(x, cluster + p * clusters, buffers + p * VECTORS * LANES);
         if (ADDS) {
-            fetch(r, team + p * teams, others + p * WORDS * LANES);
+            fetch(r, cluster + p * clusters, r_buffers + p * VECTORS * LANES);
         }
         close_group();
     }
-    fetch(x, team + (STAGES - 1) * teams, places + (STAGES - 1) * WORDS * LANES);
+    fetch(x, cluster + (STAGES - 1) * clusters, buffers + (STAGES - 1) * VECTORS * LANES);
 
-    Kept<WIDE> g[WORDS], c[CENTRED ? WORDS : 1];
-    float mine_count = 0.0f;
+    Resident<WIDE> g[VECTORS], c[CENTRED ? VECTORS : 1];
+    float own_count = 0.0f;
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         if (has(k)) {
-            mine_count += WIDTH;
+            own_count += WIDTH;
             g[k].load(reinterpret_cast<const W*>(w) + first + k * LANES);
             if (CENTRED) {
                 c[CENTRED ? k : 0].load(reinterpret_cast<const W*>(b) + first + k * LANES);
             }
         }
     }
-    // What has no elements has the mean 0.
+    // Threads and warps without elements have the mean 0.
     const float of_n = 1.0f / n;
     const float warp_count = count_of(rank * WARPS + warp);
-    const float of_mine = mine_count > 0 ? 1 / mine_count : 0.0f, of_warp = warp_count > 0 ? 1 / warp_count : 0.0f;
+    const float of_mine = own_count > 0 ? 1 / own_count : 0.0f, of_warp = warp_count > 0 ? 1 / warp_count : 0.0f;
     if (CLUSTER > 1) {
         asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
     }
 
-    // A row that has arrived, added up over the warp. ADDS: s is stored and takes the place of x, the place of r asks for row `later`.
-    auto sums_of = [&](int row, W* place, W* other, int later) {
+    // Sums over the warp of a row that has arrived. ADDS: s is stored and replaces x, and row `later` of r is prefetched.
+    auto sums_of = [&](int row, W* buffer, W* r_buffer, int later) {
         float part[4] = {0.0f, 0.0f, 0.0f, 0.0f};
-        W v[WORDS];
+        W v[VECTORS];
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             if (has(k)) {
-                v[k] = place[k * LANES];
+                v[k] = buffer[k * LANES];
                 float a[WIDTH];
                 widen(v[k], a);
                 if (ADDS) {
                     float d[WIDTH];
-                    widen(other[k * LANES], d);
+                    widen(r_buffer[k * LANES], d);
 #pragma unroll
                     for (int e = 0; e < WIDTH; ++e) {
                         a[e] += d[e];
                     }
-                    // The sum as it is stored: whoever reads s gets the row that was normalised.
+                    // The sum as it is stored, so that s is the row that is normalised.
                     v[k] = narrow<T>(a);
                     widen(v[k], a);
-                    store_word(const_cast<W*>(at(s, row)) + k * LANES, v[k]);
-                    place[k * LANES] = v[k];
+                    store_vec16(const_cast<W*>(at(s, row)) + k * LANES, v[k]);
+                    buffer[k * LANES] = v[k];
                     if (later < rows) {
-                        ask(other + k * LANES, at(r, later) + k * LANES);
+                        prefetch(r_buffer + k * LANES, at(r, later) + k * LANES);
                     }
                 }
 #pragma unroll
@@ -233,7 +233,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
             part[e] = 0.0f;
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             if (has(k)) {
                 float a[WIDTH];
                 widen(v[k], a);
@@ -245,74 +245,74 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
         }
         const float warp_mean = warp_reduce<32>(total, Add{}) * of_warp, away = mean - warp_mean;
         const float squares = (part[0] + part[1]) + (part[2] + part[3]);
-        return Sums{warp_mean, warp_reduce<32>(fmaf(away * mine_count, away, squares), Add{})};
+        return Sums{warp_mean, warp_reduce<32>(fmaf(away * own_count, away, squares), Add{})};
     };
-    // The warp's sums of the cluster's row `turn`, to every block; with them the number of a row to come.
-    auto send = [&](Sums mine, int turn) {
-        Sums* slot = &mail[turn & 1][rank * WARPS + warp];
-        unsigned long long* barrier = came + (turn & 1);
-        int* id = ids + (turn + STAGES + 1) % IDS;
+    // Sends the warp's sums of the cluster's row `step` to every block, together with the number of a later row.
+    auto send = [&](Sums mine, int step) {
+        Sums* slot = &sums[step & 1][rank * WARPS + warp];
+        unsigned long long* barrier = arrivals + (step & 1);
+        int* id = ids + (step + STAGES + 1) % IDS;
         if (CLUSTER == 1) {
             if (in_warp == 0) {
                 *slot = mine;
                 if (warp == 0) {
-                    *id = claimed + (STAGES + 1) * teams;
+                    *id = counted + (STAGES + 1) * clusters;
                 }
                 asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
             }
             return;
         }
-        int found = 0;
+        int later = 0;
         if (rank == 0 && warp == 0) {
-            found = __shfl_sync(0xffffffffu, claimed, 0) + (STAGES + 1) * teams;
+            later = __shfl_sync(0xffffffffu, counted, 0) + (STAGES + 1) * clusters;
         }
         if (in_warp < CLUSTER) {
-            const unsigned counted = in_block(shared_address(barrier), in_warp);
+            const unsigned remote = in_block(shared_address(barrier), in_warp);
             asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(
                              in_block(shared_address(slot), in_warp)),
-                         "r"(__float_as_int(mine.mean)), "r"(__float_as_int(mine.squares)), "r"(counted)
+                         "r"(__float_as_int(mine.mean)), "r"(__float_as_int(mine.squares)), "r"(remote)
                          : "memory");
             if (rank == 0 && warp == 0) {
                 asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(
                                  in_block(shared_address(id), in_warp)),
-                             "r"(found), "r"(counted)
+                             "r"(later), "r"(remote)
                              : "memory");
             }
         }
     };
-    // All sums of a row have come.
-    auto arrived = [&](int turn) { await(came + (turn & 1), turn >> 1 & 1); };
+    // Waits until all sums of a row have arrived.
+    auto wait_for_sums = [&](int step) { wait_for(arrivals + (step & 1), step >> 1 & 1); };
 
-    int now = team, stage = 0, ahead = 1, other = 0;
+    int current = cluster, stage = 0, ahead = 1, r_stage = 0;
     wait_groups<STAGES - 2>();
-    send(sums_of(now, places, others, team + (STAGES - 1) * teams), 0);
-    claim();
+    send(sums_of(current, buffers, r_buffers, cluster + (STAGES - 1) * clusters), 0);
+    count_tile();
     close_group();
-    int turn = 0;
-    for (; now < rows; ++turn) {
-        const int next = ids[(turn + 1) % IDS], later = ids[(turn + STAGES) % IDS];
-        other = other + 1 == OTHERS ? 0 : other + 1;
+    int step = 0;
+    for (; current < rows; ++step) {
+        const int next = ids[(step + 1) % IDS], later = ids[(step + STAGES) % IDS];
+        r_stage = r_stage + 1 == R_STAGES ? 0 : r_stage + 1;
         wait_groups<STAGES - 2>();
         Sums mine = {0.0f, 0.0f};
         if (next < rows) {
-            mine = sums_of(next, places + ahead * (WORDS * LANES), others + other * (WORDS * LANES), later);
+            mine = sums_of(next, buffers + ahead * (VECTORS * LANES), r_buffers + r_stage * (VECTORS * LANES), later);
         }
-        arrived(turn);
+        wait_for_sums(step);
         Sums got[EACH];
         float count[EACH];
 #pragma unroll
         for (int i = 0; i < EACH; ++i) {
             const int part = i * 32 + in_warp;
-            got[i] = part < PARTS ? mail[turn & 1][part] : Sums{0.0f, 0.0f};
-            count[i] = part >= PARTS ? 0.0f : FULL ? WORDS * 32.0f * WIDTH : counts[FULL ? 0 : part];
+            got[i] = part < PARTS ? sums[step & 1][part] : Sums{0.0f, 0.0f};
+            count[i] = part >= PARTS ? 0.0f : FULL ? VECTORS * 32.0f * WIDTH : counts[FULL ? 0 : part];
         }
-        // Who has all sums of a row knows by them that every warp has read the mail of the row before: all of its lanes.
+        // All sums of this row have arrived, so every warp (all of its lanes) has read the sums of the row before.
         __syncwarp();
-        send(mine, turn + 1);
+        send(mine, step + 1);
         if (CLUSTER > 1 && lane == 0) {
-            expect(came + (turn & 1), BYTES);
+            expect(arrivals + (step & 1), BYTES);
         }
-        claim();
+        count_tile();
 
         float mean = 0.0f, squares = 0.0f;
         if (CENTRED) {
@@ -328,22 +328,22 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
             squares += CENTRED ? fmaf(away * count[i], away, got[i].squares) : got[i].squares;
         }
         const float scale = rsqrtf(fmaf(warp_reduce<32>(squares, Add{}), of_n, eps)), shift = -mean * scale;
-        W* place = places + stage * (WORDS * LANES);
-        W* to = const_cast<W*>(at(y, now));
-        W v[EARLY ? WORDS : 1];
+        W* buffer = buffers + stage * (VECTORS * LANES);
+        W* to = const_cast<W*>(at(y, current));
+        W v[EARLY ? VECTORS : 1];
         if (EARLY) {
 #pragma unroll
-            for (int k = 0; k < WORDS; ++k) {
+            for (int k = 0; k < VECTORS; ++k) {
                 if (has(k)) {
-                    v[EARLY ? k : 0] = place[k * LANES];
+                    v[EARLY ? k : 0] = buffer[k * LANES];
                 }
             }
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
+        for (int k = 0; k < VECTORS; ++k) {
             if (has(k)) {
                 float a[WIDTH], weight[WIDTH], bias[WIDTH];
-                widen(EARLY ? v[EARLY ? k : 0] : place[k * LANES], a);
+                widen(EARLY ? v[EARLY ? k : 0] : buffer[k * LANES], a);
                 g[k].get(weight);
                 if (CENTRED) {
                     c[CENTRED ? k : 0].get(bias);
@@ -352,25 +352,25 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_co
                 for (int e = 0; e < WIDTH; ++e) {
                     a[e] = CENTRED ? fmaf(fmaf(a[e], scale, shift), weight[e], bias[e]) : a[e] * scale * weight[e];
                 }
-                store_word(to + k * LANES, narrow<T>(a));
+                store_vec16(to + k * LANES, narrow<T>(a));
                 if (later < rows) {
-                    ask(place + k * LANES, at(x, later) + k * LANES);
+                    prefetch(buffer + k * LANES, at(x, later) + k * LANES);
                 }
             }
         }
         close_group();
-        now = next;
+        current = next;
         stage = ahead;
         ahead = ahead + 1 == STAGES ? 0 : ahead + 1;
     }
-    // Nobody leaves while another may still write into its mail.
-    arrived(turn);
-    // The last one out leaves the counters as they were found.
+    // A block must not end while another may still write into its sums.
+    wait_for_sums(step);
+    // The last cluster resets the counters.
     if (rank == 0 && lane == 0) {
         __threadfence();
-        if (atomicAdd(claims + 1, 1) == teams - 1) {
-            claims[0] = 0;
-            claims[1] = 0;
+        if (atomicAdd(tile_counter + 1, 1) == clusters - 1) {
+            tile_counter[0] = 0;
+            tile_counter[1] = 0;
         }
     }
 }

@@ -1,23 +1,24 @@
-// `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) of fewer rows than there are SMs, of at most 16 KiB: a block a row, a word a
-// thread. Nothing hides a wait here, so weight and bias are asked for together with the row: read after it, as `normalise_rows` does,
-// they are a second time all the way to memory.
-#include "lanes.cuh"
+// `rmsnorm`, `layernorm` (CENTRED) and `add_rmsnorm` (ADDS) for fewer rows than SMs, of at most 16 KiB: a block a row, a vector a thread.
+// Nothing hides latency here, so weight and bias are loaded together with the row. Loaded after it, as in `normalise_rows`, they would
+// cost the latency of memory a second time.
+#include "conversions.cuh"
 #include "rows.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
+using W = Vec16<T>;
 using R = Row<T, ROW_LANES, 1, 1, 1, ROW_ALIGNED>;
 constexpr int WIDTH = W::WIDTH;
 
-// Volatile, since those stay in order: of plain loads (and prefetches) the compiler puts what is needed late behind the wait for the row.
-__device__ __forceinline__ W load_in_order(const T* matrix, long long word) {
+// Volatile, because volatile loads stay in order: the compiler moves plain loads (and prefetches) of late operands after the wait for the
+// row.
+__device__ __forceinline__ W load_in_order(const T* matrix, long long index) {
     uint4 bits;
     asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(bits.x), "=r"(bits.y), "=r"(bits.z), "=r"(bits.w)
-                 : "l"(reinterpret_cast<const W*>(matrix) + word));
-    W found;
-    *reinterpret_cast<uint4*>(&found) = bits;
-    return found;
+                 : "l"(reinterpret_cast<const W*>(matrix) + index));
+    W loaded;
+    *reinterpret_cast<uint4*>(&loaded) = bits;
+    return loaded;
 }
 
 extern "C" __global__ void __launch_bounds__(ROW_LANES) normalise_few_rows(
@@ -28,21 +29,21 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES) normalise_few_rows(
     if (ROW_ALIGNED) {
         *reinterpret_cast<uint4*>(&v[0]) = R::filled(T(0.0f));
         weight = bias = other[0] = v[0];
-        if (row.word(0) < row.words) {
-            const long long word = row.start / WIDTH + row.word(0);
-            weight = load_in_order(w, row.word(0));
+        if (row.vector(0) < row.vectors) {
+            const long long vector = row.start / WIDTH + row.vector(0);
+            weight = load_in_order(w, row.vector(0));
             if (CENTRED) {
-                bias = load_in_order(b, row.word(0));
+                bias = load_in_order(b, row.vector(0));
             }
             if (ADDS) {
-                other[0] = load_in_order(r, word);
+                other[0] = load_in_order(r, vector);
             }
-            v[0] = load_in_order(x, word);
+            v[0] = load_in_order(x, vector);
         }
     } else {
-        weight = row.beside(w, 0);
+        weight = row.load_beside(w, 0);
         if (CENTRED) {
-            bias = row.beside(b, 0);
+            bias = row.load_beside(b, 0);
         }
         if (ADDS) {
             row.load(r, other, T(0.0f));
@@ -58,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES) normalise_few_rows(
         for (int e = 0; e < WIDTH; ++e) {
             a[e] += d[e];
         }
-        // The sum as it is stored: whoever reads s gets the row that was normalised.
+        // The sum as it is stored, so that s is the row that is normalised.
         v[0] = narrow<T>(a);
         widen(v[0], a);
         row.store(s, 0, v[0]);

@@ -1,6 +1,6 @@
 """Triton kernels of `rmsnorm`, `layernorm` and `add_rmsnorm`: a row in registers where it fits, in chunks where it does not.
 
-One source for the three: `r_ptr` and `s_ptr` are None but in add_rmsnorm, `b_ptr` is None but in layernorm, whose rows are
+One source for the three: `r_ptr` and `s_ptr` are None except in add_rmsnorm, `b_ptr` is None except in layernorm, whose rows are
 CENTRED.
 """
 
@@ -17,21 +17,21 @@ from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 
 BYTES_PER_THREAD = 32
-"""Of a row: two 16-byte loads a thread are under way at once, and 1024 threads an SM still have 64 registers each."""
+"""Of a row, so that each thread has two 16-byte loads in flight and 1024 threads an SM still have 64 registers each."""
 LONGEST_ROW_BYTES = 64 * 1024
 """The longest row (padded to a power of two) that one program of 1024 threads keeps in registers."""
 LONGEST_PREFETCHED_BYTES = 32 * 1024
-"""The same where the registers also hold the next row and one more: the weight, or the residual's next row (half with two)."""
+"""The same where registers also hold the next row and the weight or the residual's next row (half as long with both)."""
 CHUNK_BYTES = 32 * 1024
-"""Of longer rows, by programs of 1024 threads: one an SM, so that the rows under way (33 MB for rows of 256 KB on an H200)
-stay in L2 for their second reading."""
+"""Of longer rows, by programs of 1024 threads: one an SM, so that the rows in flight (33 MB for rows of 256 KB on an H200) stay
+in L2 until they are read again."""
 
 
 @triton.jit
 def _scaled(x, mask, n, eps, axis: tl.constexpr, CENTRED: tl.constexpr):
     """The normalised row, from its values in fp32."""
     if CENTRED:
-        # Two passes over registers: E[x^2] - E[x]^2 would lose the variance of rows whose mean is large.
+        # Two passes over registers, because E[x^2] - E[x]^2 loses the variance of rows with a large mean.
         x = tl.where(mask, x - tl.sum(x, axis=axis, keep_dims=True) / n, 0.0)
     return x * tl.rsqrt(tl.sum(x * x, axis=axis, keep_dims=True) / n + eps)
 
@@ -54,12 +54,12 @@ def row_kernel(x_ptr, r_ptr, w_ptr, b_ptr, s_ptr, y_ptr, n, eps, BLOCK: tl.const
     x = tl.load(x_ptr + start + columns, mask=mask, other=0.0).to(tl.float32)
     if r_ptr is not None:
         r = tl.load(r_ptr + start + columns, mask=mask, other=0.0)
-        # The sum as it is stored, so that whoever reads s gets the row that was normalised.
+        # The sum as it is stored, so that s is the row that is normalised.
         s = (x + r.to(tl.float32)).to(s_ptr.dtype.element_ty)
         tl.store(s_ptr + start + columns, s, mask=mask)
         x = s.to(tl.float32)
     y = _scaled(x, mask, n, eps, 0, CENTRED)
-    # Not before the row is reduced: they lie in the first-level cache, and registers for them would cost programs on the SM
+    # Not before the row is reduced: they are in L1, and registers for them would leave room for fewer programs on the SM
     # (layernorm, rows of 16 KiB: 3058 GB/s with 49 registers, 4231 with 32).
     w = tl.load(w_ptr + columns, mask=mask, other=0.0)
     b = w
@@ -85,11 +85,11 @@ def _normalise_in_chunks(
     CENTRED: tl.constexpr,
 ):
     columns = tl.arange(0, CHUNK)
-    # Of each column of the chunk: no thread waits for another before the row is over.
+    # One for each column of the chunk, so that threads do not synchronise before the end of the row.
     squares = tl.zeros((CHUNK,), tl.float32)
     means = tl.zeros((CHUNK,), tl.float32)
     chunks = tl.cdiv(n, CHUNK)
-    # Several chunks are under way at once: with one, each would wait for the memory's full latency.
+    # Several chunks are in flight at once: with one, each would wait for the full latency of memory.
     for i in tl.range(0, chunks, num_stages=STAGES):
         at = i * CHUNK + columns
         x = tl.load(x_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_last").to(tl.float32)
@@ -99,7 +99,7 @@ def _normalise_in_chunks(
             tl.store(s_ptr + start + at, s, mask=at < n)
             x = s.to(tl.float32)
         if CENTRED:
-            # Welford: the mean of what the column has seen, and the squares of the distances from it.
+            # Welford: the mean of the column so far, and the sum of squared distances from it.
             away = tl.where(at < n, x - means, 0.0)
             means += away * (1.0 / (i + 1))
             squares += tl.where(at < n, away * (x - means), 0.0)
@@ -113,10 +113,10 @@ def _normalise_in_chunks(
         total += tl.sum((means - mean) * (means - mean) * seen, axis=0)
     scale = tl.rsqrt(total / n + eps)
     if r_ptr is not None:
-        # What other threads of the program have written is read below.
+        # Data that other threads of the program have written is read below.
         tl.debug_barrier()
         x_ptr = s_ptr
-    # Backwards: the chunks read last are the likeliest to be in L1 and L2 still.
+    # Backwards, because the chunks read last are the most likely to be in L1 and L2.
     for i in range(0, chunks):
         at = (chunks - 1 - i) * CHUNK + columns
         x = tl.load(x_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_first").to(tl.float32)
@@ -152,18 +152,18 @@ def persistent_kernel(
     rows = first + tl.arange(0, ROWS)[:, None]
     start = first.to(tl.int64) * n
     ahead = tl.load(x_ptr + start + here, mask=inside & (rows < m), other=0.0)
-    beside = ahead
+    r_ahead = ahead
     if r_ptr is not None:
-        beside = tl.load(r_ptr + start + here, mask=inside & (rows < m), other=0.0)
+        r_ahead = tl.load(r_ptr + start + here, mask=inside & (rows < m), other=0.0)
     for _ in range(first, m, step):
         x = ahead.to(tl.float32)
-        r = beside
-        # The next rows are on their way while these are reduced.
+        r = r_ahead
+        # The next rows are prefetched while these are reduced.
         following = start + step.to(tl.int64) * n
         mask = inside & (rows + step < m)
         ahead = tl.load(x_ptr + following + here, mask=mask, other=0.0)
         if r_ptr is not None:
-            beside = tl.load(r_ptr + following + here, mask=mask, other=0.0)
+            r_ahead = tl.load(r_ptr + following + here, mask=mask, other=0.0)
             s = (x + r.to(tl.float32)).to(s_ptr.dtype.element_ty)
             tl.store(s_ptr + start + here, s, mask=inside & (rows < m))
             x = s.to(tl.float32)
@@ -195,7 +195,7 @@ def pipelined_kernel(
     b = w
     if b_ptr is not None:
         b = tl.load(b_ptr + columns, mask=mask, other=0.0)
-    # The next rows are on their way into shared memory: beside a long row the registers have no room for another.
+    # The next rows are prefetched into shared memory, because registers cannot hold another long row.
     for row in tl.range(tl.program_id(0), m, tl.num_programs(0), num_stages=STAGES):
         start = row * length
         x = tl.load(x_ptr + start + columns, mask=mask, other=0.0).to(tl.float32)
@@ -229,7 +229,7 @@ def warps_for(tile_bytes: int) -> int:
 
 
 def rows_a_program(row_bytes: int) -> int:
-    """Rows that a persistent program takes at once: short ones together, so that 128 threads have 32 bytes each.
+    """Rows that a persistent program processes at once: several short ones, so that 128 threads have 32 bytes each.
 
     >>> [rows_a_program(b) for b in (256, 2048, 8192)]
     [16, 2, 1]
@@ -238,8 +238,8 @@ def rows_a_program(row_bytes: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Tensors:
-    """What a kernel reads and writes: `r_MN` and `s_MN` of add_rmsnorm only, `b_N` of layernorm only."""
+class NormInputs:
+    """The inputs of a kernel: `r_MN` of add_rmsnorm only, `b_N` of layernorm only."""
 
     x_MN: torch.Tensor
     w_N: torch.Tensor
@@ -247,24 +247,25 @@ class Tensors:
     b_N: torch.Tensor | None = None
 
     def outputs(self) -> tuple[torch.Tensor | None, torch.Tensor]:
-        given = {"x_MN": self.x_MN, "r_MN": self.r_MN, "w_N": self.w_N, "b_N": self.b_N}
-        require_contiguous(**{name: t for name, t in given.items() if t is not None})
+        """Uninitialised s (of add_rmsnorm only) and y; raises BadField for inputs that are not contiguous."""
+        tensors = {"x_MN": self.x_MN, "r_MN": self.r_MN, "w_N": self.w_N, "b_N": self.b_N}
+        require_contiguous(**{name: t for name, t in tensors.items() if t is not None})
         return (None if self.r_MN is None else torch.empty_like(self.x_MN)), torch.empty_like(self.x_MN)
 
 
-def bind_block_per_row(given: Tensors, *, eps: float) -> Launch:
+def bind_block_per_row(inputs: NormInputs, *, eps: float) -> Launch:
     """One program a row; raises BadField for tensors that are not contiguous."""
-    s_MN, y_MN = given.outputs()
-    x_MN = given.x_MN
+    s_MN, y_MN = inputs.outputs()
+    x_MN = inputs.x_MN
     m, n = x_MN.shape
     block = triton.next_power_of_2(n)
     row_bytes = block * x_MN.element_size()
-    centred = given.b_N is not None
-    pointers = (x_MN, given.r_MN, given.w_N, given.b_N, s_MN, y_MN)
+    centred = inputs.b_N is not None
+    pointers = (x_MN, inputs.r_MN, inputs.w_N, inputs.b_N, s_MN, y_MN)
     outputs = y_MN if s_MN is None else (s_MN, y_MN)
     chunk = CHUNK_BYTES // x_MN.element_size()
     warps = warps_for(row_bytes)
-    # As many as leave an SM 2048 threads where each has 32 bytes of a row, 1024 where it has 64 (or 32 of two rows).
+    # Registers that let an SM have 2048 threads with 32 bytes of a row each, or 1024 with 64 bytes (or 32 bytes of two rows).
     registers = 32 if s_MN is None and row_bytes <= warps * 32 * BYTES_PER_THREAD else 64
 
     def in_registers() -> torch.Tensor | tuple[torch.Tensor, ...]:
@@ -278,16 +279,16 @@ def bind_block_per_row(given: Tensors, *, eps: float) -> Launch:
     return in_registers if row_bytes <= LONGEST_ROW_BYTES else in_chunks
 
 
-def bind_two_passes(given: Tensors, *, eps: float) -> Launch:
-    """One program a row, which it reads twice; raises BadField for tensors that are not contiguous."""
-    s_MN, y_MN = given.outputs()
-    m, n = given.x_MN.shape
-    item = given.x_MN.element_size()
-    # Half a row, 16 bytes a thread: 2048 threads an SM have all 32 registers that they need.
+def bind_two_passes(inputs: NormInputs, *, eps: float) -> Launch:
+    """One program a row, which is read twice; raises BadField for tensors that are not contiguous."""
+    s_MN, y_MN = inputs.outputs()
+    m, n = inputs.x_MN.shape
+    item = inputs.x_MN.element_size()
+    # Half a row, 16 bytes a thread, so that 2048 threads an SM have the 32 registers that they need.
     chunk = max(32 * 16 // item, min(triton.next_power_of_2(n) // 2, 1024 * 16 // item))
     warps = chunk * item // (32 * 16)
-    centred = given.b_N is not None
-    pointers = (given.x_MN, given.r_MN, given.w_N, given.b_N, s_MN, y_MN)
+    centred = inputs.b_N is not None
+    pointers = (inputs.x_MN, inputs.r_MN, inputs.w_N, inputs.b_N, s_MN, y_MN)
     outputs = y_MN if s_MN is None else (s_MN, y_MN)
 
     def launch() -> torch.Tensor | tuple[torch.Tensor, ...]:
@@ -297,10 +298,10 @@ def bind_two_passes(given: Tensors, *, eps: float) -> Launch:
     return launch
 
 
-def bind_persistent(given: Tensors, *, eps: float) -> Launch:
-    """As many programs as the GPU holds at once, each walking rows; raises BadField for tensors that are not contiguous."""
-    s_MN, y_MN = given.outputs()
-    x_MN = given.x_MN
+def bind_persistent(inputs: NormInputs, *, eps: float) -> Launch:
+    """As many programs as the GPU holds at once, which loop over rows; raises BadField for tensors that are not contiguous."""
+    s_MN, y_MN = inputs.outputs()
+    x_MN = inputs.x_MN
     m, n = x_MN.shape
     block = triton.next_power_of_2(n)
     row_bytes = block * x_MN.element_size()
@@ -308,12 +309,12 @@ def bind_persistent(given: Tensors, *, eps: float) -> Launch:
     warps = warps_for(rows * row_bytes)
     processors = multiprocessors(x_MN.device)
     programs = min(triton.cdiv(m, rows), processors * (32 // warps))
-    centred = given.b_N is not None
+    centred = inputs.b_N is not None
     two = centred or s_MN is not None
-    pointers = (x_MN, given.r_MN, given.w_N, given.b_N, s_MN, y_MN)
+    pointers = (x_MN, inputs.r_MN, inputs.w_N, inputs.b_N, s_MN, y_MN)
     outputs = y_MN if s_MN is None else (s_MN, y_MN)
     chunk = CHUNK_BYTES // x_MN.element_size()
-    # 64 KiB of shared memory a program for what is under way.
+    # 64 KiB of shared memory a program for the rows in flight.
     stages = 2 if row_bytes * (2 if s_MN is not None else 1) > 32 * 1024 else 3
 
     def prefetched() -> torch.Tensor | tuple[torch.Tensor, ...]:

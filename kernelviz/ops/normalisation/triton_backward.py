@@ -1,7 +1,7 @@
 """Triton kernels of the backward passes of `rmsnorm`, `layernorm` and `add_rmsnorm`.
 
-One source for the three: `mean_ptr` and the pointers of db are None but in layernorm, `ds_ptr`, the gradient of the stored
-sum, is None but in add_rmsnorm. The forward pass leaves the mean and the scale 1 / √(…) of each row.
+One source for the three: `mean_ptr` and the pointers of db are None except in layernorm; `ds_ptr`, the gradient of the stored
+sum, is None except in add_rmsnorm. The forward pass saves the mean and the scale 1 / √(…) of each row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LONGEST_ROW_BYTES = 32 * 1024
 CHUNK = 4096
 """Elements of longer rows, by programs of 16 warps."""
 COLUMNS = 512
-"""Of a program of `columns_kernel`; 4 warps, so that a warp reads lines of 256 bytes in half precision."""
+"""Of a program of `columns_kernel` with 4 warps, so that a warp reads lines of 256 bytes in half precision."""
 ROW_SPLITS = 64
 """Programs that share the rows of the same columns in `columns_kernel`."""
 
@@ -82,7 +82,7 @@ def backward_kernel(
     columns = tl.arange(0, BLOCK)[None, :]
     inside = columns < n
     w = tl.load(w_ptr + columns, mask=inside, other=0.0)
-    # Sums of this program's rows: each is added to the others' by sum_kernel, so no atomic and always the same result.
+    # Sums of this program's rows. sum_kernel adds up those of all programs, without atomics and in a fixed order.
     dw = tl.zeros((ROWS, BLOCK), tl.float32)
     db = tl.zeros((ROWS, BLOCK), tl.float32)
     length = tl.full((), n, tl.int64)
@@ -94,7 +94,7 @@ def backward_kernel(
         dy = tl.load(dy_ptr + here, mask=mask, other=0.0).to(tl.float32)
         scale = tl.load(scale_ptr + rows, mask=rows < m, other=0.0)
         if mean_ptr is not None:
-            # Not where the mask says no: there mean stands beside a 0 that is no element.
+            # 0 where the mask is false, because the 0 loaded there is not an element.
             x = tl.where(mask, x - tl.load(mean_ptr + rows, mask=rows < m, other=0.0), 0.0)
         hat = x * scale
         dx = _dx(hat, dy * w.to(tl.float32), scale, n, 1, mean_ptr is not None)
@@ -132,7 +132,7 @@ def long_rows_kernel(x_ptr, w_ptr, dy_ptr, ds_ptr, mean_ptr, scale_ptr, dx_ptr, 
     level = 0.0
     if mean_ptr is not None:
         level = tl.sum(total, axis=0) / n
-    # Backwards: the chunks read last are the likeliest to be in L2 still.
+    # Backwards, because the chunks read last are the most likely to be in L2.
     for i in range(0, chunks):
         at = (chunks - 1 - i) * CHUNK + columns
         x = tl.load(x_ptr + start + at, mask=at < n, other=0.0).to(tl.float32)
@@ -186,8 +186,8 @@ def sum_kernel(dw_parts_ptr, db_parts_ptr, dw_ptr, db_ptr, parts, n, PARTS: tl.c
 
 
 @dataclass(frozen=True, slots=True)
-class Gradients:
-    """What the backward pass reads: `b_N` of layernorm only; `r_MN` and the gradient of the stored sum of add_rmsnorm only."""
+class BackwardInputs:
+    """The inputs of the backward pass: `b_N` of layernorm only, `r_MN` and the gradient `ds_MN` of add_rmsnorm only."""
 
     x_MN: torch.Tensor
     w_N: torch.Tensor
@@ -205,31 +205,34 @@ class Gradients:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """What the forward pass leaves: the row that was normalised, and each row's mean (layernorm's) and scale."""
+    """What the forward pass saves: the rows that were normalised, and each row's mean (layernorm only) and scale."""
 
     row_MN: torch.Tensor
     mean_M: torch.Tensor | None
     scale_M: torch.Tensor
 
 
-def saved_by_forward(given: Gradients) -> Saved:
-    x_MN = given.x_MN
+def saved_by_forward(inputs: BackwardInputs) -> Saved:
+    """Uninitialised tensors for what the forward pass saves."""
+    x_MN = inputs.x_MN
     scale_M = torch.empty(x_MN.shape[0], dtype=torch.float32, device=x_MN.device)
-    mean_M = torch.empty_like(scale_M) if given.b_N is not None else None
-    return Saved(x_MN if given.r_MN is None else torch.empty_like(x_MN), mean_M, scale_M)
+    mean_M = torch.empty_like(scale_M) if inputs.b_N is not None else None
+    return Saved(x_MN if inputs.r_MN is None else torch.empty_like(x_MN), mean_M, scale_M)
 
 
-def run_forward(given: Gradients, saved: Saved, eps: float) -> None:
+def run_forward(inputs: BackwardInputs, saved: Saved, eps: float) -> None:
     """Fill `saved` for the inputs as they are now; not timed."""
-    m, n = given.x_MN.shape
+    m, n = inputs.x_MN.shape
     chunk = min(CHUNK, triton.next_power_of_2(n))
-    s_MN = None if given.r_MN is None else saved.row_MN
-    statistics_kernel[(m,)](given.x_MN, given.r_MN, s_MN, saved.mean_M, saved.scale_M, n, eps, CHUNK=chunk, num_warps=8)
+    s_MN = None if inputs.r_MN is None else saved.row_MN
+    statistics_kernel[(m,)](
+        inputs.x_MN, inputs.r_MN, s_MN, saved.mean_M, saved.scale_M, n, eps, CHUNK=chunk, num_warps=8
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Gradients, and what programs leave of dw and db for `sum_kernel`."""
+    """The gradients, and the partial sums of dw and db that `sum_kernel` adds up."""
 
     dx_MN: torch.Tensor
     dw_N: torch.Tensor
@@ -238,8 +241,8 @@ class Outputs:
     db_parts: torch.Tensor | None
 
     @staticmethod
-    def of(given: Gradients, parts: int) -> Outputs:
-        x_MN, w_N, b_N = given.x_MN, given.w_N, given.b_N
+    def of(inputs: BackwardInputs, parts: int) -> Outputs:
+        x_MN, w_N, b_N = inputs.x_MN, inputs.w_N, inputs.b_N
         dw_parts = torch.empty((parts, x_MN.shape[1]), dtype=torch.float32, device=x_MN.device)
         return Outputs(
             torch.empty_like(x_MN),
@@ -260,7 +263,7 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Rows that a program takes at once, its warps, stages of its pipeline, programs an SM."""
+    """Rows that a program processes at once, its warps, the stages of its pipeline, programs an SM."""
 
     rows: int
     warps: int
@@ -281,26 +284,26 @@ Grid(rows=1, warps=16, stages=2, programs=1))
     return Grid(rows, warps, 2 if row_bytes > 16 * 1024 else 3, max(1, 16 // warps))
 
 
-def bind(given: Gradients, *, eps: float) -> Staged:
+def bind(inputs: BackwardInputs, *, eps: float) -> Staged:
     """Persistent programs with dw in registers for rows of up to 32 KiB, two kernels for longer ones.
 
     Raises BadField for tensors that are not contiguous.
     """
-    given.check()
-    saved = saved_by_forward(given)
-    block = triton.next_power_of_2(given.x_MN.shape[1])
-    row_bytes = block * given.x_MN.element_size()
-    call = _persistent(given, saved, block) if row_bytes <= LONGEST_ROW_BYTES else _long(given, saved)
-    return Staged(lambda: run_forward(given, saved, eps), call)
+    inputs.check()
+    saved = saved_by_forward(inputs)
+    block = triton.next_power_of_2(inputs.x_MN.shape[1])
+    row_bytes = block * inputs.x_MN.element_size()
+    call = _persistent(inputs, saved, block) if row_bytes <= LONGEST_ROW_BYTES else _long(inputs, saved)
+    return Staged(lambda: run_forward(inputs, saved, eps), call)
 
 
-def _persistent(given: Gradients, saved: Saved, block: int) -> Launch:
-    m, n = given.x_MN.shape
-    item = given.x_MN.element_size()
+def _persistent(inputs: BackwardInputs, saved: Saved, block: int) -> Launch:
+    m, n = inputs.x_MN.shape
+    item = inputs.x_MN.element_size()
     grid = grid_for(block * item, item)
-    programs = min(triton.cdiv(m, grid.rows), multiprocessors(given.x_MN.device) * grid.programs)
-    out = Outputs.of(given, programs)
-    pointers = (saved.row_MN, given.w_N, given.dy_MN, given.ds_MN, saved.mean_M, saved.scale_M)
+    programs = min(triton.cdiv(m, grid.rows), multiprocessors(inputs.x_MN.device) * grid.programs)
+    out = Outputs.of(inputs, programs)
+    pointers = (saved.row_MN, inputs.w_N, inputs.dy_MN, inputs.ds_MN, saved.mean_M, saved.scale_M)
 
     def call() -> tuple[torch.Tensor, ...]:
         backward_kernel[(programs,)](
@@ -320,18 +323,18 @@ def _persistent(given: Gradients, saved: Saved, block: int) -> Launch:
     return call
 
 
-def _long(given: Gradients, saved: Saved) -> Launch:
-    m, n = given.x_MN.shape
+def _long(inputs: BackwardInputs, saved: Saved) -> Launch:
+    m, n = inputs.x_MN.shape
     splits = min(ROW_SPLITS, m)
-    out = Outputs.of(given, splits)
-    pointers = (saved.row_MN, given.w_N, given.dy_MN, given.ds_MN, saved.mean_M, saved.scale_M)
+    out = Outputs.of(inputs, splits)
+    pointers = (saved.row_MN, inputs.w_N, inputs.dy_MN, inputs.ds_MN, saved.mean_M, saved.scale_M)
     over_columns = (triton.cdiv(n, COLUMNS), splits)
 
     def call() -> tuple[torch.Tensor, ...]:
         long_rows_kernel[(m,)](*pointers, out.dx_MN, n, CHUNK=CHUNK, num_warps=16)
         columns_kernel[over_columns](
             saved.row_MN,
-            given.dy_MN,
+            inputs.dy_MN,
             saved.mean_M,
             saved.scale_M,
             out.dw_parts,

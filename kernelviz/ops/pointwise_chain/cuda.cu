@@ -1,17 +1,17 @@
-// CUDA C++ kernels of the chain relu(x s + b), k steps. ELEMENT is float, __half or __nv_bfloat16. Of each step, s and b are a
-// row of n elements (SCALARS 0) or a number (SCALARS 1).
-#include "lanes.cuh"
+// CUDA C++ kernels of the chain relu(x s + b), k steps. ELEMENT is float, __half or __nv_bfloat16. The s and b of a
+// step are rows of n elements (SCALARS 0) or numbers (SCALARS 1).
+#include "conversions.cuh"
 
-// max(v, 0) that hands on NaN, which fmaxf does not.
+// max(v, 0) that propagates NaN, unlike fmaxf.
 __device__ __forceinline__ float positive(float v) {
     float out;
     asm("max.NaN.f32 %0, %1, 0f00000000;" : "=f"(out) : "f"(v));
     return out;
 }
 
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
 
-// One element of a row of n, with the s and b of its column in each step; of scalars, n is 1.
+// The chain of one element of a row of n, with the s and b of its column in each step; n is 1 for scalars.
 __device__ __forceinline__ ELEMENT chained(
     const ELEMENT* x, const ELEMENT* s, const ELEMENT* b, long long i, long long n, int k) {
     const long long column = n == 1 ? 0 : i % n;
@@ -22,7 +22,7 @@ __device__ __forceinline__ ELEMENT chained(
     return from_float<ELEMENT>(v);
 }
 
-// One element a thread: rows that are no whole number of 16-byte words, and views that do not start on one.
+// One element a thread, for rows that are not whole 16-byte vectors and for views that do not start on 16 bytes.
 extern "C" __global__ void __launch_bounds__(256) chain_single(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long count,
     long long n, int k) {
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(256) chain_single(
 
 #if SCALARS
 
-// The elements behind the last whole word, by the first threads of the grid.
+// The elements after the last whole vector, by the first threads of the grid.
 __device__ __forceinline__ void tail(
     const ELEMENT* x, const ELEMENT* s, const ELEMENT* b, ELEMENT* out, long long n, int k) {
     const long long i = n / WIDTH * WIDTH + (long long)blockIdx.x * 128 + threadIdx.x;
@@ -42,35 +42,35 @@ __device__ __forceinline__ void tail(
         out[i] = chained(x, s, b, i, 1, k);
     }
 }
-__device__ __forceinline__ void load_words(const ELEMENT* x, long long n, Word<ELEMENT> (&held)[WORDS]) {
-    const long long first = (long long)blockIdx.x * (128 * WORDS) + threadIdx.x;
+__device__ __forceinline__ void load_vectors(const ELEMENT* x, long long n, Vec16<ELEMENT> (&vectors)[VECTORS]) {
+    const long long first = (long long)blockIdx.x * (128 * VECTORS) + threadIdx.x;
 #pragma unroll
-    for (int w = 0; w < WORDS; ++w) {
+    for (int w = 0; w < VECTORS; ++w) {
         if (first + w * 128 < n / WIDTH) {
-            held[w] = load_word(reinterpret_cast<const Word<ELEMENT>*>(x) + first + w * 128);
+            vectors[w] = load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(x) + first + w * 128);
         }
     }
 }
-__device__ __forceinline__ void put_word(ELEMENT* out, long long n, int w, const Word<ELEMENT>& word) {
-    const long long i = (long long)blockIdx.x * (128 * WORDS) + threadIdx.x + w * 128;
+__device__ __forceinline__ void store_vector(ELEMENT* out, long long n, int w, const Vec16<ELEMENT>& vector) {
+    const long long i = (long long)blockIdx.x * (128 * VECTORS) + threadIdx.x + w * 128;
     if (i < n / WIDTH) {
-        store_word(reinterpret_cast<Word<ELEMENT>*>(out) + i, word);
+        store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, vector);
     }
 }
 
-// WORDS words of 16 bytes a thread, all loaded before the first is used; the numbers of the next step are on their way while one is
-// computed. No __restrict__ on x and out: they may be the same.
+// VECTORS 16-byte vectors a thread, all loaded before the first is used; the numbers of the next step are prefetched during a step.
+// No __restrict__ on x and out, because they may be the same.
 #if !PACKED
 
 extern "C" __global__ void __launch_bounds__(128) chain_scalars(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long n, int k) {
-    Word<ELEMENT> held[WORDS];
-    load_words(x, n, held);
+    Vec16<ELEMENT> vectors[VECTORS];
+    load_vectors(x, n, vectors);
     ELEMENT scales = s[0], shifts = b[0];
-    float v[WORDS][WIDTH];
+    float v[VECTORS][WIDTH];
 #pragma unroll
-    for (int w = 0; w < WORDS; ++w) {
-        widen(held[w], v[w]);
+    for (int w = 0; w < VECTORS; ++w) {
+        widen(vectors[w], v[w]);
     }
     for (int step = 0; step < k; ++step) {
         const float scale = to_float(scales), shift = to_float(shifts);
@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars(
         scales = s[next];
         shifts = b[next];
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
+        for (int w = 0; w < VECTORS; ++w) {
 #pragma unroll
             for (int j = 0; j < WIDTH; ++j) {
                 v[w][j] = positive(fmaf(v[w][j], scale, shift));
@@ -86,8 +86,8 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars(
         }
     }
 #pragma unroll
-    for (int w = 0; w < WORDS; ++w) {
-        put_word(out, n, w, narrow<ELEMENT>(v[w]));
+    for (int w = 0; w < VECTORS; ++w) {
+        store_vector(out, n, w, narrow<ELEMENT>(v[w]));
     }
     tail(x, s, b, out, n, k);
 }
@@ -97,9 +97,9 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars(
 // Two elements an instruction: product, sum and relu are one HFMA2.RELU, rounded to 16 bits at the end of each step.
 extern "C" __global__ void __launch_bounds__(128) chain_scalars_packed(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long n, int k) {
-    using Pair = Two<ELEMENT>::type;
-    Word<ELEMENT> held[WORDS];
-    load_words(x, n, held);
+    using Pair = PackedPair<ELEMENT>::type;
+    Vec16<ELEMENT> vectors[VECTORS];
+    load_vectors(x, n, vectors);
     ELEMENT scales = s[0], shifts = b[0];
     for (int step = 0; step < k; ++step) {
         const Pair scale = {scales, scales}, shift = {shifts, shifts};
@@ -107,8 +107,8 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars_packed(
         scales = s[next];
         shifts = b[next];
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
-            Pair* v = reinterpret_cast<Pair*>(&held[w]);
+        for (int w = 0; w < VECTORS; ++w) {
+            Pair* v = reinterpret_cast<Pair*>(&vectors[w]);
 #pragma unroll
             for (int j = 0; j < WIDTH / 2; ++j) {
                 v[j] = __hfma2_relu(v[j], scale, shift);
@@ -116,8 +116,8 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars_packed(
         }
     }
 #pragma unroll
-    for (int w = 0; w < WORDS; ++w) {
-        put_word(out, n, w, held[w]);
+    for (int w = 0; w < VECTORS; ++w) {
+        store_vector(out, n, w, vectors[w]);
     }
     tail(x, s, b, out, n, k);
 }
@@ -126,35 +126,35 @@ extern "C" __global__ void __launch_bounds__(128) chain_scalars_packed(
 
 #else
 
-// A thread takes one 16-byte word of each of ROWS rows, so that s and b are read once for all of them. A block is blockDim.x
-// words wide and ROWS * blockDim.y rows tall, `across` blocks a row; threads beyond the last word do nothing.
-// No __restrict__ on x and out: they may be the same.
-struct Place {
+// A thread processes one 16-byte vector of each of ROWS rows, so that s and b are read once for all of them. A block is blockDim.x
+// vectors wide and ROWS * blockDim.y rows tall, with `across` blocks a row; threads after the last vector do nothing.
+// No __restrict__ on x and out, because they may be the same.
+struct Position {
     long long row;  // the thread's first one; the next follows blockDim.y rows below
-    int word, words;
-    __device__ __forceinline__ Place(int n, int across) {
+    int vector, count;
+    __device__ __forceinline__ Position(int n, int across) {
         const unsigned down = blockIdx.x / across;
         row = (long long)down * (ROWS * blockDim.y) + threadIdx.y;
-        word = (int)((blockIdx.x - down * across) * blockDim.x + threadIdx.x);
-        words = n / WIDTH;
+        vector = (int)((blockIdx.x - down * across) * blockDim.x + threadIdx.x);
+        count = n / WIDTH;
     }
 };
-__device__ __forceinline__ Word<ELEMENT> step_word(const ELEMENT* vectors, int step, const Place& here) {
-    return load_word(reinterpret_cast<const Word<ELEMENT>*>(vectors) + (long long)step * here.words + here.word);
+__device__ __forceinline__ Vec16<ELEMENT> step_vector(const ELEMENT* vectors, int step, const Position& here) {
+    return load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(vectors) + (long long)step * here.count + here.vector);
 }
-__device__ __forceinline__ void load_rows(const ELEMENT* x, long long m, const Place& here, Word<ELEMENT> (&held)[ROWS]) {
-    const Word<ELEMENT>* from = reinterpret_cast<const Word<ELEMENT>*>(x) + here.row * here.words + here.word;
+__device__ __forceinline__ void load_rows(const ELEMENT* x, long long m, const Position& here, Vec16<ELEMENT> (&vectors)[ROWS]) {
+    const Vec16<ELEMENT>* from = reinterpret_cast<const Vec16<ELEMENT>*>(x) + here.row * here.count + here.vector;
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
         if (here.row + r * blockDim.y < m) {
-            held[r] = load_word(from + (long long)(r * blockDim.y) * here.words);
+            vectors[r] = load_vec16(from + (long long)(r * blockDim.y) * here.count);
         }
     }
 }
-__device__ __forceinline__ void store_row(ELEMENT* out, long long m, const Place& here, int r, const Word<ELEMENT>& word) {
+__device__ __forceinline__ void store_row(ELEMENT* out, long long m, const Position& here, int r, const Vec16<ELEMENT>& vector) {
     const long long row = here.row + r * blockDim.y;
     if (row < m) {
-        store_word(reinterpret_cast<Word<ELEMENT>*>(out) + row * here.words + here.word, word);
+        store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + row * here.count + here.vector, vector);
     }
 }
 
@@ -163,26 +163,26 @@ __device__ __forceinline__ void store_row(ELEMENT* out, long long m, const Place
 extern "C" __global__ void __launch_bounds__(256) chain_rows(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long m, int n,
     int k, int across) {
-    const Place here(n, across);
-    if (here.word >= here.words) {
+    const Position here(n, across);
+    if (here.vector >= here.count) {
         return;
     }
-    Word<ELEMENT> held[ROWS];
-    load_rows(x, m, here, held);
-    Word<ELEMENT> scales = step_word(s, 0, here), shifts = step_word(b, 0, here);
+    Vec16<ELEMENT> vectors[ROWS];
+    load_rows(x, m, here, vectors);
+    Vec16<ELEMENT> scales = step_vector(s, 0, here), shifts = step_vector(b, 0, here);
     float v[ROWS][WIDTH];
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-        widen(held[r], v[r]);
+        widen(vectors[r], v[r]);
     }
     for (int step = 0; step < k; ++step) {
         float scale[WIDTH], shift[WIDTH];
         widen(scales, scale);
         widen(shifts, shift);
-        // Those of the next step are on their way while this one is computed.
+        // Prefetch those of the next step.
         const int next = step + 1 < k ? step + 1 : step;
-        scales = step_word(s, next, here);
-        shifts = step_word(b, next, here);
+        scales = step_vector(s, next, here);
+        shifts = step_vector(b, next, here);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
 #pragma unroll
@@ -203,22 +203,22 @@ extern "C" __global__ void __launch_bounds__(256) chain_rows(
 extern "C" __global__ void __launch_bounds__(256) chain_rows_packed(
     const ELEMENT* x, const ELEMENT* __restrict__ s, const ELEMENT* __restrict__ b, ELEMENT* out, long long m, int n,
     int k, int across) {
-    using Pair = Two<ELEMENT>::type;
-    const Place here(n, across);
-    if (here.word >= here.words) {
+    using Pair = PackedPair<ELEMENT>::type;
+    const Position here(n, across);
+    if (here.vector >= here.count) {
         return;
     }
-    Word<ELEMENT> held[ROWS];
-    load_rows(x, m, here, held);
-    Word<ELEMENT> scales = step_word(s, 0, here), shifts = step_word(b, 0, here);
+    Vec16<ELEMENT> vectors[ROWS];
+    load_rows(x, m, here, vectors);
+    Vec16<ELEMENT> scales = step_vector(s, 0, here), shifts = step_vector(b, 0, here);
     for (int step = 0; step < k; ++step) {
-        const Word<ELEMENT> scale = scales, shift = shifts;
+        const Vec16<ELEMENT> scale = scales, shift = shifts;
         const int next = step + 1 < k ? step + 1 : step;
-        scales = step_word(s, next, here);
-        shifts = step_word(b, next, here);
+        scales = step_vector(s, next, here);
+        shifts = step_vector(b, next, here);
 #pragma unroll
         for (int r = 0; r < ROWS; ++r) {
-            Pair* v = reinterpret_cast<Pair*>(&held[r]);
+            Pair* v = reinterpret_cast<Pair*>(&vectors[r]);
 #pragma unroll
             for (int j = 0; j < WIDTH / 2; ++j) {
                 v[j] = __hfma2_relu(
@@ -228,7 +228,7 @@ extern "C" __global__ void __launch_bounds__(256) chain_rows_packed(
     }
 #pragma unroll
     for (int r = 0; r < ROWS; ++r) {
-        store_row(out, m, here, r, held[r]);
+        store_row(out, m, here, r, vectors[r]);
     }
 }
 

@@ -18,57 +18,57 @@ if TYPE_CHECKING:
 SOURCE = Path(__file__).parent / "cuda.cu"
 THREADS, SCALAR_THREADS = 256, 128
 FEWEST_THREADS = 64
-"""Of a block with rows, where the GPU would have less than two blocks an SM."""
+"""Of a block with rows, where the GPU would otherwise have fewer than two blocks an SM."""
 SMALL_BYTES = 16 * 2**20
-"""Inputs below this give too few blocks to fill every SM at several words a thread: one spreads them wider."""
+"""Smaller inputs have too few blocks to fill every SM with several vectors a thread, so a thread gets one."""
 
 
-def words_a_thread(steps: int) -> int:
-    """16-byte words of a thread of a larger input: more of them share the s and b of a step, fewer begin and end sooner.
+def vectors_a_thread(steps: int) -> int:
+    """16-byte vectors of a thread for a larger input: more vectors share the s and b of a step, fewer start and end sooner.
 
-    Rows of 2^28 in bf16 on an H200: one step takes 276, 249 and 250 us by 1, 2 and 4 words, eight steps in 16-bit arithmetic 264
-    and 258 us by 4 and 8.
+    Rows of 2^28 elements in bf16 on an H200: one step takes 276, 249 and 250 us with 1, 2 and 4 vectors, eight steps in 16-bit
+    arithmetic 264 and 258 us with 4 and 8.
 
-    >>> [words_a_thread(k) for k in (1, 2, 4, 8, 100)]
+    >>> [vectors_a_thread(k) for k in (1, 2, 4, 8, 100)]
     [2, 4, 8, 8, 8]
     """
     return {1: 2, 2: 4, 3: 4}.get(steps, 8)
 
 
-def block_of(m: int, words: int, rows: int, count: int) -> tuple[int, int]:
-    """Threads along and across m rows of so many words, `rows` of which a thread takes, on a GPU of `count` SMs.
+def block_of(m: int, vectors: int, rows: int, count: int) -> tuple[int, int]:
+    """Threads of a block along and across m rows of so many vectors, with `rows` rows a thread, on a GPU of `count` SMs.
 
     >>> block_of(32768, 256, 2, 132), block_of(32768, 16, 2, 132), block_of(16, 512, 1, 132)
     ((256, 1), (16, 16), (64, 1))
     """
     threads = THREADS
     while True:
-        wide = min(threads, 1 << (words - 1).bit_length())
+        wide = min(threads, 1 << (vectors - 1).bit_length())
         tall = threads // wide
-        if threads == FEWEST_THREADS or -(-words // wide) * -(-m // (rows * tall)) >= 2 * count:
+        if threads == FEWEST_THREADS or -(-vectors // wide) * -(-m // (rows * tall)) >= 2 * count:
             return wide, tall
         threads //= 2
 
 
 Enqueue = Callable[[int, int, int, int], None]
-"""Run steps from one address to another: (from, to, first step, steps)."""
+"""Enqueues steps from one address to another: (from, to, first step, number of steps)."""
 
 
 def bind_rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, *, stepwise: bool = False, packed: bool = False) -> Launch:
-    """All steps in one kernel, or a kernel a step, the later ones in place; `packed`: 16-bit arithmetic.
+    """All steps in one kernel, or one kernel a step, the later ones in place; `packed`: 16-bit arithmetic.
 
     Raises BadField for tensors that are not contiguous.
     """
     require_contiguous(x_MN=x_MN, s_KN=s_KN, b_KN=b_KN)
     k = s_KN.shape[0]
-    return _launch(x_MN, _rows(x_MN, s_KN, b_KN, packed, words_a_thread(1 if stepwise else k)), k, stepwise)
+    return _launch(x_MN, _rows(x_MN, s_KN, b_KN, packed, vectors_a_thread(1 if stepwise else k)), k, stepwise)
 
 
 def bind_scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, *, stepwise: bool = False, packed: bool = False) -> Launch:
-    """As `bind_rows`, of numbers in the place of rows, of which half as many words a thread are enough."""
+    """As `bind_rows` with one number for each row of s and b; half as many vectors a thread are enough."""
     require_contiguous(x_N=x_N, s_K=s_K, b_K=b_K)
     k = s_K.shape[0]
-    return _launch(x_N, _scalars(x_N, s_K, b_K, packed, words_a_thread(1 if stepwise else k) // 2), k, stepwise)
+    return _launch(x_N, _scalars(x_N, s_K, b_K, packed, vectors_a_thread(1 if stepwise else k) // 2), k, stepwise)
 
 
 def _launch(x: Tensor, enqueue: Enqueue, k: int, stepwise: bool) -> Launch:
@@ -96,11 +96,11 @@ def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, rows: int) -> 
     s, b = s_KN.data_ptr(), b_KN.data_ptr()
     if n * size % 16 or x_MN.data_ptr() % 16 or s % 16 or b % 16:
         return _single(x_MN, s, b, n)
-    words = n * size // 16
+    vectors = n * size // 16
     if m * n * size < SMALL_BYTES:
         rows = 1
-    wide, tall = block_of(m, words, rows, multiprocessors(x_MN.device))
-    across = -(-words // wide)
+    wide, tall = block_of(m, vectors, rows, multiprocessors(x_MN.device))
+    across = -(-vectors // wide)
     grid = across * -(-m // (rows * tall))
     kernel = _kernel("chain_rows_packed" if packed else "chain_rows", x_MN, packed, ROWS=rows)
     sizes = (ctypes.c_longlong(m), ctypes.c_int(n))
@@ -113,15 +113,15 @@ def _rows(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor, packed: bool, rows: int) -> 
     return enqueue
 
 
-def _scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, packed: bool, words: int) -> Enqueue:
+def _scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, packed: bool, vectors: int) -> Enqueue:
     n, size = x_N.numel(), x_N.element_size()
     s, b = s_K.data_ptr(), b_K.data_ptr()
     if x_N.data_ptr() % 16:
         return _single(x_N, s, b, 1)
     if n * size < SMALL_BYTES:
-        words = 1
-    kernel = _kernel("chain_scalars_packed" if packed else "chain_scalars", x_N, packed, WORDS=words)
-    grid = max(1, -(-n * size // (SCALAR_THREADS * words * 16)))
+        vectors = 1
+    kernel = _kernel("chain_scalars_packed" if packed else "chain_scalars", x_N, packed, VECTORS=vectors)
+    grid = max(1, -(-n * size // (SCALAR_THREADS * vectors * 16)))
     count = ctypes.c_longlong(n)
 
     def enqueue(here: int, there: int, first: int, k: int) -> None:
@@ -133,7 +133,7 @@ def _scalars(x_N: Tensor, s_K: Tensor, b_K: Tensor, packed: bool, words: int) ->
 
 def _single(x: Tensor, s: int, b: int, n: int) -> Enqueue:
     """One element a thread; s and b are the addresses of rows of n elements."""
-    kernel = _kernel("chain_single", x, False, WORDS=1)
+    kernel = _kernel("chain_single", x, False, VECTORS=1)
     grid = -(-x.numel() // THREADS)
     sizes = (ctypes.c_longlong(x.numel()), ctypes.c_longlong(n))
     row_bytes = n * x.element_size()
@@ -146,10 +146,10 @@ def _single(x: Tensor, s: int, b: int, n: int) -> Enqueue:
 
 
 def _kernel(name: str, x: Tensor, packed: bool, **shape: int) -> Any:
-    """The kernel for words of scalars (WORDS) or for rows (ROWS)."""
+    """The kernel for scalars (VECTORS a thread) or for rows (ROWS a thread)."""
     defines = {
         "ELEMENT": nvrtc.element_type(x.dtype),
         "PACKED": str(int(packed)),
-        "SCALARS": str(int("WORDS" in shape)),
+        "SCALARS": str(int("VECTORS" in shape)),
     }
     return nvrtc.kernel(SOURCE, name, defines | {key: str(value) for key, value in shape.items()})

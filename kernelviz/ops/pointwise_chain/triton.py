@@ -11,11 +11,11 @@ from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 
 ROW_BYTES, ROW_WARPS, COLUMNS, FEWEST_COLUMNS = 64, 8, 2048, 256
-"""Of a program with rows: bytes a thread, so that four rows share the s and b they load, and columns at most and at least."""
+"""Of a program with rows: bytes a thread (so that four rows share the loaded s and b), warps, most and fewest columns."""
 
 
 def scalar_bytes(steps: int) -> int:
-    """Bytes of a thread: 2^28 in bf16 on an H200 take 248 us by 16 bytes for one step, and 334 (287 by 64) for eight.
+    """Bytes of a thread. On an H200 2^28 elements in bf16 take 248 us with 16 bytes for one step, 334 for eight (287 with 64).
 
     >>> scalar_bytes(1), scalar_bytes(8)
     (16, 64)
@@ -54,8 +54,8 @@ def chain_scalars_kernel(x_ptr, s_ptr, b_ptr, out_ptr, n, k, BLOCK: tl.constexpr
 
 
 def tile_of(m: int, n: int, itemsize_bytes: int, count: int) -> tuple[int, int, int]:
-    """Rows, columns and warps of a program; smaller where the GPU's `count` SMs would have less than two programs each, with four
-    elements a thread then.
+    """Rows, columns and warps of a program; smaller ones with four elements a thread where the GPU's `count` SMs would have
+    fewer than two programs each.
 
     >>> tile_of(32768, 4096, 2, 132), tile_of(16, 4096, 2, 132)
     ((4, 2048, 8), (1, 256, 2))
@@ -89,7 +89,7 @@ def bind_rows(x_MN: torch.Tensor, s_KN: torch.Tensor, b_KN: torch.Tensor) -> Lau
 
 
 def bind_scalars(x_N: torch.Tensor, s_K: torch.Tensor, b_K: torch.Tensor) -> Launch:
-    """Raises BadField for tensors that are not contiguous."""
+    """Blocks of a vector; raises BadField for tensors that are not contiguous."""
     require_contiguous(x_N=x_N, s_K=s_K, b_K=b_K)
     out_N = torch.empty_like(x_N)
     n, k = x_N.numel(), s_K.shape[0]

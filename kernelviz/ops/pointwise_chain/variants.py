@@ -1,34 +1,27 @@
-"""The variants of both chains; torch's own take rows and scalars alike."""
+"""The variants of both chains in the order of their ladders; torch's variants are the same for rows and for scalars."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.pointwise_chain.reference import chain
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-def chain(x: Tensor, s_K: Tensor, b_K: Tensor) -> Tensor:
-    """relu(x s + b) with each s and b in turn (rows or scalars), every step in three operations."""
-    for s, b in zip(s_K, b_K, strict=True):
-        x = (x * s + b).relu()
-    return x
-
-
 @variant(backend="torch")
 def torch_eager(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """Product, sum and relu of each step by torch: three kernels a step, each reads and writes the whole of x."""
+    """Product, sum and relu of each step by torch: three kernels a step, each of which reads and writes all of x."""
     return lambda: chain(x, s_K, b_K)
 
 
-@variant(backend="torch", sources=("graph.py",))
+@variant(backend="torch")
 def torch_graph(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """The eager kernels replayed as one CUDA graph: it saves launches, not bytes; device time cold stays that of eager."""
-    from kernelviz.ops.pointwise_chain.graph import bind_graph
-
-    return bind_graph(lambda: chain(x, s_K, b_K), x.device.type)
+    """The eager kernels replayed as one CUDA graph, which saves launches but no bytes: the cold device time is that of eager."""
+    return _bind_graph(lambda: chain(x, s_K, b_K), x.device.type)
 
 
 @variant(backend="inductor", needs=("inductor",), late=True)
@@ -39,7 +32,33 @@ def torch_compile(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return compiled(chain, x, s_K, b_K)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+def _bind_graph(run: Callable[[], Tensor], device_type: str) -> Launch:
+    """A launch that replays the kernels of `run`; without a GPU `run` itself.
+
+    A graph cannot be launched into a stream that is being captured. In a capture the launch calls `run`, so that the captured
+    graph gets the same nodes.
+    """
+    if device_type != "cuda":
+        return run
+    import torch
+
+    # The first call may load kernels and create handles, which is not possible in a capture.
+    run()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        out = run()
+
+    def launch() -> Tensor:
+        if torch.cuda.is_current_stream_capturing():
+            return run()
+        graph.replay()
+        return out
+
+    return launch
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_stepwise(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     """CUDA C++, one kernel a step: three operations on one read and one write, and k times the bytes of a fused chain."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -47,31 +66,31 @@ def cuda_stepwise(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
     return kernels.bind_rows(x_MN, s_KN, b_KN, stepwise=True)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
-    """Triton, all steps on one read and one write; s and b of a step are loaded when it comes."""
+    """Triton, all steps on one read and one write; s and b of a step are loaded when it starts."""
     from kernelviz.ops.pointwise_chain import triton as kernels
 
     return kernels.bind_rows(x_MN, s_KN, b_KN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, a 16-byte word of 2 to 8 rows a thread, which share the s and b they read; fp32 between the steps."""
+    """CUDA C++, a 16-byte vector of each of 2 to 8 rows a thread, which share s and b; fp32 between the steps."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_rows(x_MN, s_KN, b_KN)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"))
 def cuda_fused_packed(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, fused in 16-bit arithmetic: product, sum and relu of two elements are one instruction, a step one rounding."""
+    """CUDA C++, fused in 16-bit arithmetic: one instruction for product, sum and relu of two elements, one rounding a step."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_rows(x_MN, s_KN, b_KN, packed=True)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_stepwise(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """CUDA C++, one kernel a step: three operations on one read and one write, and k times the bytes of a fused chain."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
@@ -79,25 +98,45 @@ def cuda_scalars_stepwise(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return kernels.bind_scalars(x_N, s_K, b_K, stepwise=True)
 
 
-@variant(backend="triton", needs=("triton", "cuda"), sources=("triton.py",))
+@variant(backend="triton", needs=("triton", "cuda"))
 def triton_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """Triton, all steps on one read and one write; a program reads the two numbers of a step when it comes."""
+    """Triton, all steps on one read and one write; a program reads the two numbers of a step when it starts."""
     from kernelviz.ops.pointwise_chain import triton as kernels
 
     return kernels.bind_scalars(x_N, s_K, b_K)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """CUDA C++, all steps on 1 to 4 words of 16 bytes a thread, fp32 between the steps."""
+    """CUDA C++, all steps on 1 to 4 16-byte vectors a thread, fp32 between the steps."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_scalars(x_N, s_K, b_K)
 
 
-@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"), sources=("cuda.cu", "cuda.py"))
+@variant(backend="cuda", needs=("nvrtc", "cuda"), dtypes=("bf16", "fp16"))
 def cuda_scalars_packed(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """CUDA C++, fused in 16-bit arithmetic: product, sum and relu of two elements are one instruction, a step one rounding."""
+    """CUDA C++, fused in 16-bit arithmetic: one instruction for product, sum and relu of two elements, one rounding a step."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_scalars(x_N, s_K, b_K, packed=True)
+
+
+VARIANTS = (
+    torch_eager,
+    torch_graph,
+    torch_compile,
+    cuda_stepwise,
+    triton_fused,
+    cuda_fused,
+    cuda_fused_packed,
+)
+SCALAR_VARIANTS = (
+    torch_eager,
+    torch_graph,
+    torch_compile,
+    cuda_scalars_stepwise,
+    triton_scalars_fused,
+    cuda_scalars_fused,
+    cuda_scalars_packed,
+)

@@ -1,28 +1,27 @@
-// `quantize_fp8`, `quantize_int8` (INT8) and `rmsnorm_quantize_fp8` (NORM) by clusters that stay on their columns (columns.cuh): the weight
-// stays in registers, and while a row is written the next ones are on their way. What is known of a row after one look at it is
-// Σ x² and max|x w|, so one exchange a row is enough. Maxima are taken of the bits of magnitudes: numbers, infinity and NaN are
-// ordered as whole numbers, a warp's largest is one instruction, and of 16-bit elements two are compared at once.
-// With a weight an element takes 14 instructions of the 20 that the roof of an H200 leaves in 16 bits; the compiler keeps the weight as
-// fp32 numbers, which saves two of them and takes 80 registers in all.
-#include <cuda_fp8.h>
-
-#include "columns.cuh"
-#include "lanes.cuh"
+// `quantize_fp8`, `quantize_int8` (INT8) and `rmsnorm_quantize_fp8` (NORM) by persistent clusters with fixed columns
+// (persistent_columns.cuh): the weight stays in registers, and the next rows are prefetched while a row is stored. One pass over a row
+// gives Σ x² and max|x w|, so one exchange a row is enough. Maxima are taken of the bits of magnitudes: as integers, numbers, infinity
+// and NaN have the same order, a warp's maximum is one instruction, and two 16-bit elements are compared at once.
+// With a weight an element takes 14 of the 20 instructions that the roof of an H200 allows in 16 bits; the compiler keeps the weight as
+// fp32 numbers, which saves two instructions and takes 80 registers in all.
+#include "conversions.cuh"
+#include "eight_bit.cuh"
+#include "persistent_columns.cuh"
 
 using T = ELEMENT;
-using W = Word<T>;
+using W = Vec16<T>;
 constexpr int WIDTH = W::WIDTH;
 
-struct Found {
+struct Statistics {
     float squares;      // Σ x²
     unsigned greatest;  // bits of max|x w| in fp32; without a weight those of max|x| in T
 };
-struct Both {
-    __device__ __forceinline__ Found operator()(Found a, Found b) const {
+struct Combine {
+    __device__ __forceinline__ Statistics operator()(Statistics a, Statistics b) const {
         return {NORM ? a.squares + b.squares : 0.0f, max(a.greatest, b.greatest)};
     }
 };
-using C = Columns<T, ROW_LANES, ROW_WORDS, ROW_CLUSTER, ROW_STAGES, ROW_FULL, Found>;
+using C = PersistentColumns<T, ROW_LANES, ROW_VECTORS, ROW_CLUSTER, ROW_STAGES, ROW_FULL, Statistics>;
 
 __device__ __forceinline__ float greatest_of(unsigned bits) {
     if constexpr (NORM || sizeof(T) == 4) {
@@ -33,16 +32,16 @@ __device__ __forceinline__ float greatest_of(unsigned bits) {
     }
 }
 
-// Of a row that has arrived, what this warp has of it.
-__device__ __forceinline__ Found find(const C& columns, int stage, const W (&g)[NORM ? ROW_WORDS : 1]) {
+// Statistics over this warp's part of a row that has arrived.
+__device__ __forceinline__ Statistics statistics_of(const C& columns, int stage, const W (&g)[NORM ? ROW_VECTORS : 1]) {
     float squares[2] = {0.0f, 0.0f}, most = 0.0f;
     unsigned greatest = 0;
 #pragma unroll
-    for (int k = 0; k < ROW_WORDS; ++k) {
-        const W word = columns.word(stage, k);
+    for (int k = 0; k < ROW_VECTORS; ++k) {
+        const W vector = columns.vector(stage, k);
         if constexpr (NORM) {
             float a[WIDTH], b[WIDTH];
-            widen(word, a);
+            widen(vector, a);
             widen(g[NORM ? k : 0], b);
 #pragma unroll
             for (int e = 0; e < WIDTH; ++e) {
@@ -50,7 +49,7 @@ __device__ __forceinline__ Found find(const C& columns, int stage, const W (&g)[
                 asm("max.NaN.f32 %0, %1, %2;" : "=f"(most) : "f"(most), "f"(fabsf(a[e] * b[e])));
             }
         } else {
-            const uint4 bits = *reinterpret_cast<const uint4*>(&word);
+            const uint4 bits = *reinterpret_cast<const uint4*>(&vector);
             const unsigned piece[4] = {bits.x, bits.y, bits.z, bits.w};
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
@@ -66,75 +65,59 @@ __device__ __forceinline__ Found find(const C& columns, int stage, const W (&g)[
     return {NORM ? warp_reduce<32>(squares[0] + squares[1], Add{}) : 0.0f, __reduce_max_sync(0xffffffffu, greatest)};
 }
 
-__device__ __forceinline__ Found total_of(const Found* parts) {
+__device__ __forceinline__ Statistics total_of(const Statistics* parts) {
     constexpr int STEPS = (C::PARTS + 31) / 32;
-    Found found = {0.0f, 0u};
+    Statistics statistics = {0.0f, 0u};
 #pragma unroll
     for (int i = 0; i < STEPS; ++i) {
         const int at = i * 32 + threadIdx.x % 32;
         if (at < C::PARTS) {
-            found = Both{}(found, parts[at]);
+            statistics = Combine{}(statistics, parts[at]);
         }
     }
-    return {NORM ? warp_reduce<32>(found.squares, Add{}) : 0.0f, __reduce_max_sync(0xffffffffu, found.greatest)};
+    return {NORM ? warp_reduce<32>(statistics.squares, Add{}) : 0.0f, __reduce_max_sync(0xffffffffu, statistics.greatest)};
 }
 
-// Four numbers to 8 bits each, rounded to nearest, ties to even; too large ones become the largest.
-__device__ __forceinline__ unsigned narrowed(float a, float b, float c, float d) {
-    unsigned packed;
-    if (INT8) {
-        asm("{.reg .u32 high;\n\t"
-            "cvt.pack.sat.s8.s32.b32 high, %1, %2, 0;\n\t"
-            "cvt.pack.sat.s8.s32.b32 %0, %3, %4, high;}"
-            : "=r"(packed)
-            : "r"(__float2int_rn(d)), "r"(__float2int_rn(c)), "r"(__float2int_rn(b)), "r"(__float2int_rn(a)));
-    } else {
-        const unsigned low = __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE, __NV_E4M3);
-        packed = low | (unsigned)__nv_cvt_float2_to_fp8x2(make_float2(c, d), __NV_SATFINITE, __NV_E4M3) << 16;
-    }
-    return packed;
-}
-
-// 8-bit elements that belong to one 16-byte word of x: one store of 8 bytes (4 where x is fp32).
+// The 8-bit elements of one 16-byte vector of x: one store of 8 bytes (4 if x is fp32).
 struct alignas(WIDTH) Bytes {
     unsigned packed[WIDTH / 4];
 };
 
 extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) quantize_columns(
     const T* __restrict__ x, const T* __restrict__ w, unsigned char* __restrict__ q, float* __restrict__ scales, long long m, int n,
-    float eps, float smallest, float largest, int* claims) {
-    C columns(x, m, n, claims);
-    W g[NORM ? ROW_WORDS : 1];
+    float eps, float smallest, float largest, int* tile_counter) {
+    C columns(x, m, n, tile_counter);
+    W g[NORM ? ROW_VECTORS : 1];
     if (NORM) {
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
-            g[NORM ? k : 0] = columns.beside(w, k);
+        for (int k = 0; k < ROW_VECTORS; ++k) {
+            g[NORM ? k : 0] = columns.load_beside(w, k);
         }
     }
-    const float share = 1.0f / n;
+    const float of_n = 1.0f / n;
     columns.start();
-    columns.send(0, find(columns, 0, g));
+    columns.send(0, statistics_of(columns, 0, g));
     int stage = 0;
     long long row = columns.row(0);
-    int turn = 0;
-    for (; row < m; ++turn) {
-        const int then = C::after(stage);
-        columns.arrived<ROW_STAGES - 2>();
-        const Found ahead = find(columns, then, g);
-        const Found found = total_of(columns.receive(turn));
-        const long long next = columns.row(turn + ROW_STAGES);
-        columns.send(turn + 1, ahead);
+    int step = 0;
+    for (; row < m; ++step) {
+        const int next_stage = C::next_stage(stage);
+        columns.wait_until_arrived<ROW_STAGES - 2>();
+        const Statistics ahead = statistics_of(columns, next_stage, g);
+        const Statistics statistics = total_of(columns.receive(step));
+        const long long next = columns.row(step + ROW_STAGES);
+        columns.send(step + 1, ahead);
 
-        const float norm = NORM ? rsqrtf(fmaf(found.squares, share, eps)) : 1.0f;
-        const float most = Max{}(greatest_of(found.greatest) * norm, smallest), factor = norm * (largest / most);
+        const float norm = NORM ? rsqrtf(fmaf(statistics.squares, of_n, eps)) : 1.0f;
+        const float most = Max{}(greatest_of(statistics.greatest) * norm, smallest), factor = norm * (largest / most);
         if (threadIdx.x == 0 && columns.rank == 0) {
             scales[row] = most / largest;
         }
-        W v[ROW_WORDS];
-        columns.take(stage, next, v);
+        W v[ROW_VECTORS];
+        columns.consume(stage, next, v);
         unsigned char* to = q + columns.first(row);
 #pragma unroll
-        for (int k = 0; k < ROW_WORDS; ++k) {
+        for (int k = 0; k < ROW_VECTORS; ++k) {
             float a[WIDTH], b[WIDTH];
             widen(v[k], a);
             if (NORM) {
@@ -147,14 +130,14 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) quantize_col
             }
 #pragma unroll
             for (int i = 0; i < WIDTH / 4; ++i) {
-                bytes.packed[i] = narrowed(a[4 * i], a[4 * i + 1], a[4 * i + 2], a[4 * i + 3]);
+                bytes.packed[i] = pack_8_bit<INT8>(a[4 * i], a[4 * i + 1], a[4 * i + 2], a[4 * i + 3]);
             }
             if (columns.has(k)) {
                 *reinterpret_cast<Bytes*>(to + k * (ROW_LANES * WIDTH)) = bytes;
             }
         }
-        stage = then;
-        row = columns.row(turn + 1);
+        stage = next_stage;
+        row = columns.row(step + 1);
     }
-    columns.finish(turn);
+    columns.finish(step);
 }

@@ -8,23 +8,23 @@ import triton.language as tl
 
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.quantize.formats import SMALLEST, largest
+from kernelviz.ops.quantize.reference import SMALLEST, largest
 
 BYTES_PER_THREAD = 32
-"""Of a row: two 16-byte loads a thread are under way at once."""
+"""Of a row, so that each thread has two 16-byte loads in flight."""
 LONGEST_ROW_BYTES = 64 * 1024
 """The longest row (padded to a power of two) that one program of 1024 threads keeps in registers."""
 CHUNK_BYTES = 32 * 1024
 """Of longer rows, by programs of 1024 threads."""
 TO_NEAREST = tl.constexpr(12582912.0)
-"""1.5 · 2^23: fp32 numbers beside it are whole, so adding it rounds to the nearest whole number, ties to even."""
+"""1.5 · 2^23: fp32 numbers near it are integers, so adding it rounds to the nearest integer, ties to even."""
 
 
 @triton.jit
 def _converted(value, dtype: tl.constexpr):
     if dtype == tl.int8:
         return ((value + TO_NEAREST) - TO_NEAREST).to(tl.int32).to(tl.int8)
-    # In fp32 the largest element over the scale may be a little more than 448.
+    # In fp32 the largest element divided by the scale may be slightly more than 448.
     return tl.minimum(tl.maximum(value, -448.0), 448.0).to(dtype)
 
 
@@ -52,7 +52,7 @@ def long_rows_kernel(x_ptr, w_ptr, q_ptr, scale_ptr, n, eps, smallest, largest, 
     most = tl.zeros((CHUNK,), tl.float32)
     squares = tl.zeros((CHUNK,), tl.float32)
     chunks = tl.cdiv(n, CHUNK)
-    # Several chunks are under way at once: with one, each would wait for the memory's full latency.
+    # Several chunks are in flight at once: with one, each would wait for the full latency of memory.
     for i in tl.range(0, chunks, num_stages=3):
         at = i * CHUNK + columns
         x = tl.load(x_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_last").to(tl.float32)
@@ -66,7 +66,7 @@ def long_rows_kernel(x_ptr, w_ptr, q_ptr, scale_ptr, n, eps, smallest, largest, 
     top = tl.maximum(tl.max(most, axis=0) * scale, smallest)
     tl.store(scale_ptr + tl.program_id(0), top / largest)
     factor = scale * (largest / top)
-    # Backwards: the chunks read last are the likeliest to be in L1 and L2 still.
+    # Backwards, because the chunks read last are the most likely to be in L1 and L2.
     for i in range(0, chunks):
         at = (chunks - 1 - i) * CHUNK + columns
         x = tl.load(x_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_first").to(tl.float32)
@@ -105,7 +105,7 @@ def _bind(x_MN: torch.Tensor, w_N: torch.Tensor | None, target: str, eps: float)
     scale_M = torch.empty(m, dtype=torch.float32, device=x_MN.device)
     rows, block, warps = tile_for(n, x_MN.element_size())
     chunk = CHUNK_BYTES // x_MN.element_size()
-    # As many as leave an SM 2048 threads where each has 32 bytes of a row, 1024 where it has 64.
+    # Registers that let an SM have 2048 threads with 32 bytes of a row each, or 1024 with 64 bytes.
     registers = 32 if rows * block * x_MN.element_size() <= warps * 32 * BYTES_PER_THREAD else 64
     pointers, numbers = (x_MN, w_N, q_MN, scale_M), (eps, SMALLEST, largest(target))
 

@@ -1,8 +1,8 @@
-// CUDA C++ kernels of `sum` and `mean`. ELEMENT is float, __half or __nv_bfloat16; sums are made in fp32 whatever it is.
-#include "vectors.cuh"
+// CUDA C++ kernels of `sum` and `mean`. ELEMENT is float, __half or __nv_bfloat16; sums are computed in fp32 for each of them.
+#include "vec16.cuh"
 
 constexpr int THREADS = 512;  // of `sum_persistent`
-constexpr int WORDS = 4;      // 16-byte words of each of its threads in flight at once
+constexpr int VECTORS = 4;    // 16-byte vectors of each of its threads in flight at once
 
 // The sum over a warp, in every lane.
 __device__ __forceinline__ float warp_sum(float v) {
@@ -30,7 +30,7 @@ __device__ __forceinline__ float element_or_zero(const ELEMENT* x, long long n) 
     return i < n ? to_float(x[i]) : 0.0f;
 }
 
-// 1. Every element is added to one number in L2, which takes them one after the other.
+// 1. Every element is added to one number in L2, where the atomics are serialised.
 extern "C" __global__ void __launch_bounds__(256) sum_atomic_per_element(
     const ELEMENT* __restrict__ x, float* __restrict__ total, long long n) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(256) sum_atomic_per_element(
     }
 }
 
-// 2. Five shuffles add the 32 numbers of a warp without any memory: a 32nd of the atomics.
+// 2. Five shuffles add up the 32 numbers of a warp without using memory: a 32nd of the atomics.
 extern "C" __global__ void __launch_bounds__(256) sum_atomic_per_warp(
     const ELEMENT* __restrict__ x, float* __restrict__ total, long long n) {
     const float sum = warp_sum(element_or_zero(x, n));
@@ -48,7 +48,7 @@ extern "C" __global__ void __launch_bounds__(256) sum_atomic_per_warp(
     }
 }
 
-// 3. Warps meet in shared memory: one atomic a block of 1024.
+// 3. Warps add up through shared memory: one atomic a block of 1024 threads.
 extern "C" __global__ void __launch_bounds__(1024) sum_atomic_per_block(
     const ELEMENT* __restrict__ x, float* __restrict__ total, long long n) {
     const float sum = block_sum(element_or_zero(x, n));
@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(1024) sum_atomic_per_block(
     }
 }
 
-// Behind 1 to 3: from the sum in fp32 to the output's format.
+// After 1 to 3: converts the fp32 sum to the output's format.
 extern "C" __global__ void __launch_bounds__(32) sum_finish(
     const float* __restrict__ total, ELEMENT* __restrict__ out, float divisor) {
     if (threadIdx.x == 0) {
@@ -65,7 +65,7 @@ extern "C" __global__ void __launch_bounds__(32) sum_finish(
     }
 }
 
-// 4. A fixed grid strides through the vector, an element a thread and step; a second kernel adds the blocks' sums in order.
+// 4. A fixed grid strides through the vector, one element a thread and step; a second kernel adds up the blocks' sums in order.
 extern "C" __global__ void __launch_bounds__(512) sum_partials(
     const ELEMENT* __restrict__ x, float* __restrict__ partials, long long n) {
     const long long step = (long long)gridDim.x * blockDim.x;
@@ -90,44 +90,44 @@ extern "C" __global__ void __launch_bounds__(1024) sum_of_partials(
     }
 }
 
-__device__ __forceinline__ float word_sum(const Word<ELEMENT>& word) {
+__device__ __forceinline__ float vector_sum(const Vec16<ELEMENT>& vector) {
     float sum = 0.0f;
 #pragma unroll
-    for (int k = 0; k < Word<ELEMENT>::WIDTH; k += 4) {
-        sum += (to_float(word.e[k]) + to_float(word.e[k + 1])) + (to_float(word.e[k + 2]) + to_float(word.e[k + 3]));
+    for (int k = 0; k < Vec16<ELEMENT>::WIDTH; k += 4) {
+        sum += (to_float(vector.e[k]) + to_float(vector.e[k + 1])) + (to_float(vector.e[k + 2]) + to_float(vector.e[k + 3]));
     }
     return sum;
 }
 
-// 5. One launch: 16-byte words, WORDS of a thread in flight at once, and the block that finishes last adds the blocks' sums, in
-// the same order whichever it is. `ticket` counts finished blocks and is 0 again when the last one has taken it.
+// 5. One launch: VECTORS 16-byte vectors of a thread in flight at once. The block that finishes last adds up the blocks' sums, in an
+// order that does not depend on which block it is. `ticket` counts finished blocks; the last one resets it to 0.
 extern "C" __global__ void __launch_bounds__(THREADS) sum_persistent(
     const ELEMENT* __restrict__ x, float* __restrict__ partials, unsigned* __restrict__ ticket,
     ELEMENT* __restrict__ out, long long n, float divisor) {
-    constexpr int WIDTH = Word<ELEMENT>::WIDTH;
-    // Elements before the first whole word (a view may start anywhere) and behind the last.
+    constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
+    // Elements before the first whole vector (a view may start anywhere) and after the last.
     const long long before = (16 - reinterpret_cast<unsigned long long>(x) % 16) % 16 / sizeof(ELEMENT);
     const long long head = before < n ? before : n;
     const long long count = (n - head) / WIDTH;
-    const Word<ELEMENT>* words = reinterpret_cast<const Word<ELEMENT>*>(x + head);
-    float sums[WORDS] = {};
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(x + head);
+    float sums[VECTORS] = {};
     const long long step = (long long)gridDim.x * THREADS;
     long long i = (long long)blockIdx.x * THREADS + threadIdx.x;
-    for (; i + (WORDS - 1) * step < count; i += WORDS * step) {
-        Word<ELEMENT> word[WORDS];
+    for (; i + (VECTORS - 1) * step < count; i += VECTORS * step) {
+        Vec16<ELEMENT> vector[VECTORS];
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            word[k] = load_streaming(words + i + k * step);
+        for (int k = 0; k < VECTORS; ++k) {
+            vector[k] = load_streaming(vectors + i + k * step);
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            sums[k] += word_sum(word[k]);
+        for (int k = 0; k < VECTORS; ++k) {
+            sums[k] += vector_sum(vector[k]);
         }
     }
 #pragma unroll
-    for (int k = 0; k < WORDS - 1; ++k) {
+    for (int k = 0; k < VECTORS - 1; ++k) {
         if (i + k * step < count) {
-            sums[k] += word_sum(load_streaming(words + i + k * step));
+            sums[k] += vector_sum(load_streaming(vectors + i + k * step));
         }
     }
     if (blockIdx.x == 0) {
@@ -137,7 +137,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) sum_persistent(
     }
     float sum = 0.0f;
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         sum += sums[k];
     }
     sum = block_sum(sum);

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 MOST_ATOMICS = 2**24
-"""Elements that are added one by one to a single number: beyond, a sum of ones in fp32 no longer grows. An atomic takes 1.8 ns
-on an H200, so these take 30 ms."""
+"""Elements that are added one by one to a single number: with more of them a sum of ones in fp32 no longer grows. An atomic takes
+1.8 ns on an H200, so they take 30 ms."""
 TWO_PASS_BLOCKS = 1024
 PERSISTENT_THREADS = 512
 PERSISTENT_BLOCKS_A_MULTIPROCESSOR = 2
-"""1024 threads an SM with 64 bytes each in flight: 4593 GB/s; with 2048 threads 4455."""
+"""1024 threads an SM with 64 bytes each in flight: 4593 GB/s; 2048 threads: 4455."""
 
 
 def bind_atomic_per_element(x_N: Tensor, divisor: int) -> Launch:
-    """One atomic an element. Errors: BadField above 2^24 elements, which would keep the GPU busy for too long."""
+    """One atomic an element. Errors: BadField for more than 2^24 elements, which would occupy the GPU for too long."""
     if x_N.numel() > MOST_ATOMICS:
         raise BadField(
             "size n", x_N.numel(), "one atomic an element is for at most 2^24 elements; choose cuda_atomic_per_warp"
@@ -65,7 +65,7 @@ def _bind_atomic(name: str, x_N: Tensor, divisor: int, *, threads: int) -> Launc
 
 
 def bind_two_pass(x_N: Tensor, divisor: int) -> Launch:
-    """Sums of blocks, then the sum of these."""
+    """The sums of blocks, then their sum."""
     import torch
 
     require_contiguous(x_N=x_N)
@@ -85,13 +85,13 @@ def bind_two_pass(x_N: Tensor, divisor: int) -> Launch:
 
 
 def bind_persistent(x_N: Tensor, divisor: int) -> Launch:
-    """A fixed grid, fewer blocks for short vectors: each thread then has one 16-byte word."""
+    """A fixed grid, or as many blocks as give each thread one 16-byte vector of a shorter input."""
     import torch
 
     require_contiguous(x_N=x_N)
-    whole = -(-x_N.numel() * x_N.element_size() // 16)
+    vectors = -(-x_N.numel() * x_N.element_size() // 16)
     resident = multiprocessors(x_N.device) * PERSISTENT_BLOCKS_A_MULTIPROCESSOR
-    blocks = max(1, min(resident, -(-whole // PERSISTENT_THREADS)))
+    blocks = max(1, min(resident, -(-vectors // PERSISTENT_THREADS)))
     partials = torch.empty(blocks, dtype=torch.float32, device=x_N.device)
     ticket = torch.zeros(1, dtype=torch.int32, device=x_N.device)
     out_1 = torch.empty(1, dtype=x_N.dtype, device=x_N.device)
@@ -99,7 +99,7 @@ def bind_persistent(x_N: Tensor, divisor: int) -> Launch:
     arguments = (ctypes.c_longlong(x_N.numel()), ctypes.c_float(divisor))
 
     def launch() -> Tensor:
-        # Addresses are asked for here, so that the launch keeps what it alone owns.
+        # Addresses are taken here, so that the launch keeps alive the tensors that only it owns.
         pointers = (x_N.data_ptr(), partials.data_ptr(), ticket.data_ptr(), out_1.data_ptr())
         nvrtc.launch(kernel, blocks, PERSISTENT_THREADS, *pointers, *arguments)
         return out_1

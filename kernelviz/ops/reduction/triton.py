@@ -1,4 +1,4 @@
-"""Triton kernels of `sum` and `mean`: sums of programs, then the sum of these."""
+"""Triton kernels of `sum` and `mean`: the sums of programs, then their sum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 
 BLOCK_BYTES = 16 * 1024
-"""Of a program's block: 64 bytes a thread, so four 16-byte loads of a thread are under way at once."""
+"""Size of a program's block: 64 bytes a thread, so that each thread has four 16-byte loads in flight."""
 WARPS = 8
 PROGRAMS_A_MULTIPROCESSOR = 8
 
@@ -22,7 +22,7 @@ def partial_sums_kernel(x_ptr, partials_ptr, n, BLOCK: tl.constexpr):
     start = tl.program_id(0).to(tl.int64) * BLOCK
     step = tl.num_programs(0).to(tl.int64) * BLOCK
     columns = tl.arange(0, BLOCK)
-    # A sum for each place in the block: threads wait for one another once, behind the loop.
+    # One sum for each element of the block, so that threads synchronise only once, after the loop.
     sums = tl.zeros((BLOCK,), tl.float32)
     for first in tl.range(start, n, step):
         offsets = first + columns
@@ -38,7 +38,7 @@ def sum_of_partials_kernel(partials_ptr, out_ptr, count, divisor, BLOCK: tl.cons
 
 
 def bind_two_pass(x_N: torch.Tensor, divisor: int) -> Launch:
-    """As many programs as are resident at once, then one; raises BadField for a vector that is not contiguous."""
+    """As many programs as are resident at once, then one program; raises BadField for a vector that is not contiguous."""
     require_contiguous(x_N=x_N)
     n = x_N.numel()
     block = BLOCK_BYTES // x_N.element_size()

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 TILE = 64
-"""Rows and columns of a tile of single elements in shared memory."""
+"""Rows and columns of a tile in shared memory that is accessed element by element."""
 SQUARES = 16
-"""Squares of 16-byte words that a block of the other kernels is wide and tall."""
+"""Width and height of a block of the other kernels, in squares of 16-byte vectors."""
 
 
 def bind_tile(x_MN: Tensor) -> Launch:
@@ -26,16 +26,16 @@ def bind_tile(x_MN: Tensor) -> Launch:
 
 
 def bind_registers(x_MN: Tensor) -> Launch:
-    """16-byte words, transposed in registers; `bind_tile` where rows of x or of y do not start on 16 bytes."""
-    return _by_words("reshape_registers", x_MN)
+    """16-byte vectors, transposed in registers; `bind_tile` where rows of x or of y do not start on 16 bytes."""
+    return _bind_vec16("reshape_registers", x_MN)
 
 
 def bind_squares(x_MN: Tensor) -> Launch:
-    """As `bind_registers`, the words exchanged through shared memory."""
-    return _by_words("reshape_squares", x_MN)
+    """As `bind_registers`, with the vectors exchanged through shared memory."""
+    return _bind_vec16("reshape_squares", x_MN)
 
 
-def _by_words(name: str, x_MN: Tensor) -> Launch:
+def _bind_vec16(name: str, x_MN: Tensor) -> Launch:
     m, n = x_MN.shape
     width = 16 // x_MN.element_size()
     if m % width or n % width or x_MN.data_ptr() % 16:
@@ -50,9 +50,9 @@ def _bind(name: str, x_MN: Tensor, tile: int) -> Launch:
     m, n = x_MN.shape
     y_NM = torch.empty((n, m), dtype=x_MN.dtype, device=x_MN.device)
     element = nvrtc.element_type(x_MN.dtype)
-    # What one instruction relus: two numbers of 16 bits.
-    two = {"float": "float", "__half": "__half2", "__nv_bfloat16": "__nv_bfloat162"}[element]
-    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": element, "TWO": two})
+    # One instruction applies relu to two numbers of 16 bits.
+    pair = {"float": "float", "__half": "__half2", "__nv_bfloat16": "__nv_bfloat162"}[element]
+    kernel = nvrtc.kernel(SOURCE, name, {"ELEMENT": element, "TWO": pair})
     across = -(-n // tile)
     blocks = across * -(-m // tile)
     pointers = (x_MN.data_ptr(), y_NM.data_ptr())

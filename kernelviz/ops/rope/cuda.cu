@@ -1,7 +1,7 @@
 // CUDA C++ kernels of `rope`. ELEMENT is float, __half or __nv_bfloat16; SIGN is 1 forwards and -1 backwards; arithmetic in fp32.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
-// Where a head lies: heads of a token are numbered through, first the queries', then the keys'.
+// Addresses of heads. The heads of a token are numbered consecutively, first those of the queries, then those of the keys.
 struct Heads {
     const ELEMENT* q;
     const ELEMENT* k;
@@ -18,7 +18,7 @@ struct Heads {
 };
 
 #if PAIRS == 0
-// 1. A pair a thread: for heads whose halves are no whole number of 16-byte words.
+// 1. One pair a thread, for heads whose halves are not a whole number of 16-byte vectors.
 extern "C" __global__ void __launch_bounds__(256) rope_pairs(
     const ELEMENT* q, const ELEMENT* k, const ELEMENT* __restrict__ cos, const ELEMENT* __restrict__ sin, ELEMENT* q_out,
     ELEMENT* k_out, long long t, int hq, int hk, int p) {
@@ -37,20 +37,20 @@ extern "C" __global__ void __launch_bounds__(256) rope_pairs(
     heads.to(head)[p + at] = from_float<ELEMENT>(z * c + x * s);
 }
 #else
-// 2. A 16-byte word of each half a head, HEADS_A_THREAD heads a thread: all are asked for before the first is turned. Threads
-// of a block have the words of one token's half side by side, so a thread's cosines and sines serve all its heads.
-// In place every word is read by the one thread that writes it, so the pointers may be the same (no __restrict__).
-// No streaming hints: with them the H200 moved 3784 instead of the 4201 GB/s of Triton's plain accesses.
+// 2. One 16-byte vector of each half of a head, HEADS_A_THREAD heads a thread, all loaded before the first is rotated. Neighbouring
+// threads of a block have neighbouring vectors of a half, so a thread's cosines and sines are the same for all its heads.
+// In place each vector is read by the thread that writes it, so the pointers may be the same (no __restrict__).
+// No streaming hints: with them an H200 moved 3784 GB/s instead of the 4201 of Triton's plain accesses.
 extern "C" __global__ void __launch_bounds__(512) rope_vec16(
     const ELEMENT* q, const ELEMENT* k, const ELEMENT* __restrict__ cos, const ELEMENT* __restrict__ sin, ELEMENT* q_out,
     ELEMENT* k_out, int chunks, int hq, int hk) {
-    using W = Word<ELEMENT>;
-    constexpr int words = PAIRS / W::WIDTH;  // known when this is compiled: three divisions fewer before the first load
-    const int abreast = blockDim.x / words;  // heads that the block takes at once
+    using W = Vec16<ELEMENT>;
+    constexpr int vectors = PAIRS / W::WIDTH;  // a compile-time constant saves three divisions before the first load
+    const int abreast = blockDim.x / vectors;  // heads that the block processes at once
     const long long token = blockIdx.x / chunks;
-    const int first = (int)(blockIdx.x % chunks) * abreast * HEADS_A_THREAD + threadIdx.x / words;
-    const int word = threadIdx.x % words;
-    if (threadIdx.x >= abreast * words) {
+    const int first = (int)(blockIdx.x % chunks) * abreast * HEADS_A_THREAD + threadIdx.x / vectors;
+    const int vec = threadIdx.x % vectors;
+    if (threadIdx.x >= abreast * vectors) {
         return;
     }
     const Heads heads = {q, k, q_out, k_out, token, hq, hk, PAIRS};
@@ -60,12 +60,12 @@ extern "C" __global__ void __launch_bounds__(512) rope_vec16(
         const int head = first + i * abreast;
         if (head < hq + hk) {
             const W* from = reinterpret_cast<const W*>(heads.from(head));
-            x[i] = load_word(from + word);
-            z[i] = load_word(from + words + word);
+            x[i] = load_vec16(from + vec);
+            z[i] = load_vec16(from + vectors + vec);
         }
     }
-    const W c = load_word(reinterpret_cast<const W*>(cos + token * PAIRS) + word);
-    const W s = load_word(reinterpret_cast<const W*>(sin + token * PAIRS) + word);
+    const W c = load_vec16(reinterpret_cast<const W*>(cos + token * PAIRS) + vec);
+    const W s = load_vec16(reinterpret_cast<const W*>(sin + token * PAIRS) + vec);
 #pragma unroll
     for (int i = 0; i < HEADS_A_THREAD; ++i) {
         const int head = first + i * abreast;
@@ -74,13 +74,13 @@ extern "C" __global__ void __launch_bounds__(512) rope_vec16(
 #pragma unroll
             for (int e = 0; e < W::WIDTH; ++e) {
                 const float a = to_float(x[i].e[e]), b = to_float(z[i].e[e]);
-                const float turn = to_float(c.e[e]), lift = SIGN * to_float(s.e[e]);
-                left.e[e] = from_float<ELEMENT>(a * turn - b * lift);
-                right.e[e] = from_float<ELEMENT>(b * turn + a * lift);
+                const float cosine = to_float(c.e[e]), sine = SIGN * to_float(s.e[e]);
+                left.e[e] = from_float<ELEMENT>(a * cosine - b * sine);
+                right.e[e] = from_float<ELEMENT>(b * cosine + a * sine);
             }
             W* to = reinterpret_cast<W*>(heads.to(head));
-            store_word(to + word, left);
-            store_word(to + words + word, right);
+            store_vec16(to + vec, left);
+            store_vec16(to + vectors + vec, right);
         }
     }
 }

@@ -17,36 +17,36 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 MOST_HEADS_A_THREAD = 4
-"""Eight 16-byte words of a thread under way at once: 4304 against 4205 GB/s with four (40 heads of 128 in bf16)."""
+"""Eight 16-byte vectors of a thread in flight at once: 4304 against 4205 GB/s with four (40 heads of 128 in bf16)."""
 MOST_THREADS = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """How a token's heads are spread: threads a block, blocks a token."""
+class TokenBlocks:
+    """How the heads of a token are distributed: threads a block, blocks a token."""
 
     threads: int
-    chunks: int
+    blocks: int
 
 
-def heads_a_thread_for(heads: int, words: int, tokens: int, processors: int) -> int:
-    """Two where a token or the GPU would be left with few threads.
+def heads_a_thread_for(heads: int, vectors: int, tokens: int, processors: int) -> int:
+    """Heads that a thread rotates: four, or two where a token or the GPU would have few threads.
 
     >>> heads_a_thread_for(40, 8, 8192, 132), heads_a_thread_for(40, 16, 8192, 132), heads_a_thread_for(40, 8, 16, 132)
     (4, 2, 2)
     """
-    return MOST_HEADS_A_THREAD if words < 16 and tokens >= 8 * processors and heads >= 16 else 2
+    return MOST_HEADS_A_THREAD if vectors < 16 and tokens >= 8 * processors and heads >= 16 else 2
 
 
-def shape_of(heads: int, words: int, heads_a_thread: int = 2) -> Shape:
-    """As few blocks as hold the heads, all of them about equally full; `words`: 16-byte words of half a head.
+def token_blocks(heads: int, vectors: int, heads_a_thread: int = 2) -> TokenBlocks:
+    """As few blocks as hold the heads, all about equally full; `vectors`: 16-byte vectors of half a head.
 
-    >>> shape_of(40, 8), shape_of(72, 8), shape_of(72, 16)
-    (Shape(threads=160, chunks=1), Shape(threads=288, chunks=1), Shape(threads=288, chunks=2))
+    >>> token_blocks(40, 8), token_blocks(72, 8), token_blocks(72, 16)
+    (TokenBlocks(threads=160, blocks=1), TokenBlocks(threads=288, blocks=1), TokenBlocks(threads=288, blocks=2))
     """
     needed = -(-heads // heads_a_thread)
-    chunks = -(-needed // max(1, MOST_THREADS // words))
-    return Shape(threads=-(-(-(-needed // chunks) * words) // 32) * 32, chunks=chunks)
+    blocks = -(-needed // max(1, MOST_THREADS // vectors))
+    return TokenBlocks(threads=-(-(-(-needed // blocks) * vectors) // 32) * 32, blocks=blocks)
 
 
 def bind_vec16(
@@ -60,9 +60,9 @@ def bind_vec16(
     names: tuple[str, str] = ("q_TH2P", "k_TH2P"),
     heads_a_thread: int | None = None,
 ) -> Launch:
-    """16-byte words of both halves; single pairs where halves are no whole words, or too many, or do not start on 16 bytes.
+    """16-byte vectors of both halves; single pairs where halves are not whole vectors, too long, or do not start on 16 bytes.
 
-    The results are the inputs where `in_place`. Raises BadField for tensors that are not contiguous.
+    With `in_place` the results are the inputs. `back`: the backward pass. Raises BadField for tensors that are not contiguous.
     """
     import torch
 
@@ -72,17 +72,17 @@ def bind_vec16(
     t, hq, _, p = q_TH2P.shape
     hk = k_TH2P.shape[1]
     width = 16 // q_TH2P.element_size()
-    in_words = p % width == 0 and p // width <= MOST_THREADS and all(x.data_ptr() % 16 == 0 for x in inputs)
+    vectorised = p % width == 0 and p // width <= MOST_THREADS and all(x.data_ptr() % 16 == 0 for x in inputs)
     heads_a_thread = heads_a_thread or heads_a_thread_for(hq + hk, p // width, t, multiprocessors(q_TH2P.device))
     defines = {"ELEMENT": nvrtc.element_type(q_TH2P.dtype), "SIGN": "-1" if back else "1"}
-    defines |= {"PAIRS": str(p if in_words else 0), "HEADS_A_THREAD": str(heads_a_thread)}
-    kernel = nvrtc.kernel(SOURCE, "rope_vec16" if in_words else "rope_pairs", defines)
+    defines |= {"PAIRS": str(p if vectorised else 0), "HEADS_A_THREAD": str(heads_a_thread)}
+    kernel = nvrtc.kernel(SOURCE, "rope_vec16" if vectorised else "rope_pairs", defines)
     pointers = tuple(x.data_ptr() for x in (*inputs, *outputs))
     heads = (ctypes.c_int(hq), ctypes.c_int(hk))
-    if in_words:
-        shape = shape_of(hq + hk, p // width, heads_a_thread)
-        blocks, threads = t * shape.chunks, shape.threads
-        arguments = (*pointers, ctypes.c_int(shape.chunks), *heads)
+    if vectorised:
+        token = token_blocks(hq + hk, p // width, heads_a_thread)
+        blocks, threads = t * token.blocks, token.threads
+        arguments = (*pointers, ctypes.c_int(token.blocks), *heads)
     else:
         blocks, threads = -(-t * (hq + hk) * p // 256), 256
         arguments = (*pointers, ctypes.c_longlong(t), *heads, ctypes.c_int(p))

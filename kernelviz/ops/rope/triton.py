@@ -11,7 +11,7 @@ from kernelviz.ops.kernels.layout import require_contiguous
 
 
 @triton.jit
-def _turn(
+def _rotate(
     x_ptr, out_ptr, row, cos, sin, HEADS: tl.constexpr, P: tl.constexpr, BLOCK_H: tl.constexpr, BLOCK_P: tl.constexpr
 ):
     # 64-bit offsets: t * heads * 2p passes 2^31 on a GPU with 140 GB.
@@ -49,17 +49,17 @@ def rope_kernel(
     sin = tl.load(sin_ptr + row * P + pairs, mask=pairs < P).to(tl.float32)
     if BACK:
         sin = -sin
-    _turn(q_ptr, q_out_ptr, row, cos, sin, HQ, P, BLOCK_Q, BLOCK_P)
-    _turn(k_ptr, k_out_ptr, row, cos, sin, HK, P, BLOCK_K, BLOCK_P)
+    _rotate(q_ptr, q_out_ptr, row, cos, sin, HQ, P, BLOCK_Q, BLOCK_P)
+    _rotate(k_ptr, k_out_ptr, row, cos, sin, HK, P, BLOCK_K, BLOCK_P)
 
 
 WARPS = 4
 PAIRS_A_TILE = 2048
-"""Pairs of a program under way at once: 16 a thread, so 64 bytes in bf16."""
+"""Pairs of a program in flight at once: 16 a thread, which are 64 bytes in bf16."""
 
 
 def heads_a_tile(heads: int, p: int) -> int:
-    """Heads that a program turns at once, a power of two.
+    """Heads that a program rotates at once, a power of two.
 
     >>> [heads_a_tile(heads, 64) for heads in (1, 8, 28, 64)]
     [1, 8, 32, 32]
@@ -77,7 +77,7 @@ def bind_token(
     in_place: bool = False,
     names: tuple[str, str] = ("q_TH2P", "k_TH2P"),
 ) -> Launch:
-    """One program a token; the results are the inputs where `in_place`. Raises BadField for tensors that are not contiguous."""
+    """One program a token; with `in_place` the results are the inputs. Raises BadField for tensors that are not contiguous."""
     require_contiguous(**{names[0]: q_TH2P, names[1]: k_TH2P}, cos_TP=cos_TP, sin_TP=sin_TP)
     outputs = (q_TH2P, k_TH2P) if in_place else (torch.empty_like(q_TH2P), torch.empty_like(k_TH2P))
     t, hq, _, p = q_TH2P.shape

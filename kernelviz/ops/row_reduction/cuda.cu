@@ -1,198 +1,198 @@
 // CUDA C++ kernels of `row_sum` and, with -DARGMAX, of `argmax`. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 #ifndef THREADS
 #define THREADS 256
 #endif
-constexpr int WORDS = 4;  // 16-byte words of a thread in flight at once
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
-constexpr int NOWHERE = 0x7fffffff;
+constexpr int VECTORS = 4;  // 16-byte vectors of a thread in flight at once
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
+constexpr int NO_INDEX = 0x7fffffff;
 
 #ifdef ARGMAX
 typedef long long OUT;
-// The largest number met and where; of equal ones the first, and NaN above all, as torch has it.
-struct Found {
+// The largest number so far and its index: the first of equal numbers, NaN above all, as in torch.
+struct Partial {
     float value = -__int_as_float(0x7f800000);
-    int at = NOWHERE;
-    // Places come in ascending order, so what is not larger does not replace.
-    __device__ __forceinline__ void take(float v, int i) {
+    int at = NO_INDEX;
+    // Indices come in ascending order, so a number that is not larger does not replace.
+    __device__ __forceinline__ void add(float v, int i) {
         if (!(v <= value) && value == value) {
             value = v;
             at = i;
         }
     }
-    __device__ __forceinline__ void merge(const Found& other) {
-        const bool mine_nan = value != value, its_nan = other.value != other.value;
-        const bool larger = its_nan ? !mine_nan : other.value > value;
-        const bool level = its_nan ? mine_nan : other.value == value;
-        if (larger || (level && other.at < at)) {
+    __device__ __forceinline__ void merge(const Partial& other) {
+        const bool is_nan = value != value, other_is_nan = other.value != other.value;
+        const bool larger = other_is_nan ? !is_nan : other.value > value;
+        const bool equal = other_is_nan ? is_nan : other.value == value;
+        if (larger || (equal && other.at < at)) {
             *this = other;
         }
     }
-    __device__ __forceinline__ Found from(int apart) const {
-        Found other;
-        other.value = __shfl_xor_sync(0xffffffffu, value, apart);
-        other.at = __shfl_xor_sync(0xffffffffu, at, apart);
+    __device__ __forceinline__ Partial shuffled(int distance) const {
+        Partial other;
+        other.value = __shfl_xor_sync(0xffffffffu, value, distance);
+        other.at = __shfl_xor_sync(0xffffffffu, at, distance);
         return other;
     }
-    // Where nothing was above -inf, the row is -inf throughout and its first place as good as any.
-    __device__ __forceinline__ OUT out() const { return at == NOWHERE ? 0 : at; }
+    // If nothing was above -inf, all elements of the row are -inf, and the first index is as good as any.
+    __device__ __forceinline__ OUT out() const { return at == NO_INDEX ? 0 : at; }
 };
 #else
 typedef ELEMENT OUT;
-struct Found {
+struct Partial {
     float value = 0.0f;
     int at = 0;
-    __device__ __forceinline__ void take(float v, int) { value += v; }
-    __device__ __forceinline__ void merge(const Found& other) { value += other.value; }
-    __device__ __forceinline__ Found from(int apart) const {
-        Found other;
-        other.value = __shfl_xor_sync(0xffffffffu, value, apart);
+    __device__ __forceinline__ void add(float v, int) { value += v; }
+    __device__ __forceinline__ void merge(const Partial& other) { value += other.value; }
+    __device__ __forceinline__ Partial shuffled(int distance) const {
+        Partial other;
+        other.value = __shfl_xor_sync(0xffffffffu, value, distance);
         return other;
     }
     __device__ __forceinline__ OUT out() const { return from_float<ELEMENT>(value); }
 };
 #endif
 
-__device__ __forceinline__ void take_word(Found& found, const Word<ELEMENT>& word, int first) {
+__device__ __forceinline__ void add_vector(Partial& partial, const Vec16<ELEMENT>& vector, int first) {
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) {
-        found.take(to_float(word.e[k]), first + k);
+        partial.add(to_float(vector.e[k]), first + k);
     }
 }
 
-// What `lane` of LANES threads finds in x[first .. last). Rows start anywhere in a 16-byte word, so the elements before the
-// first whole one and behind the last are taken by themselves.
-template <int LANES> __device__ __forceinline__ Found walk(const ELEMENT* x, int first, int last, int lane) {
-    Found found;
+// The partial result of thread `lane` of LANES over x[first .. last). Rows start anywhere in a 16-byte vector, so the elements before
+// the first whole vector and after the last are processed one by one.
+template <int LANES> __device__ __forceinline__ Partial reduce_part(const ELEMENT* x, int first, int last, int lane) {
+    Partial partial;
     const int n = last - first;
     const int before = (16 - reinterpret_cast<unsigned long long>(x + first) % 16) % 16 / sizeof(ELEMENT);
     const int head = before < n ? before : n;
     const int count = (n - head) / WIDTH;
     const int begin = first + head;
-    const Word<ELEMENT>* words = reinterpret_cast<const Word<ELEMENT>*>(x + begin);
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(x + begin);
     if (lane < head) {
-        found.take(to_float(x[first + lane]), first + lane);
+        partial.add(to_float(x[first + lane]), first + lane);
     }
     int i = lane;
-    Word<ELEMENT> word[WORDS];
-    for (; i + (WORDS - 1) * LANES < count; i += WORDS * LANES) {
+    Vec16<ELEMENT> vector[VECTORS];
+    for (; i + (VECTORS - 1) * LANES < count; i += VECTORS * LANES) {
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            word[k] = load_streaming(words + i + k * LANES);
+        for (int k = 0; k < VECTORS; ++k) {
+            vector[k] = load_streaming(vectors + i + k * LANES);
         }
 #pragma unroll
-        for (int k = 0; k < WORDS; ++k) {
-            take_word(found, word[k], begin + (i + k * LANES) * WIDTH);
-        }
-    }
-#pragma unroll
-    for (int k = 0; k < WORDS - 1; ++k) {
-        if (i + k * LANES < count) {
-            word[k] = load_streaming(words + i + k * LANES);
+        for (int k = 0; k < VECTORS; ++k) {
+            add_vector(partial, vector[k], begin + (i + k * LANES) * WIDTH);
         }
     }
 #pragma unroll
-    for (int k = 0; k < WORDS - 1; ++k) {
+    for (int k = 0; k < VECTORS - 1; ++k) {
         if (i + k * LANES < count) {
-            take_word(found, word[k], begin + (i + k * LANES) * WIDTH);
+            vector[k] = load_streaming(vectors + i + k * LANES);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < VECTORS - 1; ++k) {
+        if (i + k * LANES < count) {
+            add_vector(partial, vector[k], begin + (i + k * LANES) * WIDTH);
         }
     }
     const int tail = begin + count * WIDTH + lane;
     if (tail < last) {
-        found.take(to_float(x[tail]), tail);
+        partial.add(to_float(x[tail]), tail);
     }
-    return found;
+    return partial;
 }
 
-// Over a warp, in every lane.
-__device__ __forceinline__ Found over_warp(Found found) {
+// The result over a warp, in every lane.
+__device__ __forceinline__ Partial over_warp(Partial partial) {
 #pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2) {
-        found.merge(found.from(apart));
+    for (int distance = 16; distance > 0; distance /= 2) {
+        partial.merge(partial.shuffled(distance));
     }
-    return found;
+    return partial;
 }
 
-// Over a block, in every lane of its first warp.
-__device__ __forceinline__ Found over_block(Found found) {
+// The result over a block, in every lane of its first warp.
+__device__ __forceinline__ Partial over_block(Partial partial) {
     __shared__ float values[32];
-    __shared__ int places[32];
-    found = over_warp(found);
+    __shared__ int indices[32];
+    partial = over_warp(partial);
     if (THREADS == 32) {
-        return found;
+        return partial;
     }
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     if (lane == 0) {
-        values[warp] = found.value;
-        places[warp] = found.at;
+        values[warp] = partial.value;
+        indices[warp] = partial.at;
     }
     __syncthreads();
     if (warp == 0) {
-        found = Found();
+        partial = Partial();
         if (lane < THREADS / 32) {
-            found.value = values[lane];
-            found.at = places[lane];
+            partial.value = values[lane];
+            partial.at = indices[lane];
         }
-        found = over_warp(found);
+        partial = over_warp(partial);
     }
-    return found;
+    return partial;
 }
 
-// 1. A thread walks a row alone: neighbouring threads read addresses a row apart, a sector for each element.
+// 1. A thread a row: neighbouring threads read addresses a row apart, so each element costs a sector.
 extern "C" __global__ void __launch_bounds__(128) row_per_thread(
     const ELEMENT* __restrict__ x, OUT* __restrict__ out, int m, int n) {
     const int row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= m) {
         return;
     }
-    Found found;
+    Partial partial;
     for (int i = 0; i < n; ++i) {
-        found.take(to_float(x[(long long)row * n + i]), i);
+        partial.add(to_float(x[(long long)row * n + i]), i);
     }
-    out[row] = found.out();
+    out[row] = partial.out();
 }
 
-// 2. A warp a row, eight rows a block: no thread waits for another warp.
+// 2. A warp a row, eight rows a block: no warp waits for another.
 extern "C" __global__ void __launch_bounds__(256) row_per_warp(
     const ELEMENT* __restrict__ x, OUT* __restrict__ out, int m, int n) {
     const long long row = (long long)blockIdx.x * 8 + threadIdx.x / 32;
     if (row >= m) {
         return;
     }
-    const Found found = over_warp(walk<32>(x + row * n, 0, n, threadIdx.x % 32));
+    const Partial partial = over_warp(reduce_part<32>(x + row * n, 0, n, threadIdx.x % 32));
     if (threadIdx.x % 32 == 0) {
-        out[row] = found.out();
+        out[row] = partial.out();
     }
 }
 
-// 3. A block a row: long rows are spread over enough threads to keep the memory busy.
+// 3. A block a row: a long row is shared by enough threads to keep memory busy.
 extern "C" __global__ void __launch_bounds__(THREADS) row_per_block(
     const ELEMENT* __restrict__ x, OUT* __restrict__ out, int m, int n) {
     const long long row = blockIdx.x;
-    const Found found = over_block(walk<THREADS>(x + row * n, 0, n, threadIdx.x));
+    const Partial partial = over_block(reduce_part<THREADS>(x + row * n, 0, n, threadIdx.x));
     if (threadIdx.x == 0) {
-        out[row] = found.out();
+        out[row] = partial.out();
     }
 }
 
-// 4. `splits` blocks a row, each `part` elements of it; the one of a row that is done last merges what they found, in order of
-// their places. `tickets` count the finished blocks of each row and are 0 again when the last one has taken its ticket.
+// 4. `splits` blocks a row, each with `part` of its elements. The last block of a row merges the partial results in the order of their
+// indices. `tickets` count the finished blocks of each row; the last block resets its row's to 0.
 extern "C" __global__ void __launch_bounds__(THREADS) row_split(
-    const ELEMENT* __restrict__ x, float* __restrict__ values, int* __restrict__ places, unsigned* __restrict__ tickets,
+    const ELEMENT* __restrict__ x, float* __restrict__ values, int* __restrict__ indices, unsigned* __restrict__ tickets,
     OUT* __restrict__ out, int n, int splits, int part) {
     const long long row = blockIdx.x / splits;
     const int piece = blockIdx.x % splits;
     const int first = piece * part;
     const int last = n - first < part ? n : first + part;
-    Found found = over_block(walk<THREADS>(x + row * n, first, last, threadIdx.x));
+    Partial partial = over_block(reduce_part<THREADS>(x + row * n, first, last, threadIdx.x));
     if (threadIdx.x >= 32) {
         return;
     }
     unsigned before = 0;
     if (threadIdx.x == 0) {
-        values[blockIdx.x] = found.value;
-        places[blockIdx.x] = found.at;
+        values[blockIdx.x] = partial.value;
+        indices[blockIdx.x] = partial.at;
         __threadfence();
         before = atomicInc(tickets + row, splits - 1);
     }
@@ -200,15 +200,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) row_split(
         return;
     }
     __threadfence();
-    found = Found();
+    partial = Partial();
     for (int k = threadIdx.x; k < splits; k += 32) {
-        Found other;
+        Partial other;
         other.value = __ldcg(values + row * splits + k);
-        other.at = __ldcg(places + row * splits + k);
-        found.merge(other);
+        other.at = __ldcg(indices + row * splits + k);
+        partial.merge(other);
     }
-    found = over_warp(found);
+    partial = over_warp(partial);
     if (threadIdx.x == 0) {
-        out[row] = found.out();
+        out[row] = partial.out();
     }
 }

@@ -1,12 +1,12 @@
-// `row_sum`, a block a row: each thread asks for its next words while it adds the last ones, so that no loop ends in a wait for a whole
-// batch. For few short rows of so many threads that one word of each is the row.
+// `row_sum`, a block a row: each thread prefetches its next vectors while it adds the last ones, so that no iteration waits for a whole
+// batch. Of a few short rows each thread has one vector.
 //
-// -DROW_LANES threads a row, each with up to 2 * -DROW_GROUP words on their way, -DROW_RESIDENT blocks on an SM. -DROW_ALIGNED=true:
-// rows are whole words. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
-#include "lanes.cuh"
-#include "streamed.cuh"
+// ROW_LANES threads a row, each with up to 2 * ROW_GROUP vectors in flight; ROW_RESIDENT blocks on an SM. ROW_ALIGNED=true: rows are
+// whole vectors. ELEMENT is float, __half or __nv_bfloat16; sums are in fp32.
+#include "conversions.cuh"
+#include "streamed_rows.cuh"
 
-using P = Pieces<ELEMENT>;
+using P = RowPiece<ELEMENT>;
 constexpr int WIDTH = P::WIDTH;
 
 struct Sum {
@@ -16,7 +16,7 @@ struct Sum {
 #pragma unroll
         for (int k = 0; k < COUNT; ++k) {
             float v[WIDTH];
-            widen(*reinterpret_cast<const Word<ELEMENT>*>(&w[k]), v);
+            widen(*reinterpret_cast<const Vec16<ELEMENT>*>(&w[k]), v);
 #pragma unroll
             for (int pairs = WIDTH / 2; pairs > 0; pairs /= 2) {
 #pragma unroll
@@ -31,8 +31,8 @@ struct Sum {
 
 __device__ __forceinline__ float warp_sum(float v) {
 #pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2) {
-        v += __shfl_xor_sync(0xffffffffu, v, apart);
+    for (int distance = 16; distance > 0; distance /= 2) {
+        v += __shfl_xor_sync(0xffffffffu, v, distance);
     }
     return v;
 }
@@ -52,7 +52,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_RESIDENT) row_sum_st
         }
     }
     Sum sum;
-    stream<ROW_LANES, ROW_GROUP>(row.words(), row.count, lane, make_uint4(0, 0, 0, 0), sum);
+    stream<ROW_LANES, ROW_GROUP>(row.vectors(), row.count, lane, make_uint4(0, 0, 0, 0), sum);
     float total = warp_sum(sum.value + (to_float(first) + to_float(last)));
     if constexpr (ROW_LANES > 32) {
         __shared__ float of_warp[ROW_LANES / 32];

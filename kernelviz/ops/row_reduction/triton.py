@@ -1,4 +1,4 @@
-"""Triton kernels of `row_sum` and `argmax`: one program a row, which it walks in blocks."""
+"""Triton kernels of `row_sum` and `argmax`: one program a row, which it reads in blocks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 
 LONGEST_BLOCK_BYTES = 16 * 1024
-"""64 bytes a thread of 8 warps: four 16-byte loads of a thread are under way at once."""
+"""64 bytes a thread of 8 warps, so that each thread has four 16-byte loads in flight."""
 
 
 @triton.jit
@@ -18,7 +18,7 @@ def row_sum_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     # 64-bit offsets: m * n passes 2^31 on a GPU with 140 GB.
     start = tl.program_id(0).to(tl.int64) * n
     columns = tl.arange(0, BLOCK)
-    # A sum for each column of the block: threads wait for one another once, behind the loop.
+    # One sum for each column of the block, so that threads synchronise only once, after the loop.
     sums = tl.zeros((BLOCK,), tl.float32)
     for first in range(0, n, BLOCK):
         sums += tl.load(x_ptr + start + first + columns, mask=first + columns < n, other=0.0).to(tl.float32)
@@ -29,9 +29,9 @@ def row_sum_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 def argmax_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     start = tl.program_id(0).to(tl.int64) * n
     columns = tl.arange(0, BLOCK)
-    # Whole numbers in the order of the floats, NaN above all: their maximum needs no thought of NaN.
+    # Integers in the order of the floats, NaN above all, so that their maximum needs no special case for NaN.
     best = tl.full((BLOCK,), -2147483648, tl.int32)
-    places = tl.zeros((BLOCK,), tl.int32)
+    indices = tl.zeros((BLOCK,), tl.int32)
     for first in range(0, n, BLOCK):
         at = first + columns
         x = tl.load(x_ptr + start + at, mask=at < n, other=-float("inf")).to(tl.float32)
@@ -39,12 +39,12 @@ def argmax_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
         key = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
         key = tl.where(x != x, 0x7FFFFFFF, key)
         key = tl.where(at < n, key, -2147483648)
-        places = tl.where(key > best, at, places)
+        indices = tl.where(key > best, at, indices)
         best = tl.maximum(best, key)
     top = tl.max(best, axis=0)
-    # The first of equal ones.
-    place = tl.min(tl.where(best == top, places, 2147483647), axis=0)
-    tl.store(out_ptr + tl.program_id(0), place.to(tl.int64))
+    # The first of equal elements.
+    index = tl.min(tl.where(best == top, indices, 2147483647), axis=0)
+    tl.store(out_ptr + tl.program_id(0), index.to(tl.int64))
 
 
 def bind_row_sum(x_MN: torch.Tensor) -> Launch:

@@ -1,4 +1,4 @@
-// CUDA C++ kernels of `scale`. ELEMENT is float, __half or __nv_bfloat16; products are made in fp32 and rounded once.
+// CUDA C++ kernels of `scale`. ELEMENT is float, __half or __nv_bfloat16; products are computed in fp32 and rounded once.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -6,7 +6,7 @@ __device__ __forceinline__ ELEMENT scaled(ELEMENT x, float s) {
     return static_cast<ELEMENT>(static_cast<float>(x) * s);
 }
 
-// 1. One element a thread, as published: neighbouring threads take neighbouring elements.
+// 1. One element a thread, as published: neighbouring threads process neighbouring elements.
 extern "C" __global__ void __launch_bounds__(256) scale_scalar(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float s) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -17,23 +17,23 @@ extern "C" __global__ void __launch_bounds__(256) scale_scalar(
 
 constexpr int WIDTH = 16 / sizeof(ELEMENT);
 
-union Word {
+union Vec16 {
     uint4 bits;
     ELEMENT e[WIDTH];
-    __device__ __forceinline__ Word() {}
+    __device__ __forceinline__ Vec16() {}
 };
 
 __device__ __forceinline__ uint4 scaled(uint4 bits, float s) {
-    Word word;
-    word.bits = bits;
+    Vec16 vec;
+    vec.bits = bits;
 #pragma unroll
     for (int k = 0; k < WIDTH; ++k) {
-        word.e[k] = scaled(word.e[k], s);
+        vec.e[k] = scaled(vec.e[k], s);
     }
-    return word.bits;
+    return vec.bits;
 }
 
-// The elements behind the last whole 16-byte word, by the first threads of the grid.
+// The elements after the last whole 16-byte vector, by the first threads of the grid.
 __device__ __forceinline__ void scale_tail(const ELEMENT* x, ELEMENT* out, long long n, float s) {
     const long long i = n / WIDTH * WIDTH + (long long)blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
@@ -51,33 +51,33 @@ extern "C" __global__ void __launch_bounds__(256) scale_vec16(
     scale_tail(x, out, n, s);
 }
 
-// 3. WORDS 16-byte words a thread, all
-// loaded before the first is used. A block of THREADS takes WORDS x THREADS words that lie together. STREAMING loads
-// ask the L2 to give their lines up first: what is written then stays there, as long as all of it fits (see words.py).
-#ifndef WORDS
-#define WORDS 1
+// 3. VECTORS 16-byte vectors a thread, all loaded before the first is used. A block of THREADS threads processes VECTORS x THREADS
+// adjacent vectors. STREAMING loads mark their lines as the first that L2 evicts, so that the output stays in L2 as long as all
+// of it fits (see kernels/vec16.py).
+#ifndef VECTORS
+#define VECTORS 1
 #define THREADS 256
 #define STREAMING 1
 #endif
-extern "C" __global__ void __launch_bounds__(THREADS) scale_words(
+extern "C" __global__ void __launch_bounds__(THREADS) scale_vectors(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, float s) {
-    const long long vectors = n / WIDTH;
-    const long long first = (long long)blockIdx.x * (THREADS * WORDS) + threadIdx.x;
+    const long long count = n / WIDTH;
+    const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;
     const uint4* from = reinterpret_cast<const uint4*>(x);
     uint4* to = reinterpret_cast<uint4*>(out);
-    uint4 words[WORDS];
+    uint4 vectors[VECTORS];
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
-        if (i < vectors) {
-            words[k] = STREAMING ? __ldcs(from + i) : from[i];
+        if (i < count) {
+            vectors[k] = STREAMING ? __ldcs(from + i) : from[i];
         }
     }
 #pragma unroll
-    for (int k = 0; k < WORDS; ++k) {
+    for (int k = 0; k < VECTORS; ++k) {
         const long long i = first + (long long)k * THREADS;
-        if (i < vectors) {
-            to[i] = scaled(words[k], s);
+        if (i < count) {
+            to[i] = scaled(vectors[k], s);
         }
     }
     scale_tail(x, out, n, s);

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 from kernelviz.ops.catalog.op import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
-from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_words
+from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
 THREADS = 256
-WITHIN, BEYOND = Layout(words=1, threads=256, streaming=True), Layout(words=1, threads=128, streaming=False)
-"""Of outputs that the L2 can hold, and cannot: what is fastest for `copy`, which moves the same bytes."""
+WITHIN, BEYOND = Layout(vectors=1, threads=256, streaming=True), Layout(vectors=1, threads=128, streaming=False)
+"""For outputs that L2 can hold, and for larger ones: the fastest layouts of `copy`, which moves the same bytes."""
 
 
 def bind_scalar(x_N: Tensor, scale: float) -> Launch:
@@ -30,25 +30,27 @@ def bind_vec16(x_N: Tensor, scale: float) -> Launch:
     """16 bytes a thread; one element a thread for views that do not start on 16 bytes, where such loads would fault."""
     if not aligned(x_N):
         return bind_scalar(x_N, scale)
-    return _bind("scale_vec16", x_N, scale, blocks=max(1, -(-whole_words(x_N) // THREADS)))
+    return _bind("scale_vec16", x_N, scale, blocks=max(1, -(-whole_vectors(x_N) // THREADS)))
 
 
 def bind_unrolled(x_N: Tensor, scale: float) -> Launch:
-    """Four words of 16 bytes a thread."""
-    return _bind_words(x_N, scale, UNROLLED)
+    """Four 16-byte vectors a thread."""
+    return _bind_vectors(x_N, scale, UNROLLED)
 
 
 def bind_adaptive(x_N: Tensor, scale: float) -> Launch:
-    """As many words a thread as the size asks for."""
+    """One to four 16-byte vectors a thread, by the size of the output."""
     written_bytes = x_N.numel() * x_N.element_size()
-    return _bind_words(x_N, scale, adaptive(whole_words(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND))
+    return _bind_vectors(
+        x_N, scale, adaptive(whole_vectors(x_N), written_bytes, x_N.device, within=WITHIN, beyond=BEYOND)
+    )
 
 
-def _bind_words(x_N: Tensor, scale: float, layout: Layout) -> Launch:
+def _bind_vectors(x_N: Tensor, scale: float, layout: Layout) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N, scale)
-    blocks = layout.blocks(whole_words(x_N))
-    return _bind("scale_words", x_N, scale, blocks=blocks, threads=layout.threads, defines=layout.defines)
+    blocks = layout.blocks(whole_vectors(x_N))
+    return _bind("scale_vectors", x_N, scale, blocks=blocks, threads=layout.threads, defines=layout.defines)
 
 
 def _bind(

@@ -1,7 +1,7 @@
-"""The C++ extension of `scale`: built once for each torch and source, kept on disk, loaded as a Python module.
+"""The C++ extension of `scale`: built once for each torch and source, cached on disk, loaded as a Python module.
 
-Built here and not by `torch.utils.cpp_extension.load`, with the same headers, libraries and flags: that function needs ninja
-and setuptools, and waits without end on the lock file of a build that was killed, as a worker is at its deadline.
+It is built here with the headers, libraries and flags of `torch.utils.cpp_extension.load`, but not by that function: it needs
+ninja and setuptools, and waits for ever on the lock file of a build that was killed, as a worker is at its deadline.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ LIBRARIES = ("torch", "torch_cpu", "torch_python", "c10")
 
 
 class CompilationError(KernelvizError):
-    """The C++ compiler refused the extension; the message holds the end of what it said."""
+    """The C++ compiler failed; the message holds the errors of its log."""
 
 
 def bind_custom_scale(x_N: Tensor, scale: float) -> Launch:
-    """Launch of the extension's function, which allocates its result as the published one does.
+    """Launch of the extension's function, which allocates its result, as the published one does.
 
-    Builds the extension where it is not there yet (a quarter of a minute). Errors: BadField for a tensor that is not on the CPU,
+    Builds the extension if the cache does not have it yet (about 15 s). Errors: BadField for a tensor that is not on the CPU,
     CompilationError.
     """
     if x_N.device.type != "cpu":
@@ -55,7 +55,7 @@ def bind_custom_scale(x_N: Tensor, scale: float) -> Launch:
 
 @functools.cache
 def loaded() -> ModuleType:
-    """The extension's module, built first where it is not kept on disk. Errors: CompilationError."""
+    """The extension's module, built first if the cache on disk does not have it. Errors: CompilationError."""
     import torch  # noqa: F401  the extension's libraries are torch's, which importing it loads
 
     spec = importlib.util.spec_from_file_location(NAME, built())
@@ -67,7 +67,7 @@ def loaded() -> ModuleType:
 
 
 def built() -> Path:
-    """The shared library, kept by the source, the command, and the versions of torch and Python that it fits."""
+    """The path of the shared library in the cache, named by its source, its command and the versions of torch and Python."""
     import torch
 
     command = _command()
@@ -78,10 +78,10 @@ def built() -> Path:
         torch.version.git_version,
         sysconfig.get_config_var("SOABI"),
     )
-    kept = _cache() / f"{NAME}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.so"
-    if not kept.is_file():
-        _build(command, kept)
-    return kept
+    library = _cache() / f"{NAME}-{hashlib.sha256(repr(facts).encode()).hexdigest()[:32]}.so"
+    if not library.is_file():
+        _build(command, library)
+    return library
 
 
 def _command() -> list[str]:
@@ -102,18 +102,18 @@ def _command() -> list[str]:
 
 
 def _build(command: list[str], target: Path) -> None:
-    """Through a temporary file, so that another process never loads half of it, and a killed build leaves no library."""
+    """Write through a temporary file, so that no process loads half a library and a killed build leaves none."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent) as folder:
         library = Path(folder) / target.name
         done = subprocess.run([*command, "-o", str(library)], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise CompilationError(f"the C++ compiler {command[0]} said: {_essence(done.stderr)}")
+            raise CompilationError(f"the C++ compiler {command[0]} failed: {_errors_of(done.stderr)}")
         library.replace(target)
 
 
-def _essence(log: str) -> str:
-    """The lines of a compiler's log that name an error, else its end."""
+def _errors_of(log: str) -> str:
+    """The first lines of a compiler's log that name an error, or its end."""
     errors = [line for line in log.splitlines() if "error" in line]
     return "; ".join(errors[:5]) or log[-500:]
 

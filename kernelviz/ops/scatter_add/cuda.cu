@@ -1,12 +1,12 @@
-// CUDA C++ kernels of `scatter_add`. ELEMENT is float, __half or __nv_bfloat16; VEC elements a word, so that rows are whole
-// words; sums are made in fp32. INDEX: unsigned where it is enough for all elements, else unsigned long long.
-#include "vectors.cuh"
+// CUDA C++ kernels of `scatter_add`. ELEMENT is float, __half or __nv_bfloat16; a vector has VEC elements, so that rows are
+// whole vectors; sums are computed in fp32. INDEX: unsigned if it can index all elements, else unsigned long long.
+#include "vec16.cuh"
 
 struct alignas(sizeof(ELEMENT) * VEC) Vec {
     ELEMENT e[VEC];
 };
 
-// 1. One atomic addition an element. `sum` is x itself in fp32, else a copy of it in fp32.
+// 1. One atomic addition an element. `sum` is x itself in fp32, otherwise an fp32 copy of it.
 extern "C" __global__ void __launch_bounds__(256) scatter_atomics(
     float* sum, const ELEMENT* __restrict__ src, const long long* __restrict__ ids, INDEX t, int d) {
     const INDEX i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x;
@@ -16,7 +16,7 @@ extern "C" __global__ void __launch_bounds__(256) scatter_atomics(
     }
 }
 
-// 2. Segments. A counting sort: how many rows each sum has, and the how-manieth of them each row is; `counts` is zero before.
+// 2. Segments. A counting sort: the number of rows of each sum, and the rank of each row among them. `counts` must be zero.
 extern "C" __global__ void __launch_bounds__(256) segments_count(
     const long long* __restrict__ ids, int* counts, int* __restrict__ ranks, long long t) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
@@ -25,8 +25,8 @@ extern "C" __global__ void __launch_bounds__(256) segments_count(
     }
 }
 
-// Where each sum's rows are listed. Lists may follow one another in any order, so no scan is needed: a warp adds up its
-// counts and takes that many places behind counts[v], which counts the places taken.
+// Where the list of each sum's rows starts. Lists may follow one another in any order, so no scan is needed: a warp adds up its
+// counts and reserves that many entries through counts[v], the number of reserved entries.
 extern "C" __global__ void __launch_bounds__(256) segments_allocate(int* counts, int* __restrict__ starts, long long v) {
     const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
     const int lane = threadIdx.x % 32;
@@ -58,25 +58,26 @@ extern "C" __global__ void __launch_bounds__(256) segments_place(
 
 constexpr int AT_ONCE = 4;
 
-// blockDim.x threads take that many words of a row; blockDim.y sums a block, or (TOGETHER) the rows of one sum by turns.
-// Sums 0 to `sums`; where there are fewer rows than sums (BY_ROWS) the sums that the first row of each names.
+// blockDim.x threads process as many vectors of a row. The blockDim.y groups of a block have a sum each, or (TOGETHER) share the rows of
+// one sum, every blockDim.y-th row a group. Sums 0 to `sums`; with fewer rows than sums (BY_ROWS) only the sums that have a row, each
+// processed for its first row.
 extern "C" __global__ void __launch_bounds__(256) segments_sum(
     ELEMENT* x, const ELEMENT* __restrict__ src, const int* __restrict__ counts, const int* __restrict__ starts,
     const int* __restrict__ order, const long long* __restrict__ ids, const int* __restrict__ ranks, long long sums,
-    int words, int pieces) {
-    const int word = (int)(blockIdx.x % pieces) * blockDim.x + threadIdx.x;
+    int vectors, int pieces) {
+    const int vec = (int)(blockIdx.x % pieces) * blockDim.x + threadIdx.x;
     const long long i = TOGETHER ? blockIdx.x / pieces : blockIdx.x / pieces * blockDim.y + threadIdx.y;
-    const bool named = i < sums && (!BY_ROWS || ranks[i] == 0);
-    const long long row = BY_ROWS && named ? ids[i] : i;
-    const int count = named ? counts[row] : 0;
+    const bool has_rows = i < sums && (!BY_ROWS || ranks[i] == 0);
+    const long long row = BY_ROWS && has_rows ? ids[i] : i;
+    const int count = has_rows ? counts[row] : 0;
     const int first = TOGETHER ? threadIdx.y : 0, step = TOGETHER ? blockDim.y : 1;
-    const bool inside = word < words && count > 0;
+    const bool inside = vec < vectors && count > 0;
     float total[VEC];
 #pragma unroll
     for (int e = 0; e < VEC; ++e) {
         total[e] = 0.0f;
     }
-    Vec* const at = reinterpret_cast<Vec*>(x) + row * words + word;
+    Vec* const at = reinterpret_cast<Vec*>(x) + row * vectors + vec;
     if (inside) {
         const int* list = order + starts[row];
         Vec own;
@@ -84,11 +85,11 @@ extern "C" __global__ void __launch_bounds__(256) segments_sum(
             own = *at;
         }
         for (int k = first; k < count; k += AT_ONCE * step) {
-            Vec found[AT_ONCE];
+            Vec loaded[AT_ONCE];
 #pragma unroll
             for (int j = 0; j < AT_ONCE; ++j) {
                 if (k + j * step < count) {
-                    found[j] = reinterpret_cast<const Vec*>(src)[(long long)list[k + j * step] * words + word];
+                    loaded[j] = reinterpret_cast<const Vec*>(src)[(long long)list[k + j * step] * vectors + vec];
                 }
             }
 #pragma unroll
@@ -96,7 +97,7 @@ extern "C" __global__ void __launch_bounds__(256) segments_sum(
                 if (k + j * step < count) {
 #pragma unroll
                     for (int e = 0; e < VEC; ++e) {
-                        total[e] += to_float(found[j].e[e]);
+                        total[e] += to_float(loaded[j].e[e]);
                     }
                 }
             }

@@ -23,8 +23,8 @@ TOGETHER = 8
 """Groups of threads that share the rows of one sum, where there are too few sums to fill the GPU."""
 
 
-def word_bytes(x_VD: Tensor, src_TD: Tensor) -> int:
-    """The widest word, at most 16 bytes, that every row starts on and is a whole number of."""
+def vector_bytes(x_VD: Tensor, src_TD: Tensor) -> int:
+    """The widest vector, at most 16 bytes, to which every row is aligned and of which it is a whole number."""
     return gcd(x_VD.shape[1] * x_VD.element_size(), x_VD.data_ptr(), src_TD.data_ptr(), 16)
 
 
@@ -33,7 +33,7 @@ def _defines(x_VD: Tensor, src_TD: Tensor, vec: int) -> dict[str, str]:
 
 
 def _element_and_index(x_VD: Tensor, src_TD: Tensor) -> dict[str, str]:
-    """The last block may begin elements behind the last one."""
+    """ELEMENT, and the INDEX type that also counts the indices of the last block after the last element."""
     index = "unsigned" if src_TD.numel() + THREADS < 2**32 else "unsigned long long"
     return {"ELEMENT": nvrtc.element_type(x_VD.dtype), "INDEX": index}
 
@@ -51,9 +51,9 @@ def bind_atomics(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 
 def bind_atomics_vec16(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """Four fp32 additions an instruction; one where rows are no whole 16-byte words. Raises BadField for strided tensors."""
+    """Four fp32 additions an instruction; one where rows are not whole 16-byte vectors. Raises BadField for strided tensors."""
     require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
-    if word_bytes(x_VD, src_TD) < 16:
+    if vector_bytes(x_VD, src_TD) < 16:
         return bind_atomics(x_VD, src_TD, ids_T)
     defines = _defines_sm90(x_VD, src_TD)
     kernel = nvrtc.kernel(SOURCE_SM90, "scatter_atomics_vec16", defines)
@@ -66,51 +66,53 @@ def _defines_sm90(x_VD: Tensor, src_TD: Tensor) -> dict[str, str]:
     return {**defines, "NARROW": str(int(defines["ELEMENT"] != "float")), "PACKED": packed}
 
 
-def _in_fp32(kernel: Any, defines: dict[str, str], x_VD: Tensor, src_TD: Tensor, ids_T: Tensor, words: int) -> Launch:
-    """The kernel on x itself in fp32; on a copy in fp32, which is rounded behind it, in other formats."""
+def _in_fp32(
+    kernel: Any, defines: dict[str, str], x_VD: Tensor, src_TD: Tensor, ids_T: Tensor, threads_a_row: int
+) -> Launch:
+    """The kernel on x itself in fp32; in other formats on an fp32 copy, which is rounded afterwards."""
     import torch
 
     t = src_TD.shape[0]
     narrow = x_VD.element_size() < 4
     sum_VD = torch.empty_like(x_VD, dtype=torch.float32) if narrow else x_VD
     pointers = (sum_VD.data_ptr(), src_TD.data_ptr(), ids_T.data_ptr())
-    sizes = (_index(defines, t), ctypes.c_int(words))
+    sizes = (_index(defines, t), ctypes.c_int(threads_a_row))
 
     def launch() -> Tensor:
         if narrow:
             sum_VD.copy_(x_VD)
-        nvrtc.launch(kernel, -(-t * words // THREADS), THREADS, *pointers, *sizes)
+        nvrtc.launch(kernel, -(-t * threads_a_row // THREADS), THREADS, *pointers, *sizes)
         return x_VD.copy_(sum_VD) if narrow else x_VD
 
     return launch
 
 
 def bind_atomics_16bit(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """Eight 16-bit additions an instruction; one where rows are no whole 16-byte words. Raises BadField for strided tensors."""
+    """Eight 16-bit additions an instruction, one if rows are not whole 16-byte vectors; raises BadField for strided tensors."""
     require_contiguous(x_VD=x_VD, src_TD=src_TD, ids_T=ids_T)
     t, d = src_TD.shape
-    whole = word_bytes(x_VD, src_TD) == 16
+    whole = vector_bytes(x_VD, src_TD) == 16
     name = "scatter_atomics_16bit" if whole else "scatter_atomics_16bit_scalar"
     defines = _defines_sm90(x_VD, src_TD)
     kernel = nvrtc.kernel(SOURCE_SM90, name, defines)
-    words = d // 8 if whole else d
-    arguments = (x_VD.data_ptr(), src_TD.data_ptr(), ids_T.data_ptr(), _index(defines, t), ctypes.c_int(words))
+    threads_a_row = d // 8 if whole else d
+    arguments = (x_VD.data_ptr(), src_TD.data_ptr(), ids_T.data_ptr(), _index(defines, t), ctypes.c_int(threads_a_row))
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, -(-t * words // THREADS), THREADS, *arguments)
+        nvrtc.launch(kernel, -(-t * threads_a_row // THREADS), THREADS, *arguments)
         return x_VD
 
     return launch
 
 
-def block_of(v: int, t: int, words: int, processors: int) -> tuple[int, int, bool]:
-    """Threads a block along a row and beside one another, and whether those beside one another share one sum's rows.
+def block_of(v: int, t: int, vectors: int, processors: int) -> tuple[int, int, bool]:
+    """Threads of a block along a row, groups of such threads, and whether the groups share the rows of one sum.
 
     >>> block_of(8192, 65536, 128, 132), block_of(64, 65536, 128, 132), block_of(8192, 65536, 8, 132)
     ((128, 1, False), (32, 8, True), (8, 16, False))
     """
-    along = min(128, 1 << (words - 1).bit_length())
-    if v * words < processors * 2048 and t >= 2 * TOGETHER * v:
+    along = min(128, 1 << (vectors - 1).bit_length())
+    if v * vectors < processors * 2048 and t >= 2 * TOGETHER * v:
         return min(along, THREADS // TOGETHER), TOGETHER, True
     return along, max(1, 128 // along), False
 
@@ -123,9 +125,9 @@ def bind_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     (v, d), t = x_VD.shape, ids_T.shape[0]
     if t >= 2**31:
         raise BadField("size t", t, "this kernel counts rows in 32 bits; give fewer than 2^31")
-    width = word_bytes(x_VD, src_TD)
-    words = d * x_VD.element_size() // width
-    along, beside, together = block_of(v, t, words, multiprocessors(x_VD.device))
+    width = vector_bytes(x_VD, src_TD)
+    vectors = d * x_VD.element_size() // width
+    along, groups, together = block_of(v, t, vectors, multiprocessors(x_VD.device))
     defines = _defines(x_VD, src_TD, width // x_VD.element_size()) | {
         "TOGETHER": str(int(together)),
         "BY_ROWS": str(int(t < v)),
@@ -137,10 +139,10 @@ def bind_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     starts = torch.empty(v, dtype=torch.int32, device=x_VD.device)
     ranks, order = (torch.empty(t, dtype=torch.int32, device=x_VD.device) for _ in range(2))
     rows, sums = ctypes.c_longlong(t), ctypes.c_longlong(v)
-    pieces = -(-words // along)
-    named = min(t, v)
-    blocks = (named if together else -(-named // beside)) * pieces
-    sizes = (ctypes.c_longlong(named), ctypes.c_int(words), ctypes.c_int(pieces))
+    pieces = -(-vectors // along)
+    most = min(t, v)  # sums that have a row
+    blocks = (most if together else -(-most // groups)) * pieces
+    sizes = (ctypes.c_longlong(most), ctypes.c_int(vectors), ctypes.c_int(pieces))
 
     def launch() -> Tensor:
         c, s, r, o = counts.data_ptr(), starts.data_ptr(), ranks.data_ptr(), order.data_ptr()
@@ -149,7 +151,7 @@ def bind_segments(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
         nvrtc.launch(allocate, -(-v // THREADS), THREADS, c, s, sums)
         nvrtc.launch(place, -(-t // THREADS), THREADS, ids_T.data_ptr(), s, r, o, rows)
         pointers = (x_VD.data_ptr(), src_TD.data_ptr(), c, s, o, ids_T.data_ptr(), r)
-        nvrtc.launch(add, blocks, (along, beside), *pointers, *sizes)
+        nvrtc.launch(add, blocks, (along, groups), *pointers, *sizes)
         return x_VD
 
     return launch

@@ -1,15 +1,15 @@
-// Atomic additions of 16 bytes an instruction (PTX ISA, `red`: .v4 from compute capability 9.0 on); rows are whole 16-byte
-// words, but for the last kernel.
-// INDEX: unsigned where it is enough for all words (a 64-bit division takes about 100 instructions), else unsigned long long.
-#include "vectors.cuh"
+// Atomic additions of 16 bytes an instruction (PTX ISA, `red`: .v4 from compute capability 9.0 on). Rows are whole 16-byte vectors,
+// except for the last kernel.
+// INDEX: unsigned if it can index all vectors (a 64-bit division takes about 100 instructions), else unsigned long long.
+#include "vec16.cuh"
 
 struct alignas(4 * sizeof(ELEMENT)) Four {
     ELEMENT e[4];
 };
 
-// Four elements a thread, whatever their size, so that a warp's additions lie side by side: with eight of bf16, whose two
-// instructions leave out every second 16 bytes, it took 240 instead of the 181 us of fp32. `sum` is x itself in fp32, else a
-// copy of it in fp32; `fours`: groups of four a row.
+// Four elements a thread, whatever their size, so that a warp's additions are contiguous. With eight elements of bf16, whose two
+// instructions skip every second 16 bytes, it took 240 us instead of the 181 us of fp32. `sum` is x itself in fp32, otherwise an fp32
+// copy of it; `fours`: groups of four a row.
 extern "C" __global__ void __launch_bounds__(256) scatter_atomics_vec16(
     float* sum, const ELEMENT* __restrict__ src, const long long* __restrict__ ids, INDEX t, int fours) {
     const INDEX i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x;
@@ -26,20 +26,20 @@ extern "C" __global__ void __launch_bounds__(256) scatter_atomics_vec16(
 
 #if NARROW
 extern "C" __global__ void __launch_bounds__(256) scatter_atomics_16bit(
-    ELEMENT* x, const ELEMENT* __restrict__ src, const long long* __restrict__ ids, INDEX t, int words) {
+    ELEMENT* x, const ELEMENT* __restrict__ src, const long long* __restrict__ ids, INDEX t, int vectors) {
     const INDEX i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x;
-    const INDEX row = i / (INDEX)words;
+    const INDEX row = i / (INDEX)vectors;
     if (row >= t) {
         return;
     }
-    const uint4 word = reinterpret_cast<const uint4*>(src)[i];
-    uint4* to = reinterpret_cast<uint4*>(x) + ids[row] * words + (long long)(i - row * (INDEX)words);
-    asm volatile("red.relaxed.gpu.global.add.noftz.v4." PACKED " [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(word.x),
-                 "r"(word.y), "r"(word.z), "r"(word.w)
+    const uint4 vec = reinterpret_cast<const uint4*>(src)[i];
+    uint4* to = reinterpret_cast<uint4*>(x) + ids[row] * vectors + (long long)(i - row * (INDEX)vectors);
+    asm volatile("red.relaxed.gpu.global.add.noftz.v4." PACKED " [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(vec.x), "r"(vec.y),
+                 "r"(vec.z), "r"(vec.w)
                  : "memory");
 }
 
-// Rows that are no whole words: one addition an instruction.
+// Rows that are not whole vectors: one addition an instruction.
 extern "C" __global__ void __launch_bounds__(256) scatter_atomics_16bit_scalar(
     ELEMENT* x, const ELEMENT* __restrict__ src, const long long* __restrict__ ids, INDEX t, int d) {
     const INDEX i = (INDEX)blockIdx.x * blockDim.x + threadIdx.x;

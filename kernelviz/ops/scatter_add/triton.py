@@ -17,8 +17,8 @@ def atomics_kernel(sum_ptr, src_ptr, ids_ptr, t, d, pieces, ROWS: tl.constexpr, 
     columns = (tl.program_id(0) % pieces) * BLOCK + tl.arange(0, BLOCK)
     inside = (rows < t)[:, None] & (columns < d)[None, :]
     ids = tl.load(ids_ptr + rows, mask=rows < t, other=0)
-    added = tl.load(src_ptr + rows[:, None] * d + columns[None, :], mask=inside, other=0.0).to(tl.float32)
-    tl.atomic_add(sum_ptr + ids[:, None] * d + columns[None, :], added, mask=inside, sem="relaxed")
+    rows_f32 = tl.load(src_ptr + rows[:, None] * d + columns[None, :], mask=inside, other=0.0).to(tl.float32)
+    tl.atomic_add(sum_ptr + ids[:, None] * d + columns[None, :], rows_f32, mask=inside, sem="relaxed")
 
 
 @triton.jit
@@ -43,7 +43,7 @@ def segments_kernel(x_ptr, src_ptr, order_ptr, ends_ptr, d, pieces, AT_ONCE: tl.
 TILE = 2048
 """Elements of a program of atomic additions: 16 a thread."""
 AT_ONCE = 4
-"""Rows of a segment under way at once: with 16-byte words 64 bytes a thread."""
+"""Rows of a segment in flight at once: 64 bytes a thread with 16-byte vectors."""
 
 
 def bind_atomics(x_VD: torch.Tensor, src_TD: torch.Tensor, ids_T: torch.Tensor) -> Launch:

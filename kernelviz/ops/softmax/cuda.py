@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING
 
 from kernelviz.ops.catalog.op import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
-from kernelviz.ops.kernels.row_tiles import CHUNKS, Shape, cluster_shape, require_words, row_shape
+from kernelviz.ops.kernels.persistent_columns import persistent_kernel
+from kernelviz.ops.kernels.row_tiles import CHUNKS, RowTile, cluster_tile, require_vec16, row_tile
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 SOURCE = Path(__file__).parent / "cuda.cu"
+COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
 
 
 def bind_row(x_MN: Tensor) -> Launch:
     """Rows of a contiguous matrix (M, N), a block each; raises BadField for others."""
     import torch
 
-    require_words(x_MN=x_MN)
+    require_vec16(x_MN=x_MN)
     return _forward(x_MN, torch.empty_like(x_MN), clusters=False)
 
 
@@ -28,7 +30,7 @@ def bind_cluster(x_MN: Tensor) -> Launch:
     """Rows of a contiguous matrix (M, N), long ones a cluster each; raises BadField for others."""
     import torch
 
-    require_words(x_MN=x_MN)
+    require_vec16(x_MN=x_MN)
     return _forward(x_MN, torch.empty_like(x_MN), clusters=True)
 
 
@@ -42,35 +44,63 @@ def bind_cluster_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
     return _backward(x_MN, dy_MN, clusters=True)
 
 
+def bind_columns(x_MN: Tensor) -> Launch:
+    """Rows of a contiguous matrix (M, N) by persistent clusters, or as `bind_cluster` where rows are few, short or too long.
+
+    Raises BadField for a matrix that is not contiguous.
+    """
+    import torch
+
+    require_vec16(x_MN=x_MN)
+    m, n = x_MN.shape
+    persistent = persistent_kernel(COLUMNS_SOURCE, "softmax_columns", x_MN)
+    if persistent is None:
+        return bind_cluster(x_MN)
+    out_MN = torch.empty_like(x_MN)
+    kernel, tile = persistent.kernel, persistent.tile
+    threads, cluster, shared_bytes = tile.lanes, tile.cluster, tile.shared_bytes
+    blocks = min(persistent.resident, cluster * m)
+    tile_counter = torch.zeros(2, dtype=torch.int32, device=x_MN.device)
+    pointers = (x_MN.data_ptr(), out_MN.data_ptr())
+    arguments = (*pointers, ctypes.c_longlong(m), ctypes.c_int(n), tile_counter.data_ptr())
+
+    def launch() -> Tensor:
+        assert tile_counter.numel() == 2  # kept alive
+        nvrtc.launch(kernel, blocks, threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
+        return out_MN
+
+    return launch
+
+
 def _forward(x_MN: Tensor, out_MN: Tensor, *, clusters: bool) -> Launch:
     n, itemsize = x_MN.shape[1], x_MN.element_size()
-    return _launch("softmax", cluster_shape(x_MN) if clusters else row_shape(n, itemsize), (x_MN,), out_MN)
+    return _launch("softmax", cluster_tile(x_MN) if clusters else row_tile(n, itemsize), (x_MN,), out_MN)
 
 
 def _backward(x_MN: Tensor, dy_MN: Tensor, *, clusters: bool) -> Staged:
-    """Two words of y and two of dy a thread, as they are."""
+    """Two vectors of y and two of dy a thread, as they are."""
     import torch
 
-    require_words(x_MN=x_MN, dy_MN=dy_MN)
+    require_vec16(x_MN=x_MN, dy_MN=dy_MN)
     y_MN, dx_MN = torch.empty_like(x_MN), torch.empty_like(x_MN)
     n, itemsize = x_MN.shape[1], x_MN.element_size()
-    shape = cluster_shape(x_MN, 2, words=2) if clusters else row_shape(n, itemsize, words=2)
+    tile = cluster_tile(x_MN, 2, vectors=2) if clusters else row_tile(n, itemsize, vectors=2)
     forward = _forward(x_MN, y_MN, clusters=clusters)
-    return Staged(forward, _launch("softmax_backward", shape, (y_MN, dy_MN), dx_MN))
+    return Staged(forward, _launch("softmax_backward", tile, (y_MN, dy_MN), dx_MN))
 
 
-def _launch(name: str, shape: Shape | None, given: tuple[Tensor, ...], out_MN: Tensor) -> Launch:
+def _launch(name: str, tile: RowTile | None, given: tuple[Tensor, ...], out_MN: Tensor) -> Launch:
     m, n = out_MN.shape
-    taken = shape or CHUNKS
-    kind = "held" if taken.far else "rows" if shape else "chunks"
-    shared_bytes, cluster = taken.shared_bytes * len(given), taken.cluster
-    asked_bytes = max(shared_bytes, taken.asked_bytes)
-    kernel = nvrtc.kernel(SOURCE, f"{name}_{kind}", taken.defines(out_MN), shared_bytes=asked_bytes, cluster=cluster)
-    blocks = cluster * -(-m // taken.rows)
+    chosen = tile or CHUNKS
+    kind = "held" if chosen.in_shared else "rows" if tile else "chunks"
+    shared_bytes, cluster = chosen.shared_bytes * len(given), chosen.cluster
+    opt_in_bytes = max(shared_bytes, chosen.opt_in_bytes)
+    kernel = nvrtc.kernel(SOURCE, f"{name}_{kind}", chosen.defines(out_MN), shared_bytes=opt_in_bytes, cluster=cluster)
+    blocks = cluster * -(-m // chosen.rows)
     arguments = (*(t.data_ptr() for t in (*given, out_MN)), ctypes.c_longlong(m), ctypes.c_int(n))
 
     def launch() -> Tensor:
-        nvrtc.launch(kernel, blocks, taken.threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
+        nvrtc.launch(kernel, blocks, chosen.threads, *arguments, cluster=cluster, shared_bytes=shared_bytes)
         return out_MN
 
     return launch

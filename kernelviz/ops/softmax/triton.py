@@ -16,13 +16,13 @@ from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 
 BYTES_PER_THREAD = 32
-"""Of a row: two 16-byte loads a thread are under way at once, and 1024 threads an SM still have 64 registers each."""
+"""Of a row: two 16-byte loads a thread are in flight at once, and 1024 threads an SM still have 64 registers each."""
 LONGEST_ROW_BYTES = 64 * 1024
 """The longest row (padded to a power of two) that one program of 1024 threads keeps in registers."""
 LONGEST_PREFETCHED_BYTES = 16 * 1024
 """The longest row beside which the next one is kept in registers, too; from here to 64 KiB it waits in shared memory."""
 LONGEST_SHARED_BYTES = 128 * 1024
-"""Rows of up to this many bytes are taken two an SM, longer ones one an SM, so that the rows under way (at most 33 MB for
+"""Rows of up to this many bytes are taken two an SM, longer ones one an SM, so that the rows in flight (at most 33 MB for
 rows of 256 KiB on an H200) stay in L2 for their second reading."""
 LOWEST = tl.constexpr(-3.4028234663852886e38)
 """The lowest finite fp32: a running maximum that starts at -inf would give -inf - -inf = NaN on a masked entry."""
@@ -35,7 +35,7 @@ def row_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     mask = columns < n
     x = tl.load(x_ptr + start + columns, mask=mask, other=-float("inf")).to(tl.float32)
-    # The maximum first, and no shift folded into the power: that would lose the difference of two large logits.
+    # The maximum is subtracted first and not folded into the exponent: that would lose the difference of two large logits.
     e = tl.exp(x - tl.max(x, axis=0))
     # One division a row, not one an element: 8 instructions each.
     y = e * (1.0 / tl.sum(e, axis=0))
@@ -65,52 +65,52 @@ def three_pass_kernel(x_ptr, out_ptr, n, CHUNK: tl.constexpr):
 
 
 @triton.jit
-def _softmax_in_chunks(x_ptr, out_ptr, start, n, CHUNK: tl.constexpr, WORD: tl.constexpr, STAGES: tl.constexpr):
+def _softmax_in_chunks(x_ptr, out_ptr, start, n, CHUNK: tl.constexpr, VECTOR: tl.constexpr, STAGES: tl.constexpr):
     begin, body = start, n
-    if WORD > 0:
-        # Rows whose length is no multiple of a 16-byte word of WORD elements start anywhere in one, and would be read by 2
-        # or 4 bytes. So the few elements before the first whole word and behind the last are taken by themselves.
-        head = ((WORD - start % WORD) % WORD).to(tl.int32)
-        begin = tl.multiple_of(start + head, WORD)
-        body = tl.multiple_of((n - head) // WORD * WORD, WORD)
-        near = tl.arange(0, 2 * WORD)
-        beside = tl.where(near < WORD, near, body + head + near - WORD)
-        is_beside = tl.where(near < WORD, near < head, beside < n)
-        edge = tl.load(x_ptr + start + beside, mask=is_beside, other=-float("inf")).to(tl.float32)
+    if VECTOR > 0:
+        # Rows whose length is no multiple of a 16-byte vector of VECTOR elements start anywhere in one, and would be read by 2
+        # or 4 bytes. So the few elements before the first whole vector and after the last are processed separately.
+        head = ((VECTOR - start % VECTOR) % VECTOR).to(tl.int32)
+        begin = tl.multiple_of(start + head, VECTOR)
+        body = tl.multiple_of((n - head) // VECTOR * VECTOR, VECTOR)
+        lanes = tl.arange(0, 2 * VECTOR)
+        edge_columns = tl.where(lanes < VECTOR, lanes, body + head + lanes - VECTOR)
+        is_edge = tl.where(lanes < VECTOR, lanes < head, edge_columns < n)
+        edge = tl.load(x_ptr + start + edge_columns, mask=is_edge, other=-float("inf")).to(tl.float32)
     columns = tl.arange(0, CHUNK)
     # A maximum and a sum for each column of the chunk: no thread waits for another before the row is over.
     most = tl.full((CHUNK,), LOWEST, tl.float32)
     total = tl.zeros((CHUNK,), tl.float32)
     chunks = tl.cdiv(body, CHUNK)
-    # Several chunks are under way at once: with one, each would wait for the memory's full latency.
+    # Several chunks are in flight at once: with one, each would wait for the memory's full latency.
     for i in tl.range(0, chunks, num_stages=STAGES):
         at = i * CHUNK + columns
         x = tl.load(x_ptr + begin + at, mask=at < body, other=-float("inf"), eviction_policy="evict_last")
-        # One power, not two: of a new maximum and the old one, the smaller is scaled by exp(-|difference|).
+        # One exponential, not two: of a new maximum and the old one, the smaller is scaled by exp(-|difference|).
         rise = x.to(tl.float32) - most
         e = tl.exp(-tl.abs(rise))
         total = tl.where(rise > 0, total * e + 1.0, total + e)
         most = tl.maximum(most, x.to(tl.float32))
     top = tl.max(most, axis=0)
-    if WORD > 0:
+    if VECTOR > 0:
         top = tl.maximum(top, tl.max(edge, axis=0))
     whole = tl.sum(total * tl.exp(most - top), axis=0)
-    if WORD > 0:
+    if VECTOR > 0:
         whole += tl.sum(tl.exp(edge - top), axis=0)
     scale = 1.0 / whole
-    # Backwards: the chunks read last are the likeliest to be in L1 and L2 still.
+    # In reverse order, because the chunks read last are the most likely to be in L1 and L2 still.
     for i in range(0, chunks):
         at = (chunks - 1 - i) * CHUNK + columns
         x = tl.load(x_ptr + begin + at, mask=at < body, other=0.0, eviction_policy="evict_first").to(tl.float32)
         tl.store(out_ptr + begin + at, (tl.exp(x - top) * scale).to(out_ptr.dtype.element_ty), mask=at < body)
-    if WORD > 0:
+    if VECTOR > 0:
         y = (tl.exp(edge - top) * scale).to(out_ptr.dtype.element_ty)
-        tl.store(out_ptr + start + beside, y, mask=is_beside)
+        tl.store(out_ptr + start + edge_columns, y, mask=is_edge)
 
 
 @triton.jit
-def online_kernel(x_ptr, out_ptr, n, CHUNK: tl.constexpr, WORD: tl.constexpr, STAGES: tl.constexpr):
-    _softmax_in_chunks(x_ptr, out_ptr, tl.program_id(0).to(tl.int64) * n, n, CHUNK, WORD, STAGES)
+def online_kernel(x_ptr, out_ptr, n, CHUNK: tl.constexpr, VECTOR: tl.constexpr, STAGES: tl.constexpr):
+    _softmax_in_chunks(x_ptr, out_ptr, tl.program_id(0).to(tl.int64) * n, n, CHUNK, VECTOR, STAGES)
 
 
 @triton.jit
@@ -125,7 +125,7 @@ def persistent_kernel(x_ptr, out_ptr, m, n, ROWS: tl.constexpr, BLOCK: tl.conste
     ahead = tl.load(x_ptr + start + here, mask=inside & (rows < m), other=-float("inf"))
     for _ in range(first, m, step):
         x = ahead.to(tl.float32)
-        # The next rows are on their way while these are reduced.
+        # The next rows are in flight while these are reduced.
         following = start + step.to(tl.int64) * n
         ahead = tl.load(x_ptr + following + here, mask=inside & (rows + step < m), other=-float("inf"))
         e = tl.exp(x - tl.max(x, axis=1, keep_dims=True))
@@ -140,7 +140,7 @@ def pipelined_kernel(x_ptr, out_ptr, m, n, BLOCK: tl.constexpr):
     columns = tl.arange(0, BLOCK)
     mask = columns < n
     length = tl.full((), n, tl.int64)
-    # The next two rows are on their way into shared memory: beside a long row the registers have no room for another.
+    # The next two rows are prefetched into shared memory: beside a long row the registers have no room for another one.
     for row in tl.range(tl.program_id(0), m, tl.num_programs(0), num_stages=3):
         start = row * length
         x = tl.load(x_ptr + start + columns, mask=mask, other=-float("inf")).to(tl.float32)
@@ -150,10 +150,10 @@ def pipelined_kernel(x_ptr, out_ptr, m, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def persistent_online_kernel(x_ptr, out_ptr, m, n, CHUNK: tl.constexpr, WORD: tl.constexpr, STAGES: tl.constexpr):
+def persistent_online_kernel(x_ptr, out_ptr, m, n, CHUNK: tl.constexpr, VECTOR: tl.constexpr, STAGES: tl.constexpr):
     start = tl.program_id(0).to(tl.int64) * n
     for _ in range(tl.program_id(0), m, tl.num_programs(0)):
-        _softmax_in_chunks(x_ptr, out_ptr, start, n, CHUNK, WORD, STAGES)
+        _softmax_in_chunks(x_ptr, out_ptr, start, n, CHUNK, VECTOR, STAGES)
         start += tl.num_programs(0).to(tl.int64) * n
 
 
@@ -179,11 +179,11 @@ def rows_a_program(row_bytes: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Chunks:
-    """How a row is cut: elements of a chunk, of a 16-byte word where rows start anywhere in one (else 0), chunks under way
+    """How a row is cut: elements of a chunk, of a 16-byte vector where rows start anywhere in one (else 0), chunks in flight
     at once plus one, warps."""
 
     elements: int
-    word: int
+    vector: int
     stages: int
     warps: int
 
@@ -194,16 +194,16 @@ def chunks_of(n: int, itemsize_bytes: int, *, aligned: bool = True) -> Chunks:
     `aligned`: the matrix itself starts on 16 bytes.
 
     >>> chunks_of(100, 2), chunks_of(50257, 2)
-    (Chunks(elements=128, word=0, stages=5, warps=1), Chunks(elements=4096, word=8, stages=5, warps=16))
+    (Chunks(elements=128, vector=0, stages=5, warps=1), Chunks(elements=4096, vector=8, stages=5, warps=16))
     >>> chunks_of(128256, 4)
-    Chunks(elements=8192, word=0, stages=3, warps=32)
+    Chunks(elements=8192, vector=0, stages=3, warps=32)
     """
     most_warps = 16 if n * itemsize_bytes <= LONGEST_SHARED_BYTES else 32
     elements = min(next_power_of_2(n), most_warps * 32 * 8)
-    word = 16 // itemsize_bytes
-    unaligned = aligned and n > elements and n % word != 0
-    # 64 KiB of shared memory an SM for what is under way.
-    return Chunks(elements, word if unaligned else 0, 1 + 8 // itemsize_bytes, max(1, elements // 256))
+    vector = 16 // itemsize_bytes
+    unaligned = aligned and n > elements and n % vector != 0
+    # 64 KiB of shared memory an SM for what is in flight.
+    return Chunks(elements, vector if unaligned else 0, 1 + 8 // itemsize_bytes, max(1, elements // 256))
 
 
 def chunks_for(x_MN: torch.Tensor) -> Chunks:
@@ -227,7 +227,9 @@ def bind_online(x_MN: torch.Tensor) -> Launch:
     cut = chunks_for(x_MN)
 
     def launch() -> torch.Tensor:
-        online_kernel[(m,)](x_MN, out_MN, n, CHUNK=cut.elements, WORD=cut.word, STAGES=cut.stages, num_warps=cut.warps)
+        online_kernel[(m,)](
+            x_MN, out_MN, n, CHUNK=cut.elements, VECTOR=cut.vector, STAGES=cut.stages, num_warps=cut.warps
+        )
         return out_MN
 
     return launch
@@ -313,7 +315,7 @@ def _bind_persistent_online(x_MN: torch.Tensor) -> Launch:
 
     def launch() -> torch.Tensor:
         persistent_online_kernel[(programs,)](
-            x_MN, out_MN, m, n, CHUNK=cut.elements, WORD=cut.word, STAGES=cut.stages, num_warps=cut.warps
+            x_MN, out_MN, m, n, CHUNK=cut.elements, VECTOR=cut.vector, STAGES=cut.stages, num_warps=cut.warps
         )
         return out_MN
 

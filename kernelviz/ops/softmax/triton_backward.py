@@ -41,7 +41,7 @@ def backward_chunks_kernel(y_ptr, dy_ptr, dx_ptr, n, CHUNK: tl.constexpr, STAGES
         dy = tl.load(dy_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_last").to(tl.float32)
         products += y * dy
     mean = tl.sum(products, axis=0)
-    # Backwards: the chunks read last are the likeliest to be in L2 still.
+    # In reverse order, because the chunks read last are the most likely to be in L2 still.
     for i in range(0, chunks):
         at = (chunks - 1 - i) * CHUNK + columns
         y = tl.load(y_ptr + start + at, mask=at < n, other=0.0, eviction_policy="evict_first").to(tl.float32)
@@ -51,7 +51,7 @@ def backward_chunks_kernel(y_ptr, dy_ptr, dx_ptr, n, CHUNK: tl.constexpr, STAGES
 
 def bind_chunks(x_MN: torch.Tensor, dy_MN: torch.Tensor) -> Staged:
     """One program a row of contiguous matrices (M, N), which it reads twice; raises BadField for others."""
-    forward, y_MN, dx_MN = _behind_forward(x_MN, dy_MN)
+    forward, y_MN, dx_MN = _after_forward(x_MN, dy_MN)
     m, n = x_MN.shape
     chunk = min(next_power_of_2(n), CHUNK_BYTES // x_MN.element_size())
     warps = max(1, min(16, chunk * x_MN.element_size() // 1024))
@@ -70,7 +70,7 @@ def bind_block_per_row(x_MN: torch.Tensor, dy_MN: torch.Tensor) -> Staged:
     row_bytes = block * x_MN.element_size()
     if row_bytes > LONGEST_ROW_BYTES:
         return bind_chunks(x_MN, dy_MN)
-    forward, y_MN, dx_MN = _behind_forward(x_MN, dy_MN)
+    forward, y_MN, dx_MN = _after_forward(x_MN, dy_MN)
     warps = warps_for(2 * row_bytes)
 
     def launch() -> torch.Tensor:
@@ -80,7 +80,7 @@ def bind_block_per_row(x_MN: torch.Tensor, dy_MN: torch.Tensor) -> Staged:
     return Staged(forward, launch)
 
 
-def _behind_forward(x_MN: torch.Tensor, dy_MN: torch.Tensor) -> tuple[Launch, torch.Tensor, torch.Tensor]:
+def _after_forward(x_MN: torch.Tensor, dy_MN: torch.Tensor) -> tuple[Launch, torch.Tensor, torch.Tensor]:
     """A forward pass, the y that each call of it writes anew, and room for dx."""
     require_contiguous(x_MN=x_MN, dy_MN=dy_MN)
     forward = bind_forward(x_MN)

@@ -1,14 +1,14 @@
 // CUDA C++ kernels of `topk`. ELEMENT is float, __half or __nv_bfloat16.
-#include "vectors.cuh"
+#include "vec16.cuh"
 
 #ifndef THREADS
 #define THREADS 512
 #endif
-#ifndef WORDS
-#define WORDS 4
+#ifndef VECTORS
+#define VECTORS 4
 #endif
 typedef unsigned long long Entry;
-constexpr int WIDTH = Word<ELEMENT>::WIDTH;
+constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
 constexpr int MOST = 1024;          // the largest k
 constexpr int GROUP = 4 * THREADS;  // elements that a block looks at between two barriers
 constexpr int ROOM = 2 * GROUP > MOST + GROUP ? 2 * GROUP : MOST + GROUP;
@@ -29,7 +29,7 @@ __device__ __forceinline__ unsigned key_of(float v) {
 __device__ __forceinline__ float value_of(unsigned key) {
     return __uint_as_float(key & 0x80000000u ? key ^ 0x80000000u : ~key);
 }
-// Key and place in one number: of equal keys the earlier place is larger, and no two entries are equal.
+// Key and index in one number: of equal keys the one with the smaller index is larger, and no two entries are equal.
 __device__ __forceinline__ Entry entry_of(unsigned key, unsigned at) { return (Entry)key << 32 | (ALL - at); }
 
 struct Shared {
@@ -43,7 +43,7 @@ struct Shared {
     bool last;
 };
 
-// The digit in which the need-th largest lies, by the first warp; between two barriers of the block.
+// Find the digit of the need-th largest key, by the first warp; between two barriers of the block.
 __device__ __forceinline__ void find_digit(Shared& s, int need) {
     if (threadIdx.x >= 32) {
         return;
@@ -75,7 +75,7 @@ __device__ __forceinline__ void find_digit(Shared& s, int need) {
     }
 }
 
-// Keeps the k largest of more than k entries and sets the threshold. Called by the whole block behind a barrier; ends with one.
+// Keep the k largest of more than k entries and set the threshold. Called by the whole block after a barrier; ends with one.
 __device__ __noinline__ void keep_largest(Shared& s, int k) {
     constexpr int EACH = (ROOM + THREADS - 1) / THREADS;
     const int fill = s.fill;
@@ -145,7 +145,7 @@ __device__ __noinline__ void keep_largest(Shared& s, int k) {
     __syncthreads();
 }
 
-// Four entries of each thread (0: none) join those that are kept, if they are above the threshold. By the whole block.
+// Add four entries of each thread (0: none) to the candidates, if they are above the threshold. Called by the whole block.
 __device__ __forceinline__ void join(Shared& s, const Entry (&entry)[4], bool any, int k) {
     bool full = false;
     if (__any_sync(ALL, any)) {
@@ -173,7 +173,7 @@ __device__ __forceinline__ void join(Shared& s, const Entry (&entry)[4], bool an
             }
         }
     }
-    // Whoever crosses the line says so: the count itself may have moved on when others read it.
+    // The thread whose entries reach the limit sets a flag: the count itself may have changed before others read it.
     if (__syncthreads_or(full)) {
         keep_largest(s, k);
     }
@@ -200,10 +200,10 @@ __device__ __forceinline__ void offer(
     join(s, entry, any, k);
 }
 
-// The first k of the entries in descending order, to `values` and `indices`. k entries are there.
+// Write the k entries in descending order to `values` and `indices`.
 __device__ __forceinline__ void write_sorted(Shared& s, ELEMENT* values, long long* indices, int k) {
     if (k <= 256) {
-        // Each counts the larger ones.
+        // Each thread counts the larger entries.
         for (int i = threadIdx.x; i < k; i += THREADS) {
             const Entry mine = s.entries[i];
             int rank = 0;
@@ -240,8 +240,8 @@ __device__ __forceinline__ void write_sorted(Shared& s, ELEMENT* values, long lo
     }
 }
 
-// 1. A block a row, radix select: count the rows' keys by their highest 8 bits, keep to the digit in which the k-th largest
-// lies, and go on with the next 8. The row is read two (bf16), three or four times (fp32), and once more to take what is larger.
+// 1. A block a row, radix select: count the rows' keys by their highest 8 bits, continue with the digit of the k-th
+// largest, and with its next 8 bits. The row is read two (bf16), three or four times (fp32), and once more to collect the larger elements.
 extern "C" __global__ void __launch_bounds__(THREADS) topk_radix_select(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ values, long long* __restrict__ indices, int n, int k) {
     __shared__ Shared s;
@@ -283,11 +283,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_radix_select(
     write_sorted(s, values + (long long)blockIdx.x * k, indices + (long long)blockIdx.x * k, k);
 }
 
-// 2. The row is read once: what is not above the k-th largest so far is dropped, the rest is kept in shared memory and cut
-// back to the k largest when the room is full. Few rows have several blocks each; what these keep is offered again to the one
-// that is done last. `tickets` count the finished blocks of each row and are 0 again when the last one has taken its ticket.
+// 2. The row is read once: elements not above the k-th largest so far are dropped; the others are candidates in shared memory,
+// reduced to the k largest when the memory is full. Where rows are few, several blocks share a row, and the last of them to finish
+// merges their candidates. `tickets` count the finished blocks of each row; the last block resets its row's ticket to 0.
 extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
-    const ELEMENT* __restrict__ x, Entry* __restrict__ kept, unsigned* __restrict__ tickets, ELEMENT* __restrict__ values,
+    const ELEMENT* __restrict__ x, Entry* __restrict__ candidates, unsigned* __restrict__ tickets, ELEMENT* __restrict__ values,
     long long* __restrict__ indices, int n, int k, int splits, int part) {
     __shared__ Shared s;
     const long long row = blockIdx.x / splits;
@@ -298,49 +298,49 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
     const int before = (16 - reinterpret_cast<unsigned long long>(from) % 16) % 16 / sizeof(ELEMENT);
     const int head = before < length ? before : length;
     const int count = (length - head) / WIDTH;
-    const Word<ELEMENT>* words = reinterpret_cast<const Word<ELEMENT>*>(from + head);
+    const Vec16<ELEMENT>* vectors = reinterpret_cast<const Vec16<ELEMENT>*>(from + head);
     if (threadIdx.x == 0) {
         s.fill = 0;
         s.threshold = 0;
     }
     __syncthreads();
     {
-        // The elements before the first whole word and behind the last.
-        const int behind = head + count * WIDTH + threadIdx.x - 32;
-        const int at = threadIdx.x < 32 ? threadIdx.x : behind;
+        // The elements before the first whole vector and after the last.
+        const int tail_index = head + count * WIDTH + threadIdx.x - 32;
+        const int at = threadIdx.x < 32 ? threadIdx.x : tail_index;
         Entry entry[4] = {};
-        const bool any = threadIdx.x < 32 ? threadIdx.x < head : threadIdx.x < 64 && behind < length;
+        const bool any = threadIdx.x < 32 ? threadIdx.x < head : threadIdx.x < 64 && tail_index < length;
         if (any) {
             entry[0] = entry_of(key_of(to_float(from[at])), first + at);
         }
         join(s, entry, any, k);
     }
-    for (int base = 0; base < count; base += WORDS * THREADS) {
-        Word<ELEMENT> word[WORDS];
+    for (int base = 0; base < count; base += VECTORS * THREADS) {
+        Vec16<ELEMENT> vector[VECTORS];
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
+        for (int w = 0; w < VECTORS; ++w) {
             const int i = base + w * THREADS + threadIdx.x;
             if (i < count) {
-                word[w] = load_streaming(words + i);
+                vector[w] = load_streaming(vectors + i);
             }
         }
 #pragma unroll
-        for (int w = 0; w < WORDS; ++w) {
+        for (int w = 0; w < VECTORS; ++w) {
             if (base + w * THREADS >= count) {
                 break;
             }
             const int i = base + w * THREADS + threadIdx.x;
 #pragma unroll
-            for (int part_of_word = 0; part_of_word < WIDTH; part_of_word += 4) {
+            for (int offset = 0; offset < WIDTH; offset += 4) {
                 float v[4];
 #pragma unroll
                 for (int e = 0; e < 4; ++e) {
-                    v[e] = to_float(word[w].e[part_of_word + e]);
+                    v[e] = to_float(vector[w].e[offset + e]);
                 }
-                // With no threshold yet, NaN: nothing is up to it.
+                // NaN while there is no threshold: no comparison with it is true.
                 const unsigned threshold = s.threshold;
                 const float limit = threshold == 0 ? __uint_as_float(0x7fffffffu) : value_of(threshold);
-                offer(s, v, first + head + i * WIDTH + part_of_word, i < count, k, threshold, limit);
+                offer(s, v, first + head + i * WIDTH + offset, i < count, k, threshold, limit);
             }
         }
     }
@@ -349,7 +349,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
         keep_largest(s, k);
     }
     if (splits > 1) {
-        Entry* mine = kept + (row * splits + piece) * k;
+        Entry* mine = candidates + (row * splits + piece) * k;
         for (int i = threadIdx.x; i < k; i += THREADS) {
             mine[i] = i < s.fill ? s.entries[i] : 0;
         }
@@ -365,7 +365,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) topk_threshold(
             return;
         }
         __threadfence();
-        const Entry* all = kept + row * splits * k;
+        const Entry* all = candidates + row * splits * k;
         for (int base = 0; base < splits * k; base += GROUP) {
             const unsigned threshold = s.threshold;
             Entry entry[4] = {};

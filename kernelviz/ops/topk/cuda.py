@@ -36,30 +36,30 @@ def bind_radix_select(x_MN: Tensor, k: int) -> Launch:
     return launch
 
 
-def bind_threshold(x_MN: Tensor, k: int, *, threads: int = 0, words: int = 0, parts: int = 0) -> Launch:
+def bind_threshold(x_MN: Tensor, k: int, *, threads: int = 0, vectors: int = 0, parts: int = 0) -> Launch:
     """One reading of the rows, several blocks each where they are few; errors as above."""
     import torch
 
     values_MK, indices_MK = _outputs(x_MN, k)
     m, n = x_MN.shape
-    # The row's words under way at once: 8 KiB a block, and 512 or 1024 elements between two barriers.
-    threads, words = (
+    # The row's vectors in flight at once: 8 KiB a block, and 512 or 1024 elements between two barriers.
+    threads, vectors = (
         threads or (128 if x_MN.element_size() == 4 else 256),
-        words or (4 if x_MN.element_size() == 4 else 2),
+        vectors or (4 if x_MN.element_size() == 4 else 2),
     )
     parts = parts or parts_for(m, n, multiprocessors(x_MN.device))
-    # Whole words, so that all parts of an aligned row are aligned.
+    # Whole vectors, so that all parts of an aligned row are aligned.
     part = -(-n // (8 * parts)) * 8
     parts = -(-n // part)
-    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "THREADS": str(threads), "WORDS": str(words)}
+    defines = {"ELEMENT": nvrtc.element_type(x_MN.dtype), "THREADS": str(threads), "VECTORS": str(vectors)}
     kernel = nvrtc.kernel(SOURCE, "topk_threshold", defines)
-    kept = torch.empty(m * parts * k if parts > 1 else 1, dtype=torch.int64, device=x_MN.device)
+    candidates = torch.empty(m * parts * k if parts > 1 else 1, dtype=torch.int64, device=x_MN.device)
     tickets = torch.zeros(m, dtype=torch.int32, device=x_MN.device)
     sizes = tuple(ctypes.c_int(s) for s in (n, k, parts, part))
 
     def launch() -> tuple[Tensor, ...]:
-        # Addresses are asked for here, so that the launch keeps what it alone owns.
-        pointers = (t.data_ptr() for t in (x_MN, kept, tickets, values_MK, indices_MK))
+        # The addresses are read here, so that the closure keeps the tensors alive that only it owns.
+        pointers = (t.data_ptr() for t in (x_MN, candidates, tickets, values_MK, indices_MK))
         nvrtc.launch(kernel, m * parts, threads, *pointers, *sizes)
         return values_MK, indices_MK
 

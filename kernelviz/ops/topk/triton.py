@@ -24,19 +24,19 @@ def bitonic_topk_kernel(x_ptr, values_ptr, indices_ptr, n, k, K: tl.constexpr, B
     for first in range(0, n, BLOCK):
         at = first + columns
         x = tl.load(x_ptr + row * n + at, mask=at < n, other=0.0).to(tl.float32)
-        # Whole numbers in the order of the floats, NaN above all; behind them the place, earlier ones above.
+        # Whole numbers in the order of the floats, NaN above all; below them the index, smaller ones above.
         bits = x.to(tl.int32, bitcast=True)
         key = tl.where(bits < 0, bits ^ 0x7FFFFFFF, bits)
         key = tl.where(x != x, 0x7FFFFFFF, key)
         entry = (key.to(tl.int64) << 32) | (0x7FFFFFFF - at).to(tl.int64)
         mine = tl.topk(tl.where(at < n, entry, NOTHING), K)
         best = tl.topk(tl.reshape(tl.join(best, mine), (2 * K,)), K)
-    # The number itself is read again: it is in L2, and its bits stay what they are.
-    place = 0x7FFFFFFF - (best & 0xFFFFFFFF)
+    # The element is read again from L2, so that its bits are exact.
+    position = 0x7FFFFFFF - (best & 0xFFFFFFFF)
     ranks = tl.arange(0, K)
-    value = tl.load(x_ptr + row * n + place, mask=ranks < k, other=0.0)
+    value = tl.load(x_ptr + row * n + position, mask=ranks < k, other=0.0)
     tl.store(values_ptr + row * k + ranks, value, mask=ranks < k)
-    tl.store(indices_ptr + row * k + ranks, place, mask=ranks < k)
+    tl.store(indices_ptr + row * k + ranks, position, mask=ranks < k)
 
 
 def bind_bitonic(x_MN: torch.Tensor, k: int) -> Launch:

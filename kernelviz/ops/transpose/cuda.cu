@@ -1,5 +1,5 @@
-// CUDA C++ kernels of `transpose`: y[n][m] = x[m][n]. ELEMENT is float, __half or __nv_bfloat16; bits stay as they are.
-#include "vectors.cuh"
+// CUDA C++ kernels of `transpose`: y[n][m] = x[m][n]. ELEMENT is float, __half or __nv_bfloat16; no bits are changed.
+#include "vec16.cuh"
 
 #ifdef PADDING
 // 1. One element a thread. A warp's loads are one line of x; its stores go to 32 rows of y.
@@ -13,7 +13,7 @@ extern "C" __global__ void __launch_bounds__(256) transpose_naive(
 }
 
 // 2. and 3. A tile of 32 x 32 elements: 8 rows of 32 threads, 4 elements a thread. Without padding the 32 elements of a column
-// lie in one bank (16-bit elements: in two that two columns share), so reading them takes 32 turns.
+// lie in one bank (16-bit elements: in two banks, which two columns share), so reading them is a 32-way bank conflict.
 extern "C" __global__ void __launch_bounds__(256) transpose_tile(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, long long m, long long n, unsigned tiles_n) {
     __shared__ ELEMENT tile[32][32 + PADDING];
@@ -34,19 +34,20 @@ extern "C" __global__ void __launch_bounds__(256) transpose_tile(
     }
 }
 #else
-using W = Word<ELEMENT>;
+using W = Vec16<ELEMENT>;
 constexpr int WIDTH = W::WIDTH;
-constexpr int TILE_M = WORDS_M * WIDTH, TILE_N = WORDS_N * WIDTH, THREADS = WORDS_M * WORDS_N;
-constexpr int EXTRA = M_REST ? 32 : 0;  // threads that read what lies before the tile
+constexpr int TILE_M = VECTORS_M * WIDTH, TILE_N = VECTORS_N * WIDTH, THREADS = VECTORS_M * VECTORS_N;
+constexpr int EXTRA = M_REST ? 32 : 0;  // threads that read the block before the tile
 
-// Where word `word` (of WIDTH rows of x) of the tile's column `column` lies in shared memory: shifted so that both the 8
-// threads that write words of 8 columns (WIDTH apart) and the 8 that read one column's reach all banks.
-__device__ __forceinline__ int placed(int column, int word) {
-    return column * WORDS_M + (word ^ ((column + column / WIDTH) & (WORDS_M < 8 ? WORDS_M - 1 : 7)));
+// Index in shared memory of vector `vec` (of WIDTH rows of x) of the tile's column `column`. Swizzled, so that both the 8 threads
+// that write vectors of 8 columns (WIDTH apart) and the 8 threads that read one column access all banks.
+__device__ __forceinline__ int swizzled(int column, int vec) {
+    return column * VECTORS_M + (vec ^ ((column + column / WIDTH) & (VECTORS_M < 8 ? VECTORS_M - 1 : 7)));
 }
 
-// A WIDTH x WIDTH block in registers: 4 x 4 elements of 4 bytes by renaming, 8 x 8 of 2 bytes by one permutation a register.
-__device__ __forceinline__ void turn(const uint4 (&in)[WIDTH], uint4 (&out)[WIDTH]) {
+// Transposes a WIDTH x WIDTH block in registers: 4 x 4 elements of 4 bytes by renaming registers, 8 x 8 of 2 bytes by one
+// permutation a register.
+__device__ __forceinline__ void transpose_block(const uint4 (&in)[WIDTH], uint4 (&out)[WIDTH]) {
     const unsigned(*a)[4] = reinterpret_cast<const unsigned(*)[4]>(in);
     unsigned(*b)[4] = reinterpret_cast<unsigned(*)[4]>(out);
 #pragma unroll
@@ -62,7 +63,7 @@ __device__ __forceinline__ void turn(const uint4 (&in)[WIDTH], uint4 (&out)[WIDT
     }
 }
 
-// The WIDTH elements from number `first` on of two words side by side; `first` is known where this is inlined.
+// The WIDTH elements from index `first` on of two adjacent vectors; `first` is a constant where this is inlined.
 __device__ __forceinline__ uint4 spliced(const uint4& low, const uint4& high, int first) {
     const unsigned parts[9] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w, 0u};
     const int at = first * (int)sizeof(ELEMENT) / 4, inside = first * (int)sizeof(ELEMENT) % 4;
@@ -74,9 +75,9 @@ __device__ __forceinline__ uint4 spliced(const uint4& low, const uint4& high, in
     return make_uint4(out[0], out[1], out[2], out[3]);
 }
 
-// Words of a block of x into words of columns. Rows that are no whole words start anywhere in one: row i of a block lies
-// N_REST * i elements behind a whole word (N_REST = n mod WIDTH), which is known when this is compiled; so what lies in two
-// aligned words is put together from registers. `last`: the last whole word of x; none beyond it may be read.
+// Reads a block of x as row vectors and returns its column vectors. Rows that are not whole vectors start anywhere in one: row i of
+// a block starts N_REST * i elements after a vector boundary (N_REST = n mod WIDTH). That is a compile-time constant, so a vector
+// that spans two aligned ones is combined in registers. `last`: the last whole vector of x; nothing after it may be read.
 __device__ __forceinline__ void read_block(
     const uint4* __restrict__ x, long long m, long long n, long long row0, long long column, long long last,
     uint4 (&out)[WIDTH]) {
@@ -84,10 +85,10 @@ __device__ __forceinline__ void read_block(
 #pragma unroll
     for (int i = 0; i < WIDTH; ++i) {
         if (row0 + i >= 0 && row0 + i < m && column < n) {
-            const long long word = ((row0 + i) * n + column) / WIDTH;
-            low[i] = x[min(word, last)];
+            const long long vec = ((row0 + i) * n + column) / WIDTH;
+            low[i] = x[min(vec, last)];
             if (i * N_REST % WIDTH) {
-                high[i] = x[min(word + 1, last)];
+                high[i] = x[min(vec + 1, last)];
             }
         }
     }
@@ -95,48 +96,49 @@ __device__ __forceinline__ void read_block(
     for (int i = 0; i < WIDTH; ++i) {
         in[i] = i * N_REST % WIDTH ? spliced(low[i], high[i], i * N_REST % WIDTH) : low[i];
     }
-    turn(in, out);
+    transpose_block(in, out);
 }
 
-// 4. A tile of WORDS_M x WORDS_N blocks of WIDTH x WIDTH elements, one a thread: WIDTH words of WIDTH rows are asked for at
-// once, turned in registers, and put as words of columns into shared memory, from which rows of y are written in words.
-// Rows of y that are no whole words: column j of a block lies M_REST * j elements behind a whole word of y. Only whole words
-// are written but at the ends of a row of y: the first word of a column takes its first elements from the block of rows
-// before the tile, which a warp of its own reads once more. (Where tiles met inside of a word, the H200 moved 2402 GB/s.)
-extern "C" __global__ void __launch_bounds__(THREADS + EXTRA) transpose_words(
+// 4. A tile of VECTORS_M x VECTORS_N blocks of WIDTH x WIDTH elements, one block a thread. A thread issues the loads of WIDTH vectors
+// of WIDTH rows together, transposes them in registers and stores column vectors to shared memory, from which rows of y are
+// written as vectors. Where rows of y are not whole vectors, column j of a block starts M_REST * j elements after a vector boundary
+// of y. Only whole vectors are written, except at the ends of a row of y: the first vector of a column gets its first elements from
+// the block of rows before the tile, which an extra warp reads again. (With tiles that meet inside a vector, an H200 moved
+// 2402 GB/s.)
+extern "C" __global__ void __launch_bounds__(THREADS + EXTRA) transpose_vec16(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ y, long long m, long long n, int tiles_n) {
-    __shared__ uint4 tile[TILE_N * WORDS_M];
+    __shared__ uint4 tile[TILE_N * VECTORS_M];
     __shared__ uint4 before[M_REST ? TILE_N : 1];
     const long long row0 = (long long)(blockIdx.x / tiles_n) * TILE_M, column0 = (long long)(blockIdx.x % tiles_n) * TILE_N;
     const long long last = m * n / WIDTH - 1;
-    const uint4* words = reinterpret_cast<const uint4*>(x);
+    const uint4* vectors = reinterpret_cast<const uint4*>(x);
     const int t = threadIdx.x;
-    uint4 turned[WIDTH];
+    uint4 columns[WIDTH];
     if (t < THREADS) {
-        const int across = t % WORDS_N, down = t / WORDS_N;
-        read_block(words, m, n, row0 + down * WIDTH, column0 + across * WIDTH, last, turned);
+        const int across = t % VECTORS_N, down = t / VECTORS_N;
+        read_block(vectors, m, n, row0 + down * WIDTH, column0 + across * WIDTH, last, columns);
 #pragma unroll
         for (int j = 0; j < WIDTH; ++j) {
-            tile[placed(across * WIDTH + j, down)] = turned[j];
+            tile[swizzled(across * WIDTH + j, down)] = columns[j];
         }
     } else {
-        for (int across = t - THREADS; across < WORDS_N; across += 32) {
-            read_block(words, m, n, row0 - WIDTH, column0 + across * WIDTH, last, turned);
+        for (int across = t - THREADS; across < VECTORS_N; across += 32) {
+            read_block(vectors, m, n, row0 - WIDTH, column0 + across * WIDTH, last, columns);
 #pragma unroll
             for (int j = 0; j < WIDTH; ++j) {
-                before[across * WIDTH + j] = turned[j];
+                before[across * WIDTH + j] = columns[j];
             }
         }
     }
     if constexpr (N_REST) {
-        // The elements of x behind its last whole word: they lie in the last WIDTH rows at most.
+        // The elements of x after its last whole vector. They lie in the last WIDTH rows.
         if (row0 + TILE_M > m - WIDTH) {
             const long long at = m * n / WIDTH * WIDTH + t;
             const long long row = at / n - row0, column = at % n - column0;
             __syncthreads();
             if (at < m * n && row >= -WIDTH && row < TILE_M && column >= 0 && column < TILE_N) {
-                uint4* word = row >= 0 ? tile + placed((int)column, (int)row / WIDTH) : before + (M_REST ? column : 0);
-                reinterpret_cast<ELEMENT*>(word)[(row + WIDTH) % WIDTH] = x[at];
+                uint4* vec = row >= 0 ? tile + swizzled((int)column, (int)row / WIDTH) : before + (M_REST ? column : 0);
+                reinterpret_cast<ELEMENT*>(vec)[(row + WIDTH) % WIDTH] = x[at];
             }
         }
     }
@@ -144,23 +146,23 @@ extern "C" __global__ void __launch_bounds__(THREADS + EXTRA) transpose_words(
     if (t >= THREADS) {
         return;
     }
-    const int word = t % WORDS_M, across = t / WORDS_M;
+    const int vec = t % VECTORS_M, across = t / VECTORS_M;
 #pragma unroll
     for (int j = 0; j < WIDTH; ++j) {
-        const int column = across * WIDTH + j, behind = j * M_REST % WIDTH;
+        const int column = across * WIDTH + j, offset = j * M_REST % WIDTH;
         if (column0 + column >= n) {
             continue;
         }
-        uint4 found = tile[placed(column, word)];
-        if (behind) {
-            found = spliced(word ? tile[placed(column, word - 1)] : before[column], found, WIDTH - behind);
+        uint4 column_vec = tile[swizzled(column, vec)];
+        if (offset) {
+            column_vec = spliced(vec ? tile[swizzled(column, vec - 1)] : before[column], column_vec, WIDTH - offset);
         }
-        const long long row = row0 + word * WIDTH - behind;
+        const long long row = row0 + vec * WIDTH - offset;
         ELEMENT* to = y + (column0 + column) * m + row;
         if (row >= 0 && row + WIDTH <= m) {
-            *reinterpret_cast<uint4*>(to) = found;
+            *reinterpret_cast<uint4*>(to) = column_vec;
         } else {
-            const ELEMENT* e = reinterpret_cast<const ELEMENT*>(&found);
+            const ELEMENT* e = reinterpret_cast<const ELEMENT*>(&column_vec);
 #pragma unroll
             for (int i = 0; i < WIDTH; ++i) {
                 if (row + i >= 0 && row + i < m) {

@@ -1,4 +1,4 @@
-"""Triton kernel of `transpose`. Loads and stores have one type, so the bits of every number, NaN included, stay as they are."""
+"""Triton kernel of `transpose`. Loads and stores have the same type, so that no bits are changed, not even those of a NaN."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernelviz.ops.kernels.layout import require_contiguous
 
 @triton.jit
 def tile_kernel(x_ptr, out_ptr, m, n, tiles_n, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
-    # One axis of programs: along y a grid has at most 65535. 64-bit offsets: m * n passes 2^31 on a GPU with 140 GB.
+    # One axis of programs, because a grid has at most 65535 along y. 64-bit offsets: m * n passes 2^31 on a GPU with 140 GB.
     rows = (tl.program_id(0) // tiles_n).to(tl.int64) * BLOCK_M + tl.arange(0, BLOCK_M)
     columns = (tl.program_id(0) % tiles_n).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
     x = tl.load(x_ptr + rows[:, None] * n + columns[None, :], mask=(rows < m)[:, None] & (columns < n)[None, :])
@@ -24,12 +24,12 @@ def tile_kernel(x_ptr, out_ptr, m, n, tiles_n, BLOCK_M: tl.constexpr, BLOCK_N: t
 BLOCK = 64
 WARPS = 8
 SHORTEST_SEGMENT_BYTES = 64
-"""Of a row of a small tile: two sectors."""
+"""Shortest row of a small tile: two sectors."""
 
 
 def tile_of(m: int, n: int, itemsize_bytes: int, count: int) -> tuple[int, int]:
-    """64 × 64, smaller where the GPU's `count` SMs would have less than two tiles each, or as many elements in another shape
-    where the matrix is narrower than that.
+    """Rows and columns of a tile: 64 × 64, smaller where the GPU's `count` SMs would have fewer than two tiles each, or as many
+    elements in another shape where the matrix is narrower than 64.
 
     >>> tile_of(4096, 4096, 4, 132), tile_of(256, 256, 4, 132), tile_of(256, 256, 2, 132)
     ((64, 64), (16, 16), (32, 32))

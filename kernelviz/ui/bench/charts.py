@@ -12,17 +12,20 @@ from kernelviz.bench.snapshots import narrowed
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Run
 from kernelviz.metrics.chart_selection import drawn_words, only_drawn
-from kernelviz.metrics.configuration import configuration_words, is_configuration
+from kernelviz.metrics.configuration import is_configuration
 from kernelviz.metrics.figures import host_bound_words
-from kernelviz.metrics.quality import trust_words
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import Row, by_rate, rows, time_words
+from kernelviz.metrics.summary import Row, by_rate, rows
 from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.plots.frame import run_words
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text.cells import against_words, outcome_words
 from kernelviz.text.charts import bars_words, by_size_words, roofline_words
-from kernelviz.ui.bench import table, winners
+from kernelviz.text.configuration import format_configuration
+from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.times import format_time
+from kernelviz.ui.bench import winners
 from kernelviz.ui.shared import view_filters
 from kernelviz.ui.shared.text import plain
 
@@ -139,12 +142,12 @@ def variants_compared_with_baseline(runs: Sequence[Run], problem: Problem, headl
 def _describe_row(row: Row, run: Run, headline: Headline) -> str:
     name = f"{mark(run.plan.op, row.result.variant)} **{plain(variant_words(row.result.variant))}**"
     if row.failure is not None:
-        return f"{name} :red[✕] {plain(table.outcome_words(row))[1:].strip()}"
+        return f"{name} :red[✕] {plain(outcome_words(row))[1:].strip()}"
     if row.figure is None:
         return f"{name} no {headline} time"
-    quality = trust_words(row.result, headline, run.method.clock)
+    quality = describe_quality_of(row.result, headline, run.method.clock)
     bound = host_bound_words(row.result.timing)
-    configuration = configuration_words(row.result)
-    line = f"{name} {plain(time_words(row.figure))} · {plain(table.against_words(row))}"
+    configuration = format_configuration(row.result)
+    line = f"{name} {plain(format_time(row.figure))} · {plain(against_words(row))}"
     line += f" · {plain(configuration)}" if configuration and not is_configuration(row.result.variant) else ""
     return f"{line}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(quality)}]]"

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
 import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench
-from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.cells import time_unit
-from kernelviz.metrics.summary import STAGE_WORDS
+from kernelviz.metrics.summary import rows
+from kernelviz.tables.cases import cases
+from kernelviz.tables.column import View
+from kernelviz.tables.other_times import other_times_columns
 from kernelviz.text.charts import other_times_words
-from kernelviz.ui.shared import share, view_filters
+from kernelviz.ui.shared import share, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 
@@ -57,30 +55,5 @@ def times_chart(run: Run, chosen: str) -> None:
 
 def times_table(run: Run) -> None:
     """Every case with every time."""
-    frame, columns = _frame(run)
-    st.dataframe(frame, hide_index=True, key="other_table", column_config=columns)
-
-
-def _frame(run: Run) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row for each case: sizes, variant, each time, how it was measured, and why there is none."""
-    names = foreign_times.names(run)
-    scale, unit = time_unit([f.estimate for r in run.results for f in foreign_times.of_case(r).values()])
-    axes = list(run.plan.problems[0].sizes)
-    lines = []
-    for result in run.results:
-        times = foreign_times.of_case(result)
-        failed = result.outcome if isinstance(result.outcome, Failure) else None
-        line: dict[str, object] = {f"size {i}": result.problem.sizes.get(axis) for i, axis in enumerate(axes)}
-        line["variant"] = result.variant
-        line |= {f"time {i}": times[n].estimate / scale if n in times else None for i, n in enumerate(names)}
-        line["result"] = f"✕ {STAGE_WORDS[failed.stage]}: {failed.message}" if failed else "not checked"
-        line["how"] = "; ".join(f"{name}: {figure.method}" for name, figure in times.items())
-        lines.append(line)
-    columns: dict[str, Any] = {
-        f"size {i}": st.column_config.NumberColumn(plain(axis), format="%d") for i, axis in enumerate(axes)
-    }
-    columns |= {
-        f"time {i}": st.column_config.NumberColumn(plain(f"{name}, {unit}"), format="%.4g")
-        for i, name in enumerate(names)
-    }
-    return pd.DataFrame(lines), columns | {"how": st.column_config.TextColumn("how the times were measured")}
+    results = cases(run, rows(run, ()))
+    table.show(other_times_columns(results, View.WIDE), results, key="other_table", alt="Every time of every case")

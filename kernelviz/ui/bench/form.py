@@ -10,9 +10,12 @@ from kernelviz.bench import Bench
 from kernelviz.core.configuration import base_name
 from kernelviz.core.errors import UsageError
 from kernelviz.core.problem import USUAL_FIGURES, Clock, Data, Direction, FigureName, Method, Plan, Problem
+from kernelviz.core.reasons import Refusal
+from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Run
 from kernelviz.core.sizes import expand, written
 from kernelviz.ops import Op, Variant
+from kernelviz.text.failures import describe_reason
 
 SizesFrom = Literal["values", "preset", "sweep"]
 DATA: tuple[str, ...] = get_args(Data)
@@ -45,15 +48,17 @@ class Form:
     def plan(self, bench: Bench) -> Plan:
         """The checked plan. Errors: UsageError, with the field and the nearest valid value."""
         return bench.plan(
-            self.op,
-            sizes=dict(self.sizes),
-            variants=self.variants,
-            dtype=self.dtype,
-            compute=self.compute,
-            direction=self.direction or "forward",
-            data=self.data,
-            baseline=self.baseline,
-            device=self.device,
+            RunRequest(
+                op=self.op,
+                sizes=dict(self.sizes),
+                variants=self.variants,
+                dtype=self.dtype,
+                compute=self.compute,
+                direction=self.direction or "forward",
+                data=self.data,
+                baseline=self.baseline,
+                device=self.device,
+            )
         )
 
     @property
@@ -67,11 +72,16 @@ class Choice:
     """A variant on the form, and why it cannot be chosen (empty: it can)."""
 
     variant: Variant
-    reason: str
+    refusal: Refusal | None
 
     @property
     def usable(self) -> bool:
-        return not self.reason
+        return self.refusal is None
+
+    @property
+    def reason(self) -> str:
+        """Why it cannot be picked; empty where it can."""
+        return "" if self.refusal is None else str(describe_reason(self.refusal))
 
 
 def choices(
@@ -80,10 +90,7 @@ def choices(
     """Every variant in the order of the op; a variant that cannot run on this machine or for this problem has the reason."""
     sizes = dict.fromkeys(op.axis_names, 1)
     sample = Problem(op=op.name, sizes=sizes, dtype=dtype, compute=compute, direction=direction or "forward")
-    return tuple(
-        Choice(o.variant, o.variant.refuses(sample) or ("" if o.available else o.reason or "not available here"))
-        for o in bench.offers(op.name, device_id)
-    )
+    return tuple(Choice(o.variant, o.variant.refuses(sample) or o.lack) for o in bench.offers(op.name, device_id))
 
 
 def data_kinds(op: Op) -> tuple[str, ...]:

@@ -5,14 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench, Progress
-from kernelviz.core import units
 from kernelviz.core.events import RunEnded
 from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts
 from kernelviz.core.problem import Problem, case_key
@@ -21,19 +18,18 @@ from kernelviz.core.run import LIVING, Device, Run
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as text
-from kernelviz.ui.shared import callbacks, live_progress, session, view_filters
+from kernelviz.text.failures import describe_failure
+from kernelviz.ui.shared import callbacks, live_progress, session, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
-_SEVEN = "%.7g"
 _WAIT_S = 0.3
 """The click waits this long for the result, so that a quick case is drawn once; progress is shown for a longer one."""
 _WHAT = (
     "Calls the variant once, without timing it: shape, strides, memory and values of every tensor, and the error of each output "
     "element compared with the float64 reference. In a terminal: kernelviz inspect"
 )
-_STRIDES = "Distance in elements between neighbours along each dimension."
-_ALIGNED = "Kind of memory, and alignment: the largest power of two that divides the address (a 16-byte load needs 16)."
 _MAP_HELP = (
     "Each cell is a block of the output, with the first row at the top. Its colour is the largest error in the block, divided by "
     "the allowed error; wrong tiles, rows or columns become visible as patterns."
@@ -70,7 +66,7 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
     # Containers of their own, so that a change of the state does not move the result below it.
     with st.container(key="inspect_state"):
         if unavailable and isinstance(result.outcome, Failure):
-            st.caption(f"This variant cannot run on this machine: {plain(result.outcome.message)}")
+            st.caption(f"This variant cannot run on this machine: {plain(describe_failure(result.outcome))}")
         elif progress is not None:
             case.draw_progress(progress)
         elif case.error is not None:
@@ -164,53 +160,11 @@ def _result(inspection: Inspection, result: Result | None) -> None:
             "run.]"
         )
     st.markdown("**Tensors**")
-    frame, columns = _tensor_frame(inspection.tensors)
-    st.dataframe(
-        frame, column_config=columns, hide_index=True, placeholder="–", key="inspect_tensors",
-        alt=f"Memory and values of the {len(inspection.tensors)} tensors of the call",
-    )  # fmt: skip
+    alt = f"Memory and values of the {len(inspection.tensors)} tensors of the call"
+    table.show(TENSORS, inspection.tensors, key="inspect_tensors", alt=alt)
     for errors in inspection.errors:
         _errors(errors, inspection.rule)
     _values(inspection.tensors)
-
-
-def _tensor_frame(tensors: Sequence[TensorFacts]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    lines = [
-        {
-            "tensor": t.name,
-            "role": t.role,
-            "dtype": t.dtype,
-            "shape": text.shape_words(t.shape),
-            "strides, elements": text.layout_words(t),
-            "size": units.size_bytes(t.size_bytes),
-            "memory": text.memory_words(t),
-            "min": t.minimum,
-            "max": t.maximum,
-            "mean": t.mean,
-            "std": t.deviation,
-            "zeros": t.zeros,
-            "NaN": t.nan,
-            "+Inf": t.positive_infinity,
-            "−Inf": t.negative_infinity,
-            "never written": t.unwritten,
-        }
-        for t in tensors
-    ]
-    text_column, number = st.column_config.TextColumn, st.column_config.NumberColumn
-    of_finite = "Of the finite values, computed in float64."
-    counted = {name: number(format="localized") for name in ("zeros", "NaN", "+Inf", "−Inf")}
-    columns: dict[str, Any] = {
-        "tensor": text_column(pinned=True),
-        "strides, elements": text_column(help=_STRIDES),
-        "memory": text_column(help=_ALIGNED),
-        **{name: number(format=_SEVEN, help=of_finite) for name in ("min", "max", "mean")},
-        "std": number(format=_SEVEN, help="Standard deviation of the finite values, computed in float64."),
-        **counted,
-        "never written": number(
-            format="localized", help="Elements that still contain the 0xFF bytes that were written before the call."
-        ),
-    }
-    return pd.DataFrame(lines), columns
 
 
 def _errors(errors: OutputErrors, rule: str) -> None:
@@ -235,25 +189,8 @@ def _errors(errors: OutputErrors, rule: str) -> None:
         st.caption(f"Every element of {name} is exact.")
         return
     st.markdown(f"**Worst elements of {name}**" if errors.wrong else f"**Elements of {name} closest to the tolerance**")
-    frame = pd.DataFrame(
-        {
-            "index": text.index_words(e),
-            "got": text.got_words(e),
-            "expected": text.number(e.expected, 9),
-            "|error|": text.number(e.error),
-            "allowed": text.number(e.allowed),
-            "|error| / allowed": text.times_words(e.share),
-        }
-        for e in errors.worst
-    )
-    right_aligned = st.column_config.TextColumn(alignment="right")
-    st.dataframe(
-        frame,
-        column_config={name: right_aligned for name in frame.columns if name != "index"},
-        hide_index=True,
-        key=f"worst_{errors.name}",
-        alt=f"The {len(errors.worst)} worst elements of {errors.name}",
-    )
+    alt = f"The {len(errors.worst)} worst elements of {errors.name}"
+    table.show(ELEMENTS, errors.worst, key=f"worst_{errors.name}", alt=alt)
 
 
 def _values(tensors: Sequence[TensorFacts]) -> None:

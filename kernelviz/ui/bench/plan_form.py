@@ -12,10 +12,12 @@ from kernelviz.bench import Bench
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.errors import KernelvizError, UsageError
 from kernelviz.core.problem import Clock, Plan, Problem
+from kernelviz.core.reasons import Refusal
 from kernelviz.core.tuning import tuning_key
 from kernelviz.ops import Op, Variant
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text.failures import describe_reason
 from kernelviz.ui.bench import link, live_mode
 from kernelviz.ui.bench.form import BUDGET_S, CLOCKS, Choice, Form, SizesFrom, choices, data_kinds, form_of, reconciled
 from kernelviz.ui.shared import callbacks
@@ -193,18 +195,19 @@ def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
     )
     for line in describe_tunings(bench, form, [v for v in usable.values() if v.name in form.variants]):
         st.caption(plain(line))
-    excluded: dict[str, list[str]] = {}
+    excluded: dict[Refusal, list[str]] = {}
     for choice in offered:
-        if not choice.usable:
-            excluded.setdefault(choice.reason, []).append(choice.variant.name)
+        if choice.refusal is not None:
+            excluded.setdefault(choice.refusal, []).append(choice.variant.name)
     if excluded:
         with st.container(horizontal=True, gap="xsmall", key="excluded"):
-            for reason, names in excluded.items():
+            for refusal, names in excluded.items():
+                reason = str(describe_reason(refusal))
                 for name in names:
                     st.badge(plain(variant_words(name)), color="gray", icon=":material/block:", help=plain(reason))
-        for reason, names in excluded.items():
+        for refusal, names in excluded.items():
             which = "" if len(excluded) == 1 else f"{', '.join(plain(variant_words(n)) for n in names)}: "
-            st.caption(f"{which}{plain(reason)}")
+            st.caption(f"{which}{plain(describe_reason(refusal))}")
 
 
 def describe_tunings(bench: Bench, form: Form, variants: Sequence[Variant]) -> list[str]:

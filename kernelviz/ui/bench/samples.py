@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-import pandas as pd
 import streamlit as st
 
 from kernelviz import plots
 from kernelviz.core.problem import Problem
 from kernelviz.core.run import Run
-from kernelviz.metrics.drift import drift_words, lag_1_words
-from kernelviz.metrics.samples import SHOWN, Spread, clock_words, repeated_words, spread, spread_words, throttle_words
+from kernelviz.metrics.samples import SHOWN, Spread, spread, spread_words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.variant_styles import variant_words
-from kernelviz.ui.bench import table
-from kernelviz.ui.shared import view_filters
+from kernelviz.tables.column import View, select_with_sizes
+from kernelviz.tables.spreads import SPREADS, SpreadOfCase
+from kernelviz.text.quality import describe_throttle
+from kernelviz.ui.shared import table, view_filters
 from kernelviz.ui.shared.text import plain
 
 _NAMES = {f.field: f.name for f in SHOWN}
@@ -26,10 +25,6 @@ _QUESTIONS = {f.field: f.question for f in SHOWN}
 _ORDER_HELP = (
     "Each dot is a sample, and blocks are in the order of their start times. Dotted vertical lines are pauses in the "
     "measurement."
-)
-_DRIFT_HELP = (
-    "Mann-Kendall test over the blocks in order. Drift means: p < 1 %, and the last third of the blocks differs from the first "
-    "third by at least 0.5 %."
 )
 
 
@@ -51,11 +46,14 @@ def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
             config=view_filters.CHART, alt=samples_words(list(spreads), _NAMES[field]),
         )  # fmt: skip
     with right:
-        frame, columns = _frame(spreads)
-        st.dataframe(
-            frame, column_config=columns, hide_index=True, placeholder="–", key="samples_table",
+        by_variant = {row.result.variant: row.result for row in rows}
+        spreads_of_cases = [SpreadOfCase(by_variant[variant], _NAMES[field], s) for variant, s in spreads.items()]
+        table.show(
+            select_with_sizes(SPREADS, spreads_of_cases, View.WIDE),
+            spreads_of_cases,
+            key="samples_table",
             alt="Statistics of the samples of each variant",
-        )  # fmt: skip
+        )
     _samples_in_order(run, rows, field, spreads)
 
 
@@ -92,7 +90,7 @@ def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[s
         view_filters.keep("samples_of", variant, fastest)
         one = spreads[variant]
         result = next(r.result for r in rows if r.result.variant == variant)
-        lines = [*spread_words(one), throttle_words(result)]
+        lines = [*spread_words(one), str(describe_throttle(result))]
         st.markdown("\n".join(f"- {plain(line)}" for line in lines if line))
         if one.figure.method:
             st.caption(plain(one.figure.method))
@@ -102,48 +100,3 @@ def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[s
             config=view_filters.CHART,
             alt=f"{_NAMES[field]} samples of {variant_words(variant)} in order: {'; '.join(spread_words(one))}",
         )  # fmt: skip
-
-
-def _frame(spreads: dict[str, Spread]) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """A row for each variant, all times in one unit."""
-    scale, unit = table.time_unit([s.p50_s for s in spreads.values()])
-    lines = [
-        {
-            "variant": variant_words(variant),
-            "samples": s.samples,
-            "blocks": s.blocks,
-            f"p50, {unit}": s.p50_s / scale,
-            f"p90, {unit}": s.p90_s / scale,
-            f"p99, {unit}": s.p99_s / scale,
-            "±, %": None if s.figure.half_width is None else s.figure.half_width * 100,
-            "drift": drift_words(s.drift) if s.blocks else None,
-            "lag-1": lag_1_words(s.lag_1, s.blocks) if s.blocks else None,
-            "SM clock": clock_words(s),
-            "repeated": repeated_words(s) or None,
-        }
-        for variant, s in spreads.items()
-    ]
-    number = st.column_config.NumberColumn
-    text = st.column_config.TextColumn
-    columns: dict[str, Any] = {
-        "variant": text(pinned=True),
-        "samples": number(format="localized"),
-        "blocks": number(
-            format="localized",
-            help="Groups of samples measured without a pause. The 95 % interval is computed over blocks.",
-        ),
-        **{
-            f"p{q}, {unit}": number(format="%.2f", help=f"{q} % of the samples take at most this long.")
-            for q in (50, 90, 99)
-        },
-        "±, %": number(
-            format="%.2f", help="Half the width of the 95 % interval of the estimate, bootstrapped over blocks."
-        ),
-        "drift": text(help=_DRIFT_HELP),
-        "lag-1": text(
-            help="Autocorrelation of consecutive blocks. Beyond ±1.96 / √blocks it is significant, and intervals are too narrow."
-        ),
-        "SM clock": text(help="Clock in the block with the lowest and in the one with the highest clock."),
-        "repeated": text(help="Blocks that were measured again because the clock or the device was slowed down."),
-    }
-    return pd.DataFrame(lines), columns

@@ -6,14 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
+from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import STAGE_WORDS, Row, rows
+from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.plots.variant_styles import variant_words
-from kernelviz.ui.bench import second_run, table
-from kernelviz.ui.shared import site, view_filters
+from kernelviz.tables.cases import case_columns, cases
+from kernelviz.tables.column import View, select_with_sizes
+from kernelviz.tables.kernels import KERNELS, kernels
+from kernelviz.text.failures import STAGES, describe_failure, has_description
+from kernelviz.ui.bench import second_run
+from kernelviz.ui.shared import site, table, view_filters
 from kernelviz.ui.shared.text import plain
 
 
@@ -52,9 +57,8 @@ def _cases(run: Run, results: Sequence[Row], headline: Headline, name: str, key:
     if not results:
         st.caption("No case is done yet.")
         return
-    frame, columns = table.frame(results, run.plan.baseline, headline, run.method.clock)
-    alt = f"Every case of {name or 'the run'}"
-    st.dataframe(frame, column_config=columns, hide_index=True, placeholder="–", key=key, alt=alt)
+    rows_of_cases = cases(run, results, headline)
+    table.show(case_columns(rows_of_cases, View.WIDE), rows_of_cases, key=key, alt=f"Every case of {name or 'the run'}")
 
 
 def timing_table(run: Run, results: Sequence[Row]) -> None:
@@ -64,38 +68,37 @@ def timing_table(run: Run, results: Sequence[Row]) -> None:
         st.caption(
             "This run measured the cold device time only, so the other columns are empty. Press **Run** to measure all of them."
         )
-    frame, columns = table.figures_frame(results)
-    st.dataframe(
-        frame, column_config=columns, hide_index=True, placeholder="–", key="figures", alt="Every figure of every case"
+    rows_of_cases = cases(run, results)
+    table.show(
+        case_columns(rows_of_cases, View.TIMES_WIDE), rows_of_cases, key="figures", alt="Every figure of every case"
     )
 
 
-def failures_label(failed: Mapping[tuple[str, str, str], Sequence[Row]]) -> str:
+def failures_label(failed: Mapping[tuple[str, Failure], Sequence[Row]]) -> str:
     """The label of the tab, with the number of failed cases."""
     return f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures"
 
 
-def failure_list(run: Run, failed: Mapping[tuple[str, str, str], Sequence[Row]]) -> None:
+def failure_list(run: Run, failed: Mapping[tuple[str, Failure], Sequence[Row]]) -> None:
     """Each failure once, with its variant, its stage and all sizes at which it occurred."""
     if not failed:
         st.caption("No case failed.")
-    for (variant, stage, message), group in failed.items():
+    for (variant, failure), group in failed.items():
         sizes = ", ".join(size_words(r.result.problem, telling_axes(run.plan.problems)) for r in group)
-        st.markdown(f"✕ **{plain(variant_words(variant))}** · {STAGE_WORDS[stage]} · {plain(sizes)}")
-        st.code(message or "The failure has no message.", language=None, wrap_lines=True)
+        st.markdown(f"✕ **{plain(variant_words(variant))}** · {STAGES[failure.stage]} · {plain(sizes)}")
+        message = str(describe_failure(failure)) if has_description(failure) else "The failure has no message."
+        st.code(message, language=None, wrap_lines=True)
 
 
 def kernel_table(results: Sequence[Row]) -> None:
     """The kernels that a call of each case launches."""
-    kernels = table.kernels_frame(results)
-    if kernels.empty:
+    launched = kernels(results)
+    if not launched:
         st.caption("No kernels were recorded: a run on a CPU launches none, and failed cases have none.")
         return
-    st.dataframe(
-        kernels,
-        column_config=table.KERNEL_COLUMNS,
-        hide_index=True,
-        placeholder="–",
+    table.show(
+        select_with_sizes(KERNELS, launched, View.WIDE),
+        launched,
         key="kernels",
         alt="Kernels that a call of each case launches",
     )

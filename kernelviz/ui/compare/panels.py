@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import streamlit as st
 
 from kernelviz import plots
 from kernelviz.core import units
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.comparison import WORDS, Comparison, Pair
-from kernelviz.metrics.differences import differences
-from kernelviz.metrics.quality import trust_words
-from kernelviz.metrics.summary import figure_of, time_words
+from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.comparison import describe_comparison
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.tiles import Tile
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.tables.column import View
+from kernelviz.tables.comparison import pair_columns
 from kernelviz.text.comparison import (
     case_words,
     change_words,
@@ -28,8 +26,13 @@ from kernelviz.text.comparison import (
     pair_words,
     refusal_words,
 )
-from kernelviz.ui.compare import table, text
-from kernelviz.ui.shared import site, tiles, view_filters
+from kernelviz.text.differences import differences
+from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.text import sentence_case
+from kernelviz.text.times import format_time
+from kernelviz.text.verdicts import describe_pair_reason
+from kernelviz.ui.compare import text
+from kernelviz.ui.shared import site, table, tiles, view_filters
 from kernelviz.ui.shared.text import plain
 
 MOST_BARS = 24
@@ -133,7 +136,7 @@ def environment_differences(comparison: Comparison) -> None:
         st.markdown(text.ONE_RUN if one_run(comparison.a, comparison.b) else text.ALIKE)
         return
     with st.container(key="differs"):
-        st.markdown("\n".join(f"- :red[**≠ {plain(d.what)}**: {plain(d.words.partition(': ')[2])}]" for d in entries))
+        st.markdown("\n".join(f"- :red[**≠ {plain(d.what)}**: {plain(d.values)}]" for d in entries))
 
 
 def verdict_bars(comparison: Comparison) -> None:
@@ -199,26 +202,25 @@ def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
         st.markdown(f"**{plain(problem_words(pair.problem))}**  \n{plain(pair_words(pair))}")
         floor = "" if pair.floor is None else f"Noise threshold: ±{units.percent(pair.floor)}."
         if pair.word != "not comparable":  # there the verdict itself contains the reason
-            st.markdown(f"{plain(pair.reason[:1].upper() + pair.reason[1:])}. {plain(floor)}")
+            st.markdown(f"{plain(sentence_case(describe_pair_reason(pair.reason)))}. {plain(floor)}")
         for side, run, result in (("A", comparison.a, pair.before), ("B", comparison.b, pair.after)):
             figure = figure_of(result.timing, comparison.headline)
-            time = f"no correct {comparison.headline} time" if figure is None else time_words(figure)
+            time = f"no correct {comparison.headline} time" if figure is None else format_time(figure)
             st.markdown(
                 f"{side}: **{plain(variant_words(result.variant))}** {plain(time)}  \n"
-                f":small[:gray[{plain(trust_words(result, comparison.headline, run.method.clock))}]]"
+                f":small[:gray[{plain(describe_quality_of(result, comparison.headline, run.method.clock))}]]"
             )
             site.run_link(f"Open run {side}", run.id)
 
 
 def case_table(comparison: Comparison) -> None:
     """Every pair in numbers. A click on a row chooses the case that `case_box` shows."""
-    frame, columns = table.frame(comparison)
-    event = st.dataframe(
-        frame, column_config=columns, hide_index=True, placeholder="–", key="pairs", on_select="rerun",
-        selection_mode="single-row", alt="Every pair with its verdict, change, interval and both times",
+    chosen = table.show(
+        pair_columns(comparison, View.WIDE), comparison.pairs, key="pairs", on_select="rerun", selection_mode="single-row",
+        alt="Every pair with its verdict, change, interval and both times",
     )  # fmt: skip
-    rows: Sequence[int] = event.selection.rows
-    view_filters.follow({"seen_row": table.chosen_key(rows, comparison)}, "compare_pending")
+    key = comparison.pairs[chosen[0]].key if chosen and chosen[0] < len(comparison.pairs) else None
+    view_filters.follow({"seen_row": key}, "compare_pending")
 
 
 def cases_in_one_run_only(comparison: Comparison) -> None:

@@ -45,7 +45,7 @@ def summary(device: Device) -> str:
         return f"{device.name} · {device.threads or 'unknown'} threads · {memory} · {torch}"
     driver = f"driver {device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})"
     count = f"{device.multiprocessors or 'unknown'} multiprocessors"
-    return f"{device.name} · {count} · {memory} · {driver} · MIG {mig.words(device)} · {torch}"
+    return f"{device.name} · {count} · {memory} · {driver} · MIG {mig.describe(device)} · {torch}"
 
 
 def facts(device: Device) -> list[tuple[str, str]]:
@@ -62,7 +62,7 @@ def facts(device: Device) -> list[tuple[str, str]]:
             ("multiprocessors", str(device.multiprocessors or "unknown")),
             ("compute capability", capability),
             ("driver", f"{device.driver or 'unknown'}, supports CUDA up to {device.driver_cuda or 'unknown'}"),
-            ("MIG", mig.words(device)),
+            ("MIG", mig.describe(device)),
         ]
     else:
         known.append(("threads", str(device.threads or "unknown")))

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
-import pandas as pd
 import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import units
 from kernelviz.core.run import LIVING, Device, Roof
 from kernelviz.hardware.datasheet import DataSheet
-from kernelviz.hardware.datasheet_shares import Held, held
+from kernelviz.hardware.datasheet_shares import DataSheetShare, data_sheet_shares
 from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value
+from kernelviz.tables.column import Column
 from kernelviz.ui.device import text
-from kernelviz.ui.shared import live_progress, view_filters
+from kernelviz.ui.shared import live_progress, table, view_filters
 from kernelviz.ui.shared.live_progress import Job
 from kernelviz.ui.shared.text import plain, when
 
 _PARAM = "calibration"
-_WIDTH = 8
-"""Mean width of a letter in a table, in pixels, at most."""
 
 
 def calibration(bench: Bench) -> Job | None:
@@ -65,10 +62,10 @@ def roof_table(roofs: Sequence[Roof], sheet: DataSheet | None, device: Device, c
     """The measured roofs beside the values of the data sheet, and which data sheet that is."""
     if not roofs and (calibration is None or calibration[1].status not in LIVING):
         st.info(text.NOT_CALIBRATED, icon=":material/straighten:")
-    lines = held(roofs, sheet)
+    lines = data_sheet_shares(roofs, sheet)
     if lines:
-        frame = pd.DataFrame([_row(line, sheet) for line in lines])
-        _table(frame, key="held", alt="Measured roofs beside the data sheet", height="content")
+        columns = [c for c in _SHARES_OF_SHEET if sheet is not None or c.heading not in _OF_SHEET]
+        table.show(columns, lines, key="held", alt="Measured roofs beside the data sheet", height="content")
         if sheet is not None:
             st.markdown(text.SHARES)
     if sheet is None:
@@ -77,41 +74,17 @@ def roof_table(roofs: Sequence[Roof], sheet: DataSheet | None, device: Device, c
         st.caption(plain(f"Data sheet: {sheet.source}."))
 
 
-def _table(table: pd.DataFrame, *, key: str, alt: str, height: Literal["content", "auto"] = "auto") -> None:
-    """A table with names on the left and numbers aligned right.
-
-    Each column is as wide as its longest text: Streamlit measures only the visible rows, and cuts off digits in the others.
-    """
-    right = {
-        name: st.column_config.TextColumn(alignment="right", width=_WIDTH * (2 + max(map(len, (name, *table[name])))))
-        for name in table.columns[1:]
-    }
-    st.dataframe(table, hide_index=True, key=key, alt=alt, height=height, column_config=right)
-
-
-def _row(line: Held, sheet: DataSheet | None) -> dict[str, str]:
-    roof = line.roof
-    own = {
-        "± 95 %": _interval(roof),
-        "clock": units.clock(roof.clock_hz) if roof.clock_hz else "–",
-        "when": when(roof.measured_at or None),
-    }
-    row = {"roof": _label(roof), "measured": roof_value(roof)}
-    if sheet is None:
-        return row | own
-    unit = "B/s" if roof.rate_flop_per_s is None else ("OP/s" if roof.precision == "int8" else "FLOP/s")
-    of_sheet = {
-        "of data sheet": "–" if line.share is None else units.percent(line.share),
-        "at this clock": "–" if line.share_at_clock is None else units.percent(line.share_at_clock),
-        "data sheet": "–" if line.promised is None else _sheet_value(line.promised, unit),
-        "data-sheet clock": units.clock(line.promised_at_hz) if line.promised_at_hz else "–",
-    }
-    return row | of_sheet | own
-
-
-def _sheet_value(value: float, unit: str) -> str:
+def _sheet_value(line: DataSheetShare) -> str | None:
     """A value of the data sheet in the unit of the measured one."""
-    return units.gigabytes_per_s(value) if unit == "B/s" else units.rate(value, unit)
+    if line.promised is None:
+        return None
+    if line.roof.rate_flop_per_s is None:
+        return units.gigabytes_per_s(line.promised)
+    return units.rate(line.promised, "OP/s" if line.roof.precision == "int8" else "FLOP/s")
+
+
+def _clock(roof: Roof | None) -> str | None:
+    return units.clock(roof.clock_hz) if roof and roof.clock_hz else None
 
 
 def _label(roof: Roof) -> str:
@@ -127,10 +100,36 @@ def _interval(roof: Roof) -> str:
     return units.width((roof.high - roof.low) / 2 / value)
 
 
+_OF_SHEET = ("Of data sheet", "At this clock", "Data sheet", "Data-sheet clock")
+_SHARES_OF_SHEET: tuple[Column[DataSheetShare], ...] = (
+    Column("", "Roof", "What was measured.", units.TEXT, lambda line: _label(line.roof)),
+    Column("", "Measured", "The highest measured value.", units.OWN_NUMBER, lambda line: roof_value(line.roof)),
+    Column("", "Of data sheet", "The measured value as a share of the data sheet's value.", units.OWN_NUMBER,
+           lambda line: None if line.share is None else units.percent(line.share)),
+    Column("", "At this clock", "The same, with the data sheet's value scaled to the clock of the measurement.", units.OWN_NUMBER,
+           lambda line: None if line.share_at_clock is None else units.percent(line.share_at_clock)),
+    Column("", "Data sheet", "The value that the vendor states.", units.OWN_NUMBER, _sheet_value),
+    Column("", "Data-sheet clock", "The clock for which the vendor states it.", units.OWN_NUMBER,
+           lambda line: units.clock(line.promised_at_hz) if line.promised_at_hz else None),
+    Column("", "± 95 %", "Half the width of the 95 % interval.", units.OWN_NUMBER, lambda line: _interval(line.roof)),
+    Column("", "Clock", "The SM clock during the measurement.", units.OWN_NUMBER, lambda line: _clock(line.roof)),
+    Column("", "When", "When it was measured.", units.OWN_NUMBER, lambda line: when(line.roof.measured_at or None)),
+)  # fmt: skip
+_MOVES: tuple[Column[Move], ...] = (
+    Column("", "Roof", "What was measured.", units.TEXT, lambda move: _label(move.now)),
+    Column("", "Then", "In the earlier calibration.", units.OWN_NUMBER,
+           lambda move: roof_value(move.then) if move.then else "not measured"),
+    Column("", "Clock then", "The SM clock in the earlier calibration.", units.OWN_NUMBER, lambda move: _clock(move.then)),
+    Column("", "Now", "In the newest calibration.", units.OWN_NUMBER, lambda move: roof_value(move.now)),
+    Column("", "Clock now", "The SM clock in the newest calibration.", units.OWN_NUMBER, lambda move: _clock(move.now)),
+    Column("", "Change", "≈: the two 95 % intervals overlap, so the change may be chance.", units.OWN_NUMBER, change_words),
+)  # fmt: skip
+
+
 def roof_changes(calibrations: Sequence[Calibration]) -> None:
     """How much each roof changed between two calibrations. `calibrations`: newest first."""
     if len(calibrations) < 2:
-        st.caption(text.ONE_CALIBRATION if calibrations else text.NOT_CALIBRATED.partition(".")[0] + ".")
+        st.caption(text.ONE_CALIBRATION if calibrations else text.NOT_MEASURED)
         return
     newest, earlier = calibrations[0], calibrations[1:]
     chosen = 0
@@ -143,23 +142,11 @@ def roof_changes(calibrations: Sequence[Calibration]) -> None:
         view_filters.keep("against_calibration", picked, stamps[0])
         chosen = stamps.index(picked)
     st.markdown(f"{_dated(newest)}, compared with {_dated(earlier[chosen])}.")
-    rows = [_change(move) for move in moves(newest, earlier[chosen])]
-    _table(pd.DataFrame(rows), key="moves", alt="Change of each roof between two calibrations")
+    changes = moves(newest, earlier[chosen])
+    table.show(_MOVES, changes, key="moves", alt="Change of each roof between two calibrations")
     st.markdown(text.MOVES)
 
 
 def _dated(calibration: Calibration) -> str:
     count = len(calibration.roofs)
     return f"{when(calibration.measured_at or None)} ({count} roof{'s' if count != 1 else ''})"
-
-
-def _change(move: Move) -> dict[str, str]:
-    then = move.then
-    return {
-        "roof": _label(move.now),
-        "then": roof_value(then) if then is not None else "not measured",
-        "clock then": units.clock(then.clock_hz) if then is not None and then.clock_hz else "–",
-        "now": roof_value(move.now),
-        "clock now": units.clock(move.now.clock_hz) if move.now.clock_hz else "–",
-        "change": change_words(move),
-    }

@@ -33,10 +33,8 @@ NO_SHEET = (
 NO_SHEET_CPU = (
     "kernelviz has data sheets of NVIDIA GPUs only, so the measured roofs of a CPU are shown without a comparison."
 )
-NOT_CALIBRATED = (
-    "The roofs of this device were not measured yet. Press **Calibrate** to measure them; other measurements wait until it is "
-    "done."
-)
+NOT_MEASURED = "The roofs of this device were not measured yet."
+NOT_CALIBRATED = f"{NOT_MEASURED} Press **Calibrate** to measure them; other measurements wait until it is done."
 CALIBRATE_HELP = (
     "Measures bandwidth, arithmetic rates, kernel launches and transfers. In a terminal: kernelviz device --calibrate"
 )

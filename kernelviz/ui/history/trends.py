@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import pandas as pd
+from dataclasses import replace
+
 import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.bench.trends import CaseTrend
+from kernelviz.core import units
 from kernelviz.core.problem import Problem
 from kernelviz.metrics.sweep import problem_words
+from kernelviz.metrics.trend import Point
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.tables.column import Column
 from kernelviz.text.trends import change_words, setup_words, state_words
-from kernelviz.ui.shared import site, view_filters
+from kernelviz.ui.shared import site, table, view_filters
 from kernelviz.ui.shared.l2_control import l2_control
 from kernelviz.ui.shared.text import plain
 
@@ -58,27 +62,29 @@ def regressions(slower: tuple[CaseTrend, ...], cases: int) -> None:
         )
         return
     st.markdown(f"**{len(slower)} of {cases} cases are slower than their best time so far**")
-    table = []
-    for case in slower:
-        change = case.trend.regression
-        if change is not None:
-            table.append(
-                {
-                    "case": problem_words(case.problem),
-                    "variant": variant_words(case.variant),
-                    "slower by, %": (change.ratio - 1) * 100,
-                    "since": case.trend.points[change.index].at[:10],
-                    "run": case.trend.points[change.index].run_id,
-                    "what changed in that run": ", ".join(change.because) or "–",
-                }
-            )
-    st.dataframe(
-        pd.DataFrame(table),
-        column_config={"slower by, %": st.column_config.NumberColumn(format="%.1f")},
-        hide_index=True,
+    table.show(
+        _REGRESSIONS,
+        slower,
         key="regressions",
         alt="Cases that are slower than their best time so far, the worst first",
     )
+
+
+def _since(case: CaseTrend) -> Point | None:
+    change = case.trend.regression
+    return case.trend.points[change.index] if change else None
+
+
+_REGRESSIONS: tuple[Column[CaseTrend], ...] = (
+    Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem)),
+    Column("", "Variant", "", units.TEXT, lambda c: variant_words(c.variant)),
+    Column("", "Slower by", "The current time divided by the best time so far, minus one.", replace(units.CHANGE, form=".1f"),
+           lambda c: c.trend.regression.ratio - 1 if c.trend.regression else None),
+    Column("", "Since", "Day of the first run at this level.", units.TEXT, lambda c: p.at[:10] if (p := _since(c)) else None),
+    Column("", "Run", "The first run at this level.", units.TEXT, lambda c: p.run_id if (p := _since(c)) else None),
+    Column("", "What changed in that run", "Differences between that run and the one before it.", units.TEXT,
+           lambda c: ", ".join(c.trend.regression.because) or None if c.trend.regression else None),
+)  # fmt: skip
 
 
 def case_box(cases: list[CaseTrend], slower: tuple[CaseTrend, ...]) -> CaseTrend:

@@ -13,11 +13,13 @@ from kernelviz.core.run import Device, Roof
 from kernelviz.core.selftest import Selftest, Timeline
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import FIGURES, HOST_BOUND
-from kernelviz.metrics.quality import LEVELS, Trust, trust
+from kernelviz.metrics.quality import LEVELS, PartName, Quality, quality
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.timeline import counted_words
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text import method as text
+from kernelviz.text.cheats import EXPLANATIONS, NAMES
+from kernelviz.text.quality import describe_part, describe_quality
 from kernelviz.ui.shared import device_strip, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -100,27 +102,27 @@ def verdicts() -> None:
     st.markdown(text.VERDICT)
 
 
-def quality_example(bench: Bench) -> tuple[str, Trust] | None:
+def quality_example(bench: Bench) -> tuple[str, Quality] | None:
     """A real result and its measurement quality: of the newest run here, else of one that came with the package."""
     for listed in (*bench.runs(3), *bench.history.shipped()[:1]):
         run = bench.load(listed.id)
         for result in run.results:
-            quality = trust(result, clock=run.method.clock) if result.timing is not None else None
-            if quality is not None:
+            rating = quality(result, clock=run.method.clock) if result.timing is not None else None
+            if rating is not None:
                 sizes = size_words(result.problem)
-                return f"{run.plan.op} {variant_words(result.variant)}, {sizes}, {run.environment.device.name}", quality
+                return f"{run.plan.op} {variant_words(result.variant)}, {sizes}, {run.environment.device.name}", rating
     return None
 
 
-def measurement_quality(example: tuple[str, Trust] | None) -> None:
+def measurement_quality(example: tuple[str, Quality] | None) -> None:
     """The parts of the quality line of a result, with the line of a real result as an example."""
     st.markdown(f"##### {QUALITY}")
     st.markdown("Each result has one line about its quality: on every page, in the terminal and in every file.")
-    values: dict[str, str] = {}
+    values: dict[PartName, str] = {}
     if example is not None:
-        case, quality = example
-        values = {p.name: p.words for p in quality.parts}
-        st.markdown(f"> {plain(quality.line)}  \n> :small[:gray[{plain(case)}]]")
+        case, rating = example
+        values = {p.name: str(describe_part(p)) for p in rating.parts}
+        st.markdown(f"> {plain(describe_quality(rating))}  \n> :small[:gray[{plain(case)}]]")
     st.markdown(
         "The line starts with the level of its worst part:\n\n" + "\n".join(f"- {text.level_words(n)}" for n in LEVELS)
     )
@@ -150,4 +152,4 @@ def rejected_results() -> None:
     """The ways to cheat that are rejected, by name."""
     st.markdown(f"##### {REJECTED}")
     st.markdown(text.REFUSED)
-    st.markdown("\n".join(f"- **{plain(name)}**: {plain(reason)}" for name, reason in CHEATS.items()))
+    st.markdown("\n".join(f"- **{plain(NAMES[c])}**: {plain(EXPLANATIONS[c])}" for c in CHEATS))

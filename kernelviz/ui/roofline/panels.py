@@ -12,10 +12,13 @@ from kernelviz.bench.roofline import Placement, RoofSource
 from kernelviz.core.run import Level
 from kernelviz.metrics.limiter import LimiterWord
 from kernelviz.metrics.placement import Placed
-from kernelviz.metrics.summary import time_words
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, distance_words, lines_of, rates_words
-from kernelviz.ui.roofline import choice, table, text
-from kernelviz.ui.shared import site
+from kernelviz.tables.column import View
+from kernelviz.tables.roofline import placed_columns
+from kernelviz.text.quality import describe_quality
+from kernelviz.text.times import format_time
+from kernelviz.ui.roofline import choice, text
+from kernelviz.ui.shared import site, table
 from kernelviz.ui.shared.text import plain
 
 SMALL_TABLE_PX = 240
@@ -110,13 +113,10 @@ def _alt(cases: Sequence[Placed]) -> str:
 def case_table(cases: Sequence[Placed], group: str | None, height: int) -> str | None:
     """The table of the cases; returns the key of the case whose row is selected."""
     listed = [c for c in cases if group in (None, c.group)]
-    frame, columns = table.frame(listed)
-    event = st.dataframe(
-        frame, column_config=columns, hide_index=True, placeholder="–", height=height,
-        key=f"placed_{group or ''}", on_select="rerun", selection_mode="single-row",
-        alt="Every case with its time, share of the roof and limiter",
+    rows = table.show(
+        placed_columns(listed, View.WIDE), listed, height=height, key=f"placed_{group or ''}", on_select="rerun",
+        selection_mode="single-row", alt="Every case with its time, share of the roof and limiter",
     )  # fmt: skip
-    rows = event.selection.rows
     return listed[rows[0]].key if rows and rows[0] < len(listed) else None
 
 
@@ -124,11 +124,11 @@ def case_facts(case: Placed) -> None:
     """One case: time, rates, distance to the roof, and its limiter with the evidence."""
     with st.container(border=True, key="one_case"):
         st.markdown(f"**{plain(choice.case_label(case))}**")
-        st.markdown(f"{plain(time_words(case.figure))} · {plain(rates_words(case))}  \n{plain(distance_words(case))}")
+        st.markdown(f"{plain(format_time(case.figure))} · {plain(rates_words(case))}  \n{plain(distance_words(case))}")
         st.markdown(f"**{plain(case.limiter.words)}**: {plain(text.MEANINGS[case.limiter.word])}")
         evidence = [*case.limiter.evidence, *(f"unknown: {m}" for m in case.limiter.missing)]
         st.markdown("\n".join(f"- {plain(line)}" for line in evidence))
-        st.markdown(f":small[:gray[{plain(case.trust)}]]")
+        st.markdown(f":small[:gray[{plain(describe_quality(case.quality))}]]")
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             site.run_link("Open its run", case.run_id)
             st.button("Show all cases", key="show_all", icon=":material/close:", on_click=_show_all)

@@ -37,8 +37,9 @@ from kernelviz.core.events import (
 )
 from kernelviz.core.result import Failure, Result
 from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.summary import STAGE_WORDS, time_words
+from kernelviz.text.failures import STAGES
 from kernelviz.text.selftest import check_words
+from kernelviz.text.times import format_time
 from kernelviz.ui.server import sockets
 
 QUIET_S = 2.0
@@ -129,7 +130,7 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
 
 def _format_outcome(result: Result) -> str:
     outcome = result.outcome
-    return f"✕ {STAGE_WORDS[outcome.stage]}" if isinstance(outcome, Failure) else time_words(outcome.device_cold_s)
+    return f"✕ {STAGES[outcome.stage]}" if isinstance(outcome, Failure) else format_time(outcome.device_cold_s)
 
 
 async def events(request: Request) -> Response:

@@ -1,0 +1,295 @@
+"""Why a case has no usable time, or why its outputs are wrong: tagged values with their numbers, never sentences.
+
+`kernelviz.text.failures` turns them into text. What another program wrote (a compiler's log, the text of an exception) is not a
+reason: it is the `message` beside them, which is shown and never interpreted.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kernelviz.core.errors import KernelvizError
+from kernelviz.core.problem import Struct
+
+Stage = Literal["unavailable", "compile", "out_of_memory", "wrong", "impossible", "crash", "timeout", "cancelled"]
+Between = Literal["flush", "markers"]
+"""What lies round a timed call: flush and end marker (cold), or begin and end marker (warm)."""
+
+
+class _Reason(Struct, frozen=True, kw_only=True, tag_field="code"):
+    """Base of all reasons. In a document, `code` says which one it is."""
+
+
+# What a call may not do to look fast: one reason for each cheat, with the cheat's name as its code (core.cheats).
+
+
+class OtherStream(_Reason, frozen=True, kw_only=True, tag="other_stream"):
+    """The call works on another stream or thread. `evidence`: ``outside`` (nothing ran `between` our records, something did
+    elsewhere), ``early`` (it started `early_ns` before the flush ended), ``late`` (it ended after the end marker),
+    ``not_captured`` (a graph of it holds nothing)."""
+
+    evidence: Literal["outside", "early", "late", "not_captured"]
+    between: Between | None = None
+    early_ns: int | None = None
+
+
+class CachedOutput(_Reason, frozen=True, kw_only=True, tag="cached_output"):
+    """The call launched nothing between our records, and nothing ran elsewhere."""
+
+    between: Between
+
+
+class MutatedInput(_Reason, frozen=True, kw_only=True, tag="mutated_input"):
+    """The call changed these inputs without declaring it."""
+
+    inputs: tuple[str, ...]
+
+
+class Unwritten(_Reason, frozen=True, kw_only=True, tag="unwritten"):
+    """So many output elements still hold the bytes with which they were filled before the call."""
+
+    elements: int
+
+
+class Stale(_Reason, frozen=True, kw_only=True, tag="stale"):
+    """The outputs are those for the fill of this seed, which the inputs no longer hold."""
+
+    seed: int
+
+
+class LowerPrecision(_Reason, frozen=True, kw_only=True, tag="lower_precision"):
+    """The errors are those of this narrower format."""
+
+    precision: str
+
+
+class Recompiled(_Reason, frozen=True, kw_only=True, tag="recompiled"):
+    """Something was compiled in a timed call. `graphs`: torch.compile made so many of one problem; `again`: it wants to compile a
+    bound call again."""
+
+    graphs: int | None = None
+    again: bool = False
+
+
+class PersistingL2(_Reason, frozen=True, kw_only=True, tag="persisting_l2"):
+    """The call let so many bytes of the L2 hold persisting lines, which no flush evicts."""
+
+    size_bytes: int
+
+
+Cheating = OtherStream | CachedOutput | MutatedInput | Unwritten | Stale | LowerPrecision | Recompiled | PersistingL2
+
+# What else the correctness gate finds.
+
+
+class NotFinite(_Reason, frozen=True, kw_only=True, tag="not_finite"):
+    """So many elements are NaN or Inf where the reference is not, or the reverse."""
+
+    elements: int
+
+
+class ErrorTooLarge(_Reason, frozen=True, kw_only=True, tag="error_too_large"):
+    """The largest error as a multiple of the allowed one; None: beyond any bound."""
+
+    of_bound: float | None
+
+
+class OutputCount(_Reason, frozen=True, kw_only=True, tag="output_count"):
+    """The call returned another number of outputs than the op has."""
+
+    returned: int
+    expected: int
+    op: str
+
+
+class OutputShape(_Reason, frozen=True, kw_only=True, tag="output_shape"):
+    output: str
+    shape: tuple[int, ...]
+    expected: tuple[int, ...]
+
+
+class OutputDtype(_Reason, frozen=True, kw_only=True, tag="output_dtype"):
+    """torch's names of both dtypes."""
+
+    output: str
+    dtype: str
+    expected: str
+
+
+class ImpossiblyFast(_Reason, frozen=True, kw_only=True, tag="impossibly_fast"):
+    """The time is under the least that the data sheet of the device allows for this traffic and work."""
+
+    time_s: float
+    least_s: float
+    device: str
+
+
+# Why a case was not tried.
+
+
+class NoDtype(_Reason, frozen=True, kw_only=True, tag="no_dtype"):
+    """The variant has no kernel for this dtype; it has those for `has`."""
+
+    dtype: str
+    has: tuple[str, ...]
+
+
+class NoCompute(_Reason, frozen=True, kw_only=True, tag="no_compute"):
+    """The variant does not compute in this precision; it does in `has`."""
+
+    compute: str
+    has: tuple[str, ...]
+
+
+class NoDirection(_Reason, frozen=True, kw_only=True, tag="no_direction"):
+    """The variant has no such pass; None: another tool's file does not say which one is asked."""
+
+    direction: str | None
+
+
+class NotAdmitted(_Reason, frozen=True, kw_only=True, tag="not_admitted"):
+    """The variant's own rule does not admit this configuration for these sizes; `text` is what its author says of it."""
+
+    text: str
+
+
+class NeedMissing(_Reason, frozen=True, kw_only=True, tag="need_missing"):
+    """The machine lacks something that the variant needs; `text` says what, and what to do about it."""
+
+    text: str
+
+
+class Skipped(_Reason, frozen=True, kw_only=True, tag="skipped"):
+    """Another tool skipped the case; the message is its own, empty where it gives none."""
+
+
+Refusal = NoDtype | NoCompute | NoDirection | NotAdmitted | NeedMissing
+"""Why a variant cannot solve a problem, on any machine or on this one."""
+
+# Where the case ended.
+
+
+class CancelledBefore(_Reason, frozen=True, kw_only=True, tag="cancelled_before"):
+    """Cancelled before it was measured."""
+
+
+class CancelledDuring(_Reason, frozen=True, kw_only=True, tag="cancelled_during"):
+    """Cancelled after so many of the blocks that an interval needs."""
+
+    blocks: int
+    needed: int
+
+
+class Cancelled(_Reason, frozen=True, kw_only=True, tag="cancelled"):
+    """Cancelled while the worker was busy with it."""
+
+
+class ServerStopped(_Reason, frozen=True, kw_only=True, tag="server_stopped"):
+    """The server was stopped."""
+
+
+class DoesNotFitMemory(_Reason, frozen=True, kw_only=True, tag="does_not_fit"):
+    """Inputs, outputs and reference need more memory than is free."""
+
+    needed_bytes: int
+    free_bytes: int
+    device: str
+
+
+class Folder(Struct, frozen=True, kw_only=True):
+    """A folder that compilers write, and the environment variable that moves it."""
+
+    path: str
+    variable: str
+
+
+class DiskFull(_Reason, frozen=True, kw_only=True, tag="disk_full"):
+    """No space was left while something was compiled; `folders` are those that may be moved."""
+
+    folders: tuple[Folder, ...]
+
+
+class CacheNotWritable(_Reason, frozen=True, kw_only=True, tag="cache_not_writable"):
+    """A file in a compiler's cache could not be written; `cache` is the folder to be made writable, or to be moved."""
+
+    path: str
+    cache: Folder
+
+
+class TracerLostRecords(_Reason, frozen=True, kw_only=True, tag="tracer_lost_records"):
+    """What the tracer reported cannot be the calls that were made; the message says how."""
+
+
+class CudaError(_Reason, frozen=True, kw_only=True, tag="cuda_error"):
+    """The CUDA context is broken; the message is the error's own."""
+
+
+class NoResult(_Reason, frozen=True, kw_only=True, tag="no_result"):
+    """The measuring session ended the problem without a result for the variant."""
+
+
+class WorkerEnded(_Reason, frozen=True, kw_only=True, tag="worker_ended"):
+    """The worker process ended: with an exit code, or by a signal (its name, or its number as text). Both None: it closed its
+    connection. The message is the end of its log."""
+
+    exit_code: int | None = None
+    signal: str | None = None
+
+
+class WorkerGarbled(_Reason, frozen=True, kw_only=True, tag="worker_garbled"):
+    """The worker sent what is no message; the message is the end of its log."""
+
+    error: str
+
+
+class Silent(_Reason, frozen=True, kw_only=True, tag="silent"):
+    """Nothing was heard of the worker for so long, during this step; the message is the end of its log."""
+
+    seconds: float
+    step: str | None = None
+
+
+class TookTooLong(_Reason, frozen=True, kw_only=True, tag="took_too_long"):
+    """The case had no result after so long; the message is the end of the worker's log."""
+
+    seconds: float
+
+
+class WorkerNotReady(_Reason, frozen=True, kw_only=True, tag="worker_not_ready"):
+    """The worker was not ready after so long; the message is the end of its log."""
+
+    seconds: float
+
+
+class NoWorker(_Reason, frozen=True, kw_only=True, tag="no_worker"):
+    """No worker process can be started; the message says why."""
+
+
+Ended = (
+    CancelledBefore
+    | CancelledDuring
+    | Cancelled
+    | ServerStopped
+    | DoesNotFitMemory
+    | DiskFull
+    | CacheNotWritable
+    | TracerLostRecords
+    | CudaError
+    | NoResult
+    | WorkerEnded
+    | WorkerGarbled
+    | Silent
+    | TookTooLong
+    | WorkerNotReady
+    | NoWorker
+)
+OutputFault = OutputCount | OutputShape | OutputDtype
+Reason = Cheating | NotFinite | ErrorTooLarge | OutputFault | ImpossiblyFast | Refusal | Skipped | Ended
+
+
+class Refused(KernelvizError):
+    """A result is refused for this reason. Its text is the reason's code and data: for a log, not for people."""
+
+    def __init__(self, reason: Reason) -> None:
+        self.reason = reason
+        super().__init__(repr(reason))

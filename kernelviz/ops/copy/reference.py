@@ -1,0 +1,26 @@
+"""What the copies must give: exactly the elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.core.problem import Problem
+from kernelviz.ops.catalog.op import Tensors
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def strided_reference(x_NS: Tensor) -> Tensors:
+    """The first element of every row."""
+    return (x_NS[:, 0].clone(),)
+
+
+def reference(x_N: Tensor) -> Tensors:
+    """The input, element for element."""
+    return (x_N.clone(),)
+
+
+def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
+    """Zero: nothing is rounded, so nothing may differ."""
+    return (outputs[0].new_zeros(()).expand_as(outputs[0]),)

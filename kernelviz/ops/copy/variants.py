@@ -1,0 +1,113 @@
+"""The variants of `copy`, in ladder order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.op import Launch, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@variant(backend="torch")
+def torch_eager(x_N: Tensor) -> Launch:
+    """Tensor.copy_ into a buffer that exists already: on a GPU the driver's own device-to-device copy."""
+    import torch
+
+    out_N = torch.empty_like(x_N)
+    return lambda: out_N.copy_(x_N)
+
+
+@variant(backend="inductor", needs=("inductor",), late=True)
+def torch_compile(x_N: Tensor) -> Launch:
+    """torch.compile of clone, on the elements' bits: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
+    import torch
+
+    from kernelviz.ops.kernels.inductor import compiled
+
+    # As integers: inductor's kernels widen 16-bit floats to fp32 and round them back, which rewrites the bits of a NaN.
+    # Not as x + 0, which turns -0.0 into 0.0.
+    bits = torch.int32 if x_N.element_size() == 4 else torch.int16
+
+    def clone(x_N: Tensor) -> Tensor:
+        return x_N.clone()
+
+    run = compiled(clone, x_N.view(bits))
+    dtype = x_N.dtype
+
+    def launch() -> Tensor:
+        result = run()
+        assert not isinstance(result, tuple)
+        return result.view(dtype)  # the same memory: no kernel
+
+    return launch
+
+
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_block(x_N: Tensor) -> Launch:
+    """Triton, 1024 elements a program whatever the size."""
+    from kernelviz.ops.copy import triton as kernels
+
+    return kernels.bind_block(x_N)
+
+
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_persistent(x_N: Tensor) -> Launch:
+    """Triton, as many programs as the GPU holds at once, each striding through the vector in blocks of 16 KiB."""
+    from kernelviz.ops.copy import triton as kernels
+
+    return kernels.bind_persistent(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_scalar(x_N: Tensor) -> Launch:
+    """CUDA C++, one element a thread: every load and store moves 4 bytes (2 in half precision)."""
+    from kernelviz.ops.copy import cuda as kernels
+
+    return kernels.bind_scalar(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_vec16(x_N: Tensor) -> Launch:
+    """CUDA C++, 16 bytes a thread: a quarter of the instructions for the same traffic."""
+    from kernelviz.ops.copy import cuda as kernels
+
+    return kernels.bind_vec16(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
+    """CUDA C++, four 16-byte loads of a thread in flight before its stores, streaming: ahead at 2^20, behind at 2^28."""
+    from kernelviz.ops.copy import cuda as kernels
+
+    return kernels.bind_unrolled(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_adaptive(x_N: Tensor) -> Launch:
+    """CUDA C++, one to four vectors a thread by size, streaming loads only as long as the L2 can keep what is written."""
+    from kernelviz.ops.copy import cuda as kernels
+
+    return kernels.bind_adaptive(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
+def cuda_bulk(x_N: Tensor) -> Launch:
+    """CUDA C++ for Hopper, bulk copies by the SM's copy engine (TMA): one thread moves 2 KiB, no register sees a number."""
+    from kernelviz.ops.copy import cuda as kernels
+
+    return kernels.bind_bulk(x_N)
+
+
+VARIANTS = (
+    torch_eager,
+    torch_compile,
+    triton_block,
+    triton_persistent,
+    cuda_scalar,
+    cuda_vec16,
+    cuda_vec16_unrolled,
+    cuda_bulk,
+    cuda_adaptive,
+)

@@ -1,0 +1,63 @@
+"""The variants of `cumsum`, in ladder order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.op import Launch, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@variant(backend="torch")
+def torch_eager(x_N: Tensor) -> Launch:
+    """torch.cumsum, on a GPU CUB's scan, one pass with look-back; half precision with dtype=float32, and then rounded."""
+    import torch
+
+    if x_N.dtype == torch.float32:
+        return lambda: torch.cumsum(x_N, 0)
+    return lambda: torch.cumsum(x_N, 0, dtype=torch.float32).to(x_N.dtype)
+
+
+@variant(backend="torch", needs=("cuda",), dtypes=("fp16", "bf16"), only_when_named=True)
+def torch_as_stored(x_N: Tensor) -> Launch:
+    """torch.cumsum of half precision as it is: on a GPU each sum is rounded to that format, so the gate calls it wrong."""
+    import torch
+
+    return lambda: torch.cumsum(x_N, 0)
+
+
+@variant(backend="inductor", needs=("inductor",), late=True)
+def torch_compile(x_N: Tensor) -> Launch:
+    """torch.compile of cumsum: on a GPU inductor makes a Triton scan with look-back, a tile at a time."""
+    from kernelviz.ops.kernels.inductor import compiled
+
+    def cumsum(x_N: Tensor) -> Tensor:
+        return x_N.cumsum(0)
+
+    return compiled(cumsum, x_N)
+
+
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_three_kernels(x_N: Tensor) -> Launch:
+    """Triton, sums of tiles, then what lies before each, then scans of tiles: the vector is read twice."""
+    from kernelviz.ops.cumsum import triton as kernels
+
+    return kernels.bind_three_kernels(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_three_kernels(x_N: Tensor) -> Launch:
+    """CUDA C++, the same three kernels with 16-byte loads: 3 N e bytes instead of 2 N e, so two thirds of a copy at best."""
+    from kernelviz.ops.cumsum import cuda as kernels
+
+    return kernels.bind_three_kernels(x_N)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_look_back(x_N: Tensor) -> Launch:
+    """CUDA C++, one pass: a tile says its sum at once and adds up what the tiles before it have said."""
+    from kernelviz.ops.cumsum import cuda as kernels
+
+    return kernels.bind_look_back(x_N)

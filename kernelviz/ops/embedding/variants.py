@@ -1,0 +1,122 @@
+"""The variants of `embedding`, `index_select` and `gather`, in ladder order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.op import Launch, Variant, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def _eager_embedding(x_VD: Tensor, ids_T: Tensor) -> Tensor:
+    from torch.nn import functional
+
+    return functional.embedding(ids_T, x_VD)
+
+
+def _eager_index_select(x_VD: Tensor, ids_T: Tensor) -> Tensor:
+    return x_VD.index_select(0, ids_T)
+
+
+def _eager_gather(x_VD: Tensor, ids_T: Tensor) -> Tensor:
+    return x_VD.gather(0, ids_T[:, None].expand(-1, x_VD.shape[1]))
+
+
+def embedding_variants() -> tuple[Variant, ...]:
+    @variant(backend="torch")
+    def torch_eager(x_VD: Tensor, ids_T: Tensor) -> Launch:
+        """torch.nn.functional.embedding, which is index_select inside."""
+        return lambda: _eager_embedding(x_VD, ids_T)
+
+    @variant(backend="inductor", needs=("inductor",), late=True)
+    def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
+        """torch.compile of embedding: one Triton kernel that finds the row anew for each element, and checks its id."""
+        from kernelviz.ops.kernels.inductor import compiled
+
+        return compiled(_eager_embedding, x_VD, ids_T)
+
+    return torch_eager, torch_compile
+
+
+def index_select_variants() -> tuple[Variant, ...]:
+    @variant(backend="torch")
+    def torch_eager(x_VD: Tensor, ids_T: Tensor) -> Launch:
+        """torch.index_select along the rows, into a tensor that is there."""
+        import torch
+
+        out_TD = torch.empty((ids_T.shape[0], x_VD.shape[1]), dtype=x_VD.dtype, device=x_VD.device)
+        return lambda: torch.index_select(x_VD, 0, ids_T, out=out_TD)
+
+    @variant(backend="inductor", needs=("inductor",), late=True)
+    def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
+        """torch.compile of index_select: one Triton kernel that finds the row anew for each element, and checks its id."""
+        from kernelviz.ops.kernels.inductor import compiled
+
+        return compiled(_eager_index_select, x_VD, ids_T)
+
+    return torch_eager, torch_compile
+
+
+def gather_variants() -> tuple[Variant, ...]:
+    @variant(backend="torch")
+    def torch_eager(x_VD: Tensor, ids_T: Tensor) -> Launch:
+        """torch.gather with the ids expanded along the row: an index is looked up for every element."""
+        import torch
+
+        ids_TD = ids_T[:, None].expand(-1, x_VD.shape[1])
+        out_TD = torch.empty(ids_TD.shape, dtype=x_VD.dtype, device=x_VD.device)
+        return lambda: torch.gather(x_VD, 0, ids_TD, out=out_TD)
+
+    @variant(backend="inductor", needs=("inductor",), late=True)
+    def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
+        """torch.compile of gather: inductor sees through the expanded index, and makes the kernel of index_select."""
+        from kernelviz.ops.kernels.inductor import compiled
+
+        return compiled(_eager_gather, x_VD, ids_T)
+
+    return torch_eager, torch_compile
+
+
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
+    """Triton, one program a row: its id is read once."""
+    from kernelviz.ops.embedding import triton as kernels
+
+    return kernels.bind_row(x_VD, ids_T)
+
+
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_tile(x_VD: Tensor, ids_T: Tensor) -> Launch:
+    """Triton, tiles of 16 KiB, small outputs 1 KiB: several short rows or a piece of a long one a program."""
+    from kernelviz.ops.embedding import triton as kernels
+
+    return kernels.bind_tile(x_VD, ids_T)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
+    """CUDA C++, one block a row, one element a thread at a time."""
+    from kernelviz.ops.embedding import cuda as kernels
+
+    return kernels.bind_row(x_VD, ids_T, vectors=False)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
+    """CUDA C++, one block a row in 16-byte vectors: short rows leave most of a block's threads idle."""
+    from kernelviz.ops.embedding import cuda as kernels
+
+    return kernels.bind_row(x_VD, ids_T)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_vec16_unrolled(x_VD: Tensor, ids_T: Tensor) -> Launch:
+    """CUDA C++, 16 KiB a block whatever the row length: four vectors of a thread in flight, from as many rows as that takes."""
+    from kernelviz.ops.embedding import cuda as kernels
+
+    return kernels.bind_flat(x_VD, ids_T)
+
+
+OWN_KERNELS = (triton_row, triton_tile, cuda_row, cuda_row_vec16, cuda_vec16_unrolled)

@@ -1,0 +1,42 @@
+"""The variants of `matmul`, in ladder order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.op import Launch, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@variant(backend="torch")
+def torch_eager(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
+    """torch.mm into a buffer that exists already: cuBLAS on a GPU, oneDNN or MKL on a CPU."""
+    from kernelviz.ops.matmul.torch import bind_mm
+
+    return bind_mm(a_MK, b_KN, compute)
+
+
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_grouped(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
+    """Triton, one tile of the product a program; tiles in groups of eight rows, so that L2 serves both factors."""
+    from kernelviz.ops.matmul import triton as kernels
+
+    return kernels.bind_grouped(a_MK, b_KN, compute=compute)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), computes=("ieee",))
+def cuda_naive(a_MK: Tensor, b_KN: Tensor) -> Launch:
+    """CUDA C++, one thread an element of the product; neighbouring threads read neighbouring elements."""
+    from kernelviz.ops.matmul import cuda as kernels
+
+    return kernels.bind_naive(a_MK, b_KN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), computes=("ieee",))
+def cuda_tiled(a_MK: Tensor, b_KN: Tensor) -> Launch:
+    """CUDA C++, tiles of 32×32 in shared memory: each element is read from memory 32 times less often."""
+    from kernelviz.ops.matmul import cuda as kernels
+
+    return kernels.bind_tiled(a_MK, b_KN)

@@ -1,0 +1,107 @@
+"""The variants of `sum` and of `mean` in the order of the ladder, from one atomic an element to one launch at memory speed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.op import Launch, Variant, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def sum_variants() -> tuple[Variant, ...]:
+    """The variants of `sum`."""
+
+    @variant(backend="torch")
+    def torch_eager(x_N: Tensor) -> Launch:
+        """Tensor.sum: on a GPU one kernel, whose last block adds up the sums of the others."""
+        return lambda: x_N.sum(0, keepdim=True)
+
+    @variant(backend="inductor", needs=("inductor",), late=True)
+    def torch_compile(x_N: Tensor) -> Launch:
+        """torch.compile of sum: on a GPU inductor makes two Triton kernels, one for each pass."""
+        from kernelviz.ops.kernels.inductor import compiled
+
+        def total(x_N: Tensor) -> Tensor:
+            return x_N.sum(0, keepdim=True)
+
+        return compiled(total, x_N)
+
+    return torch_eager, torch_compile, *_kernels(mean=False)
+
+
+def mean_variants() -> tuple[Variant, ...]:
+    """The variants of `mean`."""
+
+    @variant(backend="torch")
+    def torch_eager(x_N: Tensor) -> Launch:
+        """Tensor.mean: on a GPU one kernel, whose last block adds up the sums of the others."""
+        return lambda: x_N.mean(0, keepdim=True)
+
+    @variant(backend="inductor", needs=("inductor",), late=True)
+    def torch_compile(x_N: Tensor) -> Launch:
+        """torch.compile of mean: on a GPU inductor makes two Triton kernels, one for each pass."""
+        from kernelviz.ops.kernels.inductor import compiled
+
+        def mean(x_N: Tensor) -> Tensor:
+            return x_N.mean(0, keepdim=True)
+
+        return compiled(mean, x_N)
+
+    return torch_eager, torch_compile, *_kernels(mean=True)
+
+
+def _kernels(*, mean: bool) -> tuple[Variant, ...]:
+    """The variants with kernels of their own, which divide the sum by 1 or by the number of elements."""
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_atomic_per_element(x_N: Tensor) -> Launch:
+        """CUDA C++, one atomic an element to the same fp32 number, so the atomics queue. At most 2^24 elements."""
+        from kernelviz.ops.reduction import cuda as kernels
+
+        return kernels.bind_atomic_per_element(x_N, x_N.numel() if mean else 1)
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_atomic_per_warp(x_N: Tensor) -> Launch:
+        """CUDA C++, five shuffles add up the numbers of a warp: a 32nd of the atomics."""
+        from kernelviz.ops.reduction import cuda as kernels
+
+        return kernels.bind_atomic_per_warp(x_N, x_N.numel() if mean else 1)
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_atomic_per_block(x_N: Tensor) -> Launch:
+        """CUDA C++, warps add up through shared memory: one atomic a block of 1024 threads."""
+        from kernelviz.ops.reduction import cuda as kernels
+
+        return kernels.bind_atomic_per_block(x_N, x_N.numel() if mean else 1)
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_two_pass(x_N: Tensor) -> Launch:
+        """CUDA C++, a fixed grid strides through the vector and a second kernel adds up the sums of blocks: no atomics."""
+        from kernelviz.ops.reduction import cuda as kernels
+
+        return kernels.bind_two_pass(x_N, x_N.numel() if mean else 1)
+
+    @variant(backend="triton", needs=("triton", "cuda"))
+    def triton_two_pass(x_N: Tensor) -> Launch:
+        """Triton, as many programs as the GPU holds at once, then one program that adds up their sums."""
+        from kernelviz.ops.reduction import triton as kernels
+
+        return kernels.bind_two_pass(x_N, x_N.numel() if mean else 1)
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_persistent(x_N: Tensor) -> Launch:
+        """CUDA C++, one launch of a fixed grid, four 16-byte loads a thread in flight; the last block adds up the sums."""
+        from kernelviz.ops.reduction import cuda as kernels
+
+        return kernels.bind_persistent(x_N, x_N.numel() if mean else 1)
+
+    return (
+        cuda_atomic_per_element,
+        cuda_atomic_per_warp,
+        cuda_atomic_per_block,
+        cuda_two_pass,
+        triton_two_pass,
+        cuda_persistent,
+    )

@@ -1,0 +1,127 @@
+"""The variants of `row_sum` and of `argmax` in the order of the ladder: a thread, a warp, a block, several blocks a row."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.op import Launch, Variant, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def row_sum_variants() -> tuple[Variant, ...]:
+    """The variants of `row_sum`."""
+
+    @variant(backend="torch")
+    def torch_eager(x_MN: Tensor) -> Launch:
+        """Tensor.sum along rows: one kernel on a GPU."""
+        return lambda: x_MN.sum(-1)
+
+    @variant(backend="inductor", needs=("inductor",), late=True)
+    def torch_compile(x_MN: Tensor) -> Launch:
+        """torch.compile of sum: inductor makes one Triton kernel, or two for few long rows."""
+        from kernelviz.ops.kernels.inductor import compiled
+
+        def row_sum(x_MN: Tensor) -> Tensor:
+            return x_MN.sum(-1)
+
+        return compiled(row_sum, x_MN)
+
+    @variant(backend="triton", needs=("triton", "cuda"))
+    def triton_block_per_row(x_MN: Tensor) -> Launch:
+        """Triton, a program a row, in blocks of up to 16 KiB; threads synchronise once, after the loop."""
+        from kernelviz.ops.row_reduction import triton as kernels
+
+        return kernels.bind_row_sum(x_MN)
+
+    @variant(
+        backend="cuda",
+        needs=("nvrtc", "cuda"),
+    )
+    def cuda_streamed(x_MN: Tensor) -> Launch:
+        """CUDA C++, a block of up to 512 threads a row, which prefetches the next vectors while it adds the last ones."""
+        from kernelviz.ops.row_reduction import cuda as kernels
+
+        return kernels.bind_streamed(x_MN)
+
+    return torch_eager, torch_compile, triton_block_per_row, *_kernels(argmax=False), cuda_streamed
+
+
+def argmax_variants() -> tuple[Variant, ...]:
+    """The variants of `argmax`."""
+
+    @variant(backend="torch")
+    def torch_eager(x_MN: Tensor) -> Launch:
+        """Tensor.argmax along rows: one kernel on a GPU."""
+        return lambda: x_MN.argmax(-1)
+
+    @variant(backend="inductor", needs=("inductor",), late=True)
+    def torch_compile(x_MN: Tensor) -> Launch:
+        """torch.compile of argmax: inductor makes one Triton kernel."""
+        from kernelviz.ops.kernels.inductor import compiled
+
+        def argmax(x_MN: Tensor) -> Tensor:
+            return x_MN.argmax(-1)
+
+        return compiled(argmax, x_MN)
+
+    @variant(backend="triton", needs=("triton", "cuda"))
+    def triton_block_per_row(x_MN: Tensor) -> Launch:
+        """Triton, a program a row, in blocks of up to 16 KiB; floats are compared as integers of the same order."""
+        from kernelviz.ops.row_reduction import triton as kernels
+
+        return kernels.bind_argmax(x_MN)
+
+    @variant(
+        backend="cuda",
+        needs=("nvrtc", "cuda"),
+    )
+    def cuda_words(x_MN: Tensor) -> Launch:
+        """CUDA C++, the packed maximum of each 16-byte vector; only that is compared, and its index is computed at the end."""
+        from kernelviz.ops.row_reduction import cuda as kernels
+
+        return kernels.bind_argmax_vec16(x_MN)
+
+    return torch_eager, torch_compile, triton_block_per_row, *_kernels(argmax=True), cuda_words
+
+
+def _kernels(*, argmax: bool) -> tuple[Variant, ...]:
+    """The variants whose kernels are the same for both ops."""
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_row_per_thread(x_MN: Tensor) -> Launch:
+        """CUDA C++, a thread a row: neighbouring threads read addresses a row apart, so every element costs a sector."""
+        from kernelviz.ops.row_reduction import cuda as kernels
+
+        return kernels.bind_row_per_thread(x_MN, argmax=argmax)
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_row_per_warp(x_MN: Tensor) -> Launch:
+        """CUDA C++, a warp a row, four 16-byte loads a thread in flight; five shuffles and no shared memory."""
+        from kernelviz.ops.row_reduction import cuda as kernels
+
+        return kernels.bind_row_per_warp(x_MN, argmax=argmax)
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_row_per_block(x_MN: Tensor) -> Launch:
+        """CUDA C++, a block a row: a long row is shared by enough threads to keep memory busy."""
+        from kernelviz.ops.row_reduction import cuda as kernels
+
+        return kernels.bind_row_per_block(x_MN, argmax=argmax)
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_split_row(x_MN: Tensor) -> Launch:
+        """CUDA C++, several blocks a row if there are few rows; the last block of a row merges their results."""
+        from kernelviz.ops.row_reduction import cuda as kernels
+
+        return kernels.bind_split_row(x_MN, argmax=argmax)
+
+    @variant(backend="cuda", needs=("nvrtc", "cuda"))
+    def cuda_adaptive(x_MN: Tensor) -> Launch:
+        """CUDA C++, a warp, a block or several blocks a row, by the number and length of the rows."""
+        from kernelviz.ops.row_reduction import cuda as kernels
+
+        return kernels.bind_adaptive(x_MN, argmax=argmax)
+
+    return cuda_row_per_thread, cuda_row_per_warp, cuda_row_per_block, cuda_split_row, cuda_adaptive

@@ -1,0 +1,166 @@
+"""The variants of `softmax`, in ladder order, and how each binds the backward pass."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.op import Launch, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def composed(x_MN: Tensor) -> Tensor:
+    """The steps of the formula as single torch ops, in float32."""
+    wide_MN = x_MN.float()
+    # Detached: the gradient through the maximum is 0 except for rounding errors.
+    e_MN = (wide_MN - wide_MN.detach().amax(-1, keepdim=True)).exp()
+    return (e_MN / e_MN.sum(-1, keepdim=True)).to(x_MN.dtype)
+
+
+def fused(x_MN: Tensor) -> Tensor:
+    """torch's own."""
+    return x_MN.softmax(-1)
+
+
+def composite_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
+    """Of the single ops: autograd goes through each of them."""
+    from kernelviz.ops.kernels.autograd import backward_of
+
+    return backward_of(composed, (x_MN,), (dy_MN,), (0,))
+
+
+def eager_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
+    """One kernel, from the y that softmax saves."""
+    from kernelviz.ops.kernels.autograd import backward_of
+
+    return backward_of(fused, (x_MN,), (dy_MN,), (0,))
+
+
+def compile_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
+    """inductor's kernel."""
+    from kernelviz.ops.kernels.inductor import compiled_backward
+
+    return compiled_backward(fused, (x_MN,), (dy_MN,), (0,))
+
+
+def liger_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
+    """Liger's kernel."""
+    from kernelviz.ops.softmax import liger as kernels
+
+    return kernels.bind_liger_backward(x_MN, dy_MN)
+
+
+def triton_chunks_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
+    """In chunks, twice."""
+    from kernelviz.ops.softmax import triton_backward as kernels
+
+    return kernels.bind_chunks(x_MN, dy_MN)
+
+
+def triton_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
+    """A program a row."""
+    from kernelviz.ops.softmax import triton_backward as kernels
+
+    return kernels.bind_block_per_row(x_MN, dy_MN)
+
+
+def cuda_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
+    """A block a row."""
+    from kernelviz.ops.softmax import cuda as kernels
+
+    return kernels.bind_row_backward(x_MN, dy_MN)
+
+
+def cuda_cluster_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
+    """A cluster a row."""
+    from kernelviz.ops.softmax import cuda as kernels
+
+    return kernels.bind_cluster_backward(x_MN, dy_MN)
+
+
+@variant(backend="torch", backward=composite_backward)
+def composite_eager(x_MN: Tensor) -> Launch:
+    """Single torch ops in float32, rounded at the end: max, subtract, exp, sum and divide each pass over the whole matrix."""
+    return lambda: composed(x_MN)
+
+
+@variant(backend="torch", backward=eager_backward)
+def torch_eager(x_MN: Tensor) -> Launch:
+    """Fused eager: torch.softmax, one kernel on a GPU."""
+    return lambda: x_MN.softmax(-1)
+
+
+@variant(backend="inductor", needs=("inductor",), late=True, backward=compile_backward)
+def torch_compile(x_MN: Tensor) -> Launch:
+    """torch.compile of softmax: inductor makes one kernel of its steps."""
+    from kernelviz.ops.kernels.inductor import compiled
+
+    return compiled(fused, x_MN)
+
+
+@variant(backend="library", needs=("liger", "triton", "cuda"), dtypes=("bf16", "fp32"), backward=liger_backward)
+def liger(x_MN: Tensor) -> Launch:
+    """Liger's Triton kernel: one program a row, its length padded to a power of two; rows of more than 65536 are refused."""
+    from kernelviz.ops.softmax import liger as kernels
+
+    return kernels.bind_liger(x_MN)
+
+
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_three_pass(x_MN: Tensor) -> Launch:
+    """Triton, the formula as written: a pass for the maximum, one for the sum, one that divides; only the first reads memory."""
+    from kernelviz.ops.softmax import triton as kernels
+
+    return kernels.bind_three_pass(x_MN)
+
+
+@variant(backend="triton", needs=("triton", "cuda"), backward=triton_chunks_backward)
+def triton_online(x_MN: Tensor) -> Launch:
+    """Triton, maximum and sum in one pass over blocks of the row; a second pass, served by L2, divides."""
+    from kernelviz.ops.softmax import triton as kernels
+
+    return kernels.bind_online(x_MN)
+
+
+@variant(backend="triton", needs=("triton", "cuda"), backward=triton_row_backward)
+def triton_block_per_row(x_MN: Tensor) -> Launch:
+    """Triton, one program a row; a row of up to 64 KiB is read once and kept in registers."""
+    from kernelviz.ops.softmax import triton as kernels
+
+    return kernels.bind_block_per_row(x_MN)
+
+
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_persistent(x_MN: Tensor) -> Launch:
+    """Triton, a few programs per SM walk the rows, short ones several at once; the next rows load ahead."""
+    from kernelviz.ops.softmax import triton as kernels
+
+    return kernels.bind_persistent(x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_row_backward)
+def cuda_row(x_MN: Tensor) -> Launch:
+    """CUDA C++, a block a row as 16-byte vectors in registers, maximum and sum in one reduction; long rows twice, in chunks."""
+    from kernelviz.ops.softmax import cuda as kernels
+
+    return kernels.bind_row(x_MN)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), backward=cuda_cluster_backward)
+def cuda_cluster(x_MN: Tensor) -> Launch:
+    """CUDA C++, long rows in registers and shared memory of one SM or a cluster: each is read once, whatever its length."""
+    from kernelviz.ops.softmax import cuda as kernels
+
+    return kernels.bind_cluster(x_MN)
+
+
+@variant(
+    backend="cuda",
+    needs=("nvrtc", "cuda", "sm_90"),
+)
+def cuda_columns(x_MN: Tensor) -> Launch:
+    """CUDA C++, persistent clusters: while a long row is written, the next one is summed and the one after it prefetched."""
+    from kernelviz.ops.softmax import cuda as kernels
+
+    return kernels.bind_columns(x_MN)

@@ -1,0 +1,62 @@
+"""The variants of `topk`, in ladder order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kernelviz.ops.catalog.op import Launch, variant
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@variant(backend="torch")
+def sort_eager(x_MN: Tensor, k: int) -> Launch:
+    """Tensor.sort of whole rows, of which the first k are kept: orders everything to use little of it."""
+
+    def launch() -> tuple[Tensor, ...]:
+        values_MN, indices_MN = x_MN.sort(dim=-1, descending=True)
+        return values_MN[:, :k].contiguous(), indices_MN[:, :k].contiguous()
+
+    return launch
+
+
+@variant(backend="torch")
+def torch_eager(x_MN: Tensor, k: int) -> Launch:
+    """torch.topk: on a GPU a radix select of one or several blocks a row, then a sort of the k."""
+    return lambda: tuple(x_MN.topk(k))
+
+
+@variant(backend="inductor", needs=("inductor",), late=True)
+def torch_compile(x_MN: Tensor, k: int) -> Launch:
+    """torch.compile of topk: inductor has no kernel of its own for it and calls torch's."""
+    from kernelviz.ops.kernels.inductor import compiled
+
+    def topk(x_MN: Tensor) -> tuple[Tensor, ...]:
+        return tuple(x_MN.topk(k))
+
+    return compiled(topk, x_MN)
+
+
+@variant(backend="triton", needs=("triton", "cuda"))
+def triton_bitonic(x_MN: Tensor, k: int) -> Launch:
+    """Triton, a program a row: a bitonic network keeps the k largest of each 4096 elements and of what it has."""
+    from kernelviz.ops.topk import triton as kernels
+
+    return kernels.bind_bitonic(x_MN, k)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_radix_select(x_MN: Tensor, k: int) -> Launch:
+    """CUDA C++, a block a row: counts keys by 8 bits at a time and follows the digit of the k-th; reads the row 3 to 5 times."""
+    from kernelviz.ops.topk import cuda as kernels
+
+    return kernels.bind_radix_select(x_MN, k)
+
+
+@variant(backend="cuda", needs=("nvrtc", "cuda"))
+def cuda_threshold(x_MN: Tensor, k: int) -> Launch:
+    """CUDA C++, one reading: what is not above the k-th largest so far is dropped; several blocks a row where there are few."""
+    from kernelviz.ops.topk import cuda as kernels
+
+    return kernels.bind_threshold(x_MN, k)

@@ -1,0 +1,234 @@
+"""The columns of a run's cases: one line a column, for the page, the terminal, Markdown, the offline page and data frames.
+
+Names and order of the columns with a name are those of data frames, CSV and Parquet, and stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from kernelviz.core import units
+from kernelviz.core.configuration import configuration_text
+from kernelviz.core.result import Figure, Result
+from kernelviz.core.run import Run
+from kernelviz.metrics.figures import FIGURES, host_bound, host_bound_words, loop_over_warm, times_s
+from kernelviz.metrics.quality import LEVELS, Quality, quality
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.summary import Row, by_rate, first_call_s
+from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
+from kernelviz.text.cells import against_words, outcome_words
+from kernelviz.text.configuration import CONFIGURATION_HELP, format_configuration
+from kernelviz.text.correctness import describe_correctness
+from kernelviz.text.failures import STAGES, describe_failure
+from kernelviz.text.quality import describe_methods_of, describe_notes_on_figures, describe_quality, format_level
+from kernelviz.text.text import Text
+from kernelviz.text.times import format_time
+from kernelviz.text.variants import variant_words
+from kernelviz.text.verdicts import format_verdict
+
+
+@dataclass(frozen=True)
+class Case:
+    """A row of the table: a case of a run, with its cold or warm time."""
+
+    run: Run
+    row: Row
+    headline: Headline = "cold"
+
+    @property
+    def result(self) -> Result:
+        return self.row.result
+
+    @property
+    def figure(self) -> Figure | None:
+        return self.row.figure
+
+    @property
+    def timed(self) -> Figure | None:
+        """The time, also of a wrong result."""
+        return self.row.figure or self.row.wrong_figure
+
+    @cached_property
+    def quality(self) -> Quality | None:
+        return quality(self.result, self.headline, self.run.method.clock)
+
+    @cached_property
+    def times_s(self) -> dict[str, float | None]:
+        return times_s(self.result)
+
+    @property
+    def energy_joules(self) -> float | None:
+        timing = self.result.timing
+        return timing.energy.joules if timing and timing.energy else None
+
+    @property
+    def stage(self) -> str:
+        """What failed, marked as a failure."""
+        return f"✕ {STAGES[self.row.failure.stage]}" if self.row.failure else ""
+
+
+def cases(run: Run, rows: Sequence[Row], headline: Headline = "cold") -> list[Case]:
+    """The rows of the table."""
+    return [Case(run, row, headline) for row in rows]
+
+
+def _host_bound(case: Case) -> str | None:
+    ratio = loop_over_warm(case.result.timing)
+    return None if ratio is None else f"{'host-bound' if host_bound(case.result.timing) else 'no'}, {ratio:.1f}×"
+
+
+def _against(case: Case) -> str | Text:
+    """The verdict for a narrow table, in which a failure without a time stands where the time would be."""
+    if case.row.failure is not None:
+        return case.stage if case.row.wrong_figure else ""
+    return "baseline" if case.row.is_baseline else format_verdict(case.row.verdict) if case.row.verdict else ""
+
+
+def _interval(figure: Figure | None) -> str | None:
+    if figure is None or figure.low is None or figure.high is None:
+        return None
+    return f"{units.seconds(figure.low)} – {units.seconds(figure.high)}"
+
+
+def _time(name: str, title: str, about: str = "") -> Column[Case]:
+    """The column of a time of `times_s`."""
+    asked = next((f.question for f in FIGURES if f.name.capitalize() == title), about)
+    view = View.TIMES | (View(0) if name == "cold_s" else View.RECORD)
+    return Column(name, title, asked, units.SECONDS, lambda case: case.times_s[name], view)
+
+
+_TIME_HELP = "Median of trimmed block means, {caches}."
+_CACHES: dict[Headline, str] = {
+    "cold": "caches flushed before each call",
+    "warm": "data left where the call itself leaves them",
+}
+_QUANTILE_HELP = "One Python call from idle to done, by the host clock: {} % of the calls take at most this long."
+_VERDICT_HELP = "By the rounds that both took part in. A difference has to be larger than the noise floor."
+_RESULT_HELP = "The check against the float64 reference, or why there is no time."
+_QUALITY_HELP = "How far the time can be relied on, and why, part by part: see Method."
+_RECORD, _WIDE, _NARROW = View.RECORD, View.WIDE, View.TERMINAL | View.MARKDOWN
+
+COLUMNS: tuple[Column[Case], ...] = (
+    Column("run", "Run", "Id of the run.", units.TEXT, lambda c: c.run.id, _RECORD),
+    Column("device", "Device", "Name of the device.", units.TEXT, lambda c: c.run.environment.device.name, _RECORD),
+    Column("op", "Op", "What is computed.", units.TEXT, lambda c: c.result.problem.op, _RECORD),
+    # Sizes stand here in a record.
+    Column("dtype", "Number format", "Of the inputs.", units.TEXT, lambda c: c.result.problem.dtype, _RECORD),
+    Column("compute", "Compute", "Of fp32 products.", units.TEXT, lambda c: c.result.problem.compute, _RECORD),
+    Column("direction", "Direction", "Forward or backward.", units.TEXT, lambda c: c.result.problem.direction, _RECORD),
+    Column("data", "Data", "Kind of input data.", units.TEXT, lambda c: c.result.problem.data, _RECORD),
+    VARIANT,
+    VARIANT_TEXT,
+    Column("backend", "Backend", "What the variant is written in.", units.TEXT, lambda c: c.result.backend, _RECORD),
+    Column("is_baseline", "Baseline", "Whether others are compared with it.", units.OWN_TEXT, lambda c: c.row.is_baseline,
+           _RECORD),
+    Column("", "Time", _TIME_HELP, units.OWN_NUMBER, lambda c: format_time(c.timed) if c.timed else c.stage or None,
+           View.TERMINAL),
+    Column("", "Time", _TIME_HELP, units.OWN_NUMBER, lambda c: units.seconds(c.timed.estimate) if c.timed else c.stage or None,
+           View.MARKDOWN),
+    Column("time_s", "{headline} time", _TIME_HELP, units.SECONDS, lambda c: c.figure.estimate if c.figure else None,
+           _RECORD | _WIDE),
+    Column("", "±", "Half the 95 % interval, bootstrapped over blocks.", units.WIDTH,
+           lambda c: c.figure.half_width if c.figure else None, _WIDE),
+    Column("", "95 % interval", "Bootstrapped over blocks.", units.OWN_NUMBER, lambda c: _interval(c.timed), View.MARKDOWN),
+    Column("time_low_s", "From", "Lower end of the 95 % interval.", units.SECONDS, lambda c: c.figure.low if c.figure else None,
+           _RECORD),
+    Column("time_high_s", "To", "Upper end of the 95 % interval.", units.SECONDS, lambda c: c.figure.high if c.figure else None,
+           _RECORD),
+    Column("samples", "Samples", "How many samples the time is of.", units.COUNT,
+           lambda c: len(c.figure.samples) if c.figure and c.figure.samples is not None else None, _RECORD),
+    Column("bandwidth_bytes_per_s", "Bandwidth", "Minimal bytes of the problem over the time.", units.BYTES_PER_S,
+           lambda c: c.row.bandwidth_bytes_per_s),
+    Column("rate_flop_per_s", "Rate", "Flop of the problem over the time.", units.FLOP_PER_S,
+           lambda c: c.row.rate_flop_per_s),
+    Column("efficiency_fraction", "Of roof", "Speed of light by the measured roofs, over time.", units.SHARE,
+           lambda c: c.row.efficiency),
+    Column("speed_up", "Speed-up", "Time of the baseline over this one.", units.FACTOR, lambda c: c.row.speed_up, _RECORD),
+    Column("verdict", "Verdict", _VERDICT_HELP, units.OWN_TEXT, lambda c: c.row.verdict.word if c.row.verdict else None,
+           _RECORD),
+    Column("", "Against", _VERDICT_HELP, units.OWN_TEXT, lambda c: against_words(c.row), _WIDE, "{baseline}",
+           order=lambda c: c.row.speed_up, width="medium"),
+    Column("", "Against", _VERDICT_HELP, units.OWN_TEXT, _against, _NARROW, "{baseline}"),
+    Column("correct", "Passed", _RESULT_HELP, units.OWN_TEXT,
+           lambda c: None if c.result.accuracy is None else c.result.accuracy.passed, _RECORD),
+    Column("", "Correct", _RESULT_HELP, units.TEXT,
+           lambda c: describe_correctness(c.result) if c.row.failure is None or c.timed else None, _NARROW),
+    Column("error_of_bound_fraction", "Error of bound", "Largest error as a share of what is allowed.", units.SHARE,
+           lambda c: None if c.result.accuracy is None else c.result.accuracy.worst_of_bound, _RECORD),
+    Column("failure", "Failure", "The stage that failed.", units.OWN_TEXT,
+           lambda c: c.row.failure.stage if c.row.failure else None, _RECORD),
+    Column("", "Result", _RESULT_HELP, units.TEXT, lambda c: outcome_words(c.row), _WIDE),
+    Column("failure_message", "Message", "Why it failed.", units.TEXT,
+           lambda c: describe_failure(c.row.failure) if c.row.failure else None, _RECORD),
+    Column("wrong_time_s", "Time of a wrong result", "Never compared.", units.SECONDS,
+           lambda c: c.row.wrong_figure.estimate if c.row.wrong_figure else None, _RECORD),
+    Column("work_flop", "Work", "Flop of the problem.", units.COUNT,
+           lambda c: c.result.cost.work_flop if c.result.cost else None, _RECORD),
+    Column("read_bytes", "Read", "Least bytes to read.", units.BYTES,
+           lambda c: c.result.cost.read_bytes if c.result.cost else None, _RECORD),
+    Column("written_bytes", "Written", "Least bytes to write.", units.BYTES,
+           lambda c: c.result.cost.written_bytes if c.result.cost else None, _RECORD),
+    Column("bind_s", "Bind", "Allocation and compilation.", units.WALL_SECONDS,
+           lambda c: c.result.preparation.bind_s if c.result.preparation else None, _RECORD),
+    Column("first_call_s", "First call alone", "In no sample.", units.WALL_SECONDS,
+           lambda c: c.result.preparation.first_call_s if c.result.preparation else None, _RECORD),
+    Column("", "First call", "Binding (allocation, compilation) and the first call; in no sample.", units.WALL_SECONDS,
+           lambda c: first_call_s(c.result.preparation), _WIDE),
+    Column("sm_clock_hz", "SM clock", "As the driver reports it.", units.COUNT,
+           lambda c: c.result.conditions.sm_clock_hz if c.result.conditions else None, _RECORD),
+    Column("power_w", "Power", "As the driver reports it.", units.COUNT,
+           lambda c: c.result.conditions.power_w if c.result.conditions else None, _RECORD),
+    Column("temperature_c", "Temperature", "As the driver reports it.", units.COUNT,
+           lambda c: c.result.conditions.temperature_c if c.result.conditions else None, _RECORD),
+    _time("cold_s", "Device cold"),
+    _time("warm_s", "Device warm"),
+    _time("call_eager_s", "Call eager p50", _QUANTILE_HELP.format(50)),
+    _time("call_eager_p90_s", "Call eager p90", _QUANTILE_HELP.format(90)),
+    _time("call_eager_p99_s", "Call eager p99", _QUANTILE_HELP.format(99)),
+    _time("enqueue_s", "Enqueue"),
+    _time("call_graph_s", "Call by graph"),
+    _time("loop_s", "Loop"),
+    _time("busy_s", "Busy"),
+    Column("host_bound", "Host-bound", "Loop over device warm is over 1.1.", units.OWN_TEXT,
+           lambda c: host_bound(c.result.timing), _RECORD),
+    Column("", "Host-bound", "Loop over device warm. Over 1.1, calls back to back wait for Python, not for the device.",
+           units.OWN_TEXT, _host_bound, View.TIMES_WIDE, order=lambda c: loop_over_warm(c.result.timing)),
+    Column("", "", "", units.OWN_TEXT, lambda c: host_bound_words(c.result.timing), View.TIMES_NARROW),
+    Column("energy_joules", "Energy of a call", "By the driver's counter, over calls back to back.", units.JOULES,
+           lambda c: c.energy_joules, _RECORD | View.TIMES_WIDE, optional=True),
+    Column("", "How", "Of the device times: where the timestamps come from, how the call was launched, what was subtracted.",
+           units.TEXT, lambda c: describe_methods_of(c.result), View.TIMES_WIDE),
+    Column("", "Notes", "What was noticed about a figure beside the cold time.", units.TEXT,
+           lambda c: describe_notes_on_figures(c.result), View.TIMES_WIDE),
+    Column("", "Configuration", CONFIGURATION_HELP, units.TEXT, lambda c: format_configuration(c.result) or None, _WIDE,
+           width="medium", optional=True),
+    Column("trust", "Quality", _QUALITY_HELP, units.OWN_TEXT, lambda c: describe_quality(c.quality),
+           short=lambda c: format_level(c.quality.level) if c.quality else None, width="large",
+           order=lambda c: LEVELS.index(c.quality.level) if c.quality else None),
+    Column("source_digest", "Source", "Digest of the variant's source.", units.TEXT, lambda c: c.result.source_digest, _RECORD),
+    Column("configuration", "Configuration", CONFIGURATION_HELP, units.TEXT,
+           lambda c: configuration_text(c.result.configuration) if c.result.configuration else None, _RECORD),
+    Column("tuned_by", "Tuned by", "The run that found the configuration.", units.TEXT, lambda c: c.result.tuned_by, _RECORD),
+)  # fmt: skip
+
+
+def case_columns(table: Sequence[Case], view: View) -> list[Column[Case]]:
+    """The columns of a table of cases, with their sizes. Of bandwidth and rate one is shown: what says more of these cases."""
+    if not table:
+        return []
+    plan, headline = table[0].run.plan, table[0].headline
+    hidden = "bandwidth_bytes_per_s" if by_rate([case.row for case in table]) else "rate_flop_per_s"
+    baseline = plan.baseline if view & View.NARROW else variant_words(plan.baseline)
+    named = [
+        replace(
+            c,
+            title=c.title.replace("{headline}", headline.capitalize()),
+            help=c.help.replace("{caches}", _CACHES[headline]),
+            subject=c.subject.replace("{baseline}", baseline),
+        )
+        for c in COLUMNS
+        if c.name != hidden
+    ]
+    return select_with_sizes(named, table, view, plan.problems)

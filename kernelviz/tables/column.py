@@ -1,0 +1,159 @@
+"""A column of a table, and what every renderer needs of a list of columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Flag, auto
+from itertools import count
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from kernelviz.core import units
+from kernelviz.core.problem import Problem
+from kernelviz.core.result import Result
+from kernelviz.core.units import Unit
+from kernelviz.metrics.sweep import varying_axes
+from kernelviz.text.text import Text
+from kernelviz.text.variants import variant_words
+
+Value = str | float | int | bool | None
+Row = TypeVar("Row")
+RowOfColumn = TypeVar("RowOfColumn", contravariant=True)
+
+
+class OfResult(Protocol):
+    """A row that stands for a result."""
+
+    @property
+    def result(self) -> Result: ...
+
+
+ResultRow = TypeVar("ResultRow", bound=OfResult)
+
+
+class View(Flag):
+    """Who shows a column."""
+
+    RECORD = auto()
+    """Data frame, CSV and Parquet."""
+    WIDE = auto()
+    """The page and the offline page."""
+    TERMINAL = auto()
+    MARKDOWN = auto()
+    TIMES_WIDE = auto()
+    """The second table of a run, with every figure of every case: on the page and on the offline page."""
+    TIMES_NARROW = auto()
+    """The same in the terminal."""
+    NARROW = TERMINAL | MARKDOWN | TIMES_NARROW
+    TIMES = TIMES_WIDE | TIMES_NARROW
+    EVERYWHERE = RECORD | WIDE | TERMINAL | MARKDOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Generic[RowOfColumn]):
+    """One column: what it is called, what it means, and its value in a row, in SI base units; None is unknown.
+
+    `name` is that of the column in files and data frames; it is empty where no file has it. `subject`: what follows the title
+    and may come from a document (an axis, a variant). `short`: a short form of a long text; narrow tables show it alone.
+    `order`: what a table sorts by instead of the text. `width`: of a text on a page. `optional`: left out where no row has it.
+    """
+
+    name: str
+    title: str
+    help: str
+    unit: Unit
+    value: Callable[[RowOfColumn], Value | Text]
+    view: View = View.EVERYWHERE
+    subject: str = ""
+    short: Callable[[RowOfColumn], Text | None] | None = None
+    order: Callable[[RowOfColumn], float | None] | None = None
+    width: Literal["medium", "large"] | None = None
+    optional: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The title with its subject, without a unit."""
+        return " ".join(filter(None, (self.title, self.subject)))
+
+    def read(self, row: RowOfColumn) -> Value:
+        """The value in a row, a text as plain characters."""
+        value = self.value(row)
+        return str(value) if isinstance(value, Text) else value
+
+    def single(self, row: RowOfColumn, missing: str = "–") -> str:
+        """One value with a unit of its own, for the narrow tables of the terminal and of Markdown."""
+        value = (self.short or self.value)(row)
+        return missing if value is None else self.unit.single(value)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnValues(Generic[Row]):
+    """A column over all rows: its heading with the unit, and its values in this unit."""
+
+    column: Column[Row]
+    heading: str
+    values: list[Value]
+
+
+def select(columns: Iterable[Column[Row]], rows: Sequence[Row], view: View) -> list[Column[Row]]:
+    """The columns that a view shows of these rows."""
+    return [c for c in columns if view & c.view and not (c.optional and all(c.value(row) is None for row in rows))]
+
+
+def evaluate(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[ColumnValues[Row]]:
+    """The columns with their values: numbers of a column share a unit, and all times of the table share one.
+
+    Headings differ from each other: an axis may be called as another column is.
+    """
+    values = [(column, [column.read(row) for row in rows]) for column in columns]
+    times = [float(v) for column, of in values if column.unit.scale is None for v in of if v is not None]
+    scale_s, time_name = units.common_time_unit(times)
+    found: dict[str, ColumnValues[Row]] = {}
+    for column, of in values:
+        unit = column.unit if column.unit.scale is not None else replace(column.unit, name=time_name, scale=scale_s)
+        parts = (", ".join(filter(None, (f"{column.heading}{f' {i}' if i > 1 else ''}", unit.name))) for i in count(1))
+        heading = next(h for h in parts if h not in found)
+        found[heading] = ColumnValues(column, heading, [_scaled(value, unit) for value in of])
+    return list(found.values())
+
+
+def _scaled(value: Value, unit: Unit) -> Value:
+    return value if unit.scale in (None, 1.0) or value is None else float(value) / float(unit.scale or 1)
+
+
+VARIANT: Column[OfResult] = Column(
+    "variant", "Variant", "Which implementation of the op.", units.TEXT, lambda row: row.result.variant,
+    View.RECORD | View.NARROW,
+)  # fmt: skip
+VARIANT_TEXT: Column[OfResult] = replace(
+    VARIANT, name="", value=lambda row: variant_words(row.result.variant), view=View.WIDE | View.TIMES_WIDE
+)
+
+
+def size_columns(
+    axes: Iterable[str],
+    problem_of: Callable[[Any], Problem] = lambda row: row.result.problem,
+    view: View = View.EVERYWHERE,
+) -> list[Column[Any]]:
+    """A column for the size of each axis."""
+    size = units.SIZE
+    return [
+        Column("", "", "Size of this axis.", size, lambda row, a=axis: problem_of(row).sizes.get(a), view, subject=axis)  # type: ignore[misc]
+        for axis in axes
+    ]
+
+
+def axes_of(problems: Sequence[Problem]) -> tuple[str, ...]:
+    """The axes that a wide table shows: those with more than one size, else all."""
+    return varying_axes(problems) or (tuple(problems[0].sizes) if problems else ())
+
+
+def select_with_sizes(
+    columns: Sequence[Column[ResultRow]], rows: Sequence[ResultRow], view: View, problems: Sequence[Problem] = ()
+) -> list[Column[ResultRow]]:
+    """The columns that a view shows, with sizes: behind the variant in wide tables, before it in narrow ones, which have a
+    section for each problem. A narrow table stands below the sizes that all `problems` of the plan share."""
+    made = select(columns, rows, view)
+    if view & View.NARROW:
+        return [*size_columns(varying_axes(problems)), *made]
+    return [*made[:1], *size_columns(axes_of([row.result.problem for row in rows])), *made[1:]]

@@ -1,0 +1,67 @@
+"""The columns of a comparison: a row a pair, worst first."""
+
+from __future__ import annotations
+
+from kernelviz.core import units
+from kernelviz.core.result import Figure, Result
+from kernelviz.metrics.comparison import Comparison, Pair
+from kernelviz.metrics.summary import figure_of
+from kernelviz.metrics.sweep import telling_axes
+from kernelviz.tables.column import Column, View, axes_of, select, size_columns
+from kernelviz.text.comparison import case_words, pair_words, sign_of
+from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.variants import variant_words
+from kernelviz.text.verdicts import describe_pair_reason
+
+
+def _change(ratio: float | None) -> float | None:
+    return None if ratio is None else ratio - 1
+
+
+def pair_columns(found: Comparison, view: View) -> list[Column[Pair]]:
+    """The columns, with sizes on the page; in the terminal the case is one text."""
+
+    def figure(result: Result) -> Figure | None:
+        return figure_of(result.timing, found.headline)
+
+    def time_s(result: Result) -> float | None:
+        time = figure(result)
+        return time.estimate if time else None
+
+    def width(result: Result) -> float | None:
+        time = figure(result)
+        return time.half_width if time else None
+
+    axes = telling_axes([p.problem for p in found.pairs])
+    time_help = f"{found.headline.capitalize()} time: median of trimmed block means."
+    width_help = "Half the 95 % interval, bootstrapped over blocks."
+    quality_help = "How far the time can be relied on, and why: see the page Method."
+    one, both = (View(0), View.WIDE) if found.by_problem else (View.WIDE, View(0))
+    columns: list[Column[Pair]] = [
+        Column("", "Verdict", "The meaning of each is below the table.", units.OWN_TEXT, lambda p: f"{sign_of(p)} {p.word}",
+               View.WIDE),
+        Column("", "Variant", "", units.TEXT, lambda p: variant_words(p.before.variant), one),
+        Column("", "Variant A", "", units.TEXT, lambda p: variant_words(p.before.variant), both),
+        Column("", "Variant B", "", units.TEXT, lambda p: variant_words(p.after.variant), both),
+        Column("", "Case", "", units.TEXT, lambda p: case_words(p, axes, by_problem=found.by_problem), View.TERMINAL),
+        *size_columns(axes_of([p.problem for p in found.pairs]), lambda p: p.problem, View.WIDE),
+        Column("", "Change", "Time of B over time of A, less one: above 0, B is slower.", units.CHANGE,
+               lambda p: _change(p.ratio.estimate if p.ratio else None), View.WIDE),
+        Column("", "From", "Lower end of the 95 % interval of the change.", units.CHANGE,
+               lambda p: _change(p.ratio.low if p.ratio else None), View.WIDE),
+        Column("", "To", "Upper end of the 95 % interval of the change.", units.CHANGE,
+               lambda p: _change(p.ratio.high if p.ratio else None), View.WIDE),
+        Column("", "Noise floor, ±", "The whole interval has to be outside of it.", units.WIDTH, lambda p: p.floor, View.WIDE),
+        Column("", "Time A", time_help, units.SECONDS, lambda p: time_s(p.before)),
+        Column("", "Time B", time_help, units.SECONDS, lambda p: time_s(p.after)),
+        Column("", "± of A", width_help, units.WIDTH, lambda p: width(p.before), View.WIDE),
+        Column("", "± of B", width_help, units.WIDTH, lambda p: width(p.after), View.WIDE),
+        Column("", f"B against A, {found.headline} L2", "", units.TEXT, pair_words, View.TERMINAL),
+        Column("", "Because", "What the verdict rests on, or why there is none.", units.TEXT,
+               lambda p: describe_pair_reason(p.reason), View.WIDE, width="medium"),
+        Column("", "Quality of A", quality_help, units.TEXT,
+               lambda p: describe_quality_of(p.before, found.headline, found.a.method.clock), View.WIDE, width="large"),
+        Column("", "Quality of B", quality_help, units.TEXT,
+               lambda p: describe_quality_of(p.after, found.headline, found.b.method.clock), View.WIDE, width="large"),
+    ]  # fmt: skip
+    return select(columns, found.pairs, view)

@@ -1,0 +1,54 @@
+"""The columns of a run of which another tool took the times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kernelviz.core import units
+from kernelviz.metrics import foreign_times
+from kernelviz.tables.cases import Case
+from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
+from kernelviz.text.failures import describe_failure
+
+_TIME = replace(units.SECONDS, form=".4g")
+
+
+def _time(name: str, how: str) -> Column[Case]:
+    def time_s(case: Case) -> float | None:
+        figure = foreign_times.of_case(case.result).get(name)
+        return figure.estimate if figure else None
+
+    return Column("", "", how, _TIME, time_s, subject=name, order=time_s)
+
+
+def _result(case: Case) -> str:
+    return f"{case.stage}: {describe_failure(case.row.failure)}" if case.row.failure else "not checked"
+
+
+def _how(case: Case) -> str:
+    return "; ".join(f"{name}: {figure.method}" for name, figure in foreign_times.of_case(case.result).items())
+
+
+def other_times_columns(table: Sequence[Case], view: View) -> list[Column[Case]]:
+    """The columns, with sizes: every time that the file has, why a case has none, and how each was taken."""
+    if not table:
+        return []
+    run = table[0].run
+    columns: list[Column[Case]] = [
+        VARIANT,
+        VARIANT_TEXT,
+        *(_time(name, how) for name, how in foreign_times.methods(run).items()),
+        Column(
+            "",
+            "Failure",
+            "The stage that failed.",
+            units.OWN_TEXT,
+            lambda c: c.stage or None,
+            View.NARROW,
+            optional=True,
+        ),
+        Column("", "Result", "Why there is no time.", units.TEXT, _result, View.WIDE),
+        Column("", "How the times were taken", "In the words of the file.", units.TEXT, _how, View.WIDE),
+    ]
+    return select_with_sizes(columns, table, view, run.plan.problems)

@@ -1,0 +1,57 @@
+"""The columns of what the samples of a figure say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernelviz.core import units
+from kernelviz.core.result import Result
+from kernelviz.metrics.drift import drift_words, lag_1_words
+from kernelviz.metrics.samples import Spread, clock_words, repeated_words
+from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadOfCase:
+    """A row of the table: one figure of a case."""
+
+    result: Result
+    figure: str
+    spread: Spread
+
+
+def _clocks(spread: Spread) -> str | None:
+    low, high = spread.low_clock_hz, spread.high_clock_hz
+    return None if low is None or high is None else f"{low / 1e6:.0f}–{high / 1e6:.0f}"
+
+
+DRIFT_HELP = (
+    "Mann-Kendall's test over the blocks in order. A series drifts where chance gives such a trend in under 1 % of series "
+    "and the last third of its blocks differs from the first by at least 0.5 %."
+)
+_LAG_HELP = "How much each block resembles the next; beyond 1.96 / √blocks it is more than chance."
+_CLOCK_HELP = "Of the slowest and the fastest block, measured inside each."
+SPREADS: tuple[Column[SpreadOfCase], ...] = (
+    VARIANT,
+    VARIANT_TEXT,
+    Column("", "Figure", "What was timed.", units.OWN_TEXT, lambda row: row.figure, View.TERMINAL),
+    Column("", "Samples", "How many were taken.", units.COUNT, lambda row: row.spread.samples),
+    Column("", "Blocks", "Groups of samples taken in one go: what the interval rests on.", units.COUNT,
+           lambda row: row.spread.blocks),
+    Column("", "p50", "50 % of the samples take at most this long.", units.SECONDS, lambda row: row.spread.p50_s),
+    Column("", "p90", "90 % of the samples take at most this long.", units.SECONDS, lambda row: row.spread.p90_s),
+    Column("", "p99", "99 % of the samples take at most this long.", units.SECONDS, lambda row: row.spread.p99_s),
+    Column("", "±", "Half the 95 % interval of the estimate, bootstrapped over blocks.", units.WIDTH,
+           lambda row: row.spread.figure.half_width),
+    Column("", "Drift", DRIFT_HELP, units.OWN_TEXT, lambda row: drift_words(row.spread.drift) if row.spread.blocks else None,
+           View.WIDE),
+    Column("", "Drift", DRIFT_HELP, units.OWN_NUMBER, lambda row: row.spread.drift.word, View.TERMINAL),
+    Column("", "Lag-1", _LAG_HELP, units.OWN_TEXT,
+           lambda row: lag_1_words(row.spread.lag_1, row.spread.blocks) if row.spread.blocks else None, View.WIDE),
+    Column("", "Lag-1", _LAG_HELP, units.OWN_NUMBER,
+           lambda row: None if row.spread.lag_1 is None else f"{row.spread.lag_1:+.2f}", View.TERMINAL),
+    Column("", "SM clock", _CLOCK_HELP, units.OWN_TEXT, lambda row: clock_words(row.spread), View.WIDE),
+    Column("", "SM clock, MHz", _CLOCK_HELP, units.OWN_NUMBER, lambda row: _clocks(row.spread), View.TERMINAL),
+    Column("", "Taken again", "Blocks given up because the clock or the device was slowed down, and measured once more.",
+           units.OWN_TEXT, lambda row: repeated_words(row.spread) or None, View.WIDE),
+)  # fmt: skip

@@ -1,0 +1,41 @@
+"""What the cells of a run's table say: for pages and files alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelviz.core import units
+from kernelviz.core.result import Failure
+from kernelviz.metrics.summary import Row
+from kernelviz.text.correctness import describe_correctness
+from kernelviz.text.failures import STAGES, describe_failure, has_description
+from kernelviz.text.text import Text, on_one_line
+from kernelviz.text.verdicts import format_verdict
+
+
+def against_words(row: Row) -> Text:
+    """The verdict against the baseline, or why there is none."""
+    if row.is_baseline:
+        return Text("baseline")
+    if row.verdict is not None:
+        return format_verdict(row.verdict)
+    return Text("not compared" if row.failure else "the baseline has no time")
+
+
+def outcome_words(row: Row) -> Text:
+    """Correctness of a timed case; of a failed one the stage and the reason."""
+    if row.failure is None:
+        return describe_correctness(row.result)
+    took = f" (took {units.seconds(row.wrong_figure.estimate)})" if row.wrong_figure else ""
+    said = f": {on_one_line(describe_failure(row.failure))}" if has_description(row.failure) else ""
+    return Text(f"✕ {STAGES[row.failure.stage]}{took if said else ''}{said}")
+
+
+def failures(table: Sequence[Row]) -> dict[tuple[str, Failure], list[Row]]:
+    """Failed cases by variant and failure (without the time of a wrong one): one reason is told once for all its sizes."""
+    found: dict[tuple[str, Failure], list[Row]] = {}
+    for row in table:
+        if row.failure is not None:
+            failure = Failure(stage=row.failure.stage, reasons=row.failure.reasons, message=row.failure.message)
+            found.setdefault((row.result.variant, failure), []).append(row)
+    return found

@@ -1,0 +1,74 @@
+"""The library comparison as text: the cells of its table, the table in Markdown, and its summary line."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelviz.core.result import Result
+from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, ComparisonRow, mean_ratio
+from kernelviz.metrics.roofline import stream_name
+from kernelviz.metrics.roofs import STREAMS
+from kernelviz.metrics.sweep import problem_words
+
+HEADINGS = (
+    "problem",
+    "bytes",
+    "best own variant",
+    "GB/s",
+    "eager",
+    "compile",
+    "Liger",
+    "own / best library",
+    "of the roof",
+)
+
+
+def format_row(row: ComparisonRow) -> tuple[str, ...]:
+    """The cells of a row: problem, read:write mix, best own variant, its rate, the libraries' rates, ratio, share of the roof."""
+    own = row.own
+    named = row.named
+    rates = (own, named.get(EAGER), named.get(COMPILED), named.get(LIGER))
+    best = row.library
+    # The three named libraries have columns. Any other is named beside the ratio.
+    other = f" ({best.variant})" if best is not None and best.variant not in (EAGER, COMPILED, LIGER) else ""
+    return (
+        problem_words(row.problem),
+        STREAMS[stream_name(row.cost)],
+        own.variant if own is not None else "none is right",
+        *(_format_rate(row, r) for r in rates),
+        "–" if row.ratio is None else f"{row.ratio:.2f}{other}",
+        "–" if row.share is None else f"{100 * row.share:.0f} %",
+    )
+
+
+def _format_rate(row: ComparisonRow, result: Result | None) -> str:
+    rate = row.bandwidth(result)
+    return "–" if rate is None else f"{rate / 1e9:,.0f}" if rate >= 1e10 else f"{rate / 1e9:.2g}"
+
+
+def markdown(rows: Sequence[ComparisonRow]) -> str:
+    """The table of docs/kernels.md.
+
+    >>> print(markdown([]).splitlines()[1])
+    |---|---|---|--:|--:|--:|--:|--:|--:|
+    """
+    lines = [f"| {' | '.join(HEADINGS)} |", "|---|---|---|--:|--:|--:|--:|--:|--:|"]
+    lines += [f"| {' | '.join(format_row(row))} |" for row in rows]
+    return "\n".join(lines)
+
+
+def conclusion(rows: Sequence[ComparisonRow]) -> str:
+    """One line that summarises the table.
+
+    >>> conclusion([])
+    'no problem with a correct time of an own variant and of a library'
+    """
+    both = [row for row in rows if row.ratio is not None]
+    mean = mean_ratio(both)
+    if mean is None:
+        return "no problem with a correct time of an own variant and of a library"
+    behind = sum(round(row.ratio or 0, 2) < 1 for row in both)
+    return (
+        f"{len(both)} problems: geometric mean of own / best library {mean:.2f}; "
+        f"{len(both) - behind} at 1.00 or above, {behind} below"
+    )

@@ -1,0 +1,49 @@
+"""A table of a page, from the columns that every renderer shares. Its cells show text as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from kernelviz.core import units
+from kernelviz.tables.column import Column, ColumnValues, Row, evaluate
+from kernelviz.ui.shared.text import plain
+
+_LETTER_PIXELS = 8
+"""The width of a letter in a table, at most, on the average of a text."""
+
+
+def show(columns: Sequence[Column[Row]], rows: Sequence[Row], *, key: str, alt: str, **choice: Any) -> list[int]:
+    """Show the table, its first column pinned; returns which rows are chosen. Unknown numbers are empty, never zero.
+
+    `choice`: what `st.dataframe` takes to let somebody choose rows.
+    """
+    data, config = frame(columns, rows)
+    event: Any = st.dataframe(data, column_config=config, hide_index=True, placeholder="–", key=key, alt=alt, **choice)
+    return list(event.selection.rows) if choice.get("on_select") else []
+
+
+def frame(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """The table and how its columns are shown."""
+    found = evaluate(columns, rows)
+    return pd.DataFrame({m.heading: m.values for m in found}), {
+        m.heading: _config(m, pinned=number == 0 or None) for number, m in enumerate(found)
+    }
+
+
+def _config(of: ColumnValues[Row], *, pinned: bool | None) -> Any:
+    unit, about = of.column.unit, plain(of.column.help) or None
+    if unit is units.SHARE:
+        return st.column_config.ProgressColumn(format=f"%{unit.form}", min_value=0, max_value=100, help=about)
+    if unit.form:
+        form = "localized" if "," in unit.form else f"%{unit.form}"
+        return st.column_config.NumberColumn(format=form, help=about, pinned=pinned)
+    width: Any = of.column.width
+    if unit.number:
+        # Streamlit measures only the rows in sight, and cuts digits off the left of the others.
+        width = _LETTER_PIXELS * (2 + max(map(len, (of.heading, *map(str, of.values)))))
+    side: Any = "right" if unit.number else None
+    return st.column_config.TextColumn(help=about, width=width, pinned=pinned, alignment=side)

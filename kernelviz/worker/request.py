@@ -1,0 +1,77 @@
+"""The unit of work that is asked of a device, and the receiver of its events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from kernelviz.core.events import Event
+from kernelviz.core.problem import Method, Problem
+from kernelviz.core.result import Result
+from kernelviz.core.run import Environment
+from kernelviz.core.tuning import Tuned
+
+RequestEnd = Literal["finished", "cancelled", "interrupted"]
+
+
+class Sink(Protocol):
+    """The receiver of a request's events. Called in the supervisor's thread."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the run was cancelled. True stays True."""
+        ...
+
+    def begun(self, environment: Environment) -> None:
+        """The worker is ready, and this request is next."""
+        ...
+
+    def tell(self, event: Event) -> None: ...
+
+    def ended(self, end: RequestEnd, message: str) -> None:
+        """The request has ended; no further event follows."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SelftestRequest:
+    """The checks to make: all, or those whose name is, or begins with, one of `only`; `quick`: fewer repetitions of each."""
+
+    only: tuple[str, ...] = ()
+    quick: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class InspectionRequest:
+    """The case to inspect."""
+
+    problem: Problem
+    variant: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """One unit of work asked of a device: one problem of a run, a selftest, an inspection, or (none of these) a calibration.
+
+    `known_baseline`: returns, when the request starts, the baseline's result so far, where the baseline is not among the
+    variants (it was measured with variants that compile quickly, or before a run was resumed).
+    `later`: the request is done when nothing else waits for the device (secondary timings). `timed_variants`: returns, when the
+    request starts, the variants that it applies to, which have a correct time; None: all variants. `tuned`: the configurations
+    of variants that were tuned for this problem.
+    """
+
+    run_id: str
+    owner: str
+    sink: Sink
+    problem: Problem | None = None
+    variants: tuple[str, ...] = ()
+    baseline: str = ""
+    method: Method = field(default_factory=Method)
+    plugins: tuple[str, ...] = ()
+    selftest: SelftestRequest | None = None
+    inspection: InspectionRequest | None = None
+    known_baseline: Callable[[], Result | None] | None = None
+    later: bool = False
+    timed_variants: Callable[[], tuple[str, ...]] | None = None
+    tuned: Mapping[str, Tuned] = field(default_factory=dict)

@@ -1,0 +1,108 @@
+"""Every chart of `kernelviz.plots`, found by its signature, and what it can be given of some runs."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType
+from typing import Any
+
+import msgspec
+import plotly.graph_objects as go
+import sample_figures as figures
+import sample_inspections as inspections
+import sample_runs as samples
+from sample_device import cpu_sample, gpu_sample
+
+from kernelviz import plots
+from kernelviz.core.kernel_times import RunTimes
+from kernelviz.core.result import Figure
+from kernelviz.core.run import Run
+from kernelviz.metrics.comparison import compare
+from kernelviz.metrics.placement import placed
+from kernelviz.metrics.trend import Point, trend
+
+
+def charts() -> dict[str, Callable[..., go.Figure]]:
+    """The public functions of every module of `kernelviz.plots` that are named ``<y>_by_<x>`` and return a figure."""
+    found: dict[str, Callable[..., go.Figure]] = {}
+    for module in pkgutil.iter_modules(plots.__path__, "kernelviz.plots."):
+        for name, value in vars(importlib.import_module(module.name)).items():
+            own = isinstance(value, FunctionType) and value.__module__ == module.name
+            if (
+                own
+                and not name.startswith("_")
+                and "_by_" in name
+                and inspect.signature(value).return_annotation == "go.Figure"
+            ):
+                found[name] = value
+    return found
+
+
+def _figures(runs: Sequence[Run]) -> dict[str, Figure]:
+    return {
+        r.variant: r.timing.device_cold_s for run in runs for r in run.results if r.timing and r.timing.device_cold_s
+    }
+
+
+def _comparison(runs: Sequence[Run]) -> object:
+    """The first run against the second, or against itself measured again."""
+    first = runs[0] if runs else samples.run([])
+    return compare(first, runs[1] if len(runs) > 1 else msgspec.structs.replace(first, id=f"{first.id} again"))
+
+
+def _trend(runs: Sequence[Run]) -> object:
+    found = _figures(runs).values()
+    return trend([Point(str(i), f"2026-10-{i + 1:02}T03:00", f.estimate, f.low, f.high) for i, f in enumerate(found)])
+
+
+GIVEN: Mapping[str, Callable[[Sequence[Run]], Sequence[object]]] = {
+    "Runs": lambda runs: [tuple(runs)],
+    "Run": lambda runs: list(runs) or [samples.run([])],
+    "Sequence[Placed]": lambda runs: [
+        tuple(c for r in runs for c in placed(r, r.id, r.environment.roofs, r.environment.roofs))
+    ],
+    "Comparison": lambda runs: [_comparison(runs)],
+    "Pair": lambda runs: _comparison(runs).pairs,  # type: ignore[attr-defined]
+    "Mapping[str, Figure]": lambda runs: [_figures(runs)],
+    "Figure": lambda runs: list(_figures(runs).values()),
+    "Trend": lambda runs: [_trend(runs)],
+    "Sequence[RunTimes]": lambda runs: [
+        tuple(
+            RunTimes(
+                run_id=r.id,
+                title=r.title,
+                op=r.plan.op,
+                created_at=r.created_at,
+                times_s=tuple((v, f.estimate) for v, f in _figures([r]).items()),
+            )
+            for r in runs
+        )
+    ],
+    "Sequence[Sample]": lambda runs: [tuple(_sample(r, second) for r in runs[:1] for second in range(5))],
+    "Timeline | None": lambda runs: [figures.timeline(len(runs)) if runs else None],
+    "OutputErrors | None": lambda runs: [inspections.wrong_tile().errors[0] if runs else None],
+    "TensorFacts | None": lambda runs: [inspections.wrong_tile().tensors[0] if runs else None],
+}
+"""Values of each type that a chart may take, made of these runs; empty where there is none (the pair of no pairs)."""
+NAMED: Mapping[str, object] = {"op": "rmsnorm", "variant": "torch_eager", "field": "device_cold_s", "gpu": True}
+
+
+def _sample(run: Run, second: int) -> object:
+    return cpu_sample(second) if run.environment.device.kind == "cpu" else gpu_sample(second)
+
+
+def drawn(chart: Callable[..., go.Figure], runs: Sequence[Run]) -> list[go.Figure]:
+    """The chart with each value that its parameters can be given of these runs; further parameters keep their defaults.
+
+    Errors: KeyError for a parameter of a type that nothing is known of here: add it to GIVEN.
+    """
+    required = [p for p in inspect.signature(chart).parameters.values() if p.default is inspect.Parameter.empty]
+    choices: list[dict[str, Any]] = [{}]
+    for parameter in required:
+        values = [NAMED[parameter.name]] if parameter.name in NAMED else GIVEN[parameter.annotation](runs)
+        some = values[:: max(1, len(values) // 4)]
+        choices = [{**chosen, parameter.name: value} for chosen in choices for value in some]
+    return [chart(**chosen) for chosen in choices]

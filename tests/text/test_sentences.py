@@ -1,0 +1,248 @@
+"""Each note, reason and verdict in text, and the way back: the upgrade reads every sentence that version 1 could write."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from kernelviz.core import notes as n
+from kernelviz.core import reasons as r
+from kernelviz.core.result import Accuracy, Failure, Stage
+from kernelviz.core.version_1 import accuracy_reasons, failure_reasons, note_of
+from kernelviz.metrics import verdict_reasons as v
+from kernelviz.text.failures import STAGES, describe_check, describe_failure, describe_reason
+from kernelviz.text.notes import FIGURES, describe_note, format_note
+from kernelviz.text.verdicts import describe_pair_reason
+
+NOTES: tuple[tuple[n.Note, str, str], ...] = (
+    (n.DriverSilent(), "", "the driver does not answer for this device"),
+    (n.DriverCopy(), "", "holds a copy by the driver, which is slower inside a graph: launched into the stream"),
+    (n.NotCapturable(error="E"), "", "not capturable as a graph (E): launched into the stream"),
+    (n.NotCapturable(figure="graph", error="E"), "graph of one call: ", "not capturable as a graph: E"),
+    (
+        n.OtherKernelsInGraph(figure="warm"),
+        "warm: ",
+        "a graph would run other kernels than an eager call does: launched into the stream",
+    ),
+    (n.KernelsVary(), "", "its calls did not all launch the same kernels"),
+    (n.TracingCostUnknown(figure="warm"), "warm: ", "what tracing adds to it is not known"),
+    (n.SlowBlocks(slow=2, blocks=30), "", "2 of 30 blocks ran at a clock more than 1 % under the first"),
+    (n.CallTooLong(figure="secondary", call_s=0.36), "other figures: ", "not taken, one call takes 0.36 s"),
+    (n.NoEnergyCounter(figure="energy"), "energy: ", "this device has no counter of it"),
+    (
+        n.EnergyCounterStill(figure="energy", seconds=8),
+        "energy: ",
+        "the board's counter did not move twice in 8 s",
+    ),
+    (
+        n.StaleTuning(run_id="r1", another="source"),
+        "",
+        "not tuned: what run r1 found was for another version of its source",
+    ),
+    (n.StaleTuning(run_id="r1", another="space"), "", "not tuned: what run r1 found was for another space"),
+    (n.LaterFailure(figure="secondary", stage="crash", message="gone"), "other figures: ", "crash: gone"),
+    (
+        n.LaterFailure(figure="secondary", stage="cancelled", reasons=(r.CancelledBefore(),)),
+        "other figures: ",
+        "cancelled: cancelled before it was measured",
+    ),
+    (n.ForeignNote(text="whatever somebody wrote"), "", "whatever somebody wrote"),
+)
+
+
+@pytest.mark.parametrize(("note", "before", "sentence"), NOTES, ids=lambda x: x if isinstance(x, str) else "")
+def test_a_note_in_text_and_back(note: n.Note, before: str, sentence: str) -> None:
+    assert str(describe_note(note)) == sentence
+    assert str(format_note(note)) == f"{FIGURES[note.figure]}: {sentence}"
+    assert note_of(before + sentence) == note
+
+
+def test_every_kind_of_note_is_here() -> None:
+    assert {type(note) for note, _, _ in NOTES} == set(get_args(n.Note))
+
+
+CHECKS: tuple[tuple[r.Reason, str], ...] = (
+    (
+        r.OtherStream(evidence="outside", between="flush"),
+        "works on another stream or thread: a call that launched nothing between its flush and its end marker, while something "
+        "ran outside",
+    ),
+    (
+        r.OtherStream(evidence="early", early_ns=9000),
+        "works on another stream or thread: work of the call starts 9000 ns before its flush ends",
+    ),
+    (r.OtherStream(evidence="late"), "works on another stream or thread: work of the call ends behind its end marker"),
+    (
+        r.OtherStream(evidence="not_captured"),
+        "works on another stream or thread: what it launches is not captured with it",
+    ),
+    (
+        r.CachedOutput(between="markers"),
+        "returns a cached output: a call that launched nothing between its markers and its end marker",
+    ),
+    (r.MutatedInput(inputs=("x_N", "y_N")), "changes an input without declaring it: x_N, y_N"),
+    (r.Unwritten(elements=3), "leaves output unwritten: 3 elements were never written"),
+    (
+        r.Stale(seed=1),
+        "answers for inputs of an earlier time: these are the outputs for fill 1 of its inputs, which are others by now",
+    ),
+    (r.LowerPrecision(precision="bf16"), "computes in lower precision than declared: its errors are those of bf16"),
+    (r.Recompiled(), "compiles or falls back inside the timed region"),
+    (
+        r.Recompiled(again=True),
+        "compiles or falls back inside the timed region: torch.compile wants to compile a bound call again",
+    ),
+    (
+        r.Recompiled(graphs=2),
+        "compiles or falls back inside the timed region: torch.compile made 2 graphs of this problem instead of 1",
+    ),
+    (r.PersistingL2(size_bytes=4096), "pins its data in the L2: it let 4096 bytes of the L2 hold persisting lines"),
+    (r.NotFinite(elements=7), "7 elements are NaN or Inf where the reference is not, or the reverse"),
+    (r.ErrorTooLarge(of_bound=3.25), "the largest error is 3.25 times the allowed one"),
+    (r.ErrorTooLarge(of_bound=None), "the largest error is inf times the allowed one"),
+)
+FAILURES: tuple[tuple[r.Reason, str, str], ...] = (
+    (r.CancelledBefore(), "", "cancelled before it was measured"),
+    (r.CancelledDuring(blocks=3, needed=10), "", "cancelled after 3 of 10 blocks"),
+    (r.Cancelled(), "", "cancelled"),
+    (r.ServerStopped(), "", "the server was stopped"),
+    (r.CudaError(), "misaligned address", "CUDA error: misaligned address"),
+    (r.TracerLostRecords(), "two flushes", "the tracer lost its records: two flushes"),
+    (r.NoResult(), "", "the measuring session ended this problem without a result for the variant"),
+    (r.WorkerEnded(exit_code=3), "", "the worker process left with exit code 3"),
+    (r.WorkerEnded(signal="SIGABRT"), "a log\nof it", "the worker process was ended by SIGABRT\na log\nof it"),
+    (r.WorkerEnded(signal="65"), "", "the worker process was ended by signal 65"),
+    (r.WorkerEnded(), "", "the worker process closed its connection"),
+    (r.WorkerGarbled(error="no JSON"), "a log", "the worker sent what is no message (no JSON)\na log"),
+    (r.Silent(seconds=30, step="checking"), "", "nothing was heard for 30 s while checking"),
+    (r.Silent(seconds=1.5), "a log", "nothing was heard for 1.5 s\na log"),
+    (r.TookTooLong(seconds=130), "", "no result after 130 s"),
+    (r.WorkerNotReady(seconds=300), "a log", "the worker was not ready after 300 s\na log"),
+    (r.NoWorker(), "no memory", "no worker can be started: no memory"),
+    (r.NotAdmitted(text="too large a tile"), "", "this configuration is not for such sizes: too large a tile"),
+    (r.NoDirection(direction="backward"), "", "has no backward pass"),
+    (r.NoDirection(direction=None), "", "has no None pass"),
+    (r.NoDtype(dtype="fp32", has=("fp16", "bf16")), "", "has no fp32 kernel (it has fp16, bf16)"),
+    (r.NoCompute(compute="tf32", has=("ieee",)), "", "computes in ieee only, not in tf32"),
+    (r.Skipped(), "", "skipped: no reason is given"),
+    (r.Skipped(), "too large", "skipped: too large"),
+    (r.OutputCount(returned=2, expected=1, op="add"), "", "returned 2 outputs, op 'add' has 1"),
+    (
+        r.OutputShape(output="z_N", shape=(500,), expected=(2, 3)),
+        "",
+        "output z_N has shape (500,), (2, 3) was expected",
+    ),
+    (
+        r.OutputDtype(output="z_N", dtype="torch.float16", expected="torch.float32"),
+        "",
+        "output z_N is torch.float16, torch.float32 was expected",
+    ),
+    (
+        r.ImpossiblyFast(time_s=154e-6, least_s=155e-6, device="NVIDIA H200"),
+        "",
+        "154 us is less than the 155 us that the data sheet of NVIDIA H200 allows for this traffic and work; the call cannot "
+        "have done it",
+    ),
+    (
+        r.DoesNotFitMemory(needed_bytes=3 * 2**30, free_bytes=2**30, device="cpu"),
+        "",
+        "needs 3.00 GiB (inputs, outputs and the reference), 1.00 GiB are free on cpu; choose smaller sizes",
+    ),
+)
+NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
+    (r.NeedMissing(text="needs CUDA: choose a GPU as the device"), "", "needs CUDA: choose a GPU as the device"),
+    (
+        r.DiskFull(folders=(r.Folder(path="/t", variable="TMPDIR"),)),
+        "OSError: full",
+        "the disk is full; free some space, or move what compilers write there: /t (TMPDIR) (OSError: full)",
+    ),
+    (
+        r.CacheNotWritable(path="/c/1", cache=r.Folder(path="/c", variable="TRITON_CACHE_DIR")),
+        "OSError: no",
+        "/c/1 cannot be written; make /c writable, or set TRITON_CACHE_DIR to a folder that is (OSError: no)",
+    ),
+)
+"""Of these, version 1 keeps the sentence as the message: its parts cannot be told apart for certain."""
+
+
+@pytest.mark.parametrize(("reason", "sentence"), CHECKS)
+def test_what_the_gate_found_in_text_and_back(reason: r.Reason, sentence: str) -> None:
+    assert str(describe_reason(reason)) == sentence
+    assert accuracy_reasons(sentence) == failure_reasons(sentence) == ((reason,), "")
+    two = accuracy_reasons(f"{sentence}; the largest error is 2 times the allowed one")
+    assert two == ((reason, r.ErrorTooLarge(of_bound=2.0)), "")
+    checked = Accuracy(passed=False, relative_l2=None, max_abs=None, worst_of_bound=None, reasons=two[0])
+    assert str(describe_check(checked)) == f"{sentence}; the largest error is 2 times the allowed one"
+
+
+@pytest.mark.parametrize(("reason", "message", "sentence"), FAILURES)
+def test_a_failure_in_text_and_back(reason: r.Reason, message: str, sentence: str) -> None:
+    assert str(describe_failure(Failure(stage="crash", reasons=(reason,), message=message))) == sentence
+    assert failure_reasons(sentence) == ((reason,), message)
+
+
+@pytest.mark.parametrize(("reason", "message", "sentence"), NEW_ONLY)
+def test_a_failure_in_text(reason: r.Reason, message: str, sentence: str) -> None:
+    assert str(describe_failure(Failure(stage="compile", reasons=(reason,), message=message))) == sentence
+    assert failure_reasons(sentence) == ((), sentence)
+
+
+def test_every_reason_and_every_stage_is_here() -> None:
+    here = {type(x[0]) for x in (*CHECKS, *FAILURES, *NEW_ONLY)}
+    assert here == set(get_args(r.Reason))
+    assert set(STAGES) == set(get_args(Stage))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ptxas fatal: cancelled",
+        "RuntimeError: the server was stopped",
+        "the largest error is 3.2 times the allowed one; and something else",
+        "the largest error is 1.2.3 times the allowed one",
+        "no result after 1e999 s",
+        "warm",
+        "",
+    ],
+)
+def test_what_another_program_wrote_is_no_reason(text: str) -> None:
+    assert failure_reasons(text) == ((), text)
+    assert accuracy_reasons(text) == ((), text)
+
+
+PAIRS: tuple[tuple[v.PairReason, str], ...] = (
+    (v.NoSharedRounds(), "no round measured both"),
+    (v.NoSharedRounds(with_baseline=False), "no round measured both, and none measured each with the baseline"),
+    (v.FewSharedRounds(4, 10), "4 shared rounds, 10 are needed"),
+    (v.Clears("below"), "the interval lies below the noise floor"),
+    (v.FloorTooWide(0.084), "the noise floor, 8.4 %, is too wide to call them the same"),
+    (v.Straddles(), "the interval straddles the noise floor; a larger budget may decide"),
+    (v.SamplesUnknown(10), "the samples of one side are not known; 10 blocks are needed on both"),
+    (v.FewBlocks(9, 10), "9 blocks on one side; 10 blocks are needed on both"),
+    (
+        v.ByBaseline(v.Clears("above")),
+        "by way of the baseline, as no round measured both: the interval lies above the noise floor",
+    ),
+    (v.SameCode(), "same source, same launches, same compilers: noise"),
+    (v.Failed("B", "wrong"), "B: wrong result"),
+    (v.NoTime("A", "warm"), "A: no warm time"),
+    (v.OtherDevices("cuda", "cpu"), "a GPU in A, a CPU in B"),
+    (v.OtherClocks("burst", None), "burst in A, clock mode unknown in B"),
+    (v.OtherData("normal", "zeros"), "normal data in A, zeros in B"),
+    (v.OtherTimers("cupti", "events"), "CUPTI stamps in A, events in B"),
+    (v.OtherLaunches("graph", "stream"), "in a graph in A, into the stream in B"),
+    (v.MethodUnknown("timer", ("A", "B")), "timer unknown in A and B"),
+    (v.TracingUnknown(("B",)), "what tracing adds is unknown in B"),
+    (v.TracingTakenOff("B"), "what tracing adds was taken off in B only"),
+    (v.OneMeasurement(), "A and B are one measurement"),
+)
+
+
+@pytest.mark.parametrize(("reason", "sentence"), PAIRS)
+def test_what_a_verdict_rests_on_in_text(reason: v.PairReason, sentence: str) -> None:
+    assert str(describe_pair_reason(reason)) == sentence
+
+
+def test_every_reason_of_a_verdict_is_here() -> None:
+    assert {type(reason) for reason, _ in PAIRS} == set(get_args(v.PairReason))
