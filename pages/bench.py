@@ -1,74 +1,120 @@
-"""Bench: pick an op and variants, run them live on this machine, see time, bandwidth and the roof."""
+"""Bench: choose an op, variants and sizes, measure them on this machine, and see which is fastest and how far from the limit."""
 
 from __future__ import annotations
 
 import streamlit as st
 
-from kernelviz.bench import RunSummary
+from kernelviz.bench import Bench
 from kernelviz.core.errors import UnknownRun
-from kernelviz.core.problem import Plan
-from kernelviz.core.run import Run
+from kernelviz.core.run import LIVING, Run
 from kernelviz.metrics import foreign_times
-from kernelviz.ui.bench import empty_states, foreign_run, live_mode, plan_form, results, second_run
-from kernelviz.ui.bench.form import Form
-from kernelviz.ui.shared import callbacks, device_strip, live_progress, session
-from kernelviz.ui.shared.text import plain
+from kernelviz.metrics.summary import rows, summary
+from kernelviz.text.cells import failures
+from kernelviz.ui.bench import (
+    charts,
+    empty_states,
+    foreign_run,
+    heading,
+    inspection,
+    live_mode,
+    plan_form,
+    samples,
+    second_run,
+    tabs,
+)
+from kernelviz.ui.shared import callbacks, device_strip, live_progress, session, tiles
 
+
+def stored_run(bench: Bench, run_id: str | None) -> Run | None:
+    """The run of that id, None if the database does not have it."""
+    try:
+        return bench.load(run_id) if run_id is not None else None
+    except UnknownRun:
+        return None
+
+
+# The form in the sidebar, filled from the address; Run starts it, and in live mode each change does.
 bench = session.bench()
-run_id, complaints = plan_form.opened(bench)
-asked = plan_form.sidebar(bench)
-
-
-def start(plan: Plan, form: Form) -> None:
-    kept, owner = callbacks.kept(), session.owner()
-    kept.begun = bench.run(plan, form.method, owner=owner)
-    kept.asked = False
-    second_run.leave()
+run_id, complaints = plan_form.open_address(bench)
+request = plan_form.sidebar(bench)
+if request is not None:
+    plan, request_form = request
+    actions, owner = callbacks.actions(), session.owner()
+    actions.started_run = bench.run(plan, request_form.method, owner=owner)
+    actions.run_pressed = False
+    second_run.show_one_run()
     st.rerun()
-
-
-def stored(wanted: str) -> Run | None:
-    try:
-        return bench.load(wanted)
-    except UnknownRun:
-        return None
-
-
-def deleted(wanted: str) -> RunSummary | None:
-    try:
-        found = bench.history.summary(wanted)
-    except UnknownRun:
-        return None
-    return found if found.deleted_at is not None else None
-
-
-if asked is not None:
-    start(*asked)
-if complaints:
-    listed = "".join(f"\n- {plain(c.message)}" for c in complaints)
-    st.warning(f"**Some of this link could not be used:**{listed}", icon=":material/link_off:")
-
+empty_states.invalid_link(complaints)
 form = plan_form.current()
-changed = live_mode.follow(bench, form)
-if changed is not None:
-    run_id = changed
+live_run_id = live_mode.measure_change(bench, form)
+if live_run_id is not None:
+    run_id = live_run_id
     plan_form.remember(run_id)
-# Where they stand comes before what there is of them: see live.state.
-progress = live_progress.state(bench, run_id) if run_id is not None else None
-calibration = device_strip.calibration(bench)
-run = stored(run_id) if run_id is not None else None
-device = run.environment.device if run is not None else bench.device(form.device)
-roofs = bench.roofs_of(run) if run is not None else bench.roofs(device.id)
-device_strip.strip(bench, device, run, roofs, calibration)
-if run is not None and foreign_times.alone(run):
-    foreign_run.show(bench, run)
-elif run is not None:
-    results.show(bench, run, progress, roofs)
-elif run_id is not None:
-    gone = deleted(run_id)
-    if gone is not None:
-        empty_states.deleted_run(bench, gone)
+
+# The progress is read before the results: see live_progress.progress_of.
+progress = live_progress.progress_of(bench, run_id) if run_id is not None else None
+calibration = device_strip.running_calibration(bench)
+stored = stored_run(bench, run_id)
+device = stored.environment.device if stored is not None else bench.device(form.device)
+roofs = bench.roofs_of(stored) if stored is not None else bench.roofs(device.id)
+device_strip.device_strip(bench, device, stored, roofs, calibration)
+
+# Without a run: a first visit, or a run that is not on this server.
+if stored is None:
+    if run_id is not None:
+        empty_states.missing_run(bench, run_id)
     else:
-        empty_states.unknown_run(run_id, bench.runs(8))
-else:
-    empty_states.first_visit(bench.ops()[form.op], form, bench.runs(8), bench.history.shipped())
+        empty_states.first_visit(bench.ops()[form.op], form, bench.runs(8), bench.history.shipped())
+    st.stop()
+
+# A run of another tool has times only.
+if foreign_times.alone(stored):
+    foreign_run.foreign_heading(bench, stored)
+    time_name = foreign_run.time_box(stored)
+    foreign_run.times_chart(stored, time_name)
+    foreign_run.times_table(stored)
+    st.stop()
+
+# The head of the run, and its tiles.
+variants, headline = heading.run_heading(bench, stored, progress)
+heading.run_notes(bench, stored, headline)
+second = second_run.second_run(bench, stored)
+if second is not None:
+    second_run.two_runs_bar(stored, second)
+run, second = second_run.narrowed_pair(bench, stored, second, variants)
+if progress is not None and progress.status in LIVING:
+    heading.run_progress(bench, run, progress)
+results = rows(run, roofs, headline)
+tiles.run_tiles(summary(results, headline), run.plan, headline)
+if not results:
+    st.caption("Results appear here when the first case is done. Compiled variants appear once they are built.")
+    st.stop()
+
+# Charts by size, and at one size.
+runs = charts.runs_in_charts(run, second)
+chart_results = tuple(row for row in results if row.result.variant in runs[0].plan.variants)
+left, right = st.columns([1.15, 1], gap="medium")
+with left:
+    clicked = charts.chart_by_size(runs, chart_results, headline)
+with right:
+    problem = charts.size_box(chart_results, clicked)
+    charts.roofline_at_size(runs, problem, headline)
+left, right = st.columns([1.15, 1], gap="medium")
+with left:
+    charts.time_bars(runs, problem, headline)
+with right:
+    charts.variants_compared_with_baseline(runs, problem, headline)
+
+# Details, a tab each.
+failed = failures(results)
+tabs.draw_open_tab(
+    {
+        "Table": lambda: tabs.case_tables(run, results, headline, second),
+        "Figures": lambda: tabs.timing_table(run, results),
+        "Samples": lambda: samples.samples_at_size(run, results, problem),
+        tabs.failures_label(failed): lambda: tabs.failure_list(run, failed),
+        "Kernels": lambda: tabs.kernel_table(results),
+        "Inspect": lambda: inspection.tensors_and_errors(bench, run, results, problem),
+        "Variants": lambda: empty_states.variant_list(bench.ops().get(run.plan.op), run.plan.variants),
+    }
+)

@@ -1,14 +1,51 @@
-"""Compare: run B held against run A, or one variant against another, the worst case first."""
+"""Compare: what changed between two runs, or between two variants of one run; the worst case first."""
 
 from __future__ import annotations
 
-from kernelviz.ui.compare import choice, panels
+import streamlit as st
+
+from kernelviz.bench.comparison import compare_stored
+from kernelviz.ui.compare import choice, panels, text
 from kernelviz.ui.shared import session
+from kernelviz.ui.shared.l2_control import l2_control
 
 bench = session.bench()
-panels.heading()
-chosen = choice.runs(bench)
-if chosen is not None:
-    panels.show(bench, *chosen)
-else:
-    choice.nothing_chosen(bench)
+panels.title()
+runs = choice.run_boxes(bench)
+if runs is None:
+    choice.empty_state(bench)
+    st.stop()
+
+with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="choices"):
+    variant_a, variant_b = choice.variant_boxes(bench, *runs)
+    l2 = l2_control(label_visibility="visible")
+if runs[0] == runs[1] and (variant_a or variant_b) == (variant_b or variant_a):
+    st.info(text.SAME_RUN, icon=":material/call_split:")
+    st.stop()
+
+comparison = compare_stored(bench, *runs, variant_a=variant_a, variant_b=variant_b, l2=l2)
+if not comparison.pairs:
+    panels.no_common_case(comparison)
+    panels.environment_differences(comparison)
+    st.stop()
+
+panels.verdict_tiles(comparison)
+panels.cases_without_time_in_b(comparison)
+panels.cases_without_verdict(comparison)
+left, right = st.columns([1.6, 1], gap="medium")
+with right:
+    panels.measurement_noise(comparison)
+    panels.environment_differences(comparison)
+with left:
+    panels.verdict_bars(comparison)
+st.markdown("##### One case")
+pair = panels.case_box(comparison)
+left, right = st.columns([1.6, 1], gap="medium")
+with left:
+    panels.samples_of_case(comparison, pair)
+with right:
+    panels.verdict_of_case(comparison, pair)
+st.markdown("##### All cases")
+panels.case_table(comparison)
+panels.cases_in_one_run_only(comparison)
+panels.verdict_rule(comparison)

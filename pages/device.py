@@ -1,16 +1,35 @@
-"""Device: what this machine is, what it reports now, its roofs against its data sheet, and how they moved."""
+"""Device: what this machine is, what it does now, and its roofs: measured, compared with the data sheet, and over time."""
 
 from __future__ import annotations
 
+import streamlit as st
+
+from kernelviz.hardware.datasheet import datasheet
 from kernelviz.ui.device import live, machine, roofs
-from kernelviz.ui.method import sections
-from kernelviz.ui.shared import session
+from kernelviz.ui.shared import device_strip, session
+from kernelviz.ui.shared.device_choice import device_choice
 
 bench = session.bench()
-machine.heading()
-chosen = sections.device_choice(bench)
-machine.machine(bench, chosen)
-live.show(bench, chosen)
-roofs.show(bench, chosen)
-roofs.history(bench, chosen)
-machine.run_times(bench, chosen)
+st.markdown("#### Device: this machine, its limits and its activity")
+device = device_choice(bench)
+device_strip.notices(bench.notices(device.id))
+machine.device_summary(bench, device)
+machine.device_facts(bench, device)
+
+st.markdown("##### Activity now and in the last hour")
+with st.container(horizontal=True, vertical_alignment="top", gap="small", key="live_choices"):
+    window_s = live.window_control()
+    thresholds = live.threshold_boxes()
+live.activity(bench, device, window_s, thresholds)
+live.how_to_read(device)
+
+calibration = roofs.calibration(bench)
+roofs.heading_and_calibrate_button(bench, device, calibration)
+roofs.calibration_progress(bench, device, calibration)
+roofs.roof_table(bench.roofs(device.id), datasheet(device.name), device, calibration)
+
+st.markdown("##### Change between calibrations")
+roofs.roof_changes(bench.machine.calibrations(device.id))
+
+st.markdown("##### Kernel times of recent runs")
+machine.recent_kernel_times(bench, device)

@@ -1,4 +1,4 @@
-"""History: every run kept here, found, opened, named, deleted and brought back, downloaded and uploaded; and trends over them."""
+"""History: every stored run (search, open, name, delete, restore, download, upload), and trends over the runs."""
 
 from __future__ import annotations
 
@@ -10,17 +10,27 @@ from kernelviz.ui.shared import session, view_filters
 VIEWS = ("runs", "trends")
 
 bench = session.bench()
-upload.heading(bench)
+upload.title_and_upload(bench)
 one_run.undo_bar(bench)
 view_filters.seed("lists", VIEWS, "runs")
-shown = st.segmented_control(
-    "Show", VIEWS, key="lists", required=True, label_visibility="collapsed", format_func=str.capitalize
+view = st.segmented_control(
+    "View", VIEWS, key="lists", required=True, label_visibility="collapsed", format_func=str.capitalize
 )
-view_filters.keep("lists", shown, "runs")
-if shown == "trends":
-    trends.show(bench)
-else:
+view_filters.keep("lists", view, "runs")
+
+if view != "trends":
     search = runs.search_box()
-    runs.show(bench, search)
-    runs.shipped(bench)
-    runs.deleted(bench)
+    runs.run_list(bench, search)
+    runs.shipped_runs(bench)
+    runs.deleted_runs(bench)
+    st.stop()
+
+device, l2 = trends.device_and_l2(bench)
+cases = trends.cases_with_trend(bench, device, l2)
+if not cases:
+    trends.empty_state(l2)
+    st.stop()
+slower = bench.trends.slower(cases)
+trends.regressions(slower, len(cases))
+chosen = trends.case_box(cases, slower)
+trends.trend_of_case(bench.trends.case(device, chosen.problem, chosen.variant, l2=l2) or chosen)

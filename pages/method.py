@@ -1,19 +1,21 @@
-"""Method: how numbers are made, what stands behind each, and what the instrument's own test found here."""
+"""Method: how each number is measured, how reliable it is, and whether the selftest confirms that on this machine."""
 
 from __future__ import annotations
 
 from kernelviz.ui.method import sections, selftest
 from kernelviz.ui.shared import session
+from kernelviz.ui.shared.device_choice import device_choice
 
 bench = session.bench()
-sections.heading()
-device = sections.device_choice(bench)
-asked = selftest.asked_for(bench)
-last = bench.last_selftest(device.id)
+sections.title()
+device = device_choice(bench)
+job = selftest.selftest_job(bench)
+last = bench.last_selftest(device.id)  # after the job: its last results are then in it
+
 sections.device_cold(device, last)
-selftest.section(bench, device, last, asked)
-sections.figures()
+selftest.selftest_section(bench, device, last, job)
+sections.timings()
 sections.verdicts()
-sections.trust_line(sections.example(bench))
-sections.roofs(bench.roofs(device.id))
-sections.refused()
+sections.measurement_quality(sections.quality_example(bench))
+sections.roof_rules(bench.roofs(device.id))
+sections.rejected_results()

@@ -1,7 +1,7 @@
-"""Results in, figure out: one pure function a chart, named ``<y>_by_<x>``. No Streamlit, no torch, no I/O.
+"""Charts: one pure function each, named ``<y>_by_<x>``, from results to a figure. No Streamlit, no torch, no I/O.
 
-Every chart takes one run or several, draws a variant in its own colour and marker, shows failures where they happened,
-and draws an empty frame with a sentence when there is nothing to show.
+A variant has the same colour and marker in every chart. Failures are drawn where they happened. A chart without data is an
+empty frame with a sentence that says what is missing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Time of each variant at one size: what a colleague asks first."""
+"""Time of each variant at one size."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from kernelviz.text.failures import STAGES
 
 _ROW_PX = 27
 _FRAME_PX = 96
-_WORDS_FROM = 0.62
-"""Where the column of words begins, as a share of the plot: on a phone it still holds a time and a share."""
+_LABELS_FROM = 0.62
+"""Where the column of text begins, as a share of the plot width: on a phone it still has room for a time and a share."""
 
 
 def time_by_variant(
@@ -43,29 +43,29 @@ def time_by_variant(
     roofs: Sequence[Roof] | None = None,
     headline: Headline = "cold",
 ) -> go.Figure:
-    """A bar a variant at `problem` (None: the last one with results); dashed: the speed of light.
+    """A bar for each variant at `problem` (None: the last one with results). Dashed line: the speed of light.
 
-    Right of each bar stand its time and its share of the measured roof. A wrong result's bar is hatched and says so; a
-    failed case has words only.
+    To the right of each bar are its time and its share of the measured roof. The bar of a wrong result is hatched and labelled;
+    a failed case has a label only.
     """
-    shown = listed(runs)
-    known = problems_of(shown)
+    run_list = listed(runs)
+    known = problems_of(run_list)
     chosen = problem or (known[-1] if known else None)
-    at_size = [(run, r) for run in shown for r in table_of(only(run, chosen), roofs, headline)]
+    at_size = [(run, r) for run in run_list for r in table_of(only(run, chosen), roofs, headline)]
     if chosen is None or not at_size:
-        return nothing("No result at this size yet.", height=_FRAME_PX + 2 * _ROW_PX)
+        return nothing("No variant has a result at this size yet.", height=_FRAME_PX + 2 * _ROW_PX)
     times = [_time_s(row) for _, row in at_size]
     light = _speed_of_light(at_size, roofs, headline)
     scale, unit = units.time_unit(max(times))
     draft = Draft(_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
     for run, row in at_size:
-        draft.traces.append(_bar(run, row, shown, scale, headline))
-        _add_words(draft, run, row, shown, headline)
+        draft.traces.append(_bar(run, row, run_list, scale, headline))
+        _add_label(draft, run, row, run_list, headline)
     if light is not None:
         _mark(draft, light, max(times), scale, unit)
-    # By the estimates: a wide interval of one noisy variant may leave the frame, not flatten it.
-    draft.x_axis |= {"range": [0, (max(times) or scale) / scale * 1.1], "domain": [0, _WORDS_FROM - 0.02]}
-    draft.x_axis["visible"] = any(times)  # without a time there is nothing to read off it
+    # The range follows the estimates, so that the wide interval of one noisy variant does not flatten the other bars.
+    draft.x_axis |= {"range": [0, (max(times) or scale) / scale * 1.1], "domain": [0, _LABELS_FROM - 0.02]}
+    draft.x_axis["visible"] = any(times)  # without any time the axis has no meaning
     draft.y_axis |= {"autorange": "reversed", "showgrid": False}
     draft.layout["showlegend"] = False
     return draft.figure()
@@ -76,7 +76,7 @@ def _time_s(row: Row) -> float:
     return figure.estimate if figure else 0.0
 
 
-def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float, headline: Headline) -> Props:
+def _bar(run: Run, row: Row, run_list: Sequence[Run], scale: float, headline: Headline) -> Props:
     style = style_of(row.result.problem.op, row.result.variant)
     figure = row.figure or row.wrong_figure
     low, high = (figure.low, figure.high) if figure else (None, None)
@@ -84,8 +84,8 @@ def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float, headline: Headl
     return {
         "type": "bar",
         "x": [time_s / scale],
-        "y": [trace_name(run, row.result.variant, shown)],
-        "name": trace_name(run, row.result.variant, shown),
+        "y": [trace_name(run, row.result.variant, run_list)],
+        "name": trace_name(run, row.result.variant, run_list),
         "orientation": "h",
         "width": 0.62,
         "marker": {
@@ -108,20 +108,20 @@ def _bar(run: Run, row: Row, shown: Sequence[Run], scale: float, headline: Headl
     }
 
 
-def _add_words(draft: Draft, run: Run, row: Row, shown: Sequence[Run], headline: Headline) -> None:
-    """The time and the share of the roof in a column of their own, where no bar or interval runs through them."""
+def _add_label(draft: Draft, run: Run, row: Row, run_list: Sequence[Run], headline: Headline) -> None:
+    """Time and share of the roof in a column of their own, where no bar or interval covers them."""
     draft.note(
-        _words(row, headline),
-        x=_WORDS_FROM,
+        _label(row, headline),
+        x=_LABELS_FROM,
         xref="paper",
         xanchor="left",
-        y=trace_name(run, row.result.variant, shown),
+        y=trace_name(run, row.result.variant, run_list),
         yref="y",
         font={"size": 12},
     )
 
 
-def _words(row: Row, headline: Headline) -> str:
+def _label(row: Row, headline: Headline) -> str:
     if row.figure is not None:
         share = "" if row.efficiency is None else f" · {escape(share_words(row.efficiency))}"
         return f"{units.seconds(row.figure.estimate)}{share}"
@@ -139,7 +139,7 @@ def _speed_of_light(
 
 
 def _mark(draft: Draft, light: SpeedOfLight, longest_s: float, scale: float, unit: str) -> None:
-    """A dashed line at the speed of light; its name stands above the frame, where it crosses neither line nor bar."""
+    """A dashed line at the speed of light, with its label above the frame, where it covers neither line nor bar."""
     x = light.time_s / scale
     draft.line_at(x, neutral_line())
     draft.note(

@@ -40,13 +40,13 @@ from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of
 
 HEIGHT = 350
 _AROUND_PX = 110
-"""What title, ticks and legend take of the height."""
+"""Height of title, ticks and legend."""
 DASHES = ("solid", "dot", "dash", "dashdot")
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """What is drawn upwards: its value from cost and time, its name, and the units it may be shown in."""
+    """The vertical quantity: its name, its value from cost and time, and its possible units."""
 
     name: str
     of: Callable[[Cost | None, float], float | None]
@@ -60,65 +60,65 @@ TIME = Quantity(
     lambda _cost, time_s: time_s,
     ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
     True,
-    "No time yet. Press Run.",
+    "No case has a time yet. Press Run to measure.",
 )
 BANDWIDTH = Quantity(
     "bandwidth",
     lambda cost, time_s: bandwidth_bytes_per_s(cost, time_s) if cost and cost.moved_bytes else None,
     ((1e9, "GB/s"), (1e6, "MB/s")),
     False,
-    "No bandwidth yet. Press Run.",
+    "No case has a bandwidth yet. Press Run to measure.",
 )
 RATE = Quantity(
     "arithmetic rate",
     lambda cost, time_s: rate_flop_per_s(cost, time_s) if cost and cost.work_flop else None,
     ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")),
     False,
-    "No arithmetic rate yet. Press Run.",
+    "No case has an arithmetic rate: nothing was measured yet, or the op does no arithmetic.",
 )
 
 
 def latency_by_size(
     runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
 ) -> go.Figure:
-    """Time by size, both logarithmic; dashed: the speed of light, the least time that the measured roofs allow."""
+    """Time by size, both logarithmic. Dashed: the speed of light, the shortest time that the measured roofs allow."""
     return _by_size(runs, TIME, roofs, axis, headline)
 
 
 def bandwidth_by_size(
     runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
 ) -> go.Figure:
-    """Minimal bytes over time by size; dashed: what the measured roofs allow."""
+    """Bandwidth by size: the bytes that must be moved, divided by the time. Dashed: what the measured roofs allow."""
     return _by_size(runs, BANDWIDTH, roofs, axis, headline)
 
 
 def rate_by_size(
     runs: Runs, *, roofs: Sequence[Roof] | None = None, axis: str | None = None, headline: Headline = "cold"
 ) -> go.Figure:
-    """Flop over time by size; dashed: what the measured roofs allow."""
+    """Arithmetic rate by size. Dashed: what the measured roofs allow."""
     return _by_size(runs, RATE, roofs, axis, headline)
 
 
 _UNTRIED: tuple[Stage, ...] = ("cancelled", "unavailable")
-"""Nothing was tried, so that nobody can say that it fails."""
+"""Stages in which the case was not run, so it is unknown whether it would fail."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Drawn:
-    """A row at its place: size, the sizes that tell its line from others of the variant, value with interval, and its words."""
+class _CasePoint:
+    """A point: its row, size, the other sizes that identify its line, value with interval, and hover text."""
 
     row: Row
     x: int
-    beside: tuple[tuple[str, int], ...]
+    other_sizes: tuple[tuple[str, int], ...]
     y: float | None
     low: float | None
     high: float | None
-    words: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Chart:
-    """What every part of one chart must know."""
+    """What all parts of one chart share."""
 
     runs: tuple[Run, ...]
     quantity: Quantity
@@ -131,25 +131,25 @@ class _Chart:
 def _by_size(
     runs: Runs, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str | None, headline: Headline
 ) -> go.Figure:
-    shown = listed(runs)
-    problems = problems_of(shown)
+    run_list = listed(runs)
+    problems = problems_of(run_list)
     chosen = axis or swept_axis(problems)
     if chosen is None:
         return nothing(quantity.empty, height=HEIGHT)
-    placed = [_placed(run, quantity, roofs, chosen, headline) for run in shown]
-    everything = [d for group in placed for d in group]
-    if headline == "warm" and all(d.y is None and d.row.failure is None for d in everything):
+    points_of_runs = [_placed(run, quantity, roofs, chosen, headline) for run in run_list]
+    all_points = [d for group in points_of_runs for d in group]
+    if headline == "warm" and all(d.y is None and d.row.failure is None for d in all_points):
         return nothing("No case has a warm time yet.", height=HEIGHT)
-    scale, unit = _unit(quantity, max((d.y for d in everything if d.y is not None), default=None))
-    chart = _Chart(shown, quantity, chosen, scale, unit, headline)
+    scale, unit = _unit(quantity, max((d.y for d in all_points if d.y is not None), default=None))
+    chart = _Chart(run_list, quantity, chosen, scale, unit, headline)
     draft = Draft(HEIGHT, x_title=_axis_title(chart), y_title=f"{chart.quantity.name}, {chart.unit}")
-    for number, (run, group) in enumerate(zip(shown, placed, strict=True)):
+    for number, (run, group) in enumerate(zip(run_list, points_of_runs, strict=True)):
         _add_variants(draft, chart, run, group, DASHES[number % len(DASHES)])
-    for run in shown:
+    for run in run_list:
         _add_roof(draft, chart, run, roofs_of(run, roofs))
-    _add_failures(draft, [d for d in everything if d.y is None and d.row.failure is not None])
-    _finish(draft, chart, everything)
-    name_ends(draft, _ends(chart, placed), HEIGHT - _AROUND_PX)
+    _add_failures(draft, [d for d in all_points if d.y is None and d.row.failure is not None])
+    _finish(draft, chart, all_points)
+    name_ends(draft, _ends(chart, points_of_runs), HEIGHT - _AROUND_PX)
     return draft.figure()
 
 
@@ -157,18 +157,22 @@ def _unit(quantity: Quantity, largest: float | None) -> tuple[float, str]:
     return next((p for p in quantity.prefixes if largest is not None and largest >= p[0]), quantity.prefixes[-1])
 
 
-def _placed(run: Run, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str, headline: Headline) -> list[_Drawn]:
-    found: list[_Drawn] = []
+def _placed(
+    run: Run, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str, headline: Headline
+) -> list[_CasePoint]:
+    points: list[_CasePoint] = []
     problems = [p for p in problems_of([run]) if axis in p.sizes]
-    beside = {p.key: others(p, problems, axis) for p in problems}
+    other_sizes = {p.key: others(p, problems, axis) for p in problems}
     for row in table_of(run, roofs, headline):
         size = row.result.problem.sizes.get(axis)
         if size is None:
             continue
         figure = row.figure or row.wrong_figure
         y, low, high = _interval(quantity, row.result.cost, figure)
-        found.append(_Drawn(row, size, beside[row.result.problem.key], y, low, high, hover(run, row, headline)))
-    return found
+        points.append(
+            _CasePoint(row, size, other_sizes[row.result.problem.key], y, low, high, hover(run, row, headline))
+        )
+    return points
 
 
 def _interval(
@@ -183,25 +187,25 @@ def _interval(
     return (y, min(ends), max(ends)) if ends else (y, None, None)
 
 
-def _ends(chart: _Chart, placed: Sequence[Sequence[_Drawn]]) -> list[End]:
-    """The last point of every line that another line of the same variant stands beside, with the size that tells them apart."""
+def _ends(chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]]) -> list[End]:
+    """The last point of each line of a variant with several lines, with the sizes that identify the line."""
     last: dict[tuple[str, str, str], End] = {}
-    for run, group in zip(chart.runs, placed, strict=True):
-        for drawn in sorted(group, key=lambda d: d.x):
-            if drawn.beside and drawn.y and drawn.row.figure is not None:
-                words = ", ".join(f"{axis} = {size_text(size)}" for axis, size in drawn.beside)
-                last[run.id, drawn.row.result.variant, words] = End(drawn.x, drawn.y / chart.scale, escape(words))
+    for run, group in zip(chart.runs, points_of_runs, strict=True):
+        for point in sorted(group, key=lambda d: d.x):
+            if point.other_sizes and point.y and point.row.figure is not None:
+                label = ", ".join(f"{axis} = {size_text(size)}" for axis, size in point.other_sizes)
+                last[run.id, point.row.result.variant, label] = End(point.x, point.y / chart.scale, escape(label))
     return list(last.values())
 
 
-def _add_variants(draft: Draft, chart: _Chart, run: Run, placed: Sequence[_Drawn], dash: str) -> None:
-    """A line a variant (and one for each size of an axis beside the swept one); wrong results are crosses without a line."""
-    for variant in dict.fromkeys(d.row.result.variant for d in placed):
-        lines: dict[tuple[bool, tuple[tuple[str, int], ...]], list[_Drawn]] = {}
-        for drawn in placed:
-            if drawn.row.result.variant == variant and drawn.y is not None:
-                wrong = drawn.row.figure is None
-                lines.setdefault((wrong, () if wrong else drawn.beside), []).append(drawn)
+def _add_variants(draft: Draft, chart: _Chart, run: Run, points: Sequence[_CasePoint], dash: str) -> None:
+    """A line for each variant and each size of the other axes. Wrong results are crosses without a line."""
+    for variant in dict.fromkeys(d.row.result.variant for d in points):
+        lines: dict[tuple[bool, tuple[tuple[str, int], ...]], list[_CasePoint]] = {}
+        for point in points:
+            if point.row.result.variant == variant and point.y is not None:
+                wrong = point.row.figure is None
+                lines.setdefault((wrong, () if wrong else point.other_sizes), []).append(point)
         named: set[bool] = set()
         for (wrong, _), line in lines.items():
             legend = {
@@ -213,7 +217,7 @@ def _add_variants(draft: Draft, chart: _Chart, run: Run, placed: Sequence[_Drawn
             draft.traces.append(_line(line, chart.scale, dash, wrong=wrong) | legend)
 
 
-def _line(line: Sequence[_Drawn], scale: float, dash: str, *, wrong: bool) -> Props:
+def _line(line: Sequence[_CasePoint], scale: float, dash: str, *, wrong: bool) -> Props:
     ordered = sorted(line, key=lambda d: d.x)
     style = style_of(ordered[0].row.result.problem.op, ordered[0].row.result.variant)
     return {
@@ -238,7 +242,7 @@ def _line(line: Sequence[_Drawn], scale: float, dash: str, *, wrong: bool) -> Pr
             "color": style.colour,
         },
         "customdata": [d.row.result.problem.key for d in ordered],
-        "hovertext": [d.words for d in ordered],
+        "hovertext": [d.text for d in ordered],
         "hoverinfo": "text",
     }
 
@@ -248,7 +252,7 @@ def _width(upper: float | None, lower: float | None, scale: float) -> float:
 
 
 def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> None:
-    """The best value that the measured roofs allow at each size. Its name stands in the legend, so it crosses no line."""
+    """The best value that the measured roofs allow at each size. Its name is in the legend, where it covers no line."""
     best: dict[int, float] = {}
     by: dict[int, str] = {}
     for result in run.results:
@@ -261,7 +265,7 @@ def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> N
         return
     xs: list[float] = sorted(best)
     ys, names = [best[x] for x in sorted(best)], [by[x] for x in sorted(best)]
-    if len(xs) == 1:  # A single size still gets a line that one can see.
+    if len(xs) == 1:  # A single size gets a short line, because a point would be invisible.
         xs, ys, names = [xs[0] / 1.25, xs[0] * 1.25], ys * 2, names * 2
     label = "speed of light" if chart.quantity is TIME else "measured roof"
     value_words = f" {units.significant(ys[0])} {chart.unit}" if max(ys) <= min(ys) * 1.001 else ""
@@ -282,8 +286,8 @@ def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> N
     )
 
 
-def _add_failures(draft: Draft, failed: Sequence[_Drawn]) -> None:
-    """A row for each variant along the bottom, in its colour: crosses at the sizes that failed, rings where nothing was tried."""
+def _add_failures(draft: Draft, failed: Sequence[_CasePoint]) -> None:
+    """A row for each variant at the bottom, in its colour: crosses at failed sizes, rings at sizes that were not measured."""
     levels = {v: i for i, v in enumerate(dict.fromkeys(d.row.result.variant for d in failed))}
     for name, symbol, rim, untried in (("✕ failed", "x", BAD, False), ("not measured", "circle-open", NEUTRAL, True)):
         marked = [d for d in failed if d.row.failure is not None and (d.row.failure.stage in _UNTRIED) is untried]
@@ -304,28 +308,28 @@ def _add_failures(draft: Draft, failed: Sequence[_Drawn]) -> None:
                     "line": {"width": 1, "color": rim},
                 },
                 "customdata": [d.row.result.problem.key for d in marked],
-                "hovertext": [d.words for d in marked],
+                "hovertext": [d.text for d in marked],
                 "hoverinfo": "text",
             }
         )
 
 
-def _finish(draft: Draft, chart: _Chart, everything: Sequence[_Drawn]) -> None:
+def _finish(draft: Draft, chart: _Chart, all_points: Sequence[_CasePoint]) -> None:
     ticks, names = size_ticks([p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes])
     draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": names, "showgrid": False}
-    drawn = [y for trace in draft.traces if trace.get("yaxis") != "y2" for y in trace["y"] if y]
-    failed = any(d.y is None and d.row.failure is not None for d in everything)
-    if not drawn:
+    heights = [y for trace in draft.traces if trace.get("yaxis") != "y2" for y in trace["y"] if y]
+    failed = any(d.y is None and d.row.failure is not None for d in all_points)
+    if not heights:
         draft.y_axis["rangemode"] = "tozero"
     elif not chart.quantity.logarithmic:
-        # By the estimates and the roof: a wide interval of one noisy point may leave the frame, not flatten it.
-        draft.y_axis["range"] = [0, max(drawn) * 1.12]
+        # The range follows the estimates and the roof, so that the wide interval of one noisy point does not flatten the lines.
+        draft.y_axis["range"] = [0, max(heights) * 1.12]
     else:
-        # Room below the lines for the row of crosses.
-        low, high = min(drawn) / (1.8 if failed else 1.25), max(drawn) * 1.25
-        levels, words = decade_ticks(low, high, 1.0)
+        # Space below the lines for the row of crosses.
+        low, high = min(heights) / (1.8 if failed else 1.25), max(heights) * 1.25
+        levels, labels = decade_ticks(low, high, 1.0)
         ends = [math.log10(low), math.log10(high)]
-        draft.y_axis |= {"type": "log", "range": ends, "tickvals": levels, "ticktext": words}
+        draft.y_axis |= {"type": "log", "range": ends, "tickvals": levels, "ticktext": labels}
     draft.layout["yaxis2"] = {
         "overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True, "type": "linear",
     }  # fmt: skip
@@ -343,7 +347,7 @@ def _axis_title(chart: _Chart) -> str:
 
 
 def _mark_cache(draft: Draft, chart: _Chart) -> None:
-    """A dotted line where the problem's bytes fill the last cache; its name stands above the frame, on no line."""
+    """A dotted line at the size whose bytes fill the last-level cache, with its label above the frame."""
     run = chart.runs[0]
     device = run.environment.device
     points = [
@@ -358,7 +362,9 @@ def _mark_cache(draft: Draft, chart: _Chart) -> None:
     draft.line_at(boundary, {"color": NEUTRAL, "dash": "dot", "width": 1})
     draft.note(
         f"{name} full, {units.size_bytes(device.last_level_cache_bytes)}",
-        x=math.log10(boundary),  # On a log axis an annotation is placed by the exponent, a shape by the value.
+        x=math.log10(
+            boundary
+        ),  # On a logarithmic axis, Plotly places an annotation by its exponent, and a shape by its value.
         y=1,
         xref="x",
         yref="paper",

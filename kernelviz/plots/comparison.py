@@ -1,4 +1,4 @@
-"""Two runs against each other: a bar a case, the worst first, and the samples of both behind one case."""
+"""Comparison of two runs: a bar for each case, the worst first, and the samples of both sides of one case."""
 
 from __future__ import annotations
 
@@ -36,23 +36,25 @@ _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 """Between ticks, in percent."""
 _MOST_TICKS = 6
 _LEAST_REACH = 1.006
-"""Less than the least difference that is ever told does not fill the frame."""
+"""The range is at least this ratio, so that differences below the smallest noise threshold do not fill the frame."""
 
 
-def ratio_by_case(found: Comparison, *, most: int | None = None) -> go.Figure:
-    """B's time over A's for each case, worst first, on a logarithmic axis with 1 (equal) in it; whiskers are 95 % intervals.
+def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figure:
+    """Time of B divided by time of A for each case, worst first, on a logarithmic axis that contains 1. Whiskers: 95 % intervals.
 
-    The grey band behind a bar is its noise floor: a verdict needs the whole interval outside. `most`: only so many of the
-    worst. Clicks give the pair's key.
+    The grey band behind a bar is its noise threshold: a verdict needs the whole interval outside. `most`: at most this many
+    cases, the worst ones. A click gives the key of the pair.
     """
-    shown = found.pairs[:most]
-    if not shown:
-        return nothing("No case is in both, so there is nothing to compare.", height=FRAME_PX + 2 * ROW_PX)
-    axes = telling_axes([p.problem for p in found.pairs])
-    names = dict(zip((p.key for p in shown), _labels(shown, axes, found), strict=True))
-    draft = Draft(FRAME_PX + ROW_PX * len(shown), x_title="faster ← B → slower")
-    draft.traces += [_bands(shown, names)] + [_bars(word, group, names, found) for word, group in _by_word(shown)]
-    for pair in shown:
+    visible = comparison.pairs[:most]
+    if not visible:
+        return nothing("A and B have no case in common, so there is nothing to compare.", height=FRAME_PX + 2 * ROW_PX)
+    axes = telling_axes([p.problem for p in comparison.pairs])
+    names = dict(zip((p.key for p in visible), _labels(visible, axes, comparison), strict=True))
+    draft = Draft(FRAME_PX + ROW_PX * len(visible), x_title="B is faster ←  → B is slower")
+    draft.traces += [_bands(visible, names)] + [
+        _bars(word, group, names, comparison) for word, group in _by_word(visible)
+    ]
+    for pair in visible:
         if pair.ratio is None:
             draft.note(
                 escape(str(describe_pair_reason(pair.reason))),
@@ -63,9 +65,9 @@ def ratio_by_case(found: Comparison, *, most: int | None = None) -> go.Figure:
                 font={"size": 11},
             )
     draft.line_at(0, {"color": NEUTRAL, "width": 1.5})
-    low, high = _range(shown)
-    ticks, words = ratio_ticks(low, high)
-    draft.x_axis |= {"tickvals": [math.log(t) for t in ticks], "ticktext": words, "zeroline": False}
+    low, high = _range(visible)
+    ticks, labels = ratio_ticks(low, high)
+    draft.x_axis |= {"tickvals": [math.log(t) for t in ticks], "ticktext": labels, "zeroline": False}
     draft.x_axis |= {"range": [math.log(low), math.log(high)]}
     draft.y_axis |= {"autorange": "reversed", "showgrid": False, "categoryorder": "array", "dtick": 1}
     draft.y_axis |= {"categoryarray": list(names.values()), "tickfont": {"size": 11}, "type": "category"}
@@ -75,26 +77,26 @@ def ratio_by_case(found: Comparison, *, most: int | None = None) -> go.Figure:
     return draft.figure()
 
 
-def _labels(shown: Sequence[Pair], axes: Sequence[str], found: Comparison) -> Iterator[str]:
-    """A row's name with the sign of its verdict and the change; equal names (other data, say) are told apart."""
+def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison) -> Iterator[str]:
+    """The name of each row with the sign of its verdict and the change; spaces make equal names unique."""
     seen: dict[str, int] = {}
-    for pair in shown:
+    for pair in visible:
         change = "" if pair.ratio is None else f" {change_words(pair.ratio.estimate)}"
-        name = f"{escape(case_words(pair, axes, by_problem=found.by_problem))} {sign_of(pair)}{change}"
+        name = f"{escape(case_words(pair, axes, by_problem=comparison.by_problem))} {sign_of(pair)}{change}"
         seen[name] = seen.get(name, 0) + 1
         yield name + " " * (seen[name] - 1)
 
 
-def _by_word(shown: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
+def _by_word(visible: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
     for word in WORDS:
-        group = [p for p in shown if p.word == word]
+        group = [p for p in visible if p.word == word]
         if group:
             yield word, group
 
 
-def _bands(shown: Sequence[Pair], names: dict[str, str]) -> Props:
-    """The noise floor of each pair that has one."""
-    floors = [(names[p.key], math.log1p(p.floor)) for p in shown if p.floor is not None]
+def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
+    """The noise threshold of each pair that has one."""
+    floors = [(names[p.key], math.log1p(p.floor)) for p in visible if p.floor is not None]
     return {
         "type": "bar",
         "orientation": "h",
@@ -103,13 +105,13 @@ def _bands(shown: Sequence[Pair], names: dict[str, str]) -> Props:
         "base": [-width for _, width in floors],
         "width": 0.95,
         "marker": {"color": _BAND},
-        "name": "noise floor",
+        "name": "noise threshold",
         "hoverinfo": "skip",
         "showlegend": bool(floors),
     }
 
 
-def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], found: Comparison) -> Props:
+def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
     ratios = [p.ratio for p in group]
     middles = [0.0 if r is None else math.log(r.estimate) for r in ratios]
     ends = [(r.low, r.high) if r is not None and r.low and r.high else None for r in ratios]
@@ -131,13 +133,13 @@ def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], found: C
             "color": NEUTRAL,
         },
         "customdata": [p.key for p in group],
-        "hovertext": [_hover(p, found) for p in group],
+        "hovertext": [_hover(p, comparison) for p in group],
         "hoverinfo": "text",
     }
 
 
-def _hover(pair: Pair, found: Comparison) -> str:
-    first, second = (figure_of(r.timing, found.headline) for r in (pair.before, pair.after))
+def _hover(pair: Pair, comparison: Comparison) -> str:
+    first, second = (figure_of(r.timing, comparison.headline) for r in (pair.before, pair.after))
     names = (variant_words(r.variant) for r in (pair.before, pair.after))
     lines = [f"<b>{escape(problem_words(pair.problem))}</b>"]
     lines += [
@@ -145,25 +147,25 @@ def _hover(pair: Pair, found: Comparison) -> str:
     ]
     lines += [escape(pair_words(pair)), escape(str(describe_pair_reason(pair.reason)))]
     if pair.floor is not None:
-        lines.append(f"noise floor ±{units.percent(pair.floor)}")
+        lines.append(f"noise threshold ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))
 
 
-def _range(shown: Sequence[Pair]) -> tuple[float, float]:
-    """The ratios of the frame: all estimates, and intervals and floors as far as they do not flatten the bars."""
-    ratios = [p.ratio for p in shown if p.ratio is not None]
+def _range(visible: Sequence[Pair]) -> tuple[float, float]:
+    """The range of ratios: all estimates, and intervals and thresholds as long as they do not flatten the bars."""
+    ratios = [p.ratio for p in visible if p.ratio is not None]
     estimates = [r.estimate for r in ratios] or [1.0]
     reach = max(max(estimates), 1 / min(estimates), _LEAST_REACH)
-    others = [v for r in ratios for v in (r.low, r.high) if v] + [1 + p.floor for p in shown if p.floor]
+    bounds = [v for r in ratios for v in (r.low, r.high) if v] + [1 + p.floor for p in visible if p.floor]
     most = reach**1.6
-    low = min([*estimates, 1 / _LEAST_REACH, *(v for v in others if v > 1 / most)])
-    high = max([*estimates, _LEAST_REACH, *(v for v in others if v < most)])
+    low = min([*estimates, 1 / _LEAST_REACH, *(v for v in bounds if v > 1 / most)])
+    high = max([*estimates, _LEAST_REACH, *(v for v in bounds if v < most)])
     pad = (high / low) ** 0.06
     return low / pad, high * pad
 
 
 def ratio_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
-    """Ticks between two ratios: percent where they are near each other, else powers of two; 1 is always among them.
+    """Ticks between two ratios: percent if the range is small, else powers of two. 1 is always a tick.
 
     >>> ratio_ticks(0.98, 1.031)
     ([0.98, 0.99, 1.0, 1.01, 1.02, 1.03], ['-2 %', '-1 %', 'equal', '+1 %', '+2 %', '+3 %'])
@@ -187,23 +189,25 @@ def _factor(exponent: int) -> str:
     return "equal" if exponent == 0 else f"{2 ** abs(exponent)}× as {'long' if exponent > 0 else 'fast'}"
 
 
-def shares_by_time(found: Comparison, pair: Pair) -> go.Figure:
-    """The samples of both sides of one pair: which share of them takes at most a time. A is grey and dashed.
+def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
+    """The cumulative distribution of the samples of both sides of one pair. A is grey and dashed.
 
-    Markers stand at the 50th, 90th and 99th percentile.
+    Markers are at the 50th, 90th and 99th percentile.
     """
-    figures = [figure_of(r.timing, found.headline) for r in (pair.before, pair.after)]
+    figures = [figure_of(r.timing, comparison.headline) for r in (pair.before, pair.after)]
     known = [(side, f) for side, f in zip("AB", figures, strict=True) if f is not None and f.samples]
     if not known:
-        return nothing("No samples of this case are known.", height=SAMPLES_PX)
+        return nothing(
+            "The samples of this case are not stored, so their distribution cannot be drawn.", height=SAMPLES_PX
+        )
     typical_s = float(np.median([f.estimate for _, f in known]))
     scale, unit = units.time_unit(typical_s)
-    draft = Draft(SAMPLES_PX, x_title=f"time of a sample, {unit}", y_title="share of samples, %")
+    draft = Draft(SAMPLES_PX, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
     for side, figure in known:
         result = pair.before if side == "A" else pair.after
         draft.traces += _steps(side, result.variant, pair.problem.op, figure, scale)
     draft.y_axis |= {"range": [-2, 103], "tickvals": [0, 25, 50, 75, 90, 99]}
-    # A few samples far out (another program for a moment) would flatten both curves; the steps go on beyond the frame.
+    # Without the slowest 0.5 % of the samples: a few outliers (another process, for example) would flatten both curves.
     low = min(float(np.min(f.samples or ())) for _, f in known)
     high = max(float(np.quantile(f.samples or (), 0.995)) for _, f in known)
     draft.x_axis["range"] = [(low - 0.05 * (high - low)) / scale, (high + 0.08 * (high - low)) / scale]
@@ -244,8 +248,10 @@ def _steps(side: str, variant: str, op: str, figure: Figure, scale: float) -> li
     ]
 
 
-def comparison_words(found: Comparison) -> str:
-    """What the bars show, for those who do not see them."""
-    worst = found.pairs[0] if found.pairs else None
+def describe_comparison(comparison: Comparison) -> str:
+    """Alternative text of the bars."""
+    worst = comparison.pairs[0] if comparison.pairs else None
     first = "" if worst is None else f" Worst: {worst.after.case.key}, {pair_words(worst)}."
-    return f"Time of B over time of A for {len(found.pairs)} cases.{first} The table below has the same in numbers."
+    return (
+        f"Time of B divided by time of A for {len(comparison.pairs)} cases.{first} The table below has the same values."
+    )

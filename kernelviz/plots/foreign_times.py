@@ -1,4 +1,4 @@
-"""Times that another tool took: by size where a size varies, else a bar a case."""
+"""Times that another tool measured: by size if a size varies, else a bar for each case."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from kernelviz.plots.variant_styles import Style, series, style_of
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 24, 90
 MOST_BARS = 60
-"""The chart of more cases than these shows the first; the table holds all."""
+"""The chart shows at most this many cases; the table has all of them."""
 _LEAST_SPREAD = 50.0
 """Times that differ by more than this are drawn on a logarithmic scale."""
 
 
 def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
-    """One of the times (None: the first) of every case of a run that another tool measured, each with how it was taken."""
+    """One of the times (None: the first) of every case of a run that another tool measured."""
     chosen = name or next(iter(names(run)), None)
     timed = [(r, of_case(r)[chosen]) for r in run.results if chosen is not None and chosen in of_case(r)]
     if chosen is None or not timed:
-        return nothing("No case has such a time.", height=HEIGHT)
+        return nothing("No case of this run has this time. Choose another time, or see the table.", height=HEIGHT)
     scale, unit = units.time_unit(max(f.estimate for _, f in timed))
     problems = [r.problem for r, _ in timed]
     axis = swept_axis(problems) if varying_axes(problems) else None
@@ -41,11 +41,11 @@ def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
         lines.setdefault((result.variant, others(result.problem, problems, axis)), []).append((result, figure))
     by_place = len({variant for variant, _ in lines}) == 1
     draft.traces = [
-        _line(axis, beside, line, scale, series(number) if by_place else style_of(line[0][0].problem.op, variant))
-        for number, ((variant, beside), line) in enumerate(lines.items())
+        _line(axis, other_sizes, line, scale, series(number) if by_place else style_of(line[0][0].problem.op, variant))
+        for number, ((variant, other_sizes), line) in enumerate(lines.items())
     ]
-    ticks, words = size_ticks([p.sizes[axis] for p in problems])
-    draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": words, "showgrid": False}
+    ticks, labels = size_ticks([p.sizes[axis] for p in problems])
+    draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": labels, "showgrid": False}
     _log(draft.y_axis, [f.estimate / scale for _, f in timed])
     draft.layout["showlegend"] = True
     return draft.figure()
@@ -53,19 +53,19 @@ def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
 
 def _line(
     axis: str,
-    beside: tuple[tuple[str, int], ...],
+    other_sizes: tuple[tuple[str, int], ...],
     line: Sequence[tuple[Result, Figure]],
     scale: float,
     style: Style,
 ) -> Props:
     ordered = sorted(line, key=lambda one: one[0].problem.sizes[axis])
     variant = ordered[0][0].variant
-    words = ", ".join(f"{a} = {size}" for a, size in beside)
+    label = ", ".join(f"{a} = {size}" for a, size in other_sizes)
     return {
         "type": "scattergl" if len(ordered) > MOST_SVG_POINTS else "scatter",
         "x": [r.problem.sizes[axis] for r, _ in ordered],
         "y": [f.estimate / scale for _, f in ordered],
-        "name": escape(", ".join(w for w in (variant, words) if w)),
+        "name": escape(", ".join(w for w in (variant, label) if w)),
         "mode": "lines+markers",
         "line": {"color": style.colour, "width": 2},
         "marker": {"color": style.colour, "size": 8, "symbol": style.marker},
@@ -75,36 +75,36 @@ def _line(
 
 
 def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name: str) -> go.Figure:
-    shown = timed[:MOST_BARS]
-    many = f", the first {MOST_BARS} of {len(timed)} cases" if len(timed) > MOST_BARS else ""
-    draft = Draft(_FRAME_PX + _ROW_PX * len(shown), x_title=escape(f"{name}, {unit}{many}"))
-    styles = [style_of(r.problem.op, r.variant) for r, _ in shown]
+    visible = timed[:MOST_BARS]
+    remark = f", the first {MOST_BARS} of {len(timed)} cases" if len(timed) > MOST_BARS else ""
+    draft = Draft(_FRAME_PX + _ROW_PX * len(visible), x_title=escape(f"{name}, {unit}{remark}"))
+    styles = [style_of(r.problem.op, r.variant) for r, _ in visible]
     draft.traces.append(
         {
             "type": "bar",
             "orientation": "h",
-            "x": [f.estimate / scale for _, f in shown],
-            "y": list(range(len(shown))),
+            "x": [f.estimate / scale for _, f in visible],
+            "y": list(range(len(visible))),
             "marker": {"color": [s.colour for s in styles]},
-            "text": [units.seconds(f.estimate) for _, f in shown],
+            "text": [units.seconds(f.estimate) for _, f in visible],
             "textposition": "outside",
             "cliponaxis": False,
-            "hovertext": [_hover(r, f) for r, f in shown],
+            "hovertext": [_hover(r, f) for r, f in visible],
             "hoverinfo": "text",
         }
     )
     draft.y_axis |= {
         "autorange": "reversed",
         "showgrid": False,
-        "tickvals": list(range(len(shown))),
-        "ticktext": [escape(_short(r.variant)) for r, _ in shown],
+        "tickvals": list(range(len(visible))),
+        "ticktext": [escape(_short(r.variant)) for r, _ in visible],
     }
-    times = [f.estimate / scale for _, f in shown]
+    times = [f.estimate / scale for _, f in visible]
     if max(times) / min(times) > _LEAST_SPREAD:
         _decades(draft.x_axis, times, scale)
-        draft.x_axis["title"] |= {"text": escape(f"{name}{many}")}
+        draft.x_axis["title"] |= {"text": escape(f"{name}{remark}")}
     else:
-        # Room for the words behind the longest bar, on a phone too.
+        # Space for the label after the longest bar, also on a phone.
         draft.x_axis["range"] = [0, max(times) * 1.35]
     draft.layout["showlegend"] = False
     return draft.figure()
@@ -112,12 +112,12 @@ def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name:
 
 def _log(axis: Props, values: Sequence[float]) -> None:
     low, high = min(values) / 1.5, max(values) * 1.5
-    levels, words = decade_ticks(low, high, 1.0)
-    axis |= {"type": "log", "range": [math.log10(low), math.log10(high)], "tickvals": levels, "ticktext": words}
+    levels, labels = decade_ticks(low, high, 1.0)
+    axis |= {"type": "log", "range": [math.log10(low), math.log10(high)], "tickvals": levels, "ticktext": labels}
 
 
 def _decades(axis: Props, values: Sequence[float], scale: float) -> None:
-    """A logarithmic axis over many decades, each with its own unit; bars begin a decade before the shortest ends."""
+    """A logarithmic axis over many decades, with a unit at each tick. Bars start below the smallest value."""
     low, high = math.floor(math.log10(min(values) * scale)) - 0.3, math.log10(max(values) * scale) + 1.2
     every = math.ceil((high - low) / 6)
     powers = range(math.ceil(low), math.floor(high) + 1, every)

@@ -78,10 +78,10 @@ def _axis(title: str) -> Props:
 
 
 class Draft:
-    """A framed figure of one plot in the making, as Plotly's own data, which becomes a figure at once.
+    """A figure with one plot, as plain Plotly data that becomes a figure in one step.
 
-    Plotly checks and announces each change of a figure: the three charts of a page took 110 ms, made like this they take 10.
-    What is drawn is checked by the tests, which put every such chart through Plotly's checks (test_plots.py).
+    Plotly validates each change of a figure: the three charts of a page took 110 ms, and take 10 ms this way. The tests run
+    every such chart through Plotly's validation (test_plots.py).
     """
 
     def __init__(self, height: int, *, x_title: str = "", y_title: str = "") -> None:
@@ -92,15 +92,15 @@ class Draft:
         self._shapes: list[Props] = []
 
     def note(self, text: str, **where: Any) -> None:
-        """Words in the plot, without an arrow unless they ask for one."""
+        """Add text to the plot, without an arrow by default."""
         self._notes.append({"showarrow": False, "text": text, **where})
 
     def line(self, **ends: Any) -> None:
-        """A straight line in the plot's own units."""
+        """Add a straight line in the units of the axes."""
         self._shapes.append({"type": "line", "xref": "x", "yref": "y", **ends})
 
     def line_at(self, x: float, line: Props) -> None:
-        """A vertical line from the foot of the plot to its top."""
+        """Add a vertical line over the whole height of the plot."""
         self.line(x0=x, x1=x, y0=0, y1=1, yref="y domain", line=line)
 
     def figure(self) -> go.Figure:
@@ -111,7 +111,7 @@ class Draft:
 
 
 def nothing(sentence: str, *, height: int) -> go.Figure:
-    """An empty frame with a sentence: what is missing and what to do."""
+    """An empty frame with a sentence that says what is missing and what to do."""
     draft = Draft(height)
     draft.x_axis["visible"] = draft.y_axis["visible"] = False
     draft.note(escape(sentence), x=0.5, y=0.5, xref="paper", yref="paper")
@@ -119,29 +119,29 @@ def nothing(sentence: str, *, height: int) -> go.Figure:
 
 
 def size_ticks(sizes: Sequence[int]) -> tuple[list[int], list[str]]:
-    """At most nine of the sizes as ticks, with their names; evenly chosen and always the last.
+    """At most nine of the sizes as ticks with their names, evenly spaced and always with the last one.
 
     >>> size_ticks([1024, 4096])
     ([1024, 4096], ['2¹⁰', '2¹²'])
     """
     ordered = sorted(set(sizes))
     step = math.ceil(len(ordered) / 9)
-    kept = ordered[::-1][::step][::-1]
-    return kept, [size_text(s) for s in kept]
+    ticks = ordered[::-1][::step][::-1]
+    return ticks, [size_text(s) for s in ticks]
 
 
 def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
-    """The words over a point: what it is, its time, what that means, and why to trust it. Names are escaped."""
+    """Hover text of a point: variant, problem, time, rates, verdict and measurement quality. Names are escaped."""
     result = row.result
     lines = [
         f"<b>{escape(variant_words(result.variant))}</b>",
-        escape(f"{size_words(result.problem)} · {_dtype_words(result.problem)} · {run.environment.device.name}"),
+        escape(f"{size_words(result.problem)} · {_format_dtype(result.problem)} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
-        lines.append(f"✕ {escape(failure_words(row))}")
+        lines.append(f"✕ {escape(failure_line(row))}")
     figure = row.figure or row.wrong_figure
     if figure is not None:
-        lines.append(format_time(figure) + (" (of a wrong result)" if row.figure is None else ""))
+        lines.append(format_time(figure) + (" (the result is wrong)" if row.figure is None else ""))
     if row.bandwidth_bytes_per_s is not None:
         share = "" if row.efficiency is None else f" · {units.percent(row.efficiency)} of the measured roof"
         rate = units.rate(row.rate_flop_per_s, "FLOP/s") if row.rate_flop_per_s else ""
@@ -153,25 +153,25 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     return "<br>".join(lines)
 
 
-def _dtype_words(problem: Problem) -> str:
-    """The dtype, and the direction where it is not the usual one."""
+def _format_dtype(problem: Problem) -> str:
+    """The dtype, and the direction if it is backward."""
     return f"{problem.dtype} · {problem.direction}" if problem.direction == "backward" else problem.dtype
 
 
 def _folded(line: str, width: int = 78) -> str:
-    """A line of words joined by " · " on several, escaped: a hover wider than a phone would be cut."""
+    """A line of text, escaped and wrapped: hover text wider than a phone would be cut off."""
     return "<br>".join(escape(part) for part in textwrap.wrap(line, width, break_long_words=False))
 
 
-def failure_words(row: Row, length: int = 90) -> str:
-    """A failure's stage and the beginning of its message, on one line."""
+def failure_line(row: Row, length: int = 90) -> str:
+    """The stage of a failure and the beginning of its message, on one line."""
     if row.failure is None:
         return ""
     return str(format_failure(row.failure, most=length))
 
 
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
-    """The variant, and with several runs also which run, see `run_words`."""
+    """The variant, and with several runs also the run, see `run_words`."""
     name = escape(variant_words(variant))
     if len(runs) < 2:
         return name
@@ -179,19 +179,19 @@ def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
 
 
 def run_words(run: Run, runs: Sequence[Run]) -> str:
-    """Which of several runs: by device where that tells them apart, else by title, else by id."""
+    """The name of a run among several: its device if the devices differ, else its title if the titles differ, else its id."""
     ids = [r.id for r in runs]
-    for words in ([r.environment.device.name for r in runs], [r.title for r in runs]):
-        if all(words) and len(set(words)) == len(words):
-            return words[ids.index(run.id)]
+    for names in ([r.environment.device.name for r in runs], [r.title for r in runs]):
+        if all(names) and len(set(names)) == len(names):
+            return names[ids.index(run.id)]
     return run.id
 
 
 def problems_of(runs: Sequence[Run]) -> list[Problem]:
     """Every problem that has a result, once, in the order of the plans."""
-    found = {r.problem.key: r.problem for run in runs for r in run.results}
-    planned = [p for run in runs for p in run.plan.problems if p.key in found]
-    return list({p.key: p for p in (*planned, *found.values())}.values())
+    entries = {r.problem.key: r.problem for run in runs for r in run.results}
+    planned = [p for run in runs for p in run.plan.problems if p.key in entries]
+    return list({p.key: p for p in (*planned, *entries.values())}.values())
 
 
 def neutral_line(dash: str = "dash", width: float = 1.5) -> Props:
@@ -199,7 +199,7 @@ def neutral_line(dash: str = "dash", width: float = 1.5) -> Props:
 
 
 def share_words(fraction: float) -> str:
-    """A share of the roof in whole percent; below one percent with a digit more, so that none reads as zero.
+    """A share of the roof in whole percent; below one percent with one more digit, so that it does not read as zero.
 
     >>> share_words(0.694), share_words(0.0037), share_words(0.0001)
     ('69 %', '0.4 %', '<0.1 %')
@@ -217,5 +217,5 @@ def decade_ticks(low: float, high: float, scale: float) -> tuple[list[float], li
     """
     steps = (1, 2, 5) if high / low < 1e3 else (1,)
     exponents = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    found = [step * 10.0**e for e in exponents for step in steps if low <= step * 10.0**e <= high]
-    return found, [f"{value / scale:g}" for value in found]
+    entries = [step * 10.0**e for e in exponents for step in steps if low <= step * 10.0**e <= high]
+    return entries, [f"{value / scale:g}" for value in entries]

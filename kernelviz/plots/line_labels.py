@@ -1,4 +1,4 @@
-"""Words behind the last point of lines: which of several lines of one colour is which."""
+"""Labels after the last point of lines, which identify lines of the same colour."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statistics import fmean
 from kernelviz.plots.frame import Draft
 
 MOST = 12
-"""More lines than that are not named one by one: of each group the one whose end is highest."""
+"""With more lines than this, only the line with the highest end of each group is labelled."""
 _LINE_PX = 13
 _LETTER_PX = 6.5
 _BESIDE_PX = 8
@@ -18,30 +18,30 @@ _BESIDE_PX = 8
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Where a line ends, in the units of the axes, and what tells its group apart (``k = 8``)."""
+    """The end of a line, in the units of the axes, and the label of its group (``k = 8``)."""
 
     x: float
     y: float
-    words: str
+    label: str
 
 
 def merged(ends: Sequence[End], least: float) -> list[list[End]]:
-    """The ends from the lowest up, neighbours with the same words that are closer than `least` as one.
+    """The ends from lowest to highest; neighbours with the same label that are closer than `least` are merged.
 
     >>> [[e.y for e in some] for some in merged([End(8, y, words) for y, words in ((1, "a"), (3, "a"), (4, "b"), (9, "a"))], 5)]
     [[1, 3], [4], [9]]
     """
-    found: list[list[End]] = []
+    groups: list[list[End]] = []
     for end in sorted(ends, key=lambda e: e.y):
-        if found and found[-1][-1].words == end.words and end.y - found[-1][-1].y < least:
-            found[-1].append(end)
+        if groups and groups[-1][-1].label == end.label and end.y - groups[-1][-1].y < least:
+            groups[-1].append(end)
         else:
-            found.append([end])
-    return found
+            groups.append([end])
+    return groups
 
 
 def named(ends: Sequence[End]) -> list[End]:
-    """The ends that get words, from the lowest up.
+    """The ends that are labelled, from lowest to highest.
 
     >>> [e.y for e in named([End(8, y, f"k = {y % 2}") for y in range(20)])]
     [18, 19]
@@ -49,28 +49,28 @@ def named(ends: Sequence[End]) -> list[End]:
     upward = sorted(ends, key=lambda e: e.y)
     if len(upward) <= MOST:
         return upward
-    return sorted({e.words: e for e in upward}.values(), key=lambda e: e.y)
+    return sorted({e.label: e for e in upward}.values(), key=lambda e: e.y)
 
 
 def shifts(heights: Sequence[float], least: float = _LINE_PX) -> list[float]:
-    """By how many pixels words at these heights (rising) move so that no two are closer than `least`, as little as that takes.
+    """The smallest shifts, in pixels, of labels at these rising heights so that no two are closer than `least`.
 
     >>> shifts([10, 50, 52])
     [0.0, -5.5, 5.5]
     """
-    blocks: list[tuple[float, int]] = []  # the middle of words that touch, and how many they are
+    blocks: list[tuple[float, int]] = []  # the middle of labels that touch, and their number
     for height in heights:
         middle, count = float(height), 1
         while blocks and middle - blocks[-1][0] < least * (count + blocks[-1][1]) / 2:
             below, many = blocks.pop()
             middle, count = (below * many + middle * count) / (many + count), many + count
         blocks.append((middle, count))
-    places = [middle + (i - (count - 1) / 2) * least for middle, count in blocks for i in range(count)]
-    return [place - height for place, height in zip(places, heights, strict=True)]
+    positions = [middle + (i - (count - 1) / 2) * least for middle, count in blocks for i in range(count)]
+    return [place - height for place, height in zip(positions, heights, strict=True)]
 
 
 def name_ends(draft: Draft, ends: Sequence[End], plot_px: float) -> None:
-    """Write them right of the lines of a draft whose axes are finished (x logarithmic, y with its range), apart from each other.
+    """Add the labels to the right of the lines, without overlaps. The axes must be complete (x logarithmic, y with a range).
 
     `plot_px`: about how high the plot is without its margins.
     """
@@ -87,8 +87,8 @@ def name_ends(draft: Draft, ends: Sequence[End], plot_px: float) -> None:
         column = [e for e in chosen if e.x == x]
         for end, shift in zip(column, shifts([(e.y - low) * px for e in column]), strict=True):
             draft.note(
-                end.words, x=math.log10(x), y=end.y, xref="x", yref="y", xanchor="left", yanchor="middle",
+                end.label, x=math.log10(x), y=end.y, xref="x", yref="y", xanchor="left", yanchor="middle",
                 xshift=_BESIDE_PX, yshift=round(shift, 1), font={"size": 11},
             )  # fmt: skip
-    room = _BESIDE_PX + _LETTER_PX * max(len(e.words) for e in chosen)
+    room = _BESIDE_PX + _LETTER_PX * max(len(e.label) for e in chosen)
     draft.layout["margin"] = {**draft.layout["margin"], "r": round(room)}

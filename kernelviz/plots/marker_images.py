@@ -1,4 +1,4 @@
-"""A variant's marker as a small picture, so that lists and buttons carry the same sign as the charts."""
+"""The marker of a variant as a small image, so that lists and buttons show the same sign as the charts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _box(half: float) -> Points:
     return ((-half, -half), (half, -half), (half, half), (-half, half))
 
 
-# As Plotly draws them, each filling the same picture; y goes down, as in SVG.
+# The shapes of Plotly, scaled to one size; y points down, as in SVG.
 _UP: Points = ((0.0, -0.9), (1.0, 0.8), (-1.0, 0.8))
 _SHAPES: dict[str, Points] = {
     "square": _box(0.8),
@@ -49,7 +49,7 @@ _SHAPES: dict[str, Points] = {
 
 @lru_cache(maxsize=256)
 def svg(style: Style) -> str:
-    """The marker as an SVG picture of 16 by 16.
+    """The marker as an SVG image of 16 by 16 pixels.
 
     >>> 'fill="#D9730D"' in svg(Style(colour="#D9730D", marker="square"))
     True
@@ -66,5 +66,5 @@ def svg(style: Style) -> str:
 
 
 def mark(op: str, variant: str) -> str:
-    """The variant's marker as a Markdown image without a text of its own: the name stands beside it."""
+    """The marker of the variant as a Markdown image without alternative text, because the name is beside it."""
     return f"![](data:image/svg+xml;base64,{b64encode(svg(style_of(op, variant)).encode()).decode()})"

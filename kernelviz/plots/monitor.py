@@ -1,4 +1,4 @@
-"""What a device reported over the last minutes: one panel a quantity, one time axis; and what ran on it lately."""
+"""What a device reported in the last minutes, a panel for each quantity; and the kernel times of recent runs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from kernelviz.plots.frame import GRID, decade_ticks, framed, neutral_line, noth
 from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, style_of, variant_words
 
 MOST_POINTS = 300
-"""A line of more is drawn from means: 3,600 samples of nine lines would be 600 KB every other second."""
+"""Longer lines are averaged: 3,600 samples of nine lines would be 600 KB every two seconds."""
 _PANEL_PX = 96
 _GAP_S = 5.0
-"""Where samples are farther apart the line is broken: nobody looked meanwhile."""
+"""A longer gap between samples breaks the line: sampling was off because no page was open."""
 _CORES_APART = 16
-"""Up to so many cores are drawn each; of more only the least and the most loaded one."""
+"""Up to this many cores have a line each; with more, only the least and the most loaded core."""
 Value = Callable[[Sample], float | None]
 
 
@@ -35,7 +35,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """Quantities of one unit. `top`: the axis goes from 0 to it, where there is a natural end."""
+    """Quantities of one unit. `top`: the natural maximum, if there is one; the axis then ends there."""
 
     unit: str
     lines: tuple[Line, ...]
@@ -44,8 +44,8 @@ class Panel:
 
 def _of(name: str, scale: float = 1.0) -> Value:
     def value(sample: Sample) -> float | None:
-        found: float | None = getattr(sample, name)
-        return None if found is None else found * scale
+        value_of_sample: float | None = getattr(sample, name)
+        return None if value_of_sample is None else value_of_sample * scale
 
     return value
 
@@ -65,7 +65,7 @@ _GPU = (
         "GB/s",
         (
             Line("PCIe to the device", _of("to_device_bytes_per_s", 1e-9)),
-            Line("PCIe from it", _of("from_device_bytes_per_s", 1e-9)),
+            Line("PCIe from the device", _of("from_device_bytes_per_s", 1e-9)),
         ),
     ),
     Panel("MHz", (Line("SM clock", _of("sm_clock_hz", 1e-6)), Line("memory clock", _of("memory_clock_hz", 1e-6)))),
@@ -92,55 +92,55 @@ def _cpu(cores: int) -> tuple[Panel, ...]:
 
 
 def panels(samples: Sequence[Sample], *, gpu: bool) -> tuple[tuple[Panel, ...], tuple[str, ...]]:
-    """The panels that have anything to show, and the names of the quantities that the device does not report."""
+    """The panels with data, and the names of the quantities that the device does not report."""
     every = _GPU if gpu else _cpu(max((len(s.cores_fraction) for s in samples), default=0))
-    shown: list[Panel] = []
+    visible: list[Panel] = []
     unknown: list[str] = []
     for panel in every:
         known = tuple(line for line in panel.lines if any(line.value(s) is not None for s in samples))
         unknown += [line.name for line in panel.lines if line not in known]
         if known:
-            shown.append(Panel(panel.unit, known, panel.top))
-    return tuple(shown), tuple(unknown)
+            visible.append(Panel(panel.unit, known, panel.top))
+    return tuple(visible), tuple(unknown)
 
 
 def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 300.0) -> go.Figure:
-    """The samples of the last `window_s` seconds. Shaded: something was being measured."""
+    """The samples of the last `window_s` seconds. Shaded: a measurement was running."""
     end_s = samples[-1].at_s if samples else 0.0
     recent = [s for s in samples if s.at_s > end_s - window_s]
-    shown, _ = panels(recent, gpu=gpu)
-    if not shown:
-        return nothing("The first samples come within two seconds.", height=_PANEL_PX * 3)
+    visible, _ = panels(recent, gpu=gpu)
+    if not visible:
+        return nothing("Waiting for the first sample, which takes about two seconds.", height=_PANEL_PX * 3)
     step = math.ceil(len(recent) / MOST_POINTS)
-    # The first minutes fill the frame: of five empty minutes nobody sees a line of ten seconds.
+    # The first minutes fill the frame: a line of ten seconds would be invisible in five empty minutes.
     shown_s = min(window_s, max(60.0, end_s - recent[0].at_s))
     times = [(s.at_s - end_s) / 60 for s in recent]
     traces = [
         _line(times, [line.value(s) for s in recent], line, panel, row, number, step)
-        for row, panel in enumerate(shown, 1)
+        for row, panel in enumerate(visible, 1)
         for number, line in enumerate(panel.lines)
     ]
-    # One frame for all panels, given at once: added one by one, as make_subplots does it, they took 0.12 s a redraw.
-    figure = framed(go.Figure(traces), height=_PANEL_PX * len(shown) + 46, x_title="minutes before now")
+    # All panels in one step: adding them one by one, as make_subplots does, took 0.12 s per redraw.
+    figure = framed(go.Figure(traces), height=_PANEL_PX * len(visible) + 46, x_title="minutes before now")
     figure.update_layout(
         showlegend=False,
         hovermode="x unified",
         margin={"t": 22},
-        xaxis={"range": [-shown_s / 60, 0.0], "anchor": _axis("y", len(shown))},
-        annotations=[_label(row, len(shown), panel) for row, panel in enumerate(shown, 1)],
+        xaxis={"range": [-shown_s / 60, 0.0], "anchor": _axis("y", len(visible))},
+        annotations=[_label(row, len(visible), panel) for row, panel in enumerate(visible, 1)],
         shapes=[_shade(begin_s - end_s, stop_s - end_s) for begin_s, stop_s in measured_spans(recent)],
-        **{_axis("yaxis", row): _y_axis(row, len(shown), panel) for row, panel in enumerate(shown, 1)},
+        **{_axis("yaxis", row): _y_axis(row, len(visible), panel) for row, panel in enumerate(visible, 1)},
     )
     return figure
 
 
 def _axis(name: str, row: int) -> str:
-    """As Plotly numbers axes: y, y2, y3."""
+    """The Plotly name of an axis: y, y2, y3."""
     return name if row == 1 else f"{name}{row}"
 
 
 def _domain(row: int, rows: int) -> list[float]:
-    """The part of the height that a panel has, from the top down, with room for its words above it."""
+    """The part of the height that a panel has, counted from the top, with space for its label above it."""
     height = 1 / rows
     return [1 - row * height + 0.03 * height, 1 - (row - 1) * height - 0.22 * height]
 
@@ -193,13 +193,13 @@ def thinned(
 
 
 def _label(row: int, rows: int, panel: Panel) -> dict[str, object]:
-    """Above each panel what its lines are, with the sign of each: nobody has to tell them by colour."""
+    """The names of the lines of a panel with their dash patterns, so that colour is not needed to identify them."""
     signs = ("—", "···", "- -", "-·-")
     few = panel.lines if len(panel.lines) <= 3 else panel.lines[:1]
     rest = "" if len(few) == len(panel.lines) else f"   ··· - - each of {len(panel.lines) - 1} cores"
-    words = "   ".join(f"{signs[n % 4]} {escape(line.name)}" for n, line in enumerate(few)) + rest
+    label = "   ".join(f"{signs[n % 4]} {escape(line.name)}" for n, line in enumerate(few)) + rest
     return {
-        "text": f"{words}, {panel.unit}",
+        "text": f"{label}, {panel.unit}",
         "x": 0,
         "xref": "paper",
         "xanchor": "left",
@@ -217,7 +217,7 @@ def _shade(begin_s: float, stop_s: float) -> dict[str, object]:
 
 
 def measured_spans(samples: Sequence[Sample]) -> list[tuple[float, float]]:
-    """When something was being measured, as spans of `at_s`.
+    """The spans of `at_s` in which a measurement was running.
 
     >>> measured_spans([Sample(at_s=1.0), Sample(at_s=2.0, running=True), Sample(at_s=3.0, running=True)])
     [(2.0, 3.0)]
@@ -233,14 +233,14 @@ def measured_spans(samples: Sequence[Sample]) -> list[tuple[float, float]]:
 
 
 def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
-    """A row a run, newest on top: every kernel's time as a point in its variant's colour and marker, the middle half as a
-    bar behind them."""
-    shown = [r for r in runs if r.times_s]
-    if not shown:
-        return nothing("Nothing was timed on this device yet: run something on the page Bench.", height=120)
+    """A row for each run, newest at the top: a point for the time of each kernel in the style of its variant, and a bar over the
+    middle half of the times."""
+    visible = [r for r in runs if r.times_s]
+    if not visible:
+        return nothing("No kernel was timed on this device yet. Start a run on the page Bench.", height=120)
     figure = go.Figure()
-    labels = [_run_label(number, run) for number, run in enumerate(shown)]
-    for label, run in zip(labels, shown, strict=True):
+    labels = [_run_label(number, run) for number, run in enumerate(visible)]
+    for label, run in zip(labels, visible, strict=True):
         ordered = sorted(time for _, time in run.times_s)
         low, high = ordered[len(ordered) // 4], ordered[(3 * len(ordered)) // 4]
         figure.add_trace(
@@ -259,11 +259,11 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
                 hoverinfo="text",
             )
         )
-    every = [time * 1e6 for run in shown for _, time in run.times_s]
-    framed(figure, height=64 + 34 * len(shown), x_title="time of one kernel, µs")
+    every = [time * 1e6 for run in visible for _, time in run.times_s]
+    framed(figure, height=64 + 34 * len(visible), x_title="kernel time, µs")
     values, names = decade_ticks(min(every) * 0.8, max(every) * 1.25, 1.0)
     figure.update_xaxes(type="log")
-    if len(values) > 1:  # of a narrow range Plotly chooses its own
+    if len(values) > 1:  # for a narrow range, Plotly chooses better ticks
         figure.update_xaxes(tickvals=values, ticktext=names)
     figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
     figure.update_layout(showlegend=False, margin={"t": 8})
@@ -273,5 +273,5 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
 def _run_label(number: int, run: RunTimes) -> str:
     title = run.title or run.op
     short = title if len(title) <= 26 else f"{title[:25]}…"
-    # Runs of one title are told apart by what nobody sees: a category each.
+    # Invisible characters make equal titles different categories.
     return escape(short) + "\u200b" * number

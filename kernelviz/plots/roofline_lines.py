@@ -1,4 +1,4 @@
-"""The line of a roofline: the memory slope up to the compute ceiling."""
+"""The line of a roofline: the memory roof up to the compute roof."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SI = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 def under(
     low: float, high: float, bandwidth_bytes_per_s: float, peak_flop_per_s: float | None
 ) -> tuple[list[float], list[float]]:
-    """The corners of min(intensity × bandwidth, peak) between two intensities; no ceiling where the peak is unknown.
+    """The corners of min(intensity × bandwidth, peak) between two intensities; without a level part if the peak is unknown.
 
     >>> under(0.1, 100.0, 4.0, 8.0)
     ([0.1, 2.0, 100.0], [0.4, 8.0, 8.0])
@@ -39,5 +39,5 @@ def _prefixed(value: float) -> str:
 
 
 def frame_of(values: Sequence[float], below: float, above: float) -> list[float]:
-    """Exponents of a logarithmic axis round the values, with room as factors below and above."""
+    """Exponents of a logarithmic axis around the values, with factors of space below and above."""
     return [math.log10(min(values) / below), math.log10(max(values) * above)]

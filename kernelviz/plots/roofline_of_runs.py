@@ -1,4 +1,4 @@
-"""The roofline of many cases, runs and GPUs at once: points under every roof that one of them is held against.
+"""The roofline of many cases, runs and GPUs at once: points under the roofs that they are compared with.
 
 Nothing is labelled inside the plot, so nothing overlaps: the names of lines and variants stand below it, the rest on hover and
 in the table beside it. Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009).
@@ -26,27 +26,27 @@ from kernelviz.text.times import format_time
 
 _PLOT_PX, _AXIS_PX, _TOP_PX = 360, 64, 34
 _LINE_PX = 21
-"""Height of a line of a legend. On a phone each variant has one; with less room the plot would shrink and the legends meet."""
+"""Height of a legend line. On a phone each variant has one; with less space the plot would shrink and the legends overlap."""
 HEIGHT = 480
-"""Of the picture of nothing, and of a table beside the chart."""
+"""Height of an empty chart, and of the table beside the chart."""
 _FONT = "Arial, Helvetica, sans-serif"
-"""A picture that leaves the page has none of its fonts: names set in another one would run into each other there."""
+"""A saved picture does not contain the fonts of the page, so it uses a font that is available everywhere."""
 MOST_NAMED = 18
-"""More variants than this would make a legend longer than the plot; then hover and the table name them."""
+"""With more variants the legend would be longer than the plot; hover text and the table then name them."""
 _DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
 _FILLS = ("", "-open", "-dot", "-open-dot")
-"""Of runs in their order: a variant keeps its colour and marker, its filling tells the run."""
+"""Marker fillings by run: a variant keeps its colour and marker, and the filling identifies the run."""
 _FAINT = 0.22
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A roof of a device: its value in bytes/s or flop/s, and what it is, in words."""
+    """A roof of a device: its value in bytes/s or flop/s, and its label."""
 
     device: str
     value: float
     is_ceiling: bool
-    words: str
+    label: str
 
 
 def rates_by_intensity(
@@ -54,26 +54,30 @@ def rates_by_intensity(
 ) -> go.Figure:
     """Arithmetic rate by arithmetic intensity, both logarithmic, under the roofs of the cases.
 
-    `group`: the op and variant, as `Placed.group`, that stays when all others are made faint; `case`: the same of one case, by
-    `Placed.key`. `background`: a colour behind the plot, for a picture that leaves the page.
+    `group`: the op and variant (`Placed.group`) to highlight, while all others become faint; `case`: the same for one case
+    (`Placed.key`). `background`: the colour behind the plot, for a saved picture.
     """
-    drawn = [c for c in cases if c.drawable]
-    if not drawn:
-        words = "None of these cases does arithmetic: see the table." if cases else "No case to place."
-        return nothing(words, height=HEIGHT)
+    points = [c for c in cases if c.drawable]
+    if not points:
+        sentence = (
+            "None of these cases does arithmetic, so none has a point: see the table."
+            if cases
+            else "No case to draw. Choose another run."
+        )
+        return nothing(sentence, height=HEIGHT)
     figure = go.Figure()
-    lines = lines_of(drawn)
-    x_range = frame_of([*(c.intensity or 1.0 for c in drawn), *_ridges(lines)], 4, 4)
+    lines = lines_of(points)
+    x_range = frame_of([*(c.intensity or 1.0 for c in points), *_ridges(lines)], 4, 4)
     for number, line in enumerate(lines):
         figure.add_trace(_line(line, lines, _DASHES[number % len(_DASHES)], [10**e for e in x_range]))
-    runs = list(dict.fromkeys(c.run_id for c in drawn))
-    traces = list(dict.fromkeys((c.run_id, c.group) for c in drawn))
+    runs = list(dict.fromkeys(c.run_id for c in points))
+    traces = list(dict.fromkeys((c.run_id, c.group) for c in points))
     for run_id, name in traces:
-        mine = [c for c in drawn if (c.run_id, c.group) == (run_id, name)]
-        figure.add_trace(_points(mine, drawn, _FILLS[runs.index(run_id) % len(_FILLS)], group, case, len(traces)))
-    _axes(figure, drawn, x_range, lines)
+        mine = [c for c in points if (c.run_id, c.group) == (run_id, name)]
+        figure.add_trace(_points(mine, points, _FILLS[runs.index(run_id) % len(_FILLS)], group, case, len(traces)))
+    _axes(figure, points, x_range, lines)
     if not lines:
-        figure.add_annotation(text="no roofs are known for these cases", x=0, y=1, xref="paper", yref="paper",
+        figure.add_annotation(text="the roofs of this device are unknown", x=0, y=1, xref="paper", yref="paper",
                               xanchor="left", yanchor="top", showarrow=False)  # fmt: skip
     _add_legends(figure)
     if background is not None:
@@ -82,7 +86,7 @@ def rates_by_intensity(
 
 
 def _add_legends(figure: go.Figure) -> None:
-    """Roofs below the plot, variants below the roofs, each with the room that it needs on a phone."""
+    """Legends: roofs below the plot, variants below the roofs, each with the space that it needs on a phone."""
     named = [t for t in figure.data if t.showlegend is not False]
     roofs_px = _LINE_PX * sum(1 + str(t.name).count("<br>") for t in named if t.mode == "lines")
     variants_px = _LINE_PX * sum(t.mode == "markers" for t in named)
@@ -99,7 +103,7 @@ def _add_legends(figure: go.Figure) -> None:
 
 
 def lines_of(cases: Sequence[Placed]) -> tuple[Line, ...]:
-    """The roofs that the cases are held against: of each device the fastest stream of each level, and each arithmetic rate."""
+    """The roofs of the cases: for each device the highest bandwidth of each memory level, and each arithmetic rate."""
     slopes: dict[tuple[str, str | None], list[Roof]] = {}
     ceilings: dict[tuple[str, str], Roof] = {}
     for case in cases:
@@ -113,14 +117,14 @@ def lines_of(cases: Sequence[Placed]) -> tuple[Line, ...]:
 
 
 def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
-    """Streams of several mixes and sizes differ by some percent, which no eye tells apart over many decades: one line is
-    drawn, the fastest, and each case is held against its own."""
+    """The memory roof. Bandwidths of several read:write mixes and sizes differ by a few percent, which is not visible over many
+    decades: only the highest is drawn, but each case is compared with its own."""
     values = [r.bandwidth_bytes_per_s or 0.0 for r in roofs]
     low, high = min(values), max(values)
     where = "L2" if level == "l2" else "DRAM"
     rate = units.rate(high, "B/s", 3)
     if low < high:
-        rate = f"up to {rate} (by mix and size from {units.rate(low, 'B/s', 3)})"
+        rate = f"up to {rate} (depends on read:write mix and size, from {units.rate(low, 'B/s', 3)})"
     return Line(device, high, False, f"{where} {rate}{_origin(roofs[0])}")
 
 
@@ -134,13 +138,13 @@ def _origin(roof: Roof) -> str:
 
 
 def _ridges(lines: Sequence[Line]) -> list[float]:
-    """Where each ceiling begins: they are kept in view, so that one sees how far memory is the limit."""
+    """The ridge points: they stay in view, so that the memory-bound range is visible."""
     slopes = {d: max(x.value for x in lines if x.device == d and not x.is_ceiling) for d in {x.device for x in lines}}
     return [line.value / slopes[line.device] for line in lines if line.is_ceiling]
 
 
 def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -> go.Scatter:
-    """A slope up to the highest ceiling of its device, a ceiling from the fastest slope on."""
+    """A memory roof up to the highest compute roof of its device, or a compute roof from the highest bandwidth on."""
     mine = [other for other in lines if other.device == line.device]
     peaks = [other.value for other in mine if other.is_ceiling]
     slopes = [other.value for other in mine if not other.is_ceiling]
@@ -150,10 +154,10 @@ def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -
         xs, ys = [start, max(high, start * 10)], [line.value, line.value]
     else:
         xs, ys = under(low, high, line.value, max(peaks, default=None))
-        if peaks:  # the level part is the ceiling's own line
+        if peaks:  # the level part is the line of the compute roof
             xs, ys = xs[:2], ys[:2]
     several = len({other.device for other in lines}) > 1
-    name = f"{line.words}{f' · {line.device}' if several else ''}"
+    name = f"{line.label}{f' · {line.device}' if several else ''}"
     return go.Scatter(x=xs, y=ys, mode="lines", name="<br>".join(escape(w) for w in textwrap.wrap(name, 46)),
                       line=neutral_line(dash, 2), hovertext=escape(name), hoverinfo="text", legendgroup="roofs")  # fmt: skip
 
@@ -161,20 +165,20 @@ def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -
 def _points(
     mine: Sequence[Placed], all_drawn: Sequence[Placed], fill: str, group: str | None, case: str | None, traces: int
 ) -> go.Scatter:
-    # Those that stand out come first: the legend shows the first point as it is drawn.
+    # Highlighted points come first, because the legend shows the style of the first point.
     mine = sorted(mine, key=lambda c: not _stays(c, group, case))
     first = mine[0]
     style = style_of(first.problem.op, first.variant)
-    shown = [_stays(c, group, case) for c in mine]
-    # Not by opacity: a legend shows the mean of those.
-    colours = [style.colour if stays else _faint(style.colour) for stays in shown]
+    highlighted = [_stays(c, group, case) for c in mine]
+    # Not by opacity, because a legend shows the mean opacity.
+    colours = [style.colour if stays else _faint(style.colour) for stays in highlighted]
     return go.Scatter(
         x=[c.intensity for c in mine],
         y=[c.rate_flop_per_s for c in mine],
         name=escape(trace_words(first, all_drawn)),
         mode="markers",
         legend="legend2",
-        showlegend=traces <= MOST_NAMED and any(shown),
+        showlegend=traces <= MOST_NAMED and any(highlighted),
         marker={
             "color": colours,
             "symbol": style.marker + fill,
@@ -185,14 +189,14 @@ def _points(
         customdata=[c.key for c in mine],
         hovertext=[hover_words(c) for c in mine],
         hoverinfo="text",
-        # Streamlit makes points that are not selected faint by itself; what is isolated is decided here.
+        # Streamlit makes unselected points faint by itself; here the highlighted case decides.
         selected={"marker": {"opacity": 1.0}},
         unselected={"marker": {"opacity": 1.0}},
     )
 
 
 def _faint(colour: str) -> str:
-    """The same colour, seen through.
+    """The same colour, transparent.
 
     >>> _faint("#4C78A8")
     'rgba(76,120,168,0.22)'
@@ -206,19 +210,19 @@ def _stays(placed: Placed, group: str | None, case: str | None) -> bool:
 
 
 def trace_words(placed: Placed, cases: Sequence[Placed]) -> str:
-    """The variant, with what tells it apart among the cases: its op, and its run or device."""
-    words = variant_words(placed.variant)
+    """The variant, with op, run or device if the cases have several."""
+    label = variant_words(placed.variant)
     if len({c.problem.op for c in cases}) > 1:
-        words = f"{placed.problem.op}: {words}"
+        label = f"{placed.problem.op}: {label}"
     same_op = {c.run_id: c for c in cases if c.problem.op == placed.problem.op}
     if len(same_op) > 1:
         devices = {c.device for c in same_op.values()}
-        words += f" · {placed.device if len(devices) == len(same_op) else placed.run_name}"
-    return words
+        label += f" · {placed.device if len(devices) == len(same_op) else placed.run_name}"
+    return label
 
 
 def hover_words(placed: Placed) -> str:
-    """What it is, its time, its share of the roof and the distance to it, what limits it and why. Names are escaped."""
+    """Hover text: case, time, rates, distance to the roof, limiter with its evidence, quality. Names are escaped."""
     lines = [
         f"<b>{escape(placed.problem.op)}: {escape(variant_words(placed.variant))}</b>",
         *_folded(f"{size_words(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
@@ -236,16 +240,16 @@ def rates_words(placed: Placed) -> str:
         return "cost unknown"
     intensity = units.significant(placed.intensity or 0.0, 3)
     flop = units.rate(placed.rate_flop_per_s, "FLOP/s") if placed.cost.work_flop else "no arithmetic"
-    return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s)} · {intensity} FLOP a byte"
+    return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s)} · {intensity} FLOP per byte"
 
 
 def distance_words(placed: Placed) -> str:
-    """The share of the roof, which roof that is, and how far away it is.
+    """The share of the roof, which roof that is, and the factor between both times.
 
-    A case past its roof, which reads over 100 %, says so.
+    A case above its roof has a share over 100 %.
     """
     if placed.light is None or placed.share is None:
-        return "roof unknown: not calibrated, or no data sheet"
+        return "roof unknown: it was not measured, or there is no data sheet"
     roof = placed.light.roof
     rate = (
         units.rate(roof.rate_flop_per_s, "FLOP/s", 3)
@@ -254,17 +258,17 @@ def distance_words(placed: Placed) -> str:
     )
     of = f"{share_words(placed.share)} of the roof ({roof_name(roof)}, {rate}{_origin(roof)})"
     if placed.share >= 1:
-        return f"{of}: at it, {units.seconds(placed.light.time_s)} by the roof"
-    return f"{of}: {1 / placed.share:.3g} × the {units.seconds(placed.light.time_s)} that it allows"
+        return f"{of}: as fast as the roof allows, {units.seconds(placed.light.time_s)}"
+    return f"{of}: {1 / placed.share:.3g}× the {units.seconds(placed.light.time_s)} that the roof allows"
 
 
 def _folded(line: str, width: int = 64) -> list[str]:
-    """A hover wider than a phone would be cut."""
+    """Escaped and wrapped lines: hover text wider than a phone would be cut off."""
     return [escape(part) for part in textwrap.wrap(line, width, break_long_words=False)]
 
 
-def _axes(figure: go.Figure, drawn: Sequence[Placed], x_range: list[float], lines: Sequence[Line]) -> None:
-    rates = [c.rate_flop_per_s or 1.0 for c in drawn]
+def _axes(figure: go.Figure, points: Sequence[Placed], x_range: list[float], lines: Sequence[Line]) -> None:
+    rates = [c.rate_flop_per_s or 1.0 for c in points]
     ceilings = [line.value for line in lines if line.is_ceiling]
     slopes = [line.value * 10 ** x_range[1] for line in lines if not line.is_ceiling]
     y_range = frame_of([*rates, max(ceilings, default=max(slopes, default=max(rates)))], 2.5, 2)

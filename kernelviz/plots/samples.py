@@ -1,4 +1,4 @@
-"""The samples behind a time: how they are spread, and the order in which they were taken with the clock beside them."""
+"""The samples of a time: their distribution, and their order with the clock of each block."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ from kernelviz.text.times import format_time
 
 HEIGHT = 380
 QUANTILES = (0.5, 0.9, 0.99)
-"""Where a line of the spread carries the variant's marker, and its words on hover."""
+"""The quantiles at which a distribution has a marker with hover text."""
 _WIDE = 2.5
-"""Times over a wider range than this are drawn on a logarithmic axis."""
+"""If max / min of the times is larger, the axis is logarithmic."""
 _MOST_PAUSES, _MOST_MARKED = 12, 40
-"""Pauses that are drawn, and block means that carry a mark: more would cover the samples."""
+"""At most this many pauses are drawn, and block means with a marker: more would cover the samples."""
 
 
 def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
-    """Each variant's share of samples that take at most a time (their empirical distribution), by variant.
+    """The cumulative distribution of the samples of each variant.
 
-    Every sample is a step. Markers stand at the 50th, 90th and 99th percentile.
+    Every sample is a step. Markers are at the 50th, 90th and 99th percentile.
     """
-    taken = {v: np.sort(np.asarray(f.samples, dtype=np.float64)) for v, f in figures.items() if f.samples}
-    if not taken:
-        return nothing("No samples here.", height=HEIGHT)
-    low, high = min(float(s[0]) for s in taken.values()), max(float(s[-1]) for s in taken.values())
-    scale, unit = units.time_unit(float(np.median([np.median(s) for s in taken.values()])))
-    draft = Draft(HEIGHT, x_title=f"time of a sample, {unit}", y_title="share of samples, %")
-    for variant, ordered in taken.items():
+    samples = {v: np.sort(np.asarray(f.samples, dtype=np.float64)) for v, f in figures.items() if f.samples}
+    if not samples:
+        return nothing("No samples are stored for this timing.", height=HEIGHT)
+    low, high = min(float(s[0]) for s in samples.values()), max(float(s[-1]) for s in samples.values())
+    scale, unit = units.time_unit(float(np.median([np.median(s) for s in samples.values()])))
+    draft = Draft(HEIGHT, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
+    for variant, ordered in samples.items():
         _add_spread(draft, op, variant, ordered, scale)
     draft.y_axis |= {"range": [-2, 103], "tickvals": [0, 25, 50, 75, 90, 99]}
-    ticks, words = _wide(low, high, scale)
+    ticks, labels = _wide(low, high, scale)
     if ticks:
         edges = [math.log10(low * 0.97 / scale), math.log10(high * 1.03 / scale)]
-        draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": words, "range": edges}
+        draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": labels, "range": edges}
     return draft.figure()
 
 
 def _wide(low: float, high: float, scale: float) -> tuple[list[float], list[str]]:
-    """Ticks of a logarithmic axis for times over a wide range; none where the range is narrow, or has too few to be read."""
+    """Ticks of a logarithmic axis for a wide range of times; none if the range is narrow or would have too few ticks."""
     if low <= 0 or high / low <= _WIDE:
         return [], []
-    ticks, words = decade_ticks(low * 0.97, high * 1.03, scale)
-    return ([t / scale for t in ticks], words) if len(ticks) > 2 else ([], [])
+    ticks, labels = decade_ticks(low * 0.97, high * 1.03, scale)
+    return ([t / scale for t in ticks], labels) if len(ticks) > 2 else ([], [])
 
 
 def _kind(points: int) -> str:
@@ -94,45 +94,45 @@ def _add_spread(draft: Draft, op: str, variant: str, ordered: Floats, scale: flo
 
 
 def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go.Figure:
-    """One variant's samples in the order of their blocks' start, with block means, the estimate and its interval; under them
-    the SM clock of each block where it is known.
+    """The samples of one variant in the order of their blocks, with block means, the estimate and its interval; below them the
+    SM clock of each block if it is known.
 
-    Blocks stand side by side, since rests between them last far longer than they do; the axis says at how many seconds they
-    began. Marked: blocks of a round taken again, blocks whose clock was more than 1 % under the first, and pauses.
+    Blocks are equally spaced, because pauses between them are much longer than the blocks; the ticks are their start times.
+    Marked: blocks of a repeated round, blocks whose clock was more than 1 % lower than that of the first block, and pauses.
     """
-    found = in_order(figure, field)
-    if found is None:
-        why = "its samples are not known" if not figure.samples else "in which blocks they were taken is not known"
-        return nothing(f"No order to show: {why}.", height=HEIGHT)
-    typical_s = float(np.median(found.middles_s))
+    series = in_order(figure, field)
+    if series is None:
+        missing = "samples" if not figure.samples else "blocks of the samples"
+        return nothing(f"The order cannot be drawn, because the {missing} are not stored.", height=HEIGHT)
+    typical_s = float(np.median(series.middles_s))
     scale, unit = units.time_unit(typical_s)
-    clocked = not np.isnan(found.clocks_hz).all()
+    clocked = not np.isnan(series.clocks_hz).all()
     draft = Draft(HEIGHT + (90 if clocked else 0), y_title=f"time, {unit}")
-    _add_samples(draft, found, scale, op, variant)
-    _add_means(draft, found, scale, field)
-    _add_marks(draft, found, scale)
+    _add_samples(draft, series, scale, op, variant)
+    _add_means(draft, series, scale, field)
+    _add_marks(draft, series, scale)
     _add_estimate(draft, figure, scale)
-    _fit(draft, found, scale)
+    _fit(draft, series, scale)
     if clocked:
-        _add_clock(draft, found)
-    _add_pauses(draft, found)
-    _add_seconds(draft, found, "y2" if clocked else "y")
+        _add_clock(draft, series)
+    _add_pauses(draft, series)
+    _add_seconds(draft, series, "y2" if clocked else "y")
     return draft.figure()
 
 
-def _add_samples(draft: Draft, found: Series, scale: float, op: str, variant: str) -> None:
-    """Every sample, inside its block in order: the moment of a single one is not stored."""
+def _add_samples(draft: Draft, series: Series, scale: float, op: str, variant: str) -> None:
+    """Every sample, in order within its block: the time of a single sample is not stored."""
     style = style_of(op, variant)
     draft.traces.append(
         {
-            "type": _kind(len(found.samples_s)),
-            "x": found.block_of + _inside(found),
-            "y": found.samples_s / scale,
+            "type": _kind(len(series.samples_s)),
+            "x": series.block_of + _inside(series),
+            "y": series.samples_s / scale,
             "mode": "markers",
             "marker": {
                 "color": style.colour,
-                "size": 8 if _alone(found) else 5,
-                "opacity": 1 if _alone(found) else 0.6,
+                "size": 8 if _alone(series) else 5,
+                "opacity": 1 if _alone(series) else 0.6,
                 "symbol": style.marker,
             },
             "name": f"samples of {escape(variant_words(variant))}",
@@ -141,61 +141,61 @@ def _add_samples(draft: Draft, found: Series, scale: float, op: str, variant: st
     )
 
 
-def _alone(found: Series) -> bool:
-    """Whether each block is one sample, so that a mark of the block would hide it."""
-    return len(found.samples_s) == len(found.middles_s)
+def _alone(series: Series) -> bool:
+    """Whether each block has one sample, which a marker of the block would hide."""
+    return len(series.samples_s) == len(series.middles_s)
 
 
-def _inside(found: Series) -> Floats:
-    """Where in its block a sample stands, from -0.35 to 0.35."""
-    sizes = np.bincount(found.block_of)
+def _inside(series: Series) -> Floats:
+    """The position of each sample in its block, from -0.35 to 0.35."""
+    sizes = np.bincount(series.block_of)
     first = np.concatenate(([0], np.cumsum(sizes)[:-1]))
-    number = np.arange(len(found.block_of)) - first[found.block_of]
-    return np.asarray(((number + 0.5) / sizes[found.block_of] - 0.5) * 0.7, dtype=np.float64)
+    number = np.arange(len(series.block_of)) - first[series.block_of]
+    return np.asarray(((number + 0.5) / sizes[series.block_of] - 0.5) * 0.7, dtype=np.float64)
 
 
-def _add_means(draft: Draft, found: Series, scale: float, field: str) -> None:
+def _add_means(draft: Draft, series: Series, scale: float, field: str) -> None:
     name = "block mean" if field.startswith("device_") else "block median"
     draft.traces.append(
         {
-            "type": _kind(len(found.middles_s)),
-            "x": np.arange(len(found.middles_s)),
-            "y": found.middles_s / scale,
-            "mode": "lines+markers" if len(found.middles_s) <= _MOST_MARKED and not _alone(found) else "lines",
+            "type": _kind(len(series.middles_s)),
+            "x": np.arange(len(series.middles_s)),
+            "y": series.middles_s / scale,
+            "mode": "lines+markers" if len(series.middles_s) <= _MOST_MARKED and not _alone(series) else "lines",
             "line": {"color": NEUTRAL, "width": 1.5},
             "marker": {"color": NEUTRAL, "size": 6, "symbol": "line-ew-open", "line": {"width": 2.5}},
             "name": name,
-            "hovertext": [_block_words(found, i, name) for i in range(len(found.middles_s))],
+            "hovertext": [_block_hover(series, i, name) for i in range(len(series.middles_s))],
             "hoverinfo": "text",
         }
     )
 
 
-def _block_words(found: Series, i: int, name: str) -> str:
+def _block_hover(series: Series, i: int, name: str) -> str:
     lines = [
-        f"<b>block {i + 1} of {len(found.middles_s)}</b>, begun at {found.started_s[i]:.3f} s",
-        f"{name} {units.seconds(float(found.middles_s[i]))}",
+        f"<b>block {i + 1} of {len(series.middles_s)}</b>, started at {series.started_s[i]:.3f} s",
+        f"{name} {units.seconds(float(series.middles_s[i]))}",
     ]
-    if not math.isnan(found.clocks_hz[i]):
-        lines.append(f"SM clock {units.clock(float(found.clocks_hz[i]))}")
-    lines += [words for flags, words in ((found.again, _AGAIN), (found.slow, _SLOW)) if flags[i]]
+    if not math.isnan(series.clocks_hz[i]):
+        lines.append(f"SM clock {units.clock(float(series.clocks_hz[i]))}")
+    lines += [label for flags, label in ((series.again, _AGAIN), (series.slow, _SLOW)) if flags[i]]
     return "<br>".join(lines)
 
 
-_AGAIN, _SLOW = "of a round taken again", "clock over 1 % under the first"
+_AGAIN, _SLOW = "in a repeated round", "SM clock more than 1 % below the first block"
 
 
-def _add_marks(draft: Draft, found: Series, scale: float) -> None:
+def _add_marks(draft: Draft, series: Series, scale: float) -> None:
     for flags, symbol, name, colour in (
-        (found.again, "circle-open", _AGAIN, NEUTRAL),
-        (found.slow, "x-thin-open", _SLOW, BAD),
+        (series.again, "circle-open", _AGAIN, NEUTRAL),
+        (series.slow, "x-thin-open", _SLOW, BAD),
     ):
         if flags.any():
             draft.traces.append(
                 {
                     "type": "scatter",
                     "x": np.flatnonzero(flags),
-                    "y": found.middles_s[flags] / scale,
+                    "y": series.middles_s[flags] / scale,
                     "mode": "markers",
                     "marker": {"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}},
                     "name": name,
@@ -205,7 +205,7 @@ def _add_marks(draft: Draft, found: Series, scale: float) -> None:
 
 
 def _add_estimate(draft: Draft, figure: Figure, scale: float) -> None:
-    """A line at the estimate and a band over its interval, over the whole width."""
+    """A line at the estimate and a band over its interval, across the whole width."""
     across = {"xref": "x domain", "x0": 0, "x1": 1}
     if figure.low is not None and figure.high is not None:
         ends = {"y0": figure.low / scale, "y1": figure.high / scale}
@@ -213,31 +213,31 @@ def _add_estimate(draft: Draft, figure: Figure, scale: float) -> None:
         draft.line(**across, **ends, **look, type="rect")
     middle = figure.estimate / scale
     draft.line(**across, y0=middle, y1=middle, line={"color": NEUTRAL, "width": 1, "dash": "dash"})
-    words = f"estimate {format_time(figure)}" + ("" if figure.half_width is None else ", 95 % (band)")
-    draft.note(words, x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", font={"size": 12})
+    label = f"estimate {format_time(figure)}" + ("" if figure.half_width is None else ", 95 % interval (band)")
+    draft.note(label, x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", font={"size": 12})
 
 
-def _fit(draft: Draft, found: Series, scale: float) -> None:
-    """All samples are in the frame; over a wide range the axis is logarithmic."""
-    low, high = float(found.samples_s.min()), float(found.samples_s.max())
-    ticks, words = _wide(low, high, scale)
+def _fit(draft: Draft, series: Series, scale: float) -> None:
+    """Make the axis logarithmic if the samples span a wide range."""
+    low, high = float(series.samples_s.min()), float(series.samples_s.max())
+    ticks, labels = _wide(low, high, scale)
     if ticks:
-        draft.y_axis |= {"type": "log", "tickvals": ticks, "ticktext": words}
+        draft.y_axis |= {"type": "log", "tickvals": ticks, "ticktext": labels}
 
 
-def _add_clock(draft: Draft, found: Series) -> None:
-    """A panel of its own under the times, on the same blocks."""
+def _add_clock(draft: Draft, series: Series) -> None:
+    """The SM clock of each block in a panel below the times."""
     draft.traces.append(
         {
             "type": "scatter",
-            "x": np.arange(len(found.clocks_hz)),
-            "y": [None if math.isnan(c) else float(c) / 1e6 for c in found.clocks_hz],
+            "x": np.arange(len(series.clocks_hz)),
+            "y": [None if math.isnan(c) else float(c) / 1e6 for c in series.clocks_hz],
             "mode": "lines+markers",
             "line": {"color": NEUTRAL, "width": 1},
             "marker": {"color": NEUTRAL, "size": 5, "symbol": "diamond"},
-            "name": "SM clock of a block",
+            "name": "SM clock",
             "yaxis": "y2",
-            "hovertext": [f"block {i + 1}: SM clock {units.clock(float(c))}" for i, c in enumerate(found.clocks_hz)],
+            "hovertext": [f"block {i + 1}: SM clock {units.clock(float(c))}" for i, c in enumerate(series.clocks_hz)],
             "hoverinfo": "text",
         }
     )
@@ -253,9 +253,9 @@ def _add_clock(draft: Draft, found: Series) -> None:
     }
 
 
-def _add_pauses(draft: Draft, found: Series) -> None:
-    """A dotted line where the device was left alone: the longest, if they are many, so that words stay apart."""
-    longest = sorted(found.pauses, key=lambda p: -p[1])[:_MOST_PAUSES]
+def _add_pauses(draft: Draft, series: Series) -> None:
+    """A dotted line at each pause of the measurement; of many, at the longest ones."""
+    longest = sorted(series.pauses, key=lambda p: -p[1])[:_MOST_PAUSES]
     line = {"color": NEUTRAL, "width": 1, "dash": "dot"}
     for before, _ in longest:
         draft.line(x0=before - 0.5, x1=before - 0.5, y0=0, y1=1, yref="paper", line=line, layer="below")
@@ -266,15 +266,15 @@ def _add_pauses(draft: Draft, found: Series) -> None:
         )  # fmt: skip
 
 
-def _add_seconds(draft: Draft, found: Series, under: str) -> None:
-    """The seconds at which a few of the blocks began, under the lowest panel."""
-    count = len(found.started_s)
+def _add_seconds(draft: Draft, series: Series, under: str) -> None:
+    """The start times of a few blocks, below the lowest panel."""
+    count = len(series.started_s)
     at = sorted({round(i * (count - 1) / 5) for i in range(6)})
-    digits = 2 if found.started_s[-1] < 10 else 1
-    title = {**draft.x_axis["title"], "text": f"{count:,} blocks in the order taken, by when they began"}
+    digits = 2 if series.started_s[-1] < 10 else 1
+    title = {**draft.x_axis["title"], "text": f"start of the {count:,} blocks, in order of measurement"}
     draft.x_axis |= {
         "tickvals": at,
-        "ticktext": [f"{found.started_s[i]:.{digits}f} s" for i in at],
+        "ticktext": [f"{series.started_s[i]:.{digits}f} s" for i in at],
         "title": title,
         "range": [-0.8, count - 0.2],
         "anchor": under,
@@ -282,10 +282,10 @@ def _add_seconds(draft: Draft, found: Series, under: str) -> None:
 
 
 def samples_words(variants: Sequence[str], figure_name: str) -> str:
-    """What the spread shows, for those who do not see it.
+    """Alternative text of the distribution.
 
     >>> samples_words(["torch_eager", "triton_block"], "device cold")
-    'Share of the device cold samples by time, of torch eager, triton block; the table beside it has the same in numbers'
+    'Distribution of the device cold samples of torch eager, triton block; the table beside it has the percentiles'
     """
     names = ", ".join(map(variant_words, variants))
-    return f"Share of the {figure_name} samples by time, of {names}; the table beside it has the same in numbers"
+    return f"Distribution of the {figure_name} samples of {names}; the table beside it has the percentiles"

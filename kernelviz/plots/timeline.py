@@ -1,4 +1,4 @@
-"""What the device did while one measurement was taken: a bar for each thing, by kind, on one time axis."""
+"""Timing diagram of one measurement: a bar for each activity of the device on one time axis."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from kernelviz.plots.variant_styles import COLOURS, NEUTRAL
 
 HEIGHT = 250
 SHOWN = 2
-"""Iterations drawn of those that the timeline has: a flush lasts ten times as long as a short call, and on a phone a third
-iteration would leave the call two pixels."""
+"""Number of iterations that are drawn: a flush takes ten times as long as a short call, and with a third iteration the call
+would be two pixels wide on a phone."""
 LANES: dict[MarkKind, str] = {
     "poison": "fill output",
     "restore": "restore input",
@@ -23,17 +23,17 @@ LANES: dict[MarkKind, str] = {
     "call": "call",
     "marker": "end marker",
 }
-"""By kind, in the order in which an iteration does them: what it is called."""
+"""The label of each kind, in the order of an iteration."""
 _COUNTED = COLOURS[0]
 _LEAST_WIDTH = 0.006
-"""Of the axis: a marker of 1 µs beside a flush of 30 µs still gets a bar that one can see."""
+"""Minimum width of a bar as a fraction of the axis, so that a marker of 1 µs is visible beside a flush of 30 µs."""
 
 
 def marks_by_time(timeline: Timeline | None, iterations: int = SHOWN) -> go.Figure:
-    """The first `iterations` of a timeline, in µs. What became a sample is shaded, with its length in words above it."""
+    """The first `iterations` of a timeline, in µs. The shaded part is the sample, with its duration above it."""
     marks = _first(timeline, iterations) if timeline is not None else ()
     if timeline is None or not marks:
-        return nothing("No measurement was pictured yet.", height=HEIGHT)
+        return nothing("No timing diagram was recorded yet. The selftest records one.", height=HEIGHT)
     end_s = max(m.end_s for m in marks)
     counted = [c for c in timeline.counted[:iterations] if c[0] < end_s]
     lanes = [kind for kind in LANES if any(m.kind == kind for m in marks)]
@@ -50,7 +50,7 @@ def marks_by_time(timeline: Timeline | None, iterations: int = SHOWN) -> go.Figu
 
 
 def _first(timeline: Timeline, iterations: int) -> tuple[Mark, ...]:
-    """The marks up to the end of so many iterations: an end marker closes each."""
+    """The marks of the first iterations; an end marker closes each iteration."""
     ends = sorted(m.end_s for m in timeline.marks if m.kind == "marker")
     if len(ends) <= iterations:
         return timeline.marks
@@ -67,18 +67,18 @@ def _lane(kind: MarkKind, marks: Sequence[Mark], end_s: float) -> go.Bar:
         name=LANES[kind],
         marker={"color": _COUNTED if is_call else NEUTRAL, "line": {"width": 0}},
         opacity=1.0 if is_call else 0.75,
-        hovertext=[_words(m) for m in marks],
+        hovertext=[_hover(m) for m in marks],
         hoverinfo="text",
     )
 
 
-def _words(mark: Mark) -> str:
+def _hover(mark: Mark) -> str:
     begin, length = units.seconds(mark.start_s), units.seconds(mark.end_s - mark.start_s)
-    return f"<b>{LANES[mark.kind]}</b><br>{escape(mark.name[:80])}<br>{length}, from {begin} on"
+    return f"<b>{LANES[mark.kind]}</b><br>{escape(mark.name[:80])}<br>{length}, starts at {begin}"
 
 
 def _add_counted(figure: go.Figure, begin_s: float, stop_s: float, end_s: float, *, first: bool) -> None:
-    """A band over all lanes, a brace above it, and its length in words: the first says what it is, a phone has room for one."""
+    """A band over all rows with a brace and its duration above. Only the first has a name, because a phone has space for one."""
     begin, stop = begin_s * 1e6, stop_s * 1e6
     figure.add_vrect(x0=begin, x1=stop, fillcolor=_COUNTED, opacity=0.18, line_width=0, layer="below")
     brace = {"type": "line", "xref": "x", "yref": "paper", "line": {"color": _COUNTED, "width": 2}}
@@ -99,7 +99,7 @@ def _add_counted(figure: go.Figure, begin_s: float, stop_s: float, end_s: float,
 
 
 def counted_words(timeline: Timeline) -> str:
-    """What the picture shows, for those who do not see it.
+    """Alternative text of the diagram.
 
     >>> mark = Mark(kind="call", name="k", start_s=3e-5, end_s=3.4e-5)
     >>> counted_words(Timeline(case="add", timer="cupti", marks=(mark,), counted=((3e-5, 3.4e-5),)))

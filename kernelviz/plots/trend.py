@@ -1,4 +1,4 @@
-"""A case's time from run to run: every run with its interval, the levels, and where they change."""
+"""The time of one case from run to run: each run with its interval, the levels, and their changes."""
 
 from __future__ import annotations
 
@@ -14,33 +14,33 @@ from kernelviz.plots.variant_styles import style_of
 HEIGHT = 300
 
 
-def time_by_run(found: Trend, op: str, variant: str) -> go.Figure:
-    """Time by run in their order (not by date: nights without a run would be gaps); lines: the levels; dotted: changes."""
-    if not found.points:
-        return nothing("No run has a correct time of this case.", height=HEIGHT)
-    scale, unit = units.time_unit(found.level_s)
-    draft = Draft(HEIGHT, x_title="runs, in the order of time", y_title=f"time, {unit}")
-    draft.traces.append(_runs(found, op, variant, scale, unit))
-    draft.traces.append(_levels(found, scale))
-    for change in found.changes:
+def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
+    """Time by run, equally spaced (by date, nights without a run would be gaps). Lines: levels. Dotted: changes of the level."""
+    if not trend.points:
+        return nothing("No run has a correct time of this case yet.", height=HEIGHT)
+    scale, unit = units.time_unit(trend.level_s)
+    draft = Draft(HEIGHT, x_title="runs, oldest first", y_title=f"time, {unit}")
+    draft.traces.append(_runs(trend, op, variant, scale, unit))
+    draft.traces.append(_levels(trend, scale))
+    for change in trend.changes:
         draft.line_at(change.index - 0.5, neutral_line("dot", 1))
         sign = "▼" if change.ratio > 1 else "▲"
         draft.note(
             f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.word}",
             x=change.index - 0.5, y=1, yref="paper", yanchor="bottom", xanchor="left", font={"size": 11},
         )  # fmt: skip
-    count = len(found.points)
+    count = len(trend.points)
     step = -(-count // 8)
-    places = list(range(count - 1, -1, -step))[::-1]
-    days = [found.points[i].at[:10] for i in places]
-    draft.x_axis |= {"tickvals": places, "ticktext": days, "range": [-0.6, count - 0.4], "showgrid": False}
+    positions = list(range(count - 1, -1, -step))[::-1]
+    days = [trend.points[i].at[:10] for i in positions]
+    draft.x_axis |= {"tickvals": positions, "ticktext": days, "range": [-0.6, count - 0.4], "showgrid": False}
     draft.layout["showlegend"] = False
     return draft.figure()
 
 
-def _runs(found: Trend, op: str, variant: str, scale: float, unit: str) -> Props:
+def _runs(trend: Trend, op: str, variant: str, scale: float, unit: str) -> Props:
     style = style_of(op, variant)
-    points = found.points
+    points = trend.points
     return {
         "type": "scatter",
         "x": list(range(len(points))),
@@ -73,13 +73,13 @@ def _hover(point: Point, scale: float, unit: str) -> str:
     return "<br>".join(lines)
 
 
-def _levels(found: Trend, scale: float) -> Props:
+def _levels(trend: Trend, scale: float) -> Props:
     """One line, broken between levels."""
     xs: list[float | None] = []
     ys: list[float | None] = []
-    levels = levels_of(found)
+    levels = levels_of(trend)
     for number, (first, time_s) in enumerate(levels):
-        end = levels[number + 1][0] if number + 1 < len(levels) else len(found.points)
+        end = levels[number + 1][0] if number + 1 < len(levels) else len(trend.points)
         xs += [first - 0.45, end - 0.55, None]
         ys += [time_s / scale, time_s / scale, None]
     return {"type": "scatter", "x": xs, "y": ys, "mode": "lines", "line": neutral_line("solid", 2), "hoverinfo": "skip"}

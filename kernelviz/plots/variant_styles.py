@@ -1,7 +1,7 @@
 """One colour and one marker for each variant, the same in every chart, on every page, on every machine.
 
-A variant that the catalogue knows is drawn by its place on the op's ladder. Any other (a plug-in's, another tool's) gets
-a place by its name, among those that the ladder leaves free, so that adding one never repaints the others.
+The style of a variant of the catalogue follows from its position in the op. Any other variant (of a plug-in or another tool)
+gets a free style by a hash of its name, so that a new variant never changes the style of others.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ MARKERS = (
     "diamond-tall",
     "triangle-right",
 )
-"""More than the longest ladder has variants, so that a marker alone tells them apart."""
+"""More markers than the largest op has variants, so that the marker alone identifies a variant."""
 NEUTRAL = "#7C8784"
-"""Roofs, boundaries and frames: readable on both backgrounds, and no variant's attention-seeker."""
+"""Roofs, boundaries and frames: readable on both backgrounds, and less prominent than a variant."""
 BAD, GOOD = "#DC4A4A", "#3D9A5B"
-"""Slower and faster, beside the word that says so."""
+"""Slower and faster; the text beside always says so too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def style_of(op: str, variant: str) -> Style:
 
 
 def series(number: int) -> Style:
-    """Of a line that stands for no variant (one size of an axis, say), by its place in the chart.
+    """The style of a line that is not a variant (one size of an axis, for example), by its number in the chart.
 
     >>> series(0) == series(1)
     False

@@ -1,4 +1,4 @@
-"""Who is fastest at which size: a cell a size, a strip for one axis, a map for two."""
+"""The fastest variant at each size: a strip of cells for one axis, a map for two."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from kernelviz.text.winners import Beside, strips
 
 ROW_PX, FRAME_PX, LEAST_PX = 46, 130, 220
 _INK, _PAPER = "#0F1413", "#FFFFFF"
-"""A line of both is seen on each colour of a variant and on both pages."""
-_UNDECIDED = "fastest not told apart"
-_NOBODY = "no correct time"
-_CROSSOVER = "the lead changes hands"
+"""A line in both colours is visible on the colour of each variant and in both themes."""
+_UNDECIDED = "statistical tie"
+_NO_TIME = "no correct time"
+_CROSSOVER = "the fastest variant changes"
 _MOST_SHOWN = 2
-"""Markers in a cell where several may be the fastest; the words over it name all."""
+"""Markers in a cell of tied variants; the hover text names all of them."""
 
 
 def winner_by_size(
@@ -36,38 +36,38 @@ def winner_by_size(
     """A cell for each size, with the marker and colour of its fastest correct variant; beside `axis` a row for each size of
     the other free axes.
 
-    Hatched: the verdict rule does not tell the fastest apart; the first two of them are drawn. A thick line parts neighbours
-    that no variant can lead together: there the lead changes hands. Clicks give the problem's key.
+    Hatched: a statistical tie; the first two of the tied variants are drawn. A thick line is between neighbours without a
+    common fastest variant. A click gives the key of the problem.
     """
-    found = winners(table_of(run, roofs_of(run, roofs), headline), headline)
-    made = strips(found, axis)
-    if not made or not any(w.names for w in found):
-        return nothing(f"No correct {headline} time yet: nobody leads.", height=LEAST_PX)
-    along = axis or swept_axis([w.problem for w in found]) or ""
-    sizes = sorted({w.problem.sizes[along] for w in found})
-    cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(made.values()) for w in s}
+    winner_list = winners(table_of(run, roofs_of(run, roofs), headline), headline)
+    strip_rows = strips(winner_list, axis)
+    if not strip_rows or not any(w.names for w in winner_list):
+        return nothing(f"No case has a correct {headline} time yet.", height=LEAST_PX)
+    along = axis or swept_axis([w.problem for w in winner_list]) or ""
+    sizes = sorted({w.problem.sizes[along] for w in winner_list})
+    cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(strip_rows.values()) for w in s}
     figure = go.Figure()
     for many in (False, True):
-        for names in dict.fromkeys(_shown(run, w) for w in cells.values() if (len(w.names) > 1) is many):
-            figure.add_trace(_tiles(run, {at: w for at, w in cells.items() if _shown(run, w) == names}, names))
+        for names in dict.fromkeys(_drawn_variants(run, w) for w in cells.values() if (len(w.names) > 1) is many):
+            figure.add_trace(_tiles(run, {at: w for at, w in cells.items() if _drawn_variants(run, w) == names}, names))
     _add_crossovers(figure, cells)
     _add_markers(figure, run, cells, len(sizes))
-    _add_legend(figure, found)
-    _finish(figure, made, found, sizes, along)
+    _add_legend(figure, winner_list)
+    _finish(figure, strip_rows, winner_list, sizes, along)
     return figure
 
 
 Cells = dict[tuple[int, int], Winner]
 
 
-def _shown(run: Run, one: Winner) -> tuple[str, ...]:
+def _drawn_variants(run: Run, one: Winner) -> tuple[str, ...]:
     """The variants drawn in a cell, in the order of the plan, so that cells with the same two look alike."""
     order = {name: i for i, name in enumerate(run.plan.variants)}
     return tuple(sorted(one.names[:_MOST_SHOWN], key=lambda name: order.get(name, len(order))))
 
 
 def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
-    """The cells that look alike: filled with the leader's colour, hatched with that of another where several may lead."""
+    """Cells with the same style: filled with the colour of the fastest variant, hatched with that of a tied one."""
     colours = [style_of(run.plan.op, name).colour for name in names]
     pattern: dict[str, object] = {"shape": ""} if names else {"shape": "x", "fgcolor": NEUTRAL, "size": 8}
     if len(names) > 1:
@@ -82,7 +82,7 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
             "pattern": pattern,
             "line": {"width": 1, "color": "rgba(255,255,255,0.35)" if names else NEUTRAL},
         },
-        name=escape(" or ".join(map(variant_words, names)) or _NOBODY),
+        name=escape(" or ".join(map(variant_words, names)) or _NO_TIME),
         showlegend=False,
         customdata=[w.problem.key for w in cells.values()],
         hovertext=[_hover(run, w) for w in cells.values()],
@@ -92,7 +92,7 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
 
 
 def _hover(run: Run, one: Winner) -> str:
-    """The sizes, every time from the fastest on, the ratio of the second to the first, and why that decides or does not."""
+    """Hover text: sizes, all times from the fastest on, the ratio of the second to the first, and why that is a verdict."""
     lines = [f"<b>{escape(_headed(one))}</b>", escape(f"{size_words(one.problem)} · {one.problem.dtype}")]
     lines += [f"{escape(variant_words(r.result.variant))}: {escape(format_time(r.figure))}" for r in one.timed]
     ratio = one.verdict.ratio if one.verdict else None
@@ -100,19 +100,19 @@ def _hover(run: Run, one: Winner) -> str:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""
         lines.append(f"{escape(variant_words(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
     if one.verdict is not None:
-        floor = "" if one.verdict.floor is None else f"; floor {units.percent(one.verdict.floor)}"
+        floor = "" if one.verdict.floor is None else f"; noise threshold {units.percent(one.verdict.floor)}"
         lines += _parts(one.verdict.reason, floor)
     lacking = len(run.plan.variants) - len(one.timed)
     if lacking:
-        lines.append(f"{lacking} of {len(run.plan.variants)} variants without a time that counts here")
+        lines.append(f"{lacking} of {len(run.plan.variants)} variants have no correct time here")
     return "<br>".join(lines)
 
 
 def _headed(one: Winner) -> str:
     if not one.names:
-        return _NOBODY
+        return _NO_TIME
     who = " or ".join(variant_words(n) for n in one.names)
-    return f"{who} (not told apart)" if len(one.names) > 1 else f"{who} is the fastest"
+    return f"{who} (statistical tie)" if len(one.names) > 1 else f"{who} is the fastest"
 
 
 def _parts(reason: VerdictReason, floor: str) -> Iterator[str]:
@@ -122,7 +122,7 @@ def _parts(reason: VerdictReason, floor: str) -> Iterator[str]:
 
 
 def _add_crossovers(figure: go.Figure, cells: Cells) -> None:
-    """Lines between neighbours whose possible leaders have nobody in common."""
+    """Lines between neighbours that have no possible fastest variant in common."""
     xs: list[float | None] = []
     ys: list[float | None] = []
     for (x, y), one in cells.items():
@@ -130,74 +130,80 @@ def _add_crossovers(figure: go.Figure, cells: Cells) -> None:
             ((x + 1, y), ((x + 0.5, y - 0.5), (x + 0.5, y + 0.5))),
             ((x, y + 1), ((x - 0.5, y + 0.5), (x + 0.5, y + 0.5))),
         ):
-            beside = cells.get(other)
-            if beside is not None and one.names and beside.names and not set(one.names) & set(beside.names):
+            neighbour = cells.get(other)
+            if neighbour is not None and one.names and neighbour.names and not set(one.names) & set(neighbour.names):
                 xs += [ends[0][0], ends[1][0], None]
                 ys += [ends[0][1], ends[1][1], None]
     for colour, width in ((_PAPER, 7), (_INK, 3)) if xs else ():
         line = {"color": colour, "width": width}
         figure.add_trace(go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False))
-    if xs:  # On a dark page the line itself would not be seen in the legend.
+    if xs:  # In the dark theme, the line itself would be invisible in the legend.
         line = {"color": NEUTRAL, "width": 4}
         figure.add_trace(go.Scatter(x=[None], y=[None], mode="lines", line=line, name=_CROSSOVER, hoverinfo="skip"))
 
 
 def _add_markers(figure: go.Figure, run: Run, cells: Cells, columns: int) -> None:
-    """The marker of each leader on its cell, of two beside or above each other."""
+    """The marker of the fastest variant on each cell; of two tied variants beside or above each other."""
     size = 11 if columns <= 9 else 9 if columns <= 18 else 6
-    places: dict[str, list[tuple[float, float]]] = {}
+    positions: dict[str, list[tuple[float, float]]] = {}
     for (x, y), one in cells.items():
-        shown = _shown(run, one)
-        for offset, name in zip((0.0,) if len(shown) < 2 else (-0.22, 0.22), shown, strict=False):
-            # Side by side they would touch in narrow cells.
-            places.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
-    order = [n for n in run.plan.variants if n in places] + [n for n in places if n not in run.plan.variants]
+        variants = _drawn_variants(run, one)
+        for offset, name in zip((0.0,) if len(variants) < 2 else (-0.22, 0.22), variants, strict=False):
+            # In narrow cells, markers side by side would touch.
+            positions.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
+    order = [n for n in run.plan.variants if n in positions] + [n for n in positions if n not in run.plan.variants]
     for name in order:
         style = style_of(run.plan.op, name)
         common = {"mode": "markers", "hoverinfo": "skip", "name": escape(variant_words(name))}
         marker = {"symbol": style.marker, "size": size, "color": _PAPER, "line": {"width": 1.2, "color": _INK}}
         figure.add_trace(
             go.Scatter(
-                x=[x for x, _ in places[name]], y=[y for _, y in places[name]], marker=marker, showlegend=False, **common
+                x=[x for x, _ in positions[name]], y=[y for _, y in positions[name]], marker=marker, showlegend=False, **common
             )
         )  # fmt: skip
         in_legend = {"symbol": style.marker, "size": 10, "color": style.colour}
         figure.add_trace(go.Scatter(x=[None], y=[None], marker=in_legend, showlegend=True, **common))
 
 
-def _add_legend(figure: go.Figure, found: Sequence[Winner]) -> None:
-    """What hatching and crosses mean, where there are any."""
-    for there, shape, words in (
-        (any(len(w.names) > 1 for w in found), "/", _UNDECIDED),
-        (any(not w.names for w in found), "x", _NOBODY),
+def _add_legend(figure: go.Figure, winner_list: Sequence[Winner]) -> None:
+    """The meaning of hatching and crosses, if there are any."""
+    for there, shape, label in (
+        (any(len(w.names) > 1 for w in winner_list), "/", _UNDECIDED),
+        (any(not w.names for w in winner_list), "x", _NO_TIME),
     ):
         if there:
             pattern = {"shape": shape, "size": 6, "fgcolor": NEUTRAL, "bgcolor": "rgba(0,0,0,0)"}
             line = {"width": 1, "color": NEUTRAL}
             marker = {"color": "rgba(0,0,0,0)", "pattern": pattern, "line": line}
-            figure.add_trace(go.Bar(x=[None], y=[None], marker=marker, name=words, hoverinfo="skip", showlegend=True))
+            figure.add_trace(go.Bar(x=[None], y=[None], marker=marker, name=label, hoverinfo="skip", showlegend=True))
 
 
 def _finish(
-    figure: go.Figure, made: dict[Beside, list[Winner]], found: Sequence[Winner], sizes: Sequence[int], along: str
+    figure: go.Figure,
+    strip_rows: dict[Beside, list[Winner]],
+    winner_list: Sequence[Winner],
+    sizes: Sequence[int],
+    along: str,
 ) -> None:
-    problems = [w.problem for w in found]
-    beside = next(iter(made))
-    height = max(LEAST_PX, FRAME_PX + ROW_PX * len(made)) if len(made) < 5 else FRAME_PX + 30 * len(made)
+    problems = [w.problem for w in winner_list]
+    other_sizes = next(iter(strip_rows))
+    height = (
+        max(LEAST_PX, FRAME_PX + ROW_PX * len(strip_rows)) if len(strip_rows) < 5 else FRAME_PX + 30 * len(strip_rows)
+    )
     framed(
         figure,
         height=height,
         x_title=escape(" = ".join(tied_axes(problems, along)) or along),
-        y_title=escape(", ".join(a for a, _ in beside)),
+        y_title=escape(", ".join(a for a, _ in other_sizes)),
     )
-    kept, words = size_ticks(sizes)
+    ticks, labels = size_ticks(sizes)
     figure.update_xaxes(
-        tickvals=[sizes.index(s) for s in kept], ticktext=words, range=[-0.5, len(sizes) - 0.5], showgrid=False
+        tickvals=[sizes.index(s) for s in ticks], ticktext=labels, range=[-0.5, len(sizes) - 0.5], showgrid=False
     )
-    labels = [", ".join(size_text(s) for _, s in b) for b in made]
+    labels = [", ".join(size_text(s) for _, s in b) for b in strip_rows]
     step = -(-len(labels) // 16)
     figure.update_yaxes(
-        tickvals=list(range(0, len(labels), step)), ticktext=labels[::step], range=[-0.5, len(made) - 0.5],
-        showgrid=False, showticklabels=bool(beside),
+        tickvals=list(range(0, len(labels), step)), ticktext=labels[::step], range=[-0.5, len(strip_rows) - 0.5],
+        showgrid=False, showticklabels=bool(other_sizes),
     )  # fmt: skip
-    figure.update_layout(barmode="overlay", legend={"y": -48 / max(80, 30 * len(made)), "traceorder": "normal"})
+    figure.update_layout(barmode="overlay", legend={"y": -48 / max(80, 30 * len(strip_rows)), "traceorder": "normal"})

@@ -46,7 +46,7 @@ def test_hover_says_the_verdict_and_a_click_shows_the_samples_of_both(real: str,
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     hover = chart.locator(".hoverlayer")
     expect(hover).to_contain_text("softmax bf16")
-    expect(hover).to_contain_text("noise floor ±")
+    expect(hover).to_contain_text("noise threshold ±")
     page.mouse.down()
     page.mouse.up()
     expect(page).to_have_url(re.compile("case=softmax"))
@@ -79,7 +79,7 @@ def test_from_history_a_run_is_held_against_the_one_before_it(real: str, page: P
         page.locator("[data-testid=stFileUploader] input[type=file]").set_input_files(tmp_path / f"{number}.json")
         expect(page).to_have_url(re.compile(f"{'ab'[number]}={run.id}"))
         settled(page)
-    expect(page.locator(".st-key-tiles")).to_contain_text("5 of 17 with a verdict")
+    expect(page.locator(".st-key-tiles")).to_contain_text("5 of 17 slower")
     for _ in range(2):  # also when the page was open before in the same session
         page.get_by_role("link", name="History").click()
         manage = page.locator(".st-key-run_after").get_by_role("button", name=re.compile("Manage|Close"))
@@ -87,7 +87,7 @@ def test_from_history_a_run_is_held_against_the_one_before_it(real: str, page: P
             manage.click()
         page.locator(".st-key-run_after").get_by_role("link", name="Compare with…").click()
         expect(page).to_have_url(re.compile(r"compare\?.*a=before"))
-        expect(page.locator(".st-key-tiles")).to_contain_text("5 of 17 with a verdict")
+        expect(page.locator(".st-key-tiles")).to_contain_text("5 of 17 slower")
         settled(page)
     expect(page.locator(".st-key-differs")).to_have_text("≠ driver: 580.159 in A, 600 in B")
     for scheme in schemes(page, ".st-key-pairs"):

@@ -45,7 +45,7 @@ def test_it_is_drawn_grows_by_itself_and_nothing_is_wider_than_the_page(played: 
 
 def test_a_threshold_and_a_window_are_in_the_address(played: str, page: Page) -> None:
     page.goto(f"{played}/device?grows=3")
-    expect(page.get_by_role("spinbutton", name="Alert above, GiB grown")).to_have_value("3")
+    expect(page.get_by_role("spinbutton", name="Alert: memory growth above, GiB")).to_have_value("3")
     page.locator(".st-key-window").get_by_role("radio", name="15 min").click()
     expect(page).to_have_url(re.compile("window=15"))
     expect(page.get_by_text("Each point is the mean of 3 s.")).to_be_visible()

@@ -35,7 +35,7 @@ def document(real: str, browser: Browser, tmp_path_factory: pytest.TempPathFacto
     run_id = page.url.split("run=")[1].split("&")[0]
     page.goto(f"{real}/history?run={run_id}")
     page.locator(f".st-key-download_{run_id}_popover").get_by_role("button").click()
-    choose(page, f"download_{run_id}_format", "document (.json)")
+    choose(page, f"download_{run_id}_format", "kernelviz JSON (.json)")
     given = downloaded(page, page.locator(f".st-key-download_{run_id}").get_by_role("button"), ".json")
     target = tmp_path_factory.mktemp("document") / "run.json"
     given.save_as(target)
@@ -81,7 +81,7 @@ def test_a_damaged_document_is_refused_with_the_field(
     target.write_text(json.dumps(broken))
     upload(page, elsewhere, target)
     refusal = page.get_by_test_id("stAlert")
-    expect(refusal).to_contain_text("broken.json was not taken in")
+    expect(refusal).to_contain_text("broken.json could not be imported")
     expect(refusal).to_contain_text("$.results[0].outcome.device_cold_s.estimate")
 
 
@@ -130,7 +130,7 @@ def test_a_shipped_run_opens_from_the_first_page_with_no_device(elsewhere: str, 
 def test_share_warns_that_a_loopback_address_opens_here_only(elsewhere: str, page: Page) -> None:
     page.goto(f"{elsewhere}/?run={shipped_runs.names()[0]}")
     page.locator(".st-key-share_popover").get_by_role("button").first.click()
-    expect(page.get_by_text("opens on this machine only")).to_be_visible()
+    expect(page.get_by_text("works on this machine only")).to_be_visible()
     expect(page.get_by_test_id("stCode")).to_contain_text(f"{elsewhere}/?run={shipped_runs.names()[0]}")
 
 

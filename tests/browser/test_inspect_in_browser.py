@@ -21,7 +21,7 @@ def test_a_forgotten_tile_is_seen_where_it_is_and_the_link_reopens_it(page: Page
         expect(page.get_by_text("elements were never written").first).to_be_visible(timeout=90_000)
         expect(page.locator(".st-key-going")).to_have_count(0, timeout=30_000)
         page.get_by_role("tab", name="Inspect").click()
-        expect(page.get_by_text("Not looked at yet.")).to_be_visible()
+        expect(page.get_by_text("This case was not inspected yet.")).to_be_visible()
         page.get_by_role("button", name="Inspect", exact=True).click()
         told = page.locator(".st-key-inspect_facts")
         place = "they lie within m 183 to 199 (the last 17 of 200), n 900 to 999 (the last 100 of 1000)"

@@ -24,7 +24,7 @@ def test_an_nvbench_file_is_drawn(real: str, page: Page, tmp_path: Path) -> None
     target = tmp_path / "theirs.txt.json"
     target.write_bytes(peers.nvbench())
     upload(page, real, target)
-    expect(page.get_by_text("theirs.txt.json is here now, as 10 runs.")).to_be_visible()
+    expect(page.get_by_text("theirs.txt.json was imported as 10 runs.")).to_be_visible()
     page.get_by_role("link", name="nvbench: copy_sweep_grid_shape on Quadro GV100").first.click()
     chart = page.locator(".st-key-other_times .js-plotly-plot")
     expect(chart).to_be_visible()
@@ -59,7 +59,7 @@ def test_html_in_every_text_is_shown_as_text(real: str, page: Page, tmp_path: Pa
     # A value of a summary is looked up by the name of its field, so that must stay.
     target.write_text(target.read_text().replace('"data": [{"name": ' + json.dumps(EVIL), '"data": [{"name": "value"'))
     upload(page, real, target)
-    expect(page.get_by_text("evil.json is here now")).to_be_visible()
+    expect(page.get_by_text("evil.json was imported")).to_be_visible()
     page.locator("[class*=st-key-uploaded_] a").first.click()
     expect(page.locator(".st-key-other_times .js-plotly-plot")).to_be_visible()
     page.wait_for_timeout(500)

@@ -187,7 +187,7 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
     edited = json.loads(encode(msgspec.structs.replace(far, id="edited")))
     edited["results"][0]["outcome"]["device_cold_s"]["estimate"] /= 2
     changed.write_text(json.dumps(edited))
-    for file, said in ((whole, "is here now, unchanged since it was saved."), (changed, "changed since it was saved")):
+    for file, said in ((whole, "was imported, unchanged since it was saved."), (changed, "changed since it was saved")):
         page.goto(f"{real}/history")
         at_rest(page)
         page.get_by_role("button", name="Upload").click()
@@ -204,7 +204,7 @@ def test_a_run_from_elsewhere_is_opened_checked_measured_here_and_shown_beside(
     assert len([n for n in names if n.startswith("torch eager · ")]) == 2
     expect(page.get_by_role("region", name=f"Every case of {samples.CPU.name}")).to_be_visible()
     page.locator(".st-key-share_popover button").first.click()
-    choose(page, "save_format", "document (.json)")
+    choose(page, "save_format", "kernelviz JSON (.json)")
     given = downloaded(page, page.get_by_role("button", name="Save", exact=True), ".json")
     saved = decode(Path(given.path()).read_bytes())
     assert saved.plan.problems == far.plan.problems

@@ -43,7 +43,7 @@ def _finish(bench: RehearsedBench, run_id: str) -> None:
 def test_a_first_visit_explains_and_one_click_gives_results(page: Open) -> None:
     bench = RehearsedBench()
     test = page(bench)
-    assert "measures kernel variants on this machine" in _words(test)
+    assert "measures variants of a GPU or CPU kernel on this machine" in _words(test)
     assert test.button_group(key="variants").value == ["composite_eager", "torch_eager", "torch_compile"]
     test.button(key="first_run").click().run()
     run_id = test.query_params["run"]
@@ -52,7 +52,7 @@ def test_a_first_visit_explains_and_one_click_gives_results(page: Open) -> None:
     assert not test.exception
     assert [m.label for m in test.metric] == [
         "Fastest correct variant",
-        "Against torch eager",
+        "Speed-up over torch eager",
         "Share of the measured roof",
         "Worst size",
     ]
@@ -138,7 +138,7 @@ def test_no_variant_disables_run(page: Open) -> None:
 def test_the_page_says_how_much_will_be_measured(page: Open) -> None:
     test = page(op="add", variants="torch_eager,cuda_vec16", n="1024,2048", budget="0.5")
     assert "4 cases" in _words(test)
-    assert "at most 2 s" in _words(test)
+    assert "≤ 2 s measuring" in _words(test)
 
 
 def test_a_stored_run_is_shown_with_its_plan_on_the_form(page: Open) -> None:
@@ -161,7 +161,7 @@ def test_wrong_and_failed_cases_are_marked_and_their_words_are_not_markup(page: 
     assert test.metric[0].value == "torch compile"
     words = _words(test)
     assert "triton block per row" in words
-    assert "wrong or impossible result" in words
+    assert "computed a wrong result or reported an impossible time" in words
     assert "<b>too much" not in words
     table = test.dataframe[0].value
     wrong = table[table["Variant"] == "triton block per row"]
@@ -185,8 +185,8 @@ def test_every_time_in_the_table_is_the_stored_one(page: Open) -> None:
 def test_an_unknown_run_gets_a_page_that_says_where_runs_live(page: Open) -> None:
     test = page(run="nope")
     words = _words(test)
-    assert "This run is not here" in [s.value for s in test.subheader]
-    assert "database of the machine that measured them" in words
+    assert "This run is not on this server" in [s.value for s in test.subheader]
+    assert "database of the machine that measured it" in words
     assert not test.metric
 
 

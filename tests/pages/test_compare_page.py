@@ -60,16 +60,16 @@ def tiles(test: AppTest) -> dict[str, str]:
 
 def test_two_runs_give_verdicts_worst_first(both: Bench) -> None:
     test = opened(a="before", b="after")
-    assert tiles(test)["▼ slower"] == "6 of 12 with a verdict"
-    assert tiles(test)["▲ faster"] == "6 of 12 with a verdict"
-    assert tiles(test)["Time of B against A"].startswith("-2.")
+    assert tiles(test)["▼ Slower"] == "6 of 12 slower"
+    assert tiles(test)["▲ Faster"] == "6 of 12 faster"
+    assert tiles(test)["Mean time, B relative to A"].startswith("-2.")
     shown = table(test)
     assert list(shown["Verdict"]) == ["▼ slower"] * 6 + ["▲ faster"] * 6 + ["≈ same code"] * 6
     assert shown["Change, %"][0] == pytest.approx(5, abs=0.3)
     assert len(test.get("plotly_chart")) == 2
     said = words(test)
     assert "of 6 cases with the same code in both" in said
-    assert "The same device, driver, versions and method on both sides." in said
+    assert "None: both sides have the same device, driver, library versions and method." in said
     assert str(test.selectbox(key="case").value).endswith("| triton_persistent")
 
 
@@ -104,14 +104,14 @@ def table_key(number: int) -> str:
 
 def test_two_variants_of_one_run(bench: Bench) -> None:
     test = opened(a="h200-softmax", b="h200-softmax")
-    assert "A and B are one run: choose one of its variants for each side." in words(test)
+    assert "A and B are the same run. Choose a different variant for each side" in words(test)
     test.selectbox(key="variant_b").set_value("triton_persistent").run()
-    assert "A and B are one run" in words(test)
+    assert "A and B are the same run" in words(test)
     test.selectbox(key="variant_a").set_value("torch_eager").run()
-    assert tiles(test)["▲ faster"] == "11 of 11 with a verdict"
+    assert tiles(test)["▲ Faster"] == "11 of 11 faster"
     assert "compared round by round" in words(test)
     test.button(key="swap").click().run()
-    assert tiles(test)["▼ slower"] == "11 of 11 with a verdict"
+    assert tiles(test)["▼ Slower"] == "11 of 11 slower"
     assert (param(test, "variant_a"), param(test, "variant_b")) == ("triton_persistent", "torch_eager")
 
 
@@ -131,7 +131,7 @@ def test_the_newest_two_of_one_op_are_one_click_away(both: Bench) -> None:
     assert len(table(test)) == 18
 
 
-def test_a_run_alone_is_held_against_the_one_before_it_unless_somebody_empties_the_box(both: Bench) -> None:
+def test_a_run_alone_is_compared_with_the_one_before_it_unless_somebody_empties_the_box(both: Bench) -> None:
     test = opened(b="after")
     assert param(test, "a") == "before"
     test.selectbox(key="a").set_value(None).run()
@@ -144,7 +144,7 @@ def test_a_run_alone_is_held_against_the_one_before_it_unless_somebody_empties_t
 def test_an_unknown_run_is_named(both: Bench) -> None:
     both.history.delete("before")
     test = opened(a="before", b="never")
-    assert "No run **before, never** here" in words(test)
+    assert "No run **before, never** on this server" in words(test)
     assert "Choose two runs above" in words(test)
 
 
@@ -156,14 +156,14 @@ def test_values_that_nothing_has_are_named(both: Bench) -> None:
 
 def test_runs_without_a_common_case_say_so(both: Bench) -> None:
     said = words(opened(a="before", b="h200-add"))
-    assert "No case is in both runs: A has rmsnorm bf16, B has add fp32" in said
+    assert "A and B have no case in common: A is rmsnorm bf16, B is add fp32" in said
 
 
 def test_what_broke_is_told_first(bench: Bench) -> None:
     bench.history.add(runs.before())
     bench.history.add(runs.after({"triton_persistent": 1.02}, wrong="triton_persistent"))
     test = opened(a="before", b="after")
-    assert "**1 case had a correct time in A and none in B**: triton persistent" in words(test)
+    assert "**1 case had a correct time in A but not in B**: triton persistent" in words(test)
     assert table(test)["Verdict"][0] == "✕ not comparable"
     assert pd.isna(table(test)["Change, %"][0])
     test.selectbox(key="case").set_value(runs.before().results[-1].case.key).run()
@@ -185,9 +185,9 @@ def test_a_file_is_kept_and_compared(bench: Bench) -> None:
     test = opened(a="before")
     test.file_uploader[0].upload("new.json", encode(runs.after({"triton_persistent": 1.05})), "application/json").run()
     assert param(test, "b") == "after"
-    assert tiles(test)["▼ slower"] == "6 of 6 with a verdict"
+    assert tiles(test)["▼ Slower"] == "6 of 6 slower"
     test.file_uploader[0].upload("bad.json", b"{}", "application/json").run()
-    assert "bad.json was not taken in" in words(test)
+    assert "bad.json could not be imported" in words(test)
 
 
 def test_a_redraw_of_a_hundred_cases_is_quick(bench: Bench) -> None:

@@ -52,7 +52,7 @@ def test_the_machine_is_told_and_unknown_stays_unknown(page: Open) -> None:
     assert "| MIG | not supported, or unknown |" in said, "no driver answers here"
     bare = msgspec.structs.replace(samples.H200, driver=None, driver_cuda=None, multiprocessors=None)
     said = words(page(DeviceBench(PLAYED, devices=(bare,))))
-    assert "| driver | unknown, for CUDA up to unknown |" in said
+    assert "| driver | unknown, supports CUDA up to unknown |" in said
     assert "| multiprocessors | unknown |" in said
 
 
@@ -63,7 +63,7 @@ def test_the_tiles_say_what_it_reports_now(page: Open) -> None:
     assert found["SMs busy"][0] == f"{now.busy_fraction * 100:.0f} %"
     assert found["Power"] == (f"{now.power_w:.0f} W", f"{now.temperature_c:.0f} °C")
     assert found["PCIe to the device"][0].endswith("GB/s")
-    assert "nothing is being measured" in words(test)
+    assert "No measurement is running" in words(test)
     assert len(test.get("plotly_chart")) == 2
 
 
@@ -72,7 +72,7 @@ def test_a_processor_shows_its_cores_and_says_what_it_does_not_report(page: Open
     assert tile_values(test)["Load"] == ("40 %", "most loaded core 60 %")
     assert tile_values(test)["Temperature"][0] == "unknown"
     said = words(test)
-    assert "Not reported here: temperature." in said
+    assert "Not reported by this device: temperature." in said
     assert text.NO_SHEET_CPU in said
 
 
@@ -94,7 +94,7 @@ def test_alerts_by_the_users_thresholds_which_the_address_keeps(page: Open) -> N
     assert not again.warning
     assert again.number_input(key="busy").value == 30.0
     bad = page(DeviceBench({"cuda:0": idle}), busy="lots")
-    assert "is no number from 0 to 100: using 60" in words(bad)
+    assert "is not a number from 0 to 100: using 60" in words(bad)
 
 
 def test_growing_memory_is_told(page: Open) -> None:
@@ -108,10 +108,10 @@ def test_roofs_stand_against_the_sheet_with_share_date_and_clock(page: Open) -> 
     table = test.dataframe[0].value
     bf16 = table[table["Roof"].str.startswith("matmul bf16")].iloc[0]
     assert (bf16["Measured"], bf16["Clock"]) == ("784.5 TFLOP/s", "1625 MHz")
-    assert (bf16["Data sheet"], bf16["Sheet's clock"]) == ("989.4 TFLOP/s", "1830 MHz")
-    assert (bf16["Of the sheet"], bf16["At this clock"]) == ("79.3 %", "89.3 %")
+    assert (bf16["Data sheet"], bf16["Data-sheet clock"]) == ("989.4 TFLOP/s", "1830 MHz")
+    assert (bf16["Of data sheet"], bf16["At this clock"]) == ("79.3 %", "89.3 %")
     read = table[table["Roof"].str.startswith("read from memory")].iloc[0]
-    assert (read["Data sheet"], read["Of the sheet"]) == ("4800 GB/s", "96.5 %")
+    assert (read["Data sheet"], read["Of data sheet"]) == ("4800 GB/s", "96.5 %")
     assert "H200 Tensor Core GPU (data sheet)" in words(test)
 
 
@@ -125,7 +125,7 @@ def test_an_unknown_gpu_has_no_sheet_and_no_column_of_one(page: Open) -> None:
 
 def test_how_roofs_moved_is_dated_and_in_percent(page: Open) -> None:
     test = page(DeviceBench(PLAYED))
-    assert "(52 roofs), against 2026-11-19" in words(test)
+    assert "(52 roofs), compared with 2026-11-19" in words(test)
     moves = test.dataframe[1].value
     assert len(moves) == 52
     assert set(moves[moves["Roof"].str.startswith("read from memory")]["Change"]) == {"▲ +2.0 %"}
@@ -167,10 +167,10 @@ def test_a_calibration_is_started_followed_and_cancelled(page: Open) -> None:
     assert "Measuring the roofs of NVIDIA H200: 7 done" in words(test)
     test.button(key="cancel_device_calibration").click().run()
     test.run()
-    assert "was cancelled; the 7 roofs that it measured are kept" in words(test)
+    assert "was cancelled. The 7 roofs that it had measured are stored" in words(test)
     bench.status = "interrupted"
-    assert "broke off: the worker died <b>" in words(page(bench, calibration="calibration-new"))
-    assert "broke off" not in words(page(bench, calibration="calibration-gone"))
+    assert "The calibration failed: the worker died <b>" in words(page(bench, calibration="calibration-new"))
+    assert "The calibration failed" not in words(page(bench, calibration="calibration-gone"))
 
 
 def test_a_redraw_with_the_address_from_before_still_follows_it(page: Open) -> None:

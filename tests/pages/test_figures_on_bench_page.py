@@ -57,8 +57,8 @@ def test_cold_is_shown_first_and_warm_by_the_switch_and_from_the_address(page: O
 @pytest.mark.parametrize(
     ("status", "says"),
     [
-        ("running", "No case has a warm time yet: they follow"),
-        ("finished", "this run did not ask for it. Run it again."),
+        ("running", "No case has a warm time yet: warm times are measured after"),
+        ("finished", "this run did not measure them. Run it again."),
     ],
 )
 def test_the_switch_says_when_no_case_has_a_warm_time(page: Open, status: str, says: str) -> None:
@@ -106,7 +106,7 @@ def test_unknown_figures_are_empty_not_zero(page: Open) -> None:
 
 
 def test_why_columns_are_empty_is_said_when_the_run_did_not_ask(page: Open) -> None:
-    why = "This run asked for device cold only"
+    why = "This run measured the cold device time only"
     run = figures.run()
     cold_only = msgspec.structs.replace(run, method=msgspec.structs.replace(run.method, figures=("cold",)))
     assert why in words(page(cold_only, tab="Figures"))

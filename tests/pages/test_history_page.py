@@ -57,7 +57,7 @@ def words(test: AppTest) -> str:
 
 
 def test_an_empty_history_says_what_to_do(bench: Bench) -> None:
-    assert "No run is kept here yet" in words(opened())
+    assert "No run is stored on this server yet" in words(opened())
 
 
 def test_runs_are_listed_searched_and_paged(bench: Bench) -> None:
@@ -154,6 +154,6 @@ def test_a_run_is_measured_again_on_this_machine(bench: Bench, monkeypatch: pyte
 
 
 def test_an_unknown_run_stays_unknown(bench: Bench) -> None:
-    assert "This run is not here" not in words(opened(run="nope"))
+    assert "This run is not on this server" not in words(opened(run="nope"))
     with pytest.raises(UnknownRun):
         bench.load("nope")

@@ -66,7 +66,7 @@ def test_nothing_was_looked_at_yet_and_the_wrong_variant_is_the_first_choice(pag
     test = page()
     assert test.selectbox(key="inspect").value == WRONG
     assert "✕ triton block per row" in test.selectbox(key="inspect").options
-    assert "Not looked at yet. **Inspect** makes one call of this case." in words(test)
+    assert "This case was not inspected yet. Press **Inspect**." in words(test)
     assert test.button(key="inspect_now").label == "Inspect"
     assert not any(c.startswith("map_") for c in charts(test))
     assert "inspect" not in test.query_params
@@ -104,7 +104,7 @@ def test_a_wrong_variant_shows_where_and_by_how_much(page: Open) -> None:
 def test_a_right_variant_says_so_and_lists_what_is_nearest_to_the_bound(page: Open) -> None:
     test = pressed(page(inspect="torch_eager"))
     assert "✓ right: every element of every output lies inside the bound" in words(test)
-    assert "nearest to the bound" in words(test)
+    assert "closest to the tolerance" in words(test)
 
 
 def test_the_choice_is_kept_in_the_address_and_what_was_found_stays(page: Open) -> None:
@@ -114,7 +114,7 @@ def test_the_choice_is_kept_in_the_address_and_what_was_found_stays(page: Open) 
     pressed(test)
     test.selectbox(key="inspect").set_value(WRONG).run()
     assert "inspect" not in test.query_params
-    assert "Not looked at yet" in words(test)
+    assert "This case was not inspected yet" in words(test)
     test.selectbox(key="inspect").set_value("torch_eager").run()
     assert "✓ right" in words(test)
     again = page(inspect="torch_egaer")
@@ -133,27 +133,27 @@ def test_the_values_of_another_tensor_can_be_seen(page: Open) -> None:
 def test_a_look_that_goes_on_can_be_cancelled(page: Open) -> None:
     test = pressed(page(case_s=30.0))
     assert test.button(key="inspect_now").disabled
-    assert "Looking at triton block per row at" in words(test)
+    assert "Inspecting triton block per row at" in words(test)
     test.button(key="cancel_inspection").click().run()
     assert not test.exception
     bench: Bench = kernelviz.bench.current()
-    job = next(iter(test.session_state["kept"].jobs.values()))
+    job = next(iter(test.session_state["actions"].jobs.values()))
     list(bench.follow(job, timeout_s=20))
     test.run()
-    assert "The look was cancelled." in words(test)
+    assert "The inspection was cancelled." in words(test)
     assert not test.button(key="inspect_now").disabled
 
 
 def test_a_call_that_breaks_down_shows_its_last_words_as_they_are(page: Open) -> None:
     test = pressed(page(inspect="torch_compile"))
-    assert "The call could not be looked at:" in words(test)
+    assert "The inspection failed." in words(test)
     assert any("SIGSEGV <b>" in c.value for c in test.code)
 
 
 def test_what_cannot_run_here_says_why_and_offers_nothing(page: Open) -> None:
     test = page(inspect="triton_nowhere")
     assert test.button(key="inspect_now").disabled
-    assert "It cannot be called here" in words(test)
+    assert "This variant cannot run on this machine" in words(test)
 
 
 def test_a_look_that_cannot_be_begun_says_why(page: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -164,18 +164,18 @@ def test_a_look_that_cannot_be_begun_says_why(page: Open, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(kernelviz.bench.current(), "inspect", refused)
     pressed(test)
-    assert "It cannot be looked at:" in words(test)
+    assert "This case could not be inspected:" in words(test)
     assert "there is no such file" in words(test)
 
 
 def test_a_run_of_another_machine_cannot_be_looked_at(page: Open) -> None:
     test = page(devices=(samples.CPU,))
-    assert "measured on NVIDIA H200, which is not here" in words(test)
+    assert "measured on NVIDIA H200, which is not in this machine" in words(test)
     assert all(b.key != "inspect_now" for b in test.button)
 
 
 def test_facts_of_another_source_are_marked(page: Open) -> None:
-    said = "source is another one than in this run"
+    said = "source of the variant differs between this inspection and this run"
     assert said not in words(pressed(page(inspect="torch_eager")))
     older = [msgspec.structs.replace(r, source_digest="of last week") for r in samples.run().results]
     assert said in words(pressed(page(samples.run(older), inspect="torch_eager")))

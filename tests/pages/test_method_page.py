@@ -53,7 +53,16 @@ def words(test: AppTest) -> str:
 
 def test_every_section_is_there_and_linked(page: Open) -> None:
     said = words(page(bench_with(figures.selftest())))
-    for name in ("Device cold", "Selftest", "Five figures", "Verdicts", "Trust line", "Roofs", "What is refused"):
+    sections = (
+        "Device cold",
+        "Selftest",
+        "Timings of a case",
+        "Verdicts",
+        "Measurement quality",
+        "Roofs",
+        "Rejected results",
+    )
+    for name in sections:
         assert f"##### {name}" in said
         assert f"[{name}](#{name.lower().replace(' ', '-')})" in said
     assert all(f"**{f.name}** {f.question}" in said for f in FIGURES)
@@ -71,12 +80,12 @@ def test_a_shipped_picture_says_whose_it_is(page: Open, monkeypatch: pytest.Monk
     monkeypatch.setattr(shipped_runs, "selftests", lambda: (figures.selftest(id="selftest-h200"),))
     test = page(bench_with(figures.selftest(pictured=False)))
     assert len(test.get("plotly_chart")) == 1
-    assert "It came with kernelviz" in words(test)
+    assert "This recording came with kernelviz" in words(test)
     on_cpu = page(bench_with(), on="cpu")
-    assert "On a GPU the device itself tells" in words(on_cpu)
-    (found,) = (e for e in on_cpu.expander if "Found elsewhere, on NVIDIA H200" in e.label)
+    assert "On a GPU, the device itself records" in words(on_cpu)
+    (found,) = (e for e in on_cpu.expander if "Results from another machine, NVIDIA H200" in e.label)
     assert "cheat\\_stale" in "".join(m.value for m in found.markdown)
-    assert not [e for e in test.expander if "Found elsewhere" in e.label], "its own results stand first"
+    assert not [e for e in test.expander if "Results from another machine" in e.label], "its own results stand first"
 
 
 @pytest.mark.usefixtures("none_shipped")
@@ -86,7 +95,7 @@ def test_without_a_picture_nothing_is_drawn_and_the_reason_is_said(page: Open) -
     assert method.NOT_PICTURED["cuda"] in words(test)
     on_cpu = page(bench_with(), on="cpu")
     assert method.NOT_PICTURED["cpu"] in words(on_cpu)
-    assert "was not tested on AMD EPYC 9654 yet" in words(on_cpu)
+    assert "The selftest did not run on AMD EPYC 9654 yet" in words(on_cpu)
 
 
 def test_the_last_selftest_is_a_table_with_its_date_device_and_software(page: Open) -> None:
@@ -124,10 +133,10 @@ def test_a_selftest_is_started_followed_and_kept(page: Open) -> None:
     assert not test.exception
     assert test.query_params["selftest"] == "selftest-new"
     assert test.button(key="run_selftest").disabled
-    assert "Testing the instrument on NVIDIA H200: 0 checks done" in words(test)
+    assert "Running the selftest on NVIDIA H200: 0 checks done" in words(test)
     bench.tell_check(figures.CHECKS[0])
     test.run()
-    assert "So far" in words(test)
+    assert "Results so far" in words(test)
     assert "empty_kernel" in words(test)
     bench.end()
     test.run()
@@ -142,7 +151,7 @@ def test_one_that_goes_on_is_found_again_by_its_address_and_can_be_cancelled(pag
     assert test.button(key="run_selftest").disabled
     test.button(key="cancel_selftest").click().run()
     test.run()
-    assert "was cancelled; it is not kept" in words(test)
+    assert "was cancelled, and its results were not stored" in words(test)
     assert "1 failed" in words(test), "the last whole one is still shown"
 
 
@@ -150,7 +159,7 @@ def test_one_that_broke_off_says_so(page: Open) -> None:
     bench = bench_with()
     name = bench.selftest("cuda:0")
     bench.end("interrupted", "the worker died: SIGABRT <b>")
-    assert "The selftest broke off: the worker died: SIGABRT <b>" in words(page(bench, selftest=name))
+    assert "The selftest failed: the worker died: SIGABRT <b>" in words(page(bench, selftest=name))
 
 
 def test_an_address_of_a_selftest_that_is_not_here_shows_the_last(page: Open) -> None:

@@ -119,7 +119,7 @@ def test_an_unknown_run_is_named_and_the_others_are_shown(bench: Bench) -> None:
     bench.history.add(samples.run(id="gone"))
     bench.history.delete("gone")
     test = opened(runs=f"never,gone,{plant.ADD}")
-    assert "No run **never, gone** here" in words(test)
+    assert "No run **never, gone** on this server" in words(test)
     assert test.multiselect(key="chosen_runs").value == [plant.ADD]
     assert len(table(test)) == 102
 
@@ -142,13 +142,13 @@ def test_what_has_no_place_is_counted(bench: Bench) -> None:
         [samples.failed(samples.problems("add", [{"n": 8}])[0], "torch_eager", "crash")], id="failed"
     )
     bench.history.add(only_failed)
-    assert "None of these runs has a correct time here yet" in words(opened(runs="failed"))
+    assert "None of the chosen runs has a correct time at this memory level" in words(opened(runs="failed"))
 
 
 def test_missing_roofs_are_said(bench: Bench) -> None:
     bench.history.add(plant.moved_to(samples.run(id="strange"), samples.CPU, ()))
-    assert "No roofs were measured on AMD EPYC 9654" in words(opened(runs="strange"))
-    assert "No data sheet of AMD EPYC 9654 is known here" in words(opened(runs="strange", roofs="datasheet"))
+    assert "The roofs of AMD EPYC 9654 were not measured" in words(opened(runs="strange"))
+    assert "kernelviz has no data sheet of AMD EPYC 9654" in words(opened(runs="strange", roofs="datasheet"))
 
 
 def test_a_redraw_of_every_shipped_run_is_quick(bench: Bench) -> None:

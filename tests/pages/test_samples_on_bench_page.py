@@ -101,7 +101,7 @@ def test_a_run_without_samples_says_so(page: Open) -> None:
         cold = msgspec.structs.replace(r.timing.device_cold_s, samples=None, blocks=None)
         bare.append(msgspec.structs.replace(r, outcome=msgspec.structs.replace(r.timing, device_cold_s=cold)))
     test = page(samples.run(bare), "Samples")
-    assert "came without their samples" in words(test)
+    assert "was imported without samples" in words(test)
     assert "share_by_time" not in charts(test)
     failed = [samples.failed(r.problem, r.variant, "compile") for r in samples.run().results]
     assert "No variant has a correct time at this size" in words(page(samples.run(failed), "Samples"))

@@ -28,9 +28,9 @@ def test_regressions_come_first_and_the_worst_is_drawn(bench: Bench) -> None:
     table = test.dataframe[0].value
     assert list(table["Variant"]) == ["triton persistent"]
     assert table["Slower by, %"].iloc[0] == pytest.approx(4.0, abs=0.5)
-    assert "torch 2.11.0 → 2.13.0" in table["What changed then"].iloc[0]
+    assert "torch 2.11.0 → 2.13.0" in table["What changed in that run"].iloc[0]
     said = " ".join(m.value for m in test.markdown)
-    assert "1 of 2 cases are slower than at their best" in said
+    assert "1 of 2 cases are slower than their best time so far" in said
     assert "since 2026-10-09" in said
     assert len(test.get("plotly_chart")) == 1
     test.selectbox(key="trend").set_value(test.selectbox(key="trend").options[1]).run()
@@ -47,4 +47,4 @@ def test_nothing_slower_is_said(bench: Bench) -> None:
     for run in nights(6):
         bench.history.add(run)
     test = open_page({"lists": "trends"}, "history")
-    assert "Nothing is slower than it was: 2 cases" in test.success[0].value
+    assert "No case became slower (2 cases" in test.success[0].value

@@ -98,7 +98,7 @@ def test_two_runs_are_drawn_each_against_its_own_roofs() -> None:
         assert f"torch eager · {device}" in names
         assert any(n.startswith("measured roof") and n.endswith(f" · {device}") for n in names)
     assert len([n for n in traces(test, "bars") if "H200 NVL" in n]) == 3
-    assert "**NVIDIA H200** and, in dots and dashes, **NVIDIA H200 NVL**" in words(test)
+    assert "**NVIDIA H200** (solid) and **NVIDIA H200 NVL** (dotted)" in words(test)
     near, far = (d.value for d in test.dataframe)
     assert len(near) == len(far) == 9
     assert list(near["Of roof, %"]) != list(far["Of roof, %"])
@@ -109,8 +109,8 @@ def test_two_runs_are_drawn_each_against_its_own_roofs() -> None:
 
 @pytest.mark.usefixtures("bench")
 def test_a_second_run_that_cannot_be_drawn_is_said() -> None:
-    assert "No run gone is here" in words(open_page({"run": "near", "with": "gone"}))
-    assert "is of another op" in words(open_page({"run": "near", "with": "other-op"}))
+    assert "Run gone is not on this server" in words(open_page({"run": "near", "with": "gone"}))
+    assert "is a run of another op" in words(open_page({"run": "near", "with": "other-op"}))
 
 
 def test_a_run_of_another_machine_is_measured_here_and_both_are_shown(bench: rehearsed.RehearsedBench) -> None:

@@ -14,7 +14,7 @@ from kernelviz.core.result import Figure, Timing
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import Comparison, compare
 from kernelviz.plots import ratio_by_case, shares_by_time
-from kernelviz.plots.comparison import comparison_words, ratio_ticks
+from kernelviz.plots.comparison import describe_comparison, ratio_ticks
 
 MIXED = {"triton_persistent": 1.05, "triton_block_per_row": 0.5}
 
@@ -95,8 +95,8 @@ def test_hostile_names_are_words_and_equal_names_are_two_rows() -> None:
 def test_nothing_in_common_is_a_sentence() -> None:
     other = samples.run(id="other", op="add", sizes=[{"n": 8}], dtype="fp32", shares={"torch_eager": 1.0})
     figure = checked(ratio_by_case(compare(runs.before(), other)))
-    assert "No case is in both" in figure.layout.annotations[0].text
-    assert "0 cases" in comparison_words(compare(runs.before(), other))
+    assert "A and B have no case in common" in figure.layout.annotations[0].text
+    assert "0 cases" in describe_comparison(compare(runs.before(), other))
 
 
 def test_samples_of_both_sides_rise_to_the_whole() -> None:
@@ -117,7 +117,7 @@ def test_no_samples_is_a_sentence() -> None:
     made = [msgspec.structs.replace(a, id=i, results=tuple(msgspec.structs.replace(r, outcome=bare) for r in a.results))
             for i in "ab"]  # fmt: skip
     found = compare(*made)
-    assert "No samples" in shares_by_time(found, found.pairs[0]).layout.annotations[0].text
+    assert "The samples of this case are not stored" in shares_by_time(found, found.pairs[0]).layout.annotations[0].text
 
 
 def test_real_runs_are_drawn() -> None:
@@ -125,4 +125,4 @@ def test_real_runs_are_drawn() -> None:
     found = compare(run, run, variant_a="torch_eager", variant_b="cuda_naive")
     figure = checked(ratio_by_case(found))
     assert "16× as long" in figure.layout.xaxis.ticktext
-    assert comparison_words(found).startswith("Time of B over time of A for 5 cases. Worst: matmul")
+    assert describe_comparison(found).startswith("Time of B divided by time of A for 5 cases. Worst: matmul")

@@ -16,7 +16,7 @@ GPU = tuple(gpu_sample(s, running=100 < s < 160) for s in range(300))
 def test_every_quantity_of_a_gpu_is_a_line_with_its_unit() -> None:
     figure = reports_by_time(GPU, gpu=True)
     assert [t.name for t in figure.data] == [
-        "SMs busy", "memory busy", "memory in use", "PCIe to the device", "PCIe from it", "SM clock", "memory clock",
+        "SMs busy", "memory busy", "memory in use", "PCIe to the device", "PCIe from the device", "SM clock", "memory clock",
         "power", "temperature",
     ]  # fmt: skip
     assert [a.text.rpartition(", ")[2] for a in figure.layout.annotations] == ["%", "GiB", "GB/s", "MHz", "W", "°C"]
@@ -59,8 +59,8 @@ def test_an_hour_is_thinned_and_a_pause_is_a_gap() -> None:
 
 
 def test_without_samples_a_sentence() -> None:
-    assert "first samples" in reports_by_time((), gpu=True).layout.annotations[0].text
-    assert "Nothing was timed" in times_by_run(()).layout.annotations[0].text
+    assert "first sample" in reports_by_time((), gpu=True).layout.annotations[0].text
+    assert "No kernel was timed" in times_by_run(()).layout.annotations[0].text
 
 
 def test_runs_show_their_kernels_in_their_variants_own_style() -> None:

@@ -83,7 +83,7 @@ def test_every_element_is_in_a_bar_and_those_outside_the_bound_are_hatched() -> 
     assert max(inside.x) < 0 < min(outside.x)
     assert outside.marker.pattern.shape == "/"
     assert not inside.marker.pattern.shape
-    assert outside.hovertext[-1].startswith("beyond any bound<br>12,800 of 819,200 elements")
+    assert outside.hovertext[-1].startswith("beyond any tolerance<br>12,800 of 819,200 elements")
 
 
 def test_values_stand_where_they_are() -> None:

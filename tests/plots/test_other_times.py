@@ -50,7 +50,7 @@ def test_nothing_to_draw_is_said() -> None:
     first = samples.mixed().results[0]
     failed = samples.run([msgspec.structs.replace(first, outcome=Failure(stage="crash", message="x"))])
     for run in (failed, samples.run([])):
-        assert "No case has such a time" in checked(plots.other_times_by_size(run)).layout.annotations[0].text
+        assert "No case of this run has this time" in checked(plots.other_times_by_size(run)).layout.annotations[0].text
 
 
 def test_words_of_a_file_are_no_html() -> None:

@@ -132,7 +132,7 @@ def test_hover_says_share_limiter_and_distance() -> None:
         c for c in cases(shipped_runs.load(plant.MATMUL)) if c.variant == "cuda_tiled" and c.problem.sizes["m"] == 4096
     )
     said = hover_words(case).replace("<br>", " ")
-    assert "1 % of the roof (matmul bf16, 784 TFLOP/s, measured): 89 × the 175.2 µs that it allows" in said
+    assert "1 % of the roof (matmul bf16, 784 TFLOP/s, measured): 89× the 175.2 µs that the roof allows" in said
     assert "unclear: 8.81 TFLOP/s: 1 % of the measured matmul bf16, 784 TFLOP/s" in said
     assert "± " in said
     over = next(c for c in cases(shipped_runs.load(plant.ADD)) if c.share is not None and c.share > 1.01)

@@ -50,9 +50,9 @@ def test_a_wide_range_is_logarithmic_with_ticks_in_the_unit() -> None:
 def test_without_samples_or_blocks_it_says_why() -> None:
     assert "No samples" in plots.share_by_time({"v": Figure(estimate=1.0)}, "add").layout.annotations[0].text
     bare = plots.samples_by_order(Figure(estimate=1.0), "loop_s", op="add", variant="v")
-    assert "its samples are not known" in bare.layout.annotations[0].text
+    assert "the samples are not stored" in bare.layout.annotations[0].text
     unblocked = plots.samples_by_order(Figure(estimate=1.0, samples=(1.0,)), "loop_s", op="add", variant="v")
-    assert "in which blocks they were taken is not known" in unblocked.layout.annotations[0].text
+    assert "the blocks of the samples are not stored" in unblocked.layout.annotations[0].text
 
 
 def moved() -> Figure:
@@ -69,11 +69,11 @@ def test_samples_stand_in_the_order_of_their_blocks_with_marks_clocks_and_pauses
     figure = plots.samples_by_order(moved(), "device_cold_s", op="add", variant="torch_eager")
     assert list(trace(figure, "samples of torch eager").y) == [1, 2, 5, 6, 7, 8, 3, 4, 9, 10, 11, 12]
     assert list(trace(figure, "block mean").y) == [1.5, 5.5, 7.5, 3.5, 9.5, 11.5]
-    assert list(trace(figure, "of a round taken again").x) == [3]
-    assert list(trace(figure, "clock over 1 % under the first").x) == [2]
-    clock = trace(figure, "SM clock of a block")
+    assert list(trace(figure, "in a repeated round").x) == [3]
+    assert list(trace(figure, "SM clock more than 1 % below the first block").x) == [2]
+    clock = trace(figure, "SM clock")
     assert (clock.yaxis, clock.y[2]) == ("y2", 1900)
-    assert "<b>block 4 of 6</b>, begun at 0.300 s" in trace(figure, "block mean").hovertext[3]
+    assert "<b>block 4 of 6</b>, started at 0.300 s" in trace(figure, "block mean").hovertext[3]
     assert list(figure.layout.xaxis.ticktext) == ["0.00 s", "0.10 s", "0.20 s", "0.30 s", "0.40 s", "9.00 s"]
     dotted = [s.x0 for s in figure.layout.shapes if s.line.dash == "dot"]
     assert dotted == [4.5]
@@ -85,7 +85,7 @@ def test_the_estimate_is_a_line_and_its_interval_a_band_said_in_words() -> None:
     (band,) = (s for s in figure.layout.shapes if s.type == "rect")
     assert (band.y0, band.y1) == (5.0, 7.0)
     assert any(s.y0 == s.y1 == 6.0 for s in figure.layout.shapes)
-    assert figure.layout.annotations[0].text == "estimate 6.000 s ± 16.7 %, 95 % (band)"
+    assert figure.layout.annotations[0].text == "estimate 6.000 s ± 16.7 %, 95 % interval (band)"
     without = msgspec.structs.replace(moved(), low=None, high=None)
     bare = plots.samples_by_order(without, "device_cold_s", op="add", variant="torch_eager")
     assert not any(s.type == "rect" for s in bare.layout.shapes)

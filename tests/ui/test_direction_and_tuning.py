@@ -14,7 +14,7 @@ from rehearsed_bench import RehearsedBench
 from kernelviz.core.problem import Problem
 from kernelviz.ui.bench import link
 from kernelviz.ui.bench.form import choices, default_form, form_of, reconciled
-from kernelviz.ui.bench.plan_form import tuned_words
+from kernelviz.ui.bench.plan_form import describe_tunings
 
 
 @pytest.fixture
@@ -87,18 +87,20 @@ def test_the_sidebar_says_what_is_tuned_for_these_sizes(bench: RehearsedBench) -
         default_form(bench, "add"), variants=("torch_eager", "tunable"), sizes={"n": "64"}, sizes_from="values"
     )
     variants = [v for v in ops()["add"].variants if v.name in form.variants]
-    assert tuned_words(bench, form, variants) == ["tunable: default configuration, block=64, warps=4"]
+    assert describe_tunings(bench, form, variants) == ["tunable: default configuration, block=64, warps=4"]
     digest = next(v for v in variants if v.name == "tunable").source_digest()
     made = tunings.tuning(
         problem=Problem(op="add", sizes={"n": 64}, dtype="fp32"), variant="tunable", source_digest=digest
     )
     bench.history._store.tunings.put(made)
-    assert tuned_words(bench, form, variants) == ["tunable: tuned, block=256, warps=4 (run tuned-1)"]
+    assert describe_tunings(bench, form, variants) == ["tunable: tuned, block=256, warps=4 (run tuned-1)"]
     several = replace(form, sizes={"n": "64,128"})
-    assert tuned_words(bench, several, variants) == ["tunable: tuned at 1 of 2 sizes, default configuration elsewhere"]
-    assert tuned_words(bench, replace(form, sizes={"n": "128"}), variants)[0].startswith("tunable: default")
+    assert describe_tunings(bench, several, variants) == [
+        "tunable: tuned at 1 of 2 sizes, default configuration at the others"
+    ]
+    assert describe_tunings(bench, replace(form, sizes={"n": "128"}), variants)[0].startswith("tunable: default")
     bench.history._store.tunings.put(tunings.tuning(problem=made.problem, variant="tunable", source_digest="0" * 16))
-    (stale,) = tuned_words(bench, form, variants)
+    (stale,) = describe_tunings(bench, form, variants)
     assert "default configuration" in stale
     assert "its source has changed since" in stale
-    assert tuned_words(bench, replace(form, sizes={"n": "oh"}), variants) == []
+    assert describe_tunings(bench, replace(form, sizes={"n": "oh"}), variants) == []

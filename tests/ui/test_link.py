@@ -152,7 +152,9 @@ def test_only_ids_can_be_sorted(gpu: RehearsedBench) -> None:
     asked = link.read({"op": "add", "data": "sorted"}, gpu)
     assert asked.form.data == "normal"
     (complaint,) = asked.complaints
-    assert "op 'add' has no input of ids that could be sorted. Using normal instead." in complaint.message
+    assert (
+        "op 'add' has no integer ids as input, so its data cannot be sorted. Using normal instead." in complaint.message
+    )
     assert asked.form.plan(gpu).problems
     ids = link.read({"op": "embedding", "data": "sorted"}, gpu)
     assert (ids.form.data, ids.complaints) == ("sorted", ())

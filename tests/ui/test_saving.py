@@ -22,7 +22,7 @@ def page() -> None:
         return title.encode()
 
     download_button.button(
-        make, f"{title}_1_.txt", "text/plain", choice=title, key="save", icon=":material/save:", words="2 cases"
+        make, f"{title}_1_.txt", "text/plain", choice=title, key="save", icon=":material/save:", caption="2 cases"
     )
 
 

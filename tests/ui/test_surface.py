@@ -33,7 +33,7 @@ def test_app_py_is_imports_and_one_literal_st_app() -> None:
 
 def test_the_servers_process_loads_neither_torch_nor_triton() -> None:
     code = (
-        "import sys, app, kernelviz.ui.bench.plan_form, kernelviz.ui.bench.results\n"
+        "import sys, app, kernelviz.ui.bench.plan_form, kernelviz.ui.bench.charts\n"
         "import kernelviz.ui.shared.device_strip, kernelviz.ui.bench.empty_states\n"
         "from kernelviz.ops import catalogue; catalogue()\n"
         "print([m for m in ('torch', 'triton', 'plotly.express') if m in sys.modules])"

@@ -1,4 +1,4 @@
-"""What a page says when there is nothing to show yet, or when what was asked for is not here."""
+"""What the page Bench shows without a run: a first visit, a deleted run, an unknown run, an invalid link."""
 
 from __future__ import annotations
 
@@ -9,49 +9,52 @@ import streamlit as st
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import KEPT_DAYS
 from kernelviz.core.configuration import base_name
+from kernelviz.core.errors import UnknownRun
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.space import space_words
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.bench import plan_form
 from kernelviz.ui.bench.form import Form
+from kernelviz.ui.bench.link import Complaint
 from kernelviz.ui.shared import callbacks, site
 from kernelviz.ui.shared.text import plain, when
 
 
 def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], shipped: Sequence[RunSummary]) -> None:
-    """Three lines and one button, runs to look at, and what the chosen variants do."""
+    """What kernelviz does, a button that starts the form's run, recorded runs to open, and what the chosen variants do."""
     with st.container(border=True, key="first_visit"):
         st.markdown(
-            "**kernelviz measures kernel variants on this machine, live, and checks that each is right.**  \n"
-            f"Ready to run: {plain(form.op)}{', backward,' if form.direction == 'backward' else ''} in {plain(form.dtype)} by "
-            f"{', '.join(plain(variant_words(v)) for v in form.variants)}; change it in the form at the side.  \n"
-            "You will see time, bandwidth and distance to the roof, each with its interval. Compiled variants arrive later."
+            "**kernelviz measures variants of a GPU or CPU kernel on this machine, live, and verifies that each is correct.**  \n"
+            f"Ready to run: {plain(form.op)}{', backward,' if form.direction == 'backward' else ''} in {plain(form.dtype)} with "
+            f"{', '.join(plain(variant_words(v)) for v in form.variants)}. Change this in the form on the left.  \n"
+            "The result: time, bandwidth and distance to the hardware limit (the roof) of each variant, with 95 % intervals. "
+            "Compiled variants appear once they are built."
         )
         callbacks.button(
-            "Run", plan_form.asking(), key="first_run", type="primary", icon=":material/play_arrow:",
+            "Run", plan_form.run_action(), key="first_run", type="primary", icon=":material/play_arrow:",
             disabled=not form.variants,
         )  # fmt: skip
     shipped_runs(shipped)
-    ladder(op, form.variants)
+    variant_list(op, form.variants)
     recent_runs(recent)
 
 
 def shipped_runs(shipped: Sequence[RunSummary]) -> None:
-    """Links to the runs that came with the package."""
+    """Links to the recorded runs that came with kernelviz."""
     if not shipped:
         return
     device = shipped[0].device
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shipped_runs"):
-        st.markdown(f"Or look at what was measured on an **{plain(device)}**:", width="content")
+        st.markdown(f"Or open a run that was recorded on an **{plain(device)}**:", width="content")
         for run in shipped:
             site.run_link(plain(run.op), run.id)
 
 
-def ladder(op: Op | None, variants: Sequence[str]) -> None:
-    """What each variant does, in the order of the op's ladder."""
+def variant_list(op: Op | None, variants: Sequence[str]) -> None:
+    """What each variant does, in the order of the op."""
     if op is None:
-        st.caption("This installation does not have the op, so it cannot say what its variants do.")
+        st.caption("This installation does not have this op, so it has no description of its variants.")
         return
     lines = [
         f"- {mark(op.name, v.name)} **{plain(variant_words(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
@@ -62,8 +65,27 @@ def ladder(op: Op | None, variants: Sequence[str]) -> None:
     st.markdown("\n".join(lines))
 
 
+def invalid_link(complaints: Sequence[Complaint]) -> None:
+    """The fields of the link that could not be used, and what is used instead."""
+    if complaints:
+        lines = "".join(f"\n- {plain(c.message)}" for c in complaints)
+        st.warning(f"**Some of this link could not be used:**{lines}", icon=":material/link_off:")
+
+
+def missing_run(bench: Bench, run_id: str) -> None:
+    """A run that is not in the database: deleted, and can be restored, or unknown."""
+    try:
+        run = bench.history.summary(run_id)
+    except UnknownRun:
+        run = None
+    if run is not None and run.deleted_at is not None:
+        deleted_run(bench, run)
+    else:
+        unknown_run(run_id, bench.runs(8))
+
+
 def deleted_run(bench: Bench, run: RunSummary) -> None:
-    """Says that the run was deleted, and offers it back."""
+    """Says that the run was deleted, and offers to restore it."""
     st.subheader("This run was deleted")
     st.markdown(f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {KEPT_DAYS} days.")
     if st.button("Restore", key="restore", type="primary", icon=":material/undo:"):
@@ -72,25 +94,25 @@ def deleted_run(bench: Bench, run: RunSummary) -> None:
 
 
 def unknown_run(run_id: str, recent: Sequence[RunSummary]) -> None:
-    """Says where runs live, and offers those that are here."""
-    st.subheader("This run is not here")
-    st.text(f"Run {run_id!r} is not in the database of this machine.")
+    """Says why a run may not be on this server, and lists those that are."""
+    st.subheader("This run is not on this server")
+    st.text(f"Run {run_id!r} is not in the database of this server.")
     st.markdown(
-        "Runs live in the database of the machine that measured them; `kernelviz device` prints its path. "
-        "Ask the owner of the link for the address of their server, or for the document (**Share** there): the History page "
-        "opens it here."
+        "A run is stored in the database of the machine that measured it (`kernelviz device` prints the path). Ask the owner of "
+        "the link for the address of their server, or for the run as a file (**Share** on their page) and upload it on the page "
+        "History."
     )
-    if st.button("Measure it here instead", key="forget_run", icon=":material/arrow_back:"):
+    if st.button("Start a new measurement", key="forget_run", icon=":material/arrow_back:"):
         st.query_params.clear()
         st.rerun()
     recent_runs(recent)
 
 
 def recent_runs(recent: Sequence[RunSummary]) -> None:
-    """Links to the newest runs of this server."""
+    """Links to the latest runs of this server."""
     if not recent:
         return
-    st.markdown("##### Latest runs here")
+    st.markdown("##### Latest runs on this server")
     with st.container(gap="xxsmall", key="recent"):
         for run in recent:
             if st.button(plain(_line(run)), key=f"open_{run.id}", type="tertiary", icon=":material/monitoring:"):

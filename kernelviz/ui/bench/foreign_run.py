@@ -1,4 +1,4 @@
-"""A run of which another tool took the times: what its file says, drawn and listed, and nothing that it does not say."""
+"""A run that another tool measured: a chart and a table of the times in its file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kernelviz.ui.shared import share, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 
-def show(bench: Bench, run: Run) -> None:
-    """Everything about the run."""
+def foreign_heading(bench: Bench, run: Run) -> None:
+    """Title, device, share button, note, and what the file does not contain."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heading"):
         st.markdown(f"#### {plain(run.title or run.plan.op)}", width="content")
         st.caption(plain(f"{run.environment.device.name} · {when(run.created_at)}"), width="content")
@@ -26,6 +26,10 @@ def show(bench: Bench, run: Run) -> None:
     if run.note:
         st.text(run.note)
     st.info(foreign_times.NOT_OURS, icon=":material/info:")
+
+
+def time_box(run: Run) -> str:
+    """Which of the times of the file is drawn; the box appears if there are several."""
     names = foreign_times.names(run)
     chosen = names[0]
     if len(names) > 1:
@@ -35,6 +39,11 @@ def show(bench: Bench, run: Run) -> None:
             )
             or chosen
         )
+    return chosen
+
+
+def times_chart(run: Run, chosen: str) -> None:
+    """One of the times by size, and how the tool measured it."""
     st.plotly_chart(
         plots.other_times_by_size(run, chosen),
         key="other_times",
@@ -42,5 +51,9 @@ def show(bench: Bench, run: Run) -> None:
         alt=other_times_words(chosen),
     )
     st.caption(plain(f"{chosen}: {foreign_times.methods(run)[chosen]}"))
-    of = cases(run, rows(run, ()))
-    table.show(other_times_columns(of, View.WIDE), of, key="other_table", alt="Every time of every case")
+
+
+def times_table(run: Run) -> None:
+    """Every case with every time."""
+    results = cases(run, rows(run, ()))
+    table.show(other_times_columns(results, View.WIDE), results, key="other_table", alt="Every time of every case")

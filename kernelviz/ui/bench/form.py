@@ -1,4 +1,4 @@
-"""The plan as the page's widgets hold it: text and names, always complete, checked against what this machine offers."""
+"""The form of the page Bench as a value: text and names, always complete, checked against what this machine offers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ DATA: tuple[str, ...] = get_args(Data)
 CLOCKS: tuple[Clock, ...] = get_args(Clock)
 BUDGET_S = (0.05, 60.0)
 FIRST = "rmsnorm"
-"""The op that a first visit shows: memory-bound, on every CPU, and fusing it visibly pays."""
+"""The op that a first visit shows: memory-bound, available on every CPU, and fusion makes it visibly faster."""
 MOST_VISIBLE = 5
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Form:
-    """A plan as text. `sizes` has every axis; with a preset they are the preset's. `direction`: None where the op has but one."""
+    """A plan as text. `sizes` has every axis, also with a preset. `direction`: None if the op has only one."""
 
     device: str
     op: str
@@ -46,7 +46,7 @@ class Form:
     baseline: str
 
     def plan(self, bench: Bench) -> Plan:
-        """The checked plan. Errors: UsageError, with the field and what instead."""
+        """The checked plan. Errors: UsageError, with the field and the nearest valid value."""
         return bench.plan(
             RunRequest(
                 op=self.op,
@@ -69,7 +69,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A variant on the form: can it be picked, and if not, why."""
+    """A variant on the form, and why it cannot be chosen (empty: it can)."""
 
     variant: Variant
     refusal: Refusal | None
@@ -87,25 +87,25 @@ class Choice:
 def choices(
     bench: Bench, op: Op, device_id: str, dtype: str, compute: str | None, direction: Direction | None = None
 ) -> tuple[Choice, ...]:
-    """Every variant in ladder order; one that this machine or its own limits exclude comes with the reason."""
+    """Every variant in the order of the op; a variant that cannot run on this machine or for this problem has the reason."""
     sizes = dict.fromkeys(op.axis_names, 1)
     sample = Problem(op=op.name, sizes=sizes, dtype=dtype, compute=compute, direction=direction or "forward")
     return tuple(Choice(o.variant, o.variant.refuses(sample) or o.lack) for o in bench.offers(op.name, device_id))
 
 
 def data_kinds(op: Op) -> tuple[str, ...]:
-    """What the op's inputs may hold; only ids can be sorted."""
+    """The kinds of input data that the op accepts; only ids can be sorted."""
     return tuple(kind for kind in DATA if kind != "sorted" or any(t.below for t in op.inputs))
 
 
 def default_sizes(bench: Bench, op: Op, device_id: str) -> dict[str, str]:
-    """The sweep that the op offers first on that device."""
+    """The default sweep of the op on that device."""
     on_cpu = bench.device(device_id).kind == "cpu"
     return {a.name: a.cpu_default if on_cpu else a.default for a in op.axes}
 
 
 def default_form(bench: Bench, op_name: str | None = None, device_id: str | None = None) -> Form:
-    """Everything that a first visit would choose, for the op and device given."""
+    """The default form for an op and a device."""
     ops = bench.ops()
     op = ops[op_name or (FIRST if FIRST in ops else next(iter(ops)))]
     device = device_id or bench.default_device()
@@ -133,12 +133,12 @@ def default_form(bench: Bench, op_name: str | None = None, device_id: str | None
 
 
 def default_direction(op: Op) -> Direction | None:
-    """The first of several directions, None where there is no choice."""
+    """The first of several directions, None if the op has only one."""
     return op.directions[0] if len(op.directions) > 1 else None
 
 
 def default_variants(offered: Sequence[Choice], op: Op) -> tuple[str, ...]:
-    """The op's first choice where usable; else the first usable ones. None that runs only when it is named."""
+    """The op's default variants, as far as they can run here; else the first that can. Never one that runs only when named."""
     usable = [c.variant.name for c in offered if c.usable and not c.variant.only_when_named]
     return tuple(n for n in op.first if n in usable) or tuple(usable[:MOST_VISIBLE])
 
@@ -148,13 +148,13 @@ def default_baseline(op: Op, variants: Sequence[str]) -> str:
 
 
 def reconciled(form: Form, before: Form, bench: Bench) -> Form:
-    """`form` after one widget changed from `before`: what no longer fits is replaced by a default, the rest is kept."""
+    """`form` after one widget changed from `before`: values that are no longer valid become defaults, the rest stays."""
     op = bench.ops()[form.op]
     if form.op != before.op:
-        kept = form.dtype if form.dtype in op.dtypes else op.dtypes[0]
+        dtype = form.dtype if form.dtype in op.dtypes else op.dtypes[0]
         form = replace(
             default_form(bench, form.op, form.device),
-            dtype=kept,
+            dtype=dtype,
             budget_s=form.budget_s,
             clock=form.clock,
             energy=form.energy,
@@ -170,11 +170,11 @@ def reconciled(form: Form, before: Form, bench: Bench) -> Form:
     form = _with_sizes(form, before, op, bench)
     offered = choices(bench, op, form.device, form.dtype, form.compute, form.direction)
     usable = {c.variant.name for c in offered if c.usable}
-    kept_variants = tuple(v for v in form.variants if v in usable)
-    if not kept_variants and form.variants:
-        kept_variants = default_variants(offered, op)
-    baseline = form.baseline if form.baseline in kept_variants else default_baseline(op, kept_variants)
-    return replace(form, variants=kept_variants, baseline=baseline)
+    variants = tuple(v for v in form.variants if v in usable)
+    if not variants and form.variants:
+        variants = default_variants(offered, op)
+    baseline = form.baseline if form.baseline in variants else default_baseline(op, variants)
+    return replace(form, variants=variants, baseline=baseline)
 
 
 def _with_sizes(form: Form, before: Form, op: Op, bench: Bench) -> Form:
@@ -191,7 +191,7 @@ def _with_sizes(form: Form, before: Form, op: Op, bench: Bench) -> Form:
 
 
 def _largest(op: Op, sizes: Mapping[str, str]) -> dict[str, str]:
-    """The last problem of a sweep, as plain values."""
+    """The sizes of the last problem of a sweep, as plain numbers."""
     try:
         last = expand(op.axis_names, sizes)[-1]
     except UsageError:
@@ -200,7 +200,7 @@ def _largest(op: Op, sizes: Mapping[str, str]) -> dict[str, str]:
 
 
 def sizes_from(sizes: Mapping[str, str]) -> SizesFrom:
-    """Values when every axis is a list of numbers, else a sweep.
+    """`values` if every axis is a list of numbers, else `sweep`.
 
     >>> sizes_from({"n": "64, 128"}), sizes_from({"n": "2^10..2^12"})
     ('values', 'sweep')
@@ -209,9 +209,9 @@ def sizes_from(sizes: Mapping[str, str]) -> SizesFrom:
 
 
 def form_of(run: Run, bench: Bench) -> Form | None:
-    """The form that asks for a stored run again; None when this installation does not have its op.
+    """The form that measures a stored run again; None if this installation does not have its op.
 
-    A device that is not here becomes the default one; variants that are not here are left out.
+    A device that is not on this machine becomes the default one; unknown variants are left out.
     """
     op = bench.ops().get(run.plan.op)
     if op is None or not run.plan.problems:

@@ -1,4 +1,4 @@
-"""The tab Inspect: what one call of a case got and gave, and where its outputs differ from the reference."""
+"""The tab Inspect: the tensors of one call of a case, and where its outputs differ from the reference."""
 
 from __future__ import annotations
 
@@ -19,67 +19,67 @@ from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
-from kernelviz.text import inspection as words
+from kernelviz.text import inspection as text
 from kernelviz.text.failures import describe_failure
 from kernelviz.ui.shared import callbacks, live_progress, session, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 _WAIT_S = 0.3
-"""So long the click waits for the facts, so that a quick case is drawn once; what takes longer is followed."""
+"""The click waits this long for the result, so that a quick case is drawn once; progress is shown for a longer one."""
 _WHAT = (
-    "One call over seeded inputs, untimed: shape, strides, memory and values of every tensor, and each element of the outputs "
-    "against the float64 reference. Also: kernelviz inspect"
+    "Calls the variant once, without timing it: shape, strides, memory and values of every tensor, and the error of each output "
+    "element compared with the float64 reference. In a terminal: kernelviz inspect"
 )
 _MAP_HELP = (
-    "Each cell is a block of the output, in the order of its indices, the first row on top; its colour is the largest error in "
-    "it, in units of the error that is allowed there. A wrong tile, row or column shows as such."
+    "Each cell is a block of the output, with the first row at the top. Its colour is the largest error in the block, divided by "
+    "the allowed error; wrong tiles, rows or columns become visible as patterns."
 )
 
 
 @st.fragment
-def show(bench: Bench, run: Run, found: Sequence[Row], problem: Problem) -> None:
-    """Choose a variant at the size chosen above; look at it, or look at it again."""
-    results = {r.result.variant: r.result for r in found if r.result.problem == problem}
+def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Problem) -> None:
+    """A box for the variant at the chosen size, the button that inspects it, and the result."""
+    results = {r.result.variant: r.result for r in rows if r.result.problem == problem}
     names = [v for v in run.plan.variants if v in results]
     device = next((d for d in bench.devices() if d.uuid == run.environment.device.uuid), None)
     if device is None or not names:
         where = plain(run.environment.device.name)
         st.caption(
-            f"This run was measured on {where}, which is not here, so its tensors cannot be looked at. **Run** measures the "
-            "same plan here; then this tab shows what the calls do here."
+            f"This run was measured on {where}, which is not in this machine, so its tensors cannot be inspected. Press **Run** "
+            "to measure the same plan on this machine, then inspect that run."
             if device is None
             else "No variant has a result at this size yet."
         )
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="inspect_head"):
         variant = _choice(names, results, problem)
-        case = _Case(bench, device, problem, variant, run.plan.plugins, callbacks.kept(), session.owner())
+        case = _Case(bench, device, problem, variant, run.plan.plugins, callbacks.actions(), session.owner())
         progress = case.progress
-        result, made = results[variant], bench.inspection(problem, variant, device.id)
-        unavailable = made is None and isinstance(result.outcome, Failure) and result.outcome.stage == "unavailable"
-        going = progress is not None and progress.status in LIVING
+        result, stored = results[variant], bench.inspection(problem, variant, device.id)
+        unavailable = stored is None and isinstance(result.outcome, Failure) and result.outcome.stage == "unavailable"
+        running = progress is not None and progress.status in LIVING
         st.button(
-            "Inspect" if made is None else "Inspect again", key="inspect_now", icon=":material/biotech:",
-            disabled=going or unavailable, help=_WHAT,
-            on_click=callbacks.tried, args=(case.kept.troubles, case.key, "", case.ask),
+            "Inspect" if stored is None else "Inspect again", key="inspect_now", icon=":material/biotech:",
+            disabled=running or unavailable, help=_WHAT,
+            on_click=callbacks.run_action, args=(case.actions.errors, case.key, "", case.inspect),
         )  # fmt: skip
-    # Each part has its own place, so that what comes and goes above the facts moves none of them.
+    # Containers of their own, so that a change of the state does not move the result below it.
     with st.container(key="inspect_state"):
         if unavailable and isinstance(result.outcome, Failure):
-            st.caption(f"It cannot be called here: {plain(describe_failure(result.outcome))}")
+            st.caption(f"This variant cannot run on this machine: {plain(describe_failure(result.outcome))}")
         elif progress is not None:
-            case.stands(progress)
-        elif case.trouble is not None:
-            st.warning(f"It cannot be looked at: {plain(case.trouble)}", icon=":material/error:")
-        elif made is None:
-            st.caption(f"Not looked at yet. **Inspect** makes one call of this case. {_WHAT}")
+            case.draw_progress(progress)
+        elif case.error is not None:
+            st.warning(f"This case could not be inspected: {plain(case.error)}", icon=":material/error:")
+        elif stored is None:
+            st.caption(f"This case was not inspected yet. Press **Inspect**. {_WHAT}")
     with st.container(key="inspect_facts"):
-        if made is not None:
-            _facts(made, result)
+        if stored is not None:
+            _result(stored, result)
 
 
 def _choice(names: Sequence[str], results: Mapping[str, Result], problem: Problem) -> str:
-    """The variant: the first that came out wrong until somebody chooses."""
+    """The variant to inspect. The default is the first one with a wrong result."""
 
     def is_wrong(name: str) -> bool:
         outcome = results[name].outcome
@@ -97,95 +97,98 @@ def _choice(names: Sequence[str], results: Mapping[str, Result], problem: Proble
 
 @dataclass(frozen=True, slots=True)
 class _Case:
-    """One case on one device, and the look at it that this browser session asked for last."""
+    """One case on one device, and its inspection by this browser session."""
 
     bench: Bench
     device: Device
     problem: Problem
     variant: str
     plugins: tuple[str, ...]
-    kept: callbacks.Kept
+    actions: callbacks.Actions
     owner: str
 
     @property
     def key(self) -> str:
-        """Under which the session keeps it."""
+        """The key of the case in the session."""
         return f"inspect {self.device.id} {case_key(self.problem, self.variant)}"
 
-    def ask(self) -> None:
-        """Begin a look, and wait for it as long as a click may take. Errors: those of `Bench.inspect`."""
-        self.kept.jobs.pop(self.key, None)
+    def inspect(self) -> None:
+        """Start an inspection, and wait for it as long as a click may take. Errors: those of `Bench.inspect`."""
+        self.actions.jobs.pop(self.key, None)
         job = self.bench.inspect(self.problem, self.variant, self.device.id, plugins=self.plugins, owner=self.owner)
-        self.kept.jobs[self.key] = job
+        self.actions.jobs[self.key] = job
         until_s = time.monotonic() + _WAIT_S
         for _, event in self.bench.follow(job, timeout_s=_WAIT_S):
             if isinstance(event, RunEnded) or time.monotonic() > until_s:
                 return
 
     @property
-    def trouble(self) -> str | None:
-        """Why no look could be begun."""
-        _, words = self.kept.troubles.get(self.key, ("", None))
-        return words
+    def error(self) -> str | None:
+        """Why no inspection could be started."""
+        _, message = self.actions.errors.get(self.key, ("", None))
+        return message
 
     @property
     def progress(self) -> Progress | None:
-        """Where the look stands; None where there was none."""
-        job = self.kept.jobs.get(self.key)
-        return live_progress.state(self.bench, job) if job is not None else None
+        """The progress of the inspection; None without one."""
+        job = self.actions.jobs.get(self.key)
+        return live_progress.progress_of(self.bench, job) if job is not None else None
 
-    def stands(self, progress: Progress) -> None:
-        """The look while it goes on, or how it ended when it found nothing."""
+    def draw_progress(self, progress: Progress) -> None:
+        """The running inspection, or how it ended if it has no result."""
         if progress.status in LIVING:
-            said = f"Looking at {variant_words(self.variant)} at {size_words(self.problem)}"
-            job = self.kept.jobs[self.key]
-            live_progress.job(self.bench, job, progress, said, key="inspection", box="inspection_going")
+            sentence = f"Inspecting {variant_words(self.variant)} at {size_words(self.problem)}"
+            job = self.actions.jobs[self.key]
+            live_progress.running_job(self.bench, job, progress, sentence, key="inspection", box="inspection_going")
         elif progress.status == "cancelled":
-            st.caption("The look was cancelled.")
+            st.caption("The inspection was cancelled.")
         elif progress.status == "interrupted":
-            st.error("The call could not be looked at:", icon=":material/error:")
-            st.code(progress.message or "no message", language=None, wrap_lines=True)
+            st.error("The inspection failed. Press **Inspect** to try again.", icon=":material/error:")
+            st.code(progress.message or "The failure has no message.", language=None, wrap_lines=True)
 
 
-def _facts(made: Inspection, result: Result | None) -> None:
-    colour = "green" if made.passed else "red"
-    st.markdown(f"**:{colour}[{plain(words.verdict_words(made))}]**")
-    said = [line for errors in made.errors for line in words.output_words(errors)]
-    if said:
-        st.markdown("\n".join(f"- {plain(line)}" for line in said))
-    st.caption(plain(f"{words.fill_words(made)} · looked at {when(made.created_at)}"))
-    if result is not None and result.source_digest not in (None, made.source_digest):
-        st.caption(":orange[The variant's source is another one than in this run: Inspect again, or run it anew.]")
+def _result(inspection: Inspection, result: Result | None) -> None:
+    colour = "green" if inspection.passed else "red"
+    st.markdown(f"**:{colour}[{plain(text.verdict_words(inspection))}]**")
+    lines = [line for errors in inspection.errors for line in text.output_words(errors)]
+    if lines:
+        st.markdown("\n".join(f"- {plain(line)}" for line in lines))
+    st.caption(plain(f"{text.fill_words(inspection)} · inspected {when(inspection.created_at)}"))
+    if result is not None and result.source_digest not in (None, inspection.source_digest):
+        st.caption(
+            ":orange[The source of the variant differs between this inspection and this run: inspect it again, or measure a new "
+            "run.]"
+        )
     st.markdown("**Tensors**")
-    alt = f"Memory and values of the {len(made.tensors)} tensors of the call"
-    table.show(TENSORS, made.tensors, key="inspect_tensors", alt=alt)
-    for errors in made.errors:
-        _errors(errors, made.rule)
-    _values(made.tensors)
+    alt = f"Memory and values of the {len(inspection.tensors)} tensors of the call"
+    table.show(TENSORS, inspection.tensors, key="inspect_tensors", alt=alt)
+    for errors in inspection.errors:
+        _errors(errors, inspection.rule)
+    _values(inspection.tensors)
 
 
 def _errors(errors: OutputErrors, rule: str) -> None:
     name = plain(errors.name)
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
-        st.markdown(f"**Where {name} errs**", help=_MAP_HELP)
+        st.markdown(f"**Location of errors in {name}**", help=_MAP_HELP)
         st.plotly_chart(
             plots.share_by_element(errors),
             key=f"map_{errors.name}",
             config=view_filters.CHART,
-            alt=words.map_words(errors),
+            alt=text.map_words(errors),
         )
     with right:
-        st.markdown(f"**By how much {name} errs**", help=f"The allowed error of an element: {plain(rule)}")
+        st.markdown(f"**Size of errors in {name}**", help=f"The allowed error of an element: {plain(rule)}")
         st.plotly_chart(
             plots.elements_by_error(errors), key=f"errors_{errors.name}", config=view_filters.CHART,
-            alt=f"Elements of {errors.name} by their error in units of the allowed one: {errors.wrong:,} of "
-            f"{errors.elements:,} outside the bound, {errors.counts.exact:,} exact",
+            alt=f"Elements of {errors.name} by error / allowed error: {errors.wrong:,} of {errors.elements:,} outside the "
+            f"tolerance, {errors.counts.exact:,} exact",
         )  # fmt: skip
     if not errors.worst:
         st.caption(f"Every element of {name} is exact.")
         return
-    st.markdown(f"**Worst elements of {name}**" if errors.wrong else f"**Elements of {name} nearest to the bound**")
+    st.markdown(f"**Worst elements of {name}**" if errors.wrong else f"**Elements of {name} closest to the tolerance**")
     alt = f"The {len(errors.worst)} worst elements of {errors.name}"
     table.show(ELEMENTS, errors.worst, key=f"worst_{errors.name}", alt=alt)
 
@@ -199,6 +202,6 @@ def _values(tensors: Sequence[TensorFacts]) -> None:
     tensor = next(t for t in tensors if t.name == chosen)
     st.plotly_chart(
         plots.elements_by_value(tensor), key="inspect_values", config=view_filters.CHART,
-        alt=f"Values of {tensor.name}: {words.number(tensor.minimum)} to {words.number(tensor.maximum)}, mean "
-        f"{words.number(tensor.mean)}, standard deviation {words.number(tensor.deviation)}",
+        alt=f"Values of {tensor.name}: {text.number(tensor.minimum)} to {text.number(tensor.maximum)}, mean "
+        f"{text.number(tensor.mean)}, standard deviation {text.number(tensor.deviation)}",
     )  # fmt: skip

@@ -1,6 +1,6 @@
-"""A page's address and its plan: read before any widget exists, written back in full, defaults included.
+"""The address of the page Bench: read before any widget exists, and written back in full, including defaults.
 
-A value that cannot be used is named with the nearest one that can, and only that field falls back; nothing else is lost.
+An invalid value is reported with the nearest valid one, and only its field falls back to a default.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from kernelviz.ui.bench.form import (
 )
 
 VIEW = ("show", "against", "at", "l2", "samples", "samples_of", "inspect", "values", "tab", "hide", "with")
-"""Filters of the view, bound by their widgets; they are no part of the plan."""
+"""View parameters, which their widgets read and write; they are not part of the plan."""
 _PLAN = (
     "op", "variants", "dtype", "compute", "direction", "preset", "budget", "clock", "energy", "device", "data", "baseline", "run",
 )  # fmt: skip
@@ -39,7 +39,7 @@ _PLAN = (
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """A field of the link that could not be used: what is wrong with it and what is used instead."""
+    """An invalid field of the link: what is wrong with it and what is used instead."""
 
     field: str
     message: str
@@ -47,7 +47,7 @@ class Complaint:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What an address asks for."""
+    """The content of an address."""
 
     form: Form
     run_id: str | None
@@ -55,7 +55,7 @@ class Link:
 
 
 class _Reader:
-    """Takes one parameter after the other and collects what is wrong."""
+    """Reads the parameters one by one and collects what is wrong."""
 
     def __init__(self, params: Mapping[str, str], bench: Bench) -> None:
         self.params, self.bench = params, bench
@@ -74,7 +74,7 @@ class _Reader:
 
 
 def read(params: Mapping[str, str], bench: Bench) -> Link:
-    """The form that the parameters describe, everything unsaid by default, with a complaint for each bad field."""
+    """The form that the parameters describe, with defaults for missing fields and a complaint for each invalid one."""
     reader = _Reader(params, bench)
     start = default_form(bench)
     op_name = reader.one_of("op", "op", tuple(bench.ops()), start.op)
@@ -97,9 +97,9 @@ def read(params: Mapping[str, str], bench: Bench) -> Link:
     for name in params:
         if name not in known:
             hint = nearest(name, known)
-            said = f"'{name}' is no field of this page" + (f"; did you mean '{hint}'?" if hint else "")
+            problem = f"'{name}' is not a parameter of this page" + (f"; did you mean '{hint}'?" if hint else "")
             reader.complaints.append(
-                Complaint(name, f"{said} It was left out." if hint else f"{said}. It was left out.")
+                Complaint(name, f"{problem} It was left out." if hint else f"{problem}. It was left out.")
             )
     return Link(form, params.get("run") or None, tuple(reader.complaints))
 
@@ -109,8 +109,8 @@ def _with_dtype(form: Form, reader: _Reader, op: Op) -> Form:
     computes = op.computes.get(dtype, ())
     if not computes:
         if reader.params.get("compute"):
-            said = f"op {op.name!r} in {dtype} has no choice of compute precision"
-            reader.complaints.append(Complaint("compute", f"{said}. It was left out."))
+            problem = f"op {op.name!r} in {dtype} has no choice of compute precision"
+            reader.complaints.append(Complaint("compute", f"{problem}. It was left out."))
         return replace(form, dtype=dtype, compute=None)
     compute = reader.one_of("compute", "compute precision", computes, computes[0], of=f"op {op.name!r} in {dtype}")
     return replace(form, dtype=dtype, compute=compute)
@@ -118,11 +118,11 @@ def _with_dtype(form: Form, reader: _Reader, op: Op) -> Form:
 
 def _with_direction(form: Form, reader: _Reader, op: Op) -> Form:
     default = default_direction(op)
-    asked = reader.params.get("direction", "").strip()
+    value = reader.params.get("direction", "").strip()
     if default is None:
-        if asked not in ("", *op.directions):
-            said = str(UnknownName("direction", asked, op.directions, of=f"op {op.name!r}")).rstrip(". ")
-            reader.complaints.append(Complaint("direction", f"{said}. It was left out."))
+        if value not in ("", *op.directions):
+            problem = str(UnknownName("direction", value, op.directions, of=f"op {op.name!r}")).rstrip(". ")
+            reader.complaints.append(Complaint("direction", f"{problem}. It was left out."))
         return form
     used = reader.one_of("direction", "direction", op.directions, default, of=f"op {op.name!r}")
     return replace(form, direction=cast(Direction, used))
@@ -134,12 +134,12 @@ def _with_variants(form: Form, reader: _Reader, op: Op) -> Form:
     if "variants" not in reader.params:
         return replace(form, variants=default, baseline=default_baseline(op, default))
     reasons = {c.variant.name: c.reason for c in offered}
-    kept: list[str] = []
-    for asked in split_names(reader.params["variants"]):
-        name = base_name(asked)
-        if name != asked and name in reasons:
-            said = f"this page measures {name!r} as it was tuned, or with its default configuration"
-            reader.complain("variants", f"{asked!r}: {said}", name)
+    usable: list[str] = []
+    for value in split_names(reader.params["variants"]):
+        name = base_name(value)
+        if name != value and name in reasons:
+            problem = f"this page measures {name!r} with its tuned or default configuration"
+            reader.complain("variants", f"{value!r}: {problem}", name)
         if name not in reasons:
             wrong = str(UnknownName("variant", name, reasons, of=f"op {op.name!r}"))
             used = nearest(name, [n for n, reason in reasons.items() if not reason])
@@ -149,13 +149,13 @@ def _with_variants(form: Form, reader: _Reader, op: Op) -> Form:
             reader.complain("variants", wrong, used)
             name = used
         elif reasons[name]:
-            said = f"variant '{name}': {reasons[name].rstrip('. ')}"
-            reader.complaints.append(Complaint("variants", f"{said}. It was left out."))
+            problem = f"variant '{name}': {reasons[name].rstrip('. ')}"
+            reader.complaints.append(Complaint("variants", f"{problem}. It was left out."))
             continue
-        kept.append(name)
-    if not kept:
-        reader.complain("variants", "no usable variant is left", ", ".join(default) or "none")
-    variants = tuple(n for n in reasons if n in kept) or default
+        usable.append(name)
+    if not usable:
+        reader.complain("variants", "none of the variants can run here", ", ".join(default) or "none")
+    variants = tuple(n for n in reasons if n in usable) or default
     return replace(form, variants=variants, baseline=default_baseline(op, variants))
 
 
@@ -164,15 +164,15 @@ def _with_sizes(form: Form, reader: _Reader, op: Op) -> Form:
     given = {a: reader.params[a] for a in op.axis_names if reader.params.get(a, "").strip()}
     name: str | None = None
     if reader.params.get("preset"):
-        asked = reader.params["preset"]
-        name = asked if asked in presets else nearest(asked, presets)
-        if asked not in presets:
-            wrong = str(UnknownName("preset", asked, presets, of=f"op {op.name!r}"))
+        value = reader.params["preset"]
+        name = value if value in presets else nearest(value, presets)
+        if value not in presets:
+            wrong = str(UnknownName("preset", value, presets, of=f"op {op.name!r}"))
             reader.complain("preset", wrong, name or "the default sizes")
         if name is not None and not given:
             sizes = {a: presets[name].sizes[a] for a in op.axis_names}
             return replace(form, sizes_from="preset", preset=name, sizes=sizes)
-    # As `bench.plan` has it: sizes that are given lie over those of the preset.
+    # As in `bench.plan`: sizes that are given replace those of the preset.
     start = {a: presets[name].sizes[a] for a in op.axis_names} if name is not None else None
     start = start or default_sizes(reader.bench, op, form.device)
     sizes = dict(start)
@@ -191,9 +191,11 @@ def _with_sizes(form: Form, reader: _Reader, op: Op) -> Form:
 
 
 def _data(reader: _Reader, op: Op, default: str) -> str:
-    asked, known = reader.params.get("data", "").strip(), data_kinds(op)
-    if asked in DATA and asked not in known:
-        reader.complain("data", f"data: op {op.name!r} has no input of ids that could be {asked}", default)
+    value, known = reader.params.get("data", "").strip(), data_kinds(op)
+    if value in DATA and value not in known:
+        reader.complain(
+            "data", f"data: op {op.name!r} has no integer ids as input, so its data cannot be {value}", default
+        )
         return default
     return reader.one_of("data", "input data", known, default)
 
@@ -216,7 +218,7 @@ def _budget(reader: _Reader, default: float) -> float:
 
 
 def write(form: Form, run_id: str | None) -> dict[str, str]:
-    """The parameters that reopen the form, all fields written out, and the run beside it when there is one."""
+    """The parameters that reopen the form, with all fields, and the run if there is one."""
     params = {"op": form.op, "variants": ",".join(form.variants), "dtype": form.dtype}
     if form.compute is not None:
         params["compute"] = form.compute

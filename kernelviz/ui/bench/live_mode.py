@@ -1,6 +1,6 @@
-"""Live mode: what is changed on the form is measured at once and drawn in the same rerun, where it ends in time.
+"""Live mode: each change of the form is measured at once, and drawn in the same rerun if the measurement ends in time.
 
-A measurement that the next one replaces is cancelled and thrown away; the last one stays in the list of runs.
+A new measurement cancels and discards the one before it; the last one stays in the list of runs.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from kernelviz.ui.shared.text import plain
 
 _ON = "live_mode"
 WAIT_S = 0.4
-"""So long a rerun waits for the end of what it began, so that it is drawn once; what takes longer is followed as any run."""
+"""A rerun waits this long for its measurement, so that it is drawn once; a longer one is followed like any run."""
 SMALLEST, LARGEST = 6, 30
-"""The knob's sizes: powers of two from 2^6 to 2^30."""
+"""Exponents of the slider: powers of two from 2^6 to 2^30."""
 
 
 def on() -> bool:
@@ -32,7 +32,7 @@ def on() -> bool:
 
 
 def off() -> None:
-    """Before the switch exists: the next change is not measured."""
+    """Switch live mode off; call it before the switch is drawn."""
     st.session_state[_ON] = False
 
 
@@ -41,13 +41,13 @@ def toggle() -> None:
     st.toggle(
         "Live",
         key=_ON,
-        help="Every change above is measured at once: device cold only, until comparisons are decided, at most "
-        f"{QUICK.budget_s:g} s a case. What it replaces is cancelled and thrown away; a run that you name stays.",
+        help=f"Measures every change above at once: cold device time only, at most {QUICK.budget_s:g} s per case. The next "
+        "change discards the run, unless you gave it a title.",
     )
 
 
-def knob(axis: Axis, key: str, text: str) -> None:
-    """A slider over powers of two that writes into the size's own box; nothing where that holds more than one number."""
+def size_slider(axis: Axis, key: str, text: str) -> None:
+    """A slider over powers of two that writes into the box of the size; none if the box holds more than one number."""
     if not text.strip().isdigit():
         return
     value = int(text)
@@ -56,34 +56,34 @@ def knob(axis: Axis, key: str, text: str) -> None:
     if st.session_state.get(own) != value:
         st.session_state[own] = value
 
-    def turned() -> None:
+    def moved() -> None:
         st.session_state[key] = str(st.session_state[own])
 
     st.select_slider(
-        plain(f"{axis.name}, powers of two"), sizes, key=own, on_change=turned, label_visibility="collapsed"
+        plain(f"{axis.name}, powers of two"), sizes, key=own, on_change=moved, label_visibility="collapsed"
     )
 
 
-def follow(bench: Bench, form: Form) -> str | None:
-    """Measure the form when it is not the one that was measured last, instead of that; the run, which may still go on.
+def measure_change(bench: Bench, form: Form) -> str | None:
+    """Measure the form if it changed since the last measurement; returns the id of the run, which may still be running.
 
-    None where it is, or live mode is off, or the form asks for nothing that can be measured (the sidebar says why).
+    None if it did not change, if live mode is off, or if the form is not complete (the sidebar says why).
     """
-    kept, owner = callbacks.kept(), session.owner()
+    actions, owner = callbacks.actions(), session.owner()
     if not on():
-        kept.measured = None
+        actions.live_form = None
         return None
-    asked = replace(form, budget_s=QUICK.budget_s, clock="burst", energy=False)
-    if kept.measured == asked or not form.variants:
+    live_form = replace(form, budget_s=QUICK.budget_s, clock="burst", energy=False)
+    if actions.live_form == live_form or not form.variants:
         return None
     try:
         plan = form.plan(bench)
     except UsageError:
         return None
-    if kept.live_run is not None:
-        bench.discard(kept.live_run)
-    run_id = kept.live_run = kept.begun = bench.run(plan, QUICK, owner=owner)
-    kept.measured = asked
+    if actions.live_run is not None:
+        bench.discard(actions.live_run)
+    run_id = actions.live_run = actions.started_run = bench.run(plan, QUICK, owner=owner)
+    actions.live_form = live_form
     until_s = time.monotonic() + WAIT_S
     for _, event in bench.follow(run_id, timeout_s=WAIT_S):
         if isinstance(event, RunEnded) or time.monotonic() > until_s:

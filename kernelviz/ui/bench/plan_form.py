@@ -1,4 +1,4 @@
-"""The sidebar: what to measure. Its widgets hold a `Form`, which a link can seed and which the page's address repeats."""
+"""The sidebar form: what to measure. A link can fill it, and the page's address repeats its values."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ from kernelviz.ui.shared import callbacks
 from kernelviz.ui.shared.text import plain
 
 _SIZE_HELP = (
-    "A number (4096, 2^20), a list (64,128), a sweep that doubles (2^10..2^24) or steps (128..1024:128), "
-    "or an expression of other axes (2^27/n)."
+    "A number (4096 or 2^20), a list (64,128), a range that doubles (2^10..2^24) or has a step (128..1024:128), "
+    "or an expression with other axes (2^27/n)."
 )
 _FORM, _WRITTEN, _RUN, _COMPLAINTS = "form", "written", "run_id", "complaints"
 _ADDRESS = "address"
 
 
-def opened(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
-    """Take the address into the session before any widget exists; returns the run that it names and what was wrong with it.
+def open_address(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
+    """Read the address into the session before any widget exists; returns the run that it names and its invalid fields.
 
-    The address counts when it is not one that this page wrote or replaced itself: a link, a typed change, or the browser's Back.
+    The address is read if this page did not write or replace it itself: a link, a typed change, or the browser's Back button.
     """
-    (params, _), kept = _address(), callbacks.kept()
+    (params, _), actions = _address(), callbacks.actions()
     own = params == st.session_state.get(_WRITTEN) or callbacks.is_stale(_ADDRESS, params)
     if _FORM not in st.session_state or not own:
-        asked = link.read(params, bench)
-        form = asked.form
-        if asked.run_id is not None and set(params) == {"run"}:
-            form = _form_of_run(bench, asked.run_id) or form
+        address = link.read(params, bench)
+        form = address.form
+        if address.run_id is not None and set(params) == {"run"}:
+            form = _form_of_run(bench, address.run_id) or form
         st.session_state[_FORM] = form
-        st.session_state[_RUN] = asked.run_id
-        st.session_state[_COMPLAINTS] = asked.complaints
-        live_mode.off()  # a link measures nothing by itself
-        kept.asked, kept.begun = False, None
+        st.session_state[_RUN] = address.run_id
+        st.session_state[_COMPLAINTS] = address.complaints
+        live_mode.off()  # a link must not start a measurement
+        actions.run_pressed, actions.started_run = False, None
         _seed(form)
     else:
         before: Form = st.session_state[_FORM]
@@ -56,40 +56,42 @@ def opened(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
             st.session_state[_COMPLAINTS] = ()
         st.session_state[_FORM] = form
         _seed(form)
-    remember(kept.begun or st.session_state[_RUN])
+    remember(actions.started_run or st.session_state[_RUN])
     return st.session_state[_RUN], st.session_state[_COMPLAINTS]
 
 
 def current() -> Form:
-    """The form as it stands."""
+    """The current form."""
     form: Form = st.session_state[_FORM]
     return form
 
 
-def asking() -> Callable[[], None]:
-    """What the buttons Run do: the next redraw that comes as far as the form measures what it says."""
-    kept = callbacks.kept()
+def run_action() -> Callable[[], None]:
+    """The action of the buttons Run: the next redraw that reaches the form starts its run."""
+    actions = callbacks.actions()
 
     def act() -> None:
-        kept.asked = True
+        actions.run_pressed = True
 
     return act
 
 
 def remember(run_id: str | None) -> None:
-    """Write form and run into the address."""
+    """Write the form and the run into the address."""
     st.session_state[_RUN] = run_id
-    callbacks.kept().begun = None
+    callbacks.actions().started_run = None
     params, (present, view) = link.write(st.session_state[_FORM], run_id), _address()
     if params != present:
-        callbacks.replaced(_ADDRESS, present)  # before it is: a redraw that ends in between must not find a link
+        callbacks.replaced(
+            _ADDRESS, present
+        )  # first: a redraw that ends in between must not take the address for a link
     st.session_state[_WRITTEN] = params
     if params != present:
-        st.query_params.from_dict({**params, **view})  # at once: half of it would be a link
+        st.query_params.from_dict({**params, **view})  # in one step: a part of the parameters would be another link
 
 
 def _address() -> tuple[dict[str, str], dict[str, str]]:
-    """What the address says of the plan and the run, and of how they are looked at."""
+    """The parameters of the address, divided into those of the plan and run, and those of the view."""
     everything = st.query_params.to_dict()
     return (
         {k: v for k, v in everything.items() if k not in link.VIEW},
@@ -100,7 +102,7 @@ def _address() -> tuple[dict[str, str], dict[str, str]]:
 def _form_of_run(bench: Bench, run_id: str) -> Form | None:
     try:
         return form_of(bench.load(run_id), bench)
-    except KernelvizError:  # The page itself says what is wrong with the run; the form then shows the defaults.
+    except KernelvizError:  # The page itself reports what is wrong with the run; the form shows the defaults.
         return None
 
 
@@ -134,44 +136,44 @@ def _size_key(op: str, axis: str) -> str:
 
 
 def _from_widgets(before: Form, bench: Bench) -> Form:
-    """The form as the widgets have it now; what a widget does not hold stays as it was."""
-    held = st.session_state
-    op: str = held.get("op") or before.op
+    """The form with the current values of the widgets; fields without a widget stay as they were."""
+    values = st.session_state
+    op: str = values.get("op") or before.op
     sizes: Mapping[str, str] = before.sizes
     if op == before.op:
-        sizes = {a: str(held.get(_size_key(op, a), t)) for a, t in before.sizes.items()}
+        sizes = {a: str(values.get(_size_key(op, a), t)) for a, t in before.sizes.items()}
     return replace(
         before,
-        device=held.get("device") or before.device,
+        device=values.get("device") or before.device,
         op=op,
-        variants=_in_ladder_order(bench.ops()[op], held.get("variants", before.variants)),
-        dtype=held.get("dtype") or before.dtype,
-        compute=held.get("compute", before.compute),
-        direction=held.get("direction", before.direction),
-        sizes_from=cast(SizesFrom, held.get("sizes_from") or before.sizes_from),
-        preset=held.get("preset", before.preset),
+        variants=_in_op_order(bench.ops()[op], values.get("variants", before.variants)),
+        dtype=values.get("dtype") or before.dtype,
+        compute=values.get("compute", before.compute),
+        direction=values.get("direction", before.direction),
+        sizes_from=cast(SizesFrom, values.get("sizes_from") or before.sizes_from),
+        preset=values.get("preset", before.preset),
         sizes=sizes,
-        budget_s=float(held.get("budget") or before.budget_s),
-        clock=cast(Clock, held.get("clock") or before.clock),
-        energy=bool(held.get("energy", before.energy)),
-        data=held.get("data") or before.data,
-        baseline=held.get("baseline") or before.baseline,
+        budget_s=float(values.get("budget") or before.budget_s),
+        clock=cast(Clock, values.get("clock") or before.clock),
+        energy=bool(values.get("energy", before.energy)),
+        data=values.get("data") or before.data,
+        baseline=values.get("baseline") or before.baseline,
     )
 
 
-def _in_ladder_order(op: Op, names: object) -> tuple[str, ...]:
+def _in_op_order(op: Op, names: object) -> tuple[str, ...]:
     picked = set(cast("list[str]", names or []))
     return tuple(v.name for v in op.variants if v.name in picked)
 
 
 def sidebar(bench: Bench) -> tuple[Plan, Form] | None:
-    """Draw the form; the plan and its form when a button Run was pressed and the run has not begun."""
+    """Draw the form; returns the plan and the form if Run was pressed and the run has not started."""
     form = current()
     ops = bench.ops()
     op = ops[form.op]
     with st.sidebar:
         with st.container(key="sidebar_title"):
-            st.markdown("##### kernelviz · what to measure")
+            st.markdown("##### What to measure")
         st.selectbox("Op", list(ops), key="op", format_func=lambda n: f"{n} · {ops[n].family}", help=plain(op.summary))
         st.caption(plain(op.formula))
         offered = choices(bench, op, form.device, form.dtype, form.compute, form.direction)
@@ -191,7 +193,7 @@ def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
         key="variants",
         format_func=lambda n: f"{mark(form.op, n)} {plain(variant_words(n))}",
     )
-    for line in tuned_words(bench, form, [v for v in usable.values() if v.name in form.variants]):
+    for line in describe_tunings(bench, form, [v for v in usable.values() if v.name in form.variants]):
         st.caption(plain(line))
     excluded: dict[Refusal, list[str]] = {}
     for choice in offered:
@@ -208,8 +210,8 @@ def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
             st.caption(f"{which}{plain(describe_reason(refusal))}")
 
 
-def tuned_words(bench: Bench, form: Form, variants: Sequence[Variant]) -> list[str]:
-    """Of each variant that has something to tune: at which of the form's sizes it was, and what then holds."""
+def describe_tunings(bench: Bench, form: Form, variants: Sequence[Variant]) -> list[str]:
+    """For each variant that can be tuned: at how many of the form's sizes it was tuned, and with which configuration it runs."""
     tunable = [v for v in variants if v.space]
     if not tunable:
         return []
@@ -217,24 +219,24 @@ def tuned_words(bench: Bench, form: Form, variants: Sequence[Variant]) -> list[s
         problems = form.plan(bench).problems
     except UsageError:
         return []
-    return [_tuned_line(bench, form, v, problems) for v in tunable]
+    return [_describe_tuning(bench, form, v, problems) for v in tunable]
 
 
-def _tuned_line(bench: Bench, form: Form, variant: Variant, problems: Sequence[Problem]) -> str:
-    kept = bench.tunings.find(form.op, variant=variant.name, device=form.device)
-    by_problem = {tuning_key(k.tuning.problem): k for k in kept}
-    found = [k for p in problems if (k := by_problem.get(tuning_key(p))) is not None]
-    used = [k for k in found if not k.stale]
+def _describe_tuning(bench: Bench, form: Form, variant: Variant, problems: Sequence[Problem]) -> str:
+    tunings = bench.tunings.find(form.op, variant=variant.name, device=form.device)
+    by_problem = {tuning_key(t.tuning.problem): t for t in tunings}
+    matching = [t for p in problems if (t := by_problem.get(tuning_key(p))) is not None]
+    used = [t for t in matching if not t.stale]
     name = variant_words(variant.name)
     if not used:
-        stale = f"; a tuning is not used: {found[0].stale}" if found else ""
+        stale = f"; a stored tuning is not used: {matching[0].stale}" if matching else ""
         return f"{name}: default configuration, {configuration_text(variant.default)}{stale}"
     first = used[0].tuning
     if len(problems) == 1:
         return f"{name}: tuned, {configuration_text(first.configuration)} (run {first.run_id})"
     rest = len(problems) - len(used)
     return f"{name}: tuned at {len(used)} of {len(problems)} sizes" + (
-        ", default configuration elsewhere" if rest else ""
+        ", default configuration at the others" if rest else ""
     )
 
 
@@ -243,16 +245,16 @@ def _precision(op: Op, form: Form) -> None:
     if form.direction is not None:
         st.segmented_control(
             "Direction", op.directions, key="direction", required=True,
-            help="forward: the op itself. backward: the gradients of its inputs, from those of its outputs.",
+            help="forward: the op itself. backward: the gradients of its inputs, computed from the gradients of its outputs.",
         )  # fmt: skip
     left, right = st.columns(2)
-    left.selectbox("dtype", op.dtypes, key="dtype")
+    left.selectbox("Data type", op.dtypes, key="dtype")
     if computes:
         right.selectbox(
-            "Compute",
+            "Compute precision",
             computes,
             key="compute",
-            help="Precision of the arithmetic: ieee keeps fp32, tf32 rounds the inputs.",
+            help="Precision of the arithmetic: ieee computes in full fp32, tf32 rounds the inputs to 10 mantissa bits.",
         )
     else:
         right.selectbox("Input data", data_kinds(op), key="data", format_func=lambda n: n.replace("_", " "))
@@ -272,24 +274,26 @@ def _sizes(op: Op, form: Form) -> None:
         key = _size_key(op.name, axis.name)
         st.text_input(plain(f"{axis.name} ({axis.caption})"), key=key, help=_SIZE_HELP)
         if live_mode.on():
-            live_mode.knob(axis, key, form.sizes[axis.name])
+            live_mode.size_slider(axis, key, form.sizes[axis.name])
 
 
 def _method(bench: Bench, form: Form) -> None:
     with st.expander("Method", key="method_expander"):
         low, high = BUDGET_S
         st.number_input(
-            "Budget a case, s", min_value=low, max_value=high, step=0.25, key="budget",
-            help="The most measuring time that a case may take; it ends sooner when its interval is narrow enough.",
+            "Time limit per case, s", min_value=low, max_value=high, step=0.25, key="budget",
+            help="The longest time for which a case is measured. Measuring ends earlier if the 95 % interval is narrow enough.",
         )  # fmt: skip
         st.segmented_control(
             "Load", CLOCKS, key="clock", required=True,
-            help="burst: short bursts at the clock that the device begins with. sustained: calls back to back behind a second of "
-            "the same load, as in a long job. Two questions; their times are never compared.",
+            help="burst: short bursts at the initial clock of the device. sustained: back-to-back calls after one second of the "
+            "same load, as in a long job; the two are never compared with each other.",
         )  # fmt: skip
         if bench.device(form.device).kind == "cuda":
             st.toggle(
-                "Energy of a call", key="energy", help="By the board's counter over two seconds: three seconds a case."
+                "Measure energy per call",
+                key="energy",
+                help="Reads the energy counter of the board over two seconds. Adds about three seconds per case.",
             )
         if form.variants:
             st.selectbox(
@@ -297,7 +301,7 @@ def _method(bench: Bench, form: Form) -> None:
                 form.variants,
                 key="baseline",
                 format_func=variant_words,
-                help="Speed-ups divide by its time.",
+                help="Speed-ups are relative to this variant: its time divided by the time of the other variant.",
             )
         if bench.ops()[form.op].computes.get(form.dtype):
             kinds = data_kinds(bench.ops()[form.op])
@@ -307,37 +311,43 @@ def _method(bench: Bench, form: Form) -> None:
 
 
 def _run(bench: Bench, form: Form) -> tuple[Plan, Form] | None:
-    plan, wrong, kept = None, "", callbacks.kept()
+    plan, message, actions = None, "", callbacks.actions()
     try:
         plan = form.plan(bench) if form.variants else None
-        wrong = "" if plan else "Choose at least one variant."
+        message = "" if plan else "Choose at least one variant."
     except UsageError as error:
-        wrong = str(error)
+        message = str(error)
     callbacks.button(
-        "Run", asking(), key="run", type="primary", width="stretch", disabled=plan is None, icon=":material/play_arrow:"
+        "Run",
+        run_action(),
+        key="run",
+        type="primary",
+        width="stretch",
+        disabled=plan is None,
+        icon=":material/play_arrow:",
     )
     live_mode.toggle()
     if plan is None:
-        kept.asked = False
-        st.error(plain(wrong), icon=":material/edit:")
+        actions.run_pressed = False
+        st.error(plain(message), icon=":material/edit:")
         return None
-    st.caption(estimate_words(plan, form, waiting(bench, form.device)))
-    return (plan, form) if kept.asked else None
+    st.caption(format_estimate(plan, form, queue_length(bench, form.device)))
+    return (plan, form) if actions.run_pressed else None
 
 
-def estimate_words(plan: Plan, form: Form, ahead: int | None) -> str:
-    """How much work the plan is: cases, the most measuring time, and how much is queued."""
+def format_estimate(plan: Plan, form: Form, queued: int | None) -> str:
+    """How much work the plan is: number of cases, longest measuring time, and length of the queue."""
     cases = len(plan.cases())
     most_s = cases * form.budget_s
     time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
-    # Not "before you": turns are by person, so that of a sweep of twelve problems one comes first. The run itself says its place.
-    some = f" · {ahead} problem{'s' if ahead != 1 else ''} queued, people take turns"
-    queue = {None: "", 0: " · nothing queued"}.get(ahead, some)
-    return f"{cases} case{'s' if cases != 1 else ''} · at most {time} of measuring, compiling apart{queue}"
+    # Not "ahead of you": users alternate, so of another user's twelve problems only one comes first.
+    others = f" · {queued} job{'s' if queued != 1 else ''} queued; users alternate"
+    queue = {None: "", 0: " · queue empty"}.get(queued, others)
+    return f"{cases} case{'s' if cases != 1 else ''} · ≤ {time} measuring, plus compile time{queue}"
 
 
-def waiting(bench: Bench, device_id: str) -> int | None:
-    """Problems that wait for the device or are on it, None when the bench does not say."""
+def queue_length(bench: Bench, device_id: str) -> int | None:
+    """Problems that wait for the device or are measured on it; None if the bench does not report it."""
     devices = bench.health().get("devices")
     state = devices.get(device_id) if isinstance(devices, dict) else None
     queued = state.get("queued") if isinstance(state, dict) else None

@@ -1,4 +1,4 @@
-"""The samples behind a size's times: how they are spread, in which order they came, and what that order says."""
+"""The tab Samples: the distribution of the samples at one size, their order, and whether the order shows a drift."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ from kernelviz.ui.shared.text import plain
 _NAMES = {f.field: f.name for f in SHOWN}
 _QUESTIONS = {f.field: f.question for f in SHOWN}
 _ORDER_HELP = (
-    "Each dot is a sample; blocks stand in the order in which they were taken, and inside a block samples in order, since only "
-    "the block's own beginning is stored. Dotted uprights are pauses: rests between batches, or a later task."
+    "Each dot is a sample, and blocks are in the order of their start times. Dotted vertical lines are pauses in the "
+    "measurement."
 )
 
 
 @st.fragment
-def show(run: Run, found: Sequence[Row], problem: Problem) -> None:
-    """The tab: choose a figure, see all variants' samples; choose a variant, see its samples in order."""
-    rows = [r for r in found if r.result.problem == problem]
-    known = {name: made for name in _NAMES if (made := _spreads(rows, name))}
-    if not known:
+def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
+    """The samples of all variants for the chosen timing, and the samples of one variant in order."""
+    rows = [r for r in results if r.result.problem == problem]
+    by_field = {name: spreads for name in _NAMES if (spreads := _spreads(rows, name))}
+    if not by_field:
         st.caption(plain(_why_none(rows)))
         return
-    field = _figure(list(known))
-    spreads = known[field]
+    field = _timing_control(list(by_field))
+    spreads = by_field[field]
     st.markdown(f"**Samples at {plain(size_words(problem))}** · {plain(_QUESTIONS[field])}")
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
@@ -47,29 +47,29 @@ def show(run: Run, found: Sequence[Row], problem: Problem) -> None:
         )  # fmt: skip
     with right:
         by_variant = {row.result.variant: row.result for row in rows}
-        of = [SpreadOfCase(by_variant[variant], _NAMES[field], s) for variant, s in spreads.items()]
+        spreads_of_cases = [SpreadOfCase(by_variant[variant], _NAMES[field], s) for variant, s in spreads.items()]
         table.show(
-            select_with_sizes(SPREADS, of, View.WIDE),
-            of,
+            select_with_sizes(SPREADS, spreads_of_cases, View.WIDE),
+            spreads_of_cases,
             key="samples_table",
-            alt="What the samples of each variant say",
+            alt="Statistics of the samples of each variant",
         )
-    _one(run, rows, field, spreads)
+    _samples_in_order(run, rows, field, spreads)
 
 
 def _spreads(rows: Sequence[Row], field: str) -> dict[str, Spread]:
-    """By variant, for those whose samples of the figure are known."""
-    found = {r.result.variant: spread(r.result, field) for r in rows}
-    return {variant: made for variant, made in found.items() if made is not None}
+    """By variant, for the variants that have samples of this timing."""
+    spreads = {r.result.variant: spread(r.result, field) for r in rows}
+    return {variant: one for variant, one in spreads.items() if one is not None}
 
 
 def _why_none(rows: Sequence[Row]) -> str:
     if not any(r.result.timing is not None for r in rows):
         return "No variant has a correct time at this size, so there are no samples to show."
-    return "This run's times came without their samples (another tool's file, or one that left them out)."
+    return "This run was imported without samples: the file of another tool, or a file that was saved without them."
 
 
-def _figure(names: Sequence[str]) -> str:
+def _timing_control(names: Sequence[str]) -> str:
     view_filters.seed("samples", names, names[0])
     chosen = st.segmented_control(
         "Samples of", names, key="samples", required=True, format_func=_NAMES.__getitem__, label_visibility="collapsed"
@@ -78,13 +78,15 @@ def _figure(names: Sequence[str]) -> str:
     return chosen or names[0]
 
 
-def _one(run: Run, rows: Sequence[Row], field: str, spreads: dict[str, Spread]) -> None:
-    """One variant in order, the fastest until somebody chooses, with its words beside it."""
+def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[str, Spread]) -> None:
+    """The samples of one variant in order, and what they show. The default is the fastest variant."""
     fastest = min(spreads, key=lambda v: spreads[v].figure.estimate)
     left, right = st.columns([1.15, 1], gap="medium")
     with right:
         view_filters.seed("samples_of", list(spreads), fastest)
-        variant = st.selectbox("In order", list(spreads), key="samples_of", format_func=variant_words, help=_ORDER_HELP)
+        variant = st.selectbox(
+            "Samples in order of", list(spreads), key="samples_of", format_func=variant_words, help=_ORDER_HELP
+        )
         view_filters.keep("samples_of", variant, fastest)
         one = spreads[variant]
         result = next(r.result for r in rows if r.result.variant == variant)
@@ -96,5 +98,5 @@ def _one(run: Run, rows: Sequence[Row], field: str, spreads: dict[str, Spread]) 
         st.plotly_chart(
             plots.samples_by_order(one.figure, field, op=run.plan.op, variant=variant), key="samples_by_order",
             config=view_filters.CHART,
-            alt=f"{_NAMES[field]} samples of {variant_words(variant)} in the order taken: {'; '.join(spread_words(one))}",
+            alt=f"{_NAMES[field]} samples of {variant_words(variant)} in order: {'; '.join(spread_words(one))}",
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""A run from another machine beside the same plan measured here: how it is begun, and the second run of a page."""
+"""Two runs on one page: a run of another machine, and the same plan measured on this machine."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import msgspec
 import streamlit as st
 
 from kernelviz.bench import Bench, regression
+from kernelviz.bench.snapshots import narrowed
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.run import LIVING, Run
 from kernelviz.plots.frame import run_words
@@ -17,82 +18,89 @@ from kernelviz.ui.shared.text import plain
 PARAM = "with"
 
 
-def beside(bench: Bench, run: Run) -> Run | None:
-    """The run that the address puts beside this one, with the roofs of its own machine; None without one that can be."""
-    kept = callbacks.kept()
-    if kept.beside is not None:
-        st.query_params[PARAM] = kept.beside
-        kept.beside = None
-    asked = st.query_params.get(PARAM)
-    if not asked or asked == run.id:
+def second_run(bench: Bench, run: Run) -> Run | None:
+    """The second run that the address names, with the roofs of its own machine; None without one of the same op."""
+    actions = callbacks.actions()
+    if actions.overlay_run is not None:
+        st.query_params[PARAM] = actions.overlay_run
+        actions.overlay_run = None
+    run_id = st.query_params.get(PARAM)
+    if not run_id or run_id == run.id:
         st.query_params.pop(PARAM, None)
         return None
     try:
-        found = bench.load(asked)
+        second = bench.load(run_id)
     except UnknownRun:
-        st.caption(f":orange[No run {plain(asked)} is here to be drawn beside this one.]")
+        st.caption(f":orange[Run {plain(run_id)} is not on this server, so only one run is shown.]")
         return None
-    if found.plan.op != run.plan.op:
-        st.caption(f":orange[{plain(found.title or asked)} is of another op, so it is not drawn beside this one.]")
+    if second.plan.op != run.plan.op:
+        st.caption(
+            f":orange[{plain(second.title or run_id)} is a run of another op, so it is not shown with this run.]"
+        )
         return None
-    return roofed(bench, found)
+    return with_roofs(bench, second)
 
 
-def roofed(bench: Bench, run: Run) -> Run:
-    """The run with the roofs that it is held against, so that a chart of several runs holds each against its own."""
+def with_roofs(bench: Bench, run: Run) -> Run:
+    """The run with its roofs, so that a chart of several runs compares each with the roofs of its own machine."""
     return msgspec.structs.replace(run, environment=msgspec.structs.replace(run.environment, roofs=bench.roofs_of(run)))
 
 
+def narrowed_pair(bench: Bench, run: Run, second: Run | None, variants: tuple[str, ...]) -> tuple[Run, Run | None]:
+    """Both runs with the visible variants only; the first with the roofs of its machine."""
+    return with_roofs(bench, narrowed(run, variants)), None if second is None else narrowed(second, variants)
+
+
 def names(run: Run, other: Run | None) -> dict[str, str]:
-    """How the charts call each run, by id: by device where that tells them apart, else by title, else by id."""
+    """The name of each run in the charts, by id: its device if the devices differ, else its title, else its id."""
     runs = [run] if other is None else [run, other]
     return {r.id: run_words(r, runs) for r in runs}
 
 
-def bar(run: Run, other: Run) -> None:
-    """Which two runs are shown, and a way to leave one."""
-    said = names(run, other)
+def two_runs_bar(run: Run, other: Run) -> None:
+    """Which two runs are shown, and a button that shows one only."""
+    label = names(run, other)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="overlay"):
         st.markdown(
-            f"**{plain(said[run.id])}** and, in dots and dashes, **{plain(said[other.id])}**: each against its own "
-            f"machine's roofs. Tiles, samples and all tabs but *Table* are of **{plain(said[run.id])}**.",
+            f"Charts show **{plain(label[run.id])}** (solid) and **{plain(label[other.id])}** (dotted), each with the roofs of "
+            f"its own machine. Tiles and all tabs except *Table* show **{plain(label[run.id])}** only.",
             width="stretch",
         )
-        st.button("Show one run", key="show_one", icon=":material/close:", on_click=leave)
+        st.button("Show one run", key="show_one", icon=":material/close:", on_click=show_one_run)
 
 
-def leave() -> None:
-    """One run on the page again: the one that was asked for last."""
+def show_one_run() -> None:
+    """Remove the second run from the address."""
     st.query_params.pop(PARAM, None)
 
 
-def offer(bench: Bench, run: Run) -> None:
-    """For a run of another machine: the same plan, measured here, drawn beside it."""
+def run_here_offer(bench: Bench, run: Run) -> None:
+    """For a run of another machine: a button that measures the same plan on this machine and shows both."""
     if any(d.uuid == run.environment.device.uuid for d in bench.devices()) or run.status in LIVING:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="elsewhere"):
         device = bench.device(bench.default_device())
         if run.plan.op not in bench.ops():
             st.caption(
-                "Measured on another machine. Its op is none of this kernelviz's, so it cannot be measured here."
+                "Measured on another machine. This installation does not have its op, so it cannot be measured here."
             )
             return
         st.caption("Measured on another machine.", width="content")
         cases = len(run.plan.cases())
         callbacks.button(
             "Run this here",
-            partial(_begin, bench, run, callbacks.kept(), session.owner()),
+            partial(_start, bench, run, callbacks.actions(), session.owner()),
             key="run_here",
             about=run.id,
             icon=":material/play_arrow:",
             disabled=not device.usable,
             help=plain(
-                f"Measures its {cases} case{'s' if cases != 1 else ''} on {device.name} and shows both. What cannot run there "
-                "or does not fit is said case by case."
+                f"Measures its {cases} case{'s' if cases != 1 else ''} on {device.name} and shows both runs. A case that cannot "
+                "run there is listed with the reason."
             ),
         )
 
 
-def _begin(bench: Bench, run: Run, kept: callbacks.Kept, owner: str) -> None:
-    kept.begun = regression.again(bench, run.id, owner=owner)
-    kept.beside = run.id
+def _start(bench: Bench, run: Run, actions: callbacks.Actions, owner: str) -> None:
+    actions.started_run = regression.again(bench, run.id, owner=owner)
+    actions.overlay_run = run.id

@@ -1,4 +1,4 @@
-"""The tabs under a run's charts. Only the open one is made: a table takes a browser 50 ms, and most are never looked at."""
+"""The tabs below the charts of a run. Only the open one is drawn: a table costs a browser 50 ms, and most are never opened."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from kernelviz.bench import Bench
-from kernelviz.core.problem import Problem
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.metrics.figures import FIGURES
@@ -18,89 +16,89 @@ from kernelviz.plots.variant_styles import variant_words
 from kernelviz.tables.cases import case_columns, cases
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, kernels
-from kernelviz.text.cells import failures as failures_of
 from kernelviz.text.failures import STAGES, describe_failure, has_description
-from kernelviz.ui.bench import empty_states, inspection, samples, second_run
+from kernelviz.ui.bench import second_run
 from kernelviz.ui.shared import site, table, view_filters
 from kernelviz.ui.shared.text import plain
 
 
-def show(
-    bench: Bench, run: Run, found: Sequence[Row], problem: Problem, headline: Headline, other: Run | None = None
-) -> None:
-    """Table, figures, samples, failures, kernels, inspection and the op's variants. `other`: a run drawn beside this one."""
-    failed = failures_of(found)
-    failures = f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures"
-    made: dict[str, Callable[[], None]] = {
-        "Table": lambda: _table(run, found, headline, other),
-        "Figures": lambda: _figures(run, found),
-        "Samples": lambda: samples.show(run, found, problem),
-        failures: lambda: _failures(run, failed),
-        "Kernels": lambda: _kernels(found),
-        "Inspect": lambda: inspection.show(bench, run, found, problem),
-        "Variants": lambda: empty_states.ladder(bench.ops().get(run.plan.op), run.plan.variants),
-    }
-    names = {_short(label): label for label in made}
-    # While a run goes the count of failures in its name grows: the tab that is open stays open.
-    if st.session_state.get("tables") not in (None, *made):
+def draw_open_tab(tabs: Mapping[str, Callable[[], None]]) -> None:
+    """Draw a tab for each label, and the content of the open one; the address repeats which is open."""
+    names = {_short(label): label for label in tabs}
+    # During a run, the number in the label of the failures grows: an open tab must stay open.
+    if st.session_state.get("tables") not in (None, *tabs):
         st.session_state["tables"] = names[_short(st.session_state["tables"])]
     view_filters.seed("tab", list(names), "table")
     st.session_state.setdefault("tables", names[st.session_state["tab"]])
     view_filters.keep("tab", _short(st.session_state["tables"]), "table")
-    for tab, make in zip(st.tabs(list(made), key="tables", on_change="rerun"), made.values(), strict=True):
+    for tab, draw in zip(st.tabs(list(tabs), key="tables", on_change="rerun"), tabs.values(), strict=True):
         if tab.open:
             with tab:
-                make()
+                draw()
 
 
 def _short(label: str) -> str:
-    """A tab's name in the address."""
+    """The name of a tab in the address."""
     return label.partition(" (")[0].lower()
 
 
-def _table(run: Run, found: Sequence[Row], headline: Headline, other: Run | None) -> None:
+def case_tables(run: Run, results: Sequence[Row], headline: Headline, other: Run | None) -> None:
+    """The table of the cases, and that of the second run if there is one."""
     names = second_run.names(run, other)
-    _cases(run, found, headline, names[run.id] if other is not None else "", key="table")
+    _cases(run, results, headline, names[run.id] if other is not None else "", key="table")
     if other is not None:
         _cases(other, rows(other, other.environment.roofs, headline), headline, names[other.id], key="table_with")
-    st.page_link(site.page("method"), label="How these numbers are made", icon=":material/straighten:")
+    st.page_link(site.page("method"), label="How these numbers are measured", icon=":material/straighten:")
 
 
-def _cases(run: Run, found: Sequence[Row], headline: Headline, name: str, key: str) -> None:
+def _cases(run: Run, results: Sequence[Row], headline: Headline, name: str, key: str) -> None:
     if name:
         st.markdown(f"**{plain(name)}**")
-    if not found:
-        st.caption("No result yet.")
+    if not results:
+        st.caption("No case is done yet.")
         return
-    of = cases(run, found, headline)
-    table.show(case_columns(of, View.WIDE), of, key=key, alt=f"Every case of {name or 'the run'}")
+    rows_of_cases = cases(run, results, headline)
+    table.show(case_columns(rows_of_cases, View.WIDE), rows_of_cases, key=key, alt=f"Every case of {name or 'the run'}")
 
 
-def _figures(run: Run, found: Sequence[Row]) -> None:
+def timing_table(run: Run, results: Sequence[Row]) -> None:
+    """All timings of every case, and the question that each answers."""
     st.markdown("\n".join(f"- **{plain(f.name)}** {plain(f.question)}" for f in FIGURES))
     if set(run.method.figures) == {"cold"}:
         st.caption(
-            "This run asked for device cold only, so the other columns are empty. A new run measures all of them."
+            "This run measured the cold device time only, so the other columns are empty. Press **Run** to measure all of them."
         )
-    of = cases(run, found)
-    table.show(case_columns(of, View.TIMES_WIDE), of, key="figures", alt="Every figure of every case")
+    rows_of_cases = cases(run, results)
+    table.show(
+        case_columns(rows_of_cases, View.TIMES_WIDE), rows_of_cases, key="figures", alt="Every figure of every case"
+    )
 
 
-def _failures(run: Run, failed: Mapping[tuple[str, Failure], Sequence[Row]]) -> None:
+def failures_label(failed: Mapping[tuple[str, Failure], Sequence[Row]]) -> str:
+    """The label of the tab, with the number of failed cases."""
+    return f"Failures ({sum(len(g) for g in failed.values())})" if failed else "Failures"
+
+
+def failure_list(run: Run, failed: Mapping[tuple[str, Failure], Sequence[Row]]) -> None:
+    """Each failure once, with its variant, its stage and all sizes at which it occurred."""
     if not failed:
         st.caption("No case failed.")
     for (variant, failure), group in failed.items():
         sizes = ", ".join(size_words(r.result.problem, telling_axes(run.plan.problems)) for r in group)
         st.markdown(f"✕ **{plain(variant_words(variant))}** · {STAGES[failure.stage]} · {plain(sizes)}")
-        said = str(describe_failure(failure)) if has_description(failure) else "no message"
-        st.code(said, language=None, wrap_lines=True)
+        message = str(describe_failure(failure)) if has_description(failure) else "The failure has no message."
+        st.code(message, language=None, wrap_lines=True)
 
 
-def _kernels(found: Sequence[Row]) -> None:
-    of = kernels(found)
-    if not of:
-        st.caption("No kernels were recorded: a CPU run launches none, and a failed case has none.")
+def kernel_table(results: Sequence[Row]) -> None:
+    """The kernels that a call of each case launches."""
+    launched = kernels(results)
+    if not launched:
+        st.caption("No kernels were recorded: a run on a CPU launches none, and failed cases have none.")
         return
     table.show(
-        select_with_sizes(KERNELS, of, View.WIDE), of, key="kernels", alt="Kernels that a call of each case launches"
+        select_with_sizes(KERNELS, launched, View.WIDE),
+        launched,
+        key="kernels",
+        alt="Kernels that a call of each case launches",
     )

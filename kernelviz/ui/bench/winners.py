@@ -1,4 +1,4 @@
-"""Who is fastest at which size, as a picture's words: for its alternative text, and below it for everybody."""
+"""The sentences below the chart of the fastest variants, which are also its alternative text."""
 
 from __future__ import annotations
 
@@ -15,16 +15,15 @@ from kernelviz.text.winners import winner_words
 from kernelviz.ui.shared.text import plain
 
 
-def words(found: Sequence[Row], axis: str | None, headline: Headline) -> list[str]:
-    """A line for each strip of sizes: who leads up to where."""
-    return winner_words(found, winners(found, headline), axis, variant_words, size_text)
+def describe_winners(rows: Sequence[Row], axis: str | None, headline: Headline) -> list[str]:
+    """A line for each strip of sizes: which variant is fastest up to which size."""
+    return winner_words(rows, winners(rows, headline), axis, variant_words, size_text)
 
 
-def show(lines: Sequence[str]) -> None:
-    """The words below the picture, with the rule behind them."""
+def winner_sentences(lines: Sequence[str]) -> None:
+    """The sentences, with the rule behind them as help text."""
     st.markdown(
         "\n".join(f"- {plain(line)}" for line in lines),
-        help="The fastest correct variant at each size, by the rule of verdicts: it leads where the interval of the ratio of "
-        "both times, round by round, clears the noise floor. Where it does not, the size is hatched and each that may be the "
-        "fastest is named. A sentence has as few changes as the verdicts allow.",
+        help="A variant is fastest at a size if the whole 95 % interval of the time ratio to every other variant is beyond the "
+        "noise threshold. Otherwise it is a statistical tie: the size is hatched and the tied variants are listed.",
     )

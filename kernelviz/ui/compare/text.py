@@ -1,4 +1,4 @@
-"""What the page Compare says: short sentences, one place for each."""
+"""The sentences of the page Compare."""
 
 from __future__ import annotations
 
@@ -6,35 +6,36 @@ from kernelviz.metrics.comparison import PairWord
 from kernelviz.text.comparison import MEANINGS, SIGNS
 
 INTRO = (
-    "Run **B** is held against run **A**, the baseline, case by case. A verdict needs the whole 95 % interval outside the noise; "
-    "times that were measured in different ways get none."
+    "Each case of run **B** (a variant at one size) is compared with the same case of run **A**, the baseline. B is faster or "
+    "slower only if the whole 95 % interval of the time ratio is beyond the measurement noise; times that were measured in "
+    "different ways are not compared."
 )
 CHOOSE = (
-    "**Choose two runs above**, A being the baseline: two of your own, or a document from elsewhere against one of yours. "
-    "Or choose one run twice, and two of its variants."
+    "**Choose two runs above.** A is the baseline and B is compared with it: two runs of this server, or a file from another "
+    "machine and a run of yours. To compare two variants of one run, choose that run twice."
 )
-SAME_RUN = "A and B are one run: choose one of its variants for each side."
+SAME_RUN = "A and B are the same run. Choose a different variant for each side, or another run for one of them."
 NO_PAIRS = (
-    "No case is in both runs: A has {a}, B has {b}. Choose runs of the same op and sizes, or one variant of each."
+    "A and B have no case in common: A is {a}, B is {b}. Choose two runs of the same op with at least one common size, or one "
+    "variant of each."
 )
-ALIKE = "The same device, driver, versions and method on both sides."
-ONE_RUN = "Both sides are of one run: the same device, driver, versions and method."
-EVERY, ALSO = "every variant, each with itself", "the same as on the other side"
-L2_HELP = "Cold: the caches are flushed before each call. Warm: its data lie where the call itself leaves them."
+ALIKE = "None: both sides have the same device, driver, library versions and method."
+ONE_RUN = "None: both sides are from one run, with one device, driver, library versions and method."
+EVERY, ALSO = "every variant, each with itself", "same as on the other side"
 RULE = """
-- **Pairs**: the same case in both runs; with one variant chosen on each side, the same problem. The ratio is the time of B over
-  that of A.
-- **Two runs** share no rounds, so each side is resampled over its own blocks (bootstrap of the ratio of the medians, 95 %). The
-  whole interval must clear the noise floor: the largest of 0.5 %, the A/A comparison that each run makes with its own baseline,
-  and the largest difference of the cases with the **same code** in both.
-- **Same code** means: same source, same compilers and driver, and the same kernels with the same grid, block, registers and
-  shared memory. What differs there is what moved between the two runs (card, clock, place in memory), and no change of yours.
-- **Two variants of one run** share rounds: the verdict is that of the page Bench, on the ratio in each round.
-- **No verdict** where burst meets sustained, other input data, another timer or way of launching, a CPU meets a GPU, what tracing
-  adds is unknown or taken off on one side only, or where one side has no correct time.
+- **Pairs**: the same case in both runs; if one variant is chosen on each side, all cases of the same problem. The ratio is the
+  time of B divided by the time of A.
+- **Two runs** were not measured in the same rounds, so each side is resampled over its own blocks (bootstrap of the ratio of the
+  medians, 95 %). For a verdict, the whole interval must be beyond the noise threshold. The threshold is the largest of 0.5 %, the
+  A/A comparison that each run makes with its own baseline, and the largest change among the cases with the **same code**.
+- **Same code** means: the same source, compilers and driver, and the same kernels with the same grid, block, registers and
+  shared memory. If the time of such a case changes, the environment (card, clock, place in memory) changed, not the kernel.
+- **Two variants of one run** were measured in the same rounds, so the verdict is that of the page Bench: the ratio in each round.
+- **Not comparable**: burst against sustained load, different input data, a different timer or launch method, a CPU against a GPU,
+  tracing overhead that is unknown or was subtracted on one side only, or no correct time on one side.
 """
 
 
-def meaning_words(word: PairWord) -> str:
-    """A verdict and what it means, as Markdown."""
+def describe_verdict(word: PairWord) -> str:
+    """A verdict and its meaning, as Markdown."""
     return f"{SIGNS[word]} **{word}**: {MEANINGS[word]}"

@@ -1,8 +1,9 @@
-"""What this machine is, on the page Device: its devices, driver, CUDA, slices, tools, and what hampers measuring."""
+"""What this machine is, on the page Device: its devices, driver, CUDA, MIG, tools, and the kernel times of recent runs."""
 
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 
 import streamlit as st
 
@@ -13,31 +14,30 @@ from kernelviz.hardware import mig
 from kernelviz.hardware.discovery import gpu_problem, missing
 from kernelviz.hardware.toolchain import installed_versions, torch_build
 from kernelviz.plots import monitor
-from kernelviz.ui.device import text as words
-from kernelviz.ui.shared import device_strip, view_filters
+from kernelviz.ui.device import text
+from kernelviz.ui.shared import view_filters
 from kernelviz.ui.shared.text import plain, when
 
 _TOOLS = {"cuda": ("triton", "nvrtc", "inductor"), "cpu": ("cxx", "inductor")}
 _TOOL_NAMES = {"triton": "Triton", "nvrtc": "CUDA C++ (NVRTC)", "inductor": "torch.compile", "cxx": "C++ extension"}
 
 
-def heading() -> None:
-    st.markdown("#### Device: this machine, its roofs, and what it does now")
-
-
-def machine(bench: Bench, device: Device) -> None:
-    """All devices in a line each, and the chosen one in full."""
-    device_strip.notices(bench.notices(device.id))
+def device_summary(bench: Bench, device: Device) -> None:
+    """The device on one line, and why there is no GPU if there is none."""
     if not any(d.kind == "cuda" for d in bench.devices()):
-        st.caption(plain(f"No GPU here: {gpu_problem()}."))
+        st.caption(plain(f"No GPU can be used: {gpu_problem()}."))
     st.markdown(plain(summary(device)))
+
+
+def device_facts(bench: Bench, device: Device) -> None:
+    """All devices of the machine, and everything known about the chosen one."""
     with st.expander("All devices, driver and tools", key="machine", icon=":material/memory:", expanded=False):
-        st.markdown(_devices(bench))
-        st.markdown(_rows(facts(device)))
+        st.markdown(_device_table(bench.devices()))
+        st.markdown(_fact_table(facts(device)))
 
 
 def summary(device: Device) -> str:
-    """The line that a bug report would begin with."""
+    """The device on one line, as for a bug report."""
     build = torch_build()
     torch = "torch not installed" if build is None else f"torch {build.version}"
     memory = f"{units.size_bytes(device.memory_bytes)} of memory"
@@ -49,7 +49,7 @@ def summary(device: Device) -> str:
 
 
 def facts(device: Device) -> list[tuple[str, str]]:
-    """What is known of a device and of the tools for it; unknown is said."""
+    """Name and value of each fact about a device and its tools; unknown values say so."""
     known = [
         ("name", device.name),
         ("identity", device.uuid),
@@ -61,7 +61,7 @@ def facts(device: Device) -> list[tuple[str, str]]:
         known += [
             ("multiprocessors", str(device.multiprocessors or "unknown")),
             ("compute capability", capability),
-            ("driver", f"{device.driver or 'unknown'}, for CUDA up to {device.driver_cuda or 'unknown'}"),
+            ("driver", f"{device.driver or 'unknown'}, supports CUDA up to {device.driver_cuda or 'unknown'}"),
             ("MIG", mig.describe(device)),
         ]
     else:
@@ -74,27 +74,26 @@ def facts(device: Device) -> list[tuple[str, str]]:
     return known
 
 
-def _devices(bench: Bench) -> str:
+def _device_table(devices: Sequence[Device]) -> str:
     lines = ["| device | name | memory | usable |", "|---|---|---|---|"]
-    for found in bench.devices():
-        usable = "yes" if found.usable else f"no: {found.reason}"
-        cells = (found.id, found.name, units.size_bytes(found.memory_bytes), usable)
+    for device in devices:
+        usable = "yes" if device.usable else f"no: {device.reason}"
+        cells = (device.id, device.name, units.size_bytes(device.memory_bytes), usable)
         lines.append(f"| {' | '.join(plain(c) for c in cells)} |")
     return "\n".join(lines)
 
 
-def _rows(pairs: list[tuple[str, str]]) -> str:
-    return "\n".join(["| fact | here |", "|---|---|", *(f"| {plain(a)} | {plain(b)} |" for a, b in pairs)])
+def _fact_table(pairs: list[tuple[str, str]]) -> str:
+    return "\n".join(["| property | value |", "|---|---|", *(f"| {plain(a)} | {plain(b)} |" for a, b in pairs)])
 
 
-def run_times(bench: Bench, device: Device) -> None:
-    """How long kernels of recent runs took."""
-    st.markdown("##### Kernel times of recent runs")
+def recent_kernel_times(bench: Bench, device: Device) -> None:
+    """How long the kernels of recent runs took."""
     runs = bench.machine.run_times(device.id)
     figure = monitor.times_by_run(runs)
     count = sum(len(r.times_s) for r in runs)
     newest = when(runs[0].created_at) if runs else ""
-    alt = f"{count} kernel times of {len(runs)} runs" + (f", the newest of {newest}" if newest else "")
+    alt = f"{count} kernel times of {len(runs)} runs" + (f", the newest from {newest}" if newest else "")
     st.plotly_chart(figure, key="run_times", config=view_filters.CHART, alt=alt)
     if count:
-        st.caption(words.TIMES_CPU if device.kind == "cpu" else words.TIMES_GPU)
+        st.caption(text.TIMES_CPU if device.kind == "cpu" else text.TIMES_GPU)

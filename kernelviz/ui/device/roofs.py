@@ -1,63 +1,81 @@
-"""The roofs on the page Device: calibrate, what was measured against what is promised, and how roofs moved."""
+"""The roofs on the page Device: calibration, measured values beside the data sheet, and change between calibrations."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import streamlit as st
 
-from kernelviz.bench import Bench, Progress
+from kernelviz.bench import Bench
 from kernelviz.core import units
 from kernelviz.core.run import LIVING, Device, Roof
-from kernelviz.hardware.datasheet import DataSheet, datasheet
+from kernelviz.hardware.datasheet import DataSheet
 from kernelviz.hardware.datasheet_shares import DataSheetShare, data_sheet_shares
 from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.tables.column import Column
-from kernelviz.ui.device import text as words
+from kernelviz.ui.device import text
 from kernelviz.ui.shared import live_progress, table, view_filters
+from kernelviz.ui.shared.live_progress import Job
 from kernelviz.ui.shared.text import plain, when
 
 _PARAM = "calibration"
 
 
-def show(bench: Bench, device: Device) -> None:
-    """Button, progress, the roofs against the sheet."""
-    asked = live_progress.asked_for(bench, _PARAM)
-    going = asked is not None and asked[1].status in LIVING
+def calibration(bench: Bench) -> Job | None:
+    """The calibration of the address or of this session, with its progress; None without one."""
+    return live_progress.job_to_show(bench, _PARAM)
+
+
+def heading_and_calibrate_button(bench: Bench, device: Device, calibration: Job | None) -> None:
+    """The heading with the button that measures the roofs."""
+    running = calibration is not None and calibration[1].status in LIVING
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="roofs_head"):
-        st.markdown("##### Roofs: measured and promised", width="content")
-        live_progress.button(
+        st.markdown("##### Roofs: measured and data sheet", width="content")
+        live_progress.job_button(
             "Calibrate", bench.calibrate, device, job=_PARAM, key="calibrate_device", icon=":material/straighten:",
-            disabled=going or not device.usable, help=words.CALIBRATE_HELP,
+            disabled=running or not device.usable, help=text.CALIBRATE_HELP,
         )  # fmt: skip
-    if asked is not None:
-        _asked(bench, *asked, device)
-    roofs, sheet = bench.roofs(device.id), datasheet(device.name)
-    if not roofs and not going:
-        st.info(words.NOT_CALIBRATED, icon=":material/straighten:")
-    lines = data_sheet_shares(roofs, sheet)
-    if lines:
-        columns = [c for c in _SHARES_OF_SHEET if sheet is not None or c.heading not in _OF_SHEET]
-        table.show(columns, lines, key="held", alt="Measured roofs against the data sheet", height="content")
-        if sheet is not None:
-            st.markdown(words.SHARES)
-    _sheet(device, sheet)
 
 
-def _asked(bench: Bench, name: str, progress: Progress, device: Device) -> None:
+def calibration_progress(bench: Bench, device: Device, calibration: Job | None) -> None:
+    """The running calibration, or how it ended if it did not finish."""
+    if calibration is None:
+        return
+    job, progress = calibration
     if progress.status in LIVING:
-        said = f"Measuring the roofs of {device.name}: {progress.done} done."
-        live_progress.job(bench, name, progress, said, key="device_calibration", box="calibration_going")
+        sentence = f"Measuring the roofs of {device.name}: {progress.done} done."
+        live_progress.running_job(bench, job, progress, sentence, key="device_calibration", box="calibration_going")
     elif progress.status == "cancelled":
         st.warning(
-            f"The calibration was cancelled; the {progress.done} roofs that it measured are kept.",
+            f"The calibration was cancelled. The {progress.done} roofs that it had measured are stored.",
             icon=":material/pause_circle:",
         )
     elif progress.status == "interrupted":
-        st.error(f"The calibration broke off: {plain(progress.message)}", icon=":material/error:")
+        st.error(
+            f"The calibration failed: {plain(progress.message).rstrip('.')}. Press **Calibrate** to try again.",
+            icon=":material/error:",
+        )
 
 
-def _promised(line: DataSheetShare) -> str | None:
-    """In the unit of the measured value beside it."""
+def roof_table(roofs: Sequence[Roof], sheet: DataSheet | None, device: Device, calibration: Job | None) -> None:
+    """The measured roofs beside the values of the data sheet, and which data sheet that is."""
+    if not roofs and (calibration is None or calibration[1].status not in LIVING):
+        st.info(text.NOT_CALIBRATED, icon=":material/straighten:")
+    lines = data_sheet_shares(roofs, sheet)
+    if lines:
+        columns = [c for c in _SHARES_OF_SHEET if sheet is not None or c.heading not in _OF_SHEET]
+        table.show(columns, lines, key="held", alt="Measured roofs beside the data sheet", height="content")
+        if sheet is not None:
+            st.markdown(text.SHARES)
+    if sheet is None:
+        st.caption(text.NO_SHEET_CPU if device.kind == "cpu" else text.NO_SHEET)
+    else:
+        st.caption(plain(f"Data sheet: {sheet.source}."))
+
+
+def _sheet_value(line: DataSheetShare) -> str | None:
+    """A value of the data sheet in the unit of the measured one."""
     if line.promised is None:
         return None
     if line.roof.rate_flop_per_s is None:
@@ -69,7 +87,7 @@ def _clock(roof: Roof | None) -> str | None:
     return units.clock(roof.clock_hz) if roof and roof.clock_hz else None
 
 
-def _where(roof: Roof) -> str:
+def _label(roof: Roof) -> str:
     unit = {"tensor": ", tensor cores", "vector": ", CUDA cores"}.get(roof.unit or "", "")
     memory = " from memory" if roof.level == "dram" else ""
     return f"{roof_name(roof).replace(' at ', memory + ' at ', 1)}{unit}"
@@ -82,60 +100,51 @@ def _interval(roof: Roof) -> str:
     return units.width((roof.high - roof.low) / 2 / value)
 
 
-_OF_SHEET = ("Of the sheet", "At this clock", "Data sheet", "Sheet's clock")
+_OF_SHEET = ("Of data sheet", "At this clock", "Data sheet", "Data-sheet clock")
 _SHARES_OF_SHEET: tuple[Column[DataSheetShare], ...] = (
-    Column("", "Roof", "What was measured.", units.TEXT, lambda line: _where(line.roof)),
-    Column("", "Measured", "The best that was reached.", units.OWN_NUMBER, lambda line: roof_value(line.roof)),
-    Column("", "Of the sheet", "The measured value over the data sheet's, as stated there.", units.OWN_NUMBER,
+    Column("", "Roof", "What was measured.", units.TEXT, lambda line: _label(line.roof)),
+    Column("", "Measured", "The highest measured value.", units.OWN_NUMBER, lambda line: roof_value(line.roof)),
+    Column("", "Of data sheet", "The measured value as a share of the data sheet's value.", units.OWN_NUMBER,
            lambda line: None if line.share is None else units.percent(line.share)),
-    Column("", "At this clock", "The same, with the data sheet's value at the clock that was measured.", units.OWN_NUMBER,
+    Column("", "At this clock", "The same, with the data sheet's value scaled to the clock of the measurement.", units.OWN_NUMBER,
            lambda line: None if line.share_at_clock is None else units.percent(line.share_at_clock)),
-    Column("", "Data sheet", "What the vendor promises.", units.OWN_NUMBER, _promised),
-    Column("", "Sheet's clock", "The clock for which it is promised.", units.OWN_NUMBER,
+    Column("", "Data sheet", "The value that the vendor states.", units.OWN_NUMBER, _sheet_value),
+    Column("", "Data-sheet clock", "The clock for which the vendor states it.", units.OWN_NUMBER,
            lambda line: units.clock(line.promised_at_hz) if line.promised_at_hz else None),
-    Column("", "± 95 %", "Half the 95 % interval.", units.OWN_NUMBER, lambda line: _interval(line.roof)),
-    Column("", "Clock", "The SM clock while it was measured.", units.OWN_NUMBER, lambda line: _clock(line.roof)),
+    Column("", "± 95 %", "Half the width of the 95 % interval.", units.OWN_NUMBER, lambda line: _interval(line.roof)),
+    Column("", "Clock", "The SM clock during the measurement.", units.OWN_NUMBER, lambda line: _clock(line.roof)),
     Column("", "When", "When it was measured.", units.OWN_NUMBER, lambda line: when(line.roof.measured_at or None)),
 )  # fmt: skip
 _MOVES: tuple[Column[Move], ...] = (
-    Column("", "Roof", "What was measured.", units.TEXT, lambda move: _where(move.now)),
+    Column("", "Roof", "What was measured.", units.TEXT, lambda move: _label(move.now)),
     Column("", "Then", "In the earlier calibration.", units.OWN_NUMBER,
            lambda move: roof_value(move.then) if move.then else "not measured"),
     Column("", "Clock then", "The SM clock in the earlier calibration.", units.OWN_NUMBER, lambda move: _clock(move.then)),
     Column("", "Now", "In the newest calibration.", units.OWN_NUMBER, lambda move: roof_value(move.now)),
     Column("", "Clock now", "The SM clock in the newest calibration.", units.OWN_NUMBER, lambda move: _clock(move.now)),
-    Column("", "Change", "Of the value. ≈: the two intervals touch, so that it may be chance.", units.OWN_NUMBER, change_words),
+    Column("", "Change", "≈: the two 95 % intervals overlap, so the change may be chance.", units.OWN_NUMBER, change_words),
 )  # fmt: skip
 
 
-def _sheet(device: Device, sheet: DataSheet | None) -> None:
-    if sheet is None:
-        st.caption(words.NO_SHEET_CPU if device.kind == "cpu" else words.NO_SHEET)
+def roof_changes(calibrations: Sequence[Calibration]) -> None:
+    """How much each roof changed between two calibrations. `calibrations`: newest first."""
+    if len(calibrations) < 2:
+        st.caption(text.ONE_CALIBRATION if calibrations else text.NOT_MEASURED)
         return
-    st.caption(plain(f"Data sheet: {sheet.source}."))
-
-
-def history(bench: Bench, device: Device) -> None:
-    """How roofs moved between two calibrations."""
-    st.markdown("##### How roofs moved")
-    kept = bench.machine.calibrations(device.id)
-    if len(kept) < 2:
-        st.caption(words.ONE_CALIBRATION if kept else words.NOT_MEASURED)
-        return
-    newest, earlier = kept[0], kept[1:]
+    newest, earlier = calibrations[0], calibrations[1:]
     chosen = 0
     if len(earlier) > 1:
-        stamps = [made.measured_at or str(number) for number, made in enumerate(earlier)]
+        stamps = [c.measured_at or str(number) for number, c in enumerate(earlier)]
         view_filters.seed("against_calibration", stamps, stamps[0])
         picked = st.selectbox(
-            "Against", stamps, key="against_calibration", format_func=lambda s: _dated(earlier[stamps.index(s)])
+            "Compare with", stamps, key="against_calibration", format_func=lambda s: _dated(earlier[stamps.index(s)])
         )
         view_filters.keep("against_calibration", picked, stamps[0])
         chosen = stamps.index(picked)
-    st.markdown(f"{_dated(newest)}, against {_dated(earlier[chosen])}.")
-    moved = moves(newest, earlier[chosen])
-    table.show(_MOVES, moved, key="moves", alt="How each roof moved between two calibrations")
-    st.markdown(words.MOVES)
+    st.markdown(f"{_dated(newest)}, compared with {_dated(earlier[chosen])}.")
+    changes = moves(newest, earlier[chosen])
+    table.show(_MOVES, changes, key="moves", alt="Change of each roof between two calibrations")
+    st.markdown(text.MOVES)
 
 
 def _dated(calibration: Calibration) -> str:

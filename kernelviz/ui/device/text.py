@@ -1,44 +1,52 @@
-"""What the page Device says, as Markdown: one place for each sentence. The terminal says some of them too."""
+"""The sentences of the page Device, as Markdown."""
 
 from __future__ import annotations
 
-SHAPES = "Shaded: something was being measured."
+SHADED = "Shaded: a measurement was running."
 BUSY = (
-    "Busy is the share of the driver's last sampling period in which any kernel ran, or memory was read or written (NVML). It is "
-    "not how well the device was used: one thread of one kernel counts like a full device."
+    "**SMs busy** is the share of the driver's last sampling period in which at least one kernel ran, and **memory** the share "
+    "in which memory was read or written (NVML). One thread counts as much as a full GPU, so this is not efficiency."
 )
-LOAD = "Load is the share of the last second in which a core was not idle (psutil); the memory is the whole machine's."
-PCIE = "PCIe counters take NVML 20 ms each, so they are not asked while anything is measured."
+LOAD = (
+    "**Load** is the share of the last second in which a core was not idle (psutil). **Memory in use** is that of the whole "
+    "machine."
+)
+PCIE = "**PCIe** counters are not read during a measurement, because each reading takes NVML 20 ms."
 SAMPLED = (
-    "One sample a second, for all open pages together; nothing is asked when nobody looked for three minutes and nothing is "
+    "One sample a second is shared by all open pages. Sampling stops when no page was open for three minutes and nothing is "
     "measured."
 )
 ALERTS = (
-    "Utilisation is the mean over the last 30 s while a run is going; growth is over ten minutes, from the least of the first "
-    "minute to the least of the last one."
+    "**Low utilisation** uses the mean of the last 30 s and alerts only during a run. **Memory growth** is the minimum of the "
+    "last minute minus the minimum of the first minute, over ten minutes."
 )
+LOW_UTILISATION_HELP = "An alert appears if the mean utilisation of the last 30 s of a run is below this."
+MEMORY_GROWTH_HELP = "An alert appears if the memory in use grew by more than this within ten minutes."
 SHARES = (
-    "**Of the sheet**: measured over stated. **At this clock**: over the stated rate at the clock that the measurement ran at; "
-    "where it is much higher, power or heat held the clock down, not the kernel. Sheets state dense rates, without sparsity."
+    "**Of data sheet**: the measured value as a share of the data sheet's. **At this clock**: the same, with the data sheet's "
+    "value scaled to the clock of the measurement; if it is much higher, power or temperature limited the clock. Data-sheet "
+    "rates are dense, without sparsity."
 )
 NO_SHEET = (
-    "No data sheet of a GPU with exactly this name is in our table, so nothing is promised for it: no guess is made."
+    "kernelviz has no data sheet of a GPU with exactly this name, so the measured roofs are shown without a comparison."
 )
-NO_SHEET_CPU = "Data sheets are kept for NVIDIA GPUs only; a processor's measured roofs stand alone."
+NO_SHEET_CPU = (
+    "kernelviz has data sheets of NVIDIA GPUs only, so the measured roofs of a CPU are shown without a comparison."
+)
 NOT_MEASURED = "The roofs of this device were not measured yet."
-NOT_CALIBRATED = f"{NOT_MEASURED} **Calibrate** measures them; nothing else is measured meanwhile."
+NOT_CALIBRATED = f"{NOT_MEASURED} Press **Calibrate** to measure them; other measurements wait until it is done."
 CALIBRATE_HELP = (
-    "Streams of bytes, matrix products, multiply-adds, launches, transfers. Also: kernelviz device --calibrate"
+    "Measures bandwidth, arithmetic rates, kernel launches and transfers. In a terminal: kernelviz device --calibrate"
 )
-ONE_CALIBRATION = "There is one calibration only. How roofs move shows with the second one."
+ONE_CALIBRATION = (
+    "There is only one calibration. Calibrate again, for example after a driver update, to see what changed."
+)
 MOVES = (
-    "Change is against the chosen earlier calibration. **≈** where the two 95 % intervals touch: that is no change one can tell. "
-    "A launch's time is better when it falls."
+    "Each roof is compared with the chosen earlier calibration. **≈**: the two 95 % intervals overlap, so no change can be "
+    "stated. For kernel launches, a lower time is better."
 )
-TIMES_GPU = (
-    "A point a kernel, by the device's own stamps (median over the samples); grey bar: the middle half of a run's."
-)
+TIMES_GPU = "Each point is a kernel: the median of its GPU timestamps. Grey bar: the middle half of a run's kernels."
 TIMES_CPU = (
-    "A point a case: one call, caches cold, by the host's clock (a processor traces no kernels); grey bar: the middle half of a "
-    "run's."
+    "Each point is a case: one call with flushed caches, timed by the host clock, because CPU kernels cannot be traced. Grey "
+    "bar: the middle half of a run's cases."
 )

@@ -1,4 +1,4 @@
-"""What can be done with one run of the History page: name, note, open, share, resume, delete with a way back."""
+"""The actions of one run on the page History: title, note, open, resume, measure again, compare, share, delete with undo."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _CONFIRMING, _UNDO = "history_confirming", "history_deleted"
 
 
 def chosen() -> str | None:
-    """The run whose panel is open; it is in the address."""
+    """The run whose actions are shown, as the address names it."""
     return st.query_params.get("run")
 
 
 def choose(run_id: str | None) -> None:
-    """Open the panel of a run, or close it."""
+    """Show the actions of a run, or of none."""
     st.session_state.pop(_CONFIRMING, None)
     if run_id is None:
         st.query_params.pop("run", None)
@@ -30,11 +30,11 @@ def choose(run_id: str | None) -> None:
 
 
 def undo_bar(bench: Bench) -> None:
-    """After a deletion: what was deleted, and a way back."""
-    gone = st.session_state.get(_UNDO)
-    if gone is None:
+    """After a deletion: which run was deleted, and a button that restores it."""
+    deleted = st.session_state.get(_UNDO)
+    if deleted is None:
         return
-    run_id, title = gone
+    run_id, title = deleted
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="undo_bar"):
         st.markdown(f"Deleted **{plain(title)}**. It can be restored for {KEPT_DAYS} days.", width="stretch")
         if st.button("Undo", key="undo", icon=":material/undo:", type="primary"):
@@ -43,8 +43,8 @@ def undo_bar(bench: Bench) -> None:
             st.rerun()
 
 
-def panel(bench: Bench, run: RunSummary) -> None:
-    """Everything that can be done with the run."""
+def run_actions(bench: Bench, run: RunSummary) -> None:
+    """Title and note of the run, and the buttons of its actions."""
     with st.form(f"words_{run.id}", border=False):
         title = st.text_input("Title", value=run.title, max_chars=TITLE_CHARACTERS, key=f"title_{run.id}")
         note = st.text_area("Note", value=run.note, max_chars=NOTE_CHARACTERS, key=f"note_{run.id}", height=80)
@@ -71,7 +71,10 @@ def _resume(bench: Bench, run: RunSummary) -> None:
     if run.status not in ("cancelled", "interrupted"):
         return
     if st.button(
-        "Resume", key=f"resume_{run.id}", icon=":material/play_arrow:", help="Measures the cases without a result."
+        "Resume",
+        key=f"resume_{run.id}",
+        icon=":material/play_arrow:",
+        help="Measures the cases that have no result yet.",
     ):
         try:
             bench.resume(run.id, owner=session.owner())
@@ -84,8 +87,8 @@ def _resume(bench: Bench, run: RunSummary) -> None:
 def _again(bench: Bench, run: RunSummary) -> None:
     if run.status in LIVING:
         return
-    words = "Measures the same plan by the same method on this machine; the page Compare then holds both against each other."
-    if st.button("Measure again", key=f"again_{run.id}", icon=":material/replay:", help=words):
+    explanation = "Measures the same plan with the same method on this machine. Compare both runs on the page Compare."
+    if st.button("Measure again", key=f"again_{run.id}", icon=":material/replay:", help=explanation):
         try:
             new = again(bench, run.id, owner=session.owner())
         except KernelvizError as error:
@@ -96,7 +99,7 @@ def _again(bench: Bench, run: RunSummary) -> None:
 
 def _confirm(bench: Bench, run: RunSummary) -> None:
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="confirm"):
-        st.markdown(f"Delete this run and its {run.done} result{'s' if run.done != 1 else ''}?", width="stretch")
+        st.markdown(f"Delete this run with {run.done} result{'s' if run.done != 1 else ''}?", width="stretch")
         if st.button("Delete run", key="confirm_delete_yes", type="primary", icon=":material/delete:"):
             bench.history.delete(run.id)
             st.session_state[_UNDO] = (run.id, run.name)

@@ -1,4 +1,4 @@
-"""The lists of the History page: runs of this store, runs that came with the package, deleted ones."""
+"""The lists of the page History: stored runs, recorded runs that came with kernelviz, deleted runs."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ Color = Literal["green", "orange", "blue", "red", "gray"]
 
 
 def search_box() -> str:
-    """Words to search for, kept in the address as `q`."""
+    """The search words, which the address repeats as `q`."""
     text: str = st.text_input(
         "Search",
         key="q",
         bind="query-params",
-        placeholder="Search title, note, op, device, status, id",
+        placeholder="Search in title, note, op, device, status and id",
         label_visibility="collapsed",
         icon=":material/search:",
     )
     return text.strip()
 
 
-def show(bench: Bench, search: str) -> None:
-    """The newest runs that match, a page of them at a time; the chosen one with what can be done with it."""
+def run_list(bench: Bench, search: str) -> None:
+    """The runs that match, newest first, PER_PAGE at a time. The chosen run shows its actions."""
     count = bench.history.count(search)
     if count == 0:
-        _nothing(search)
+        _empty_state(search)
         return
     matching = f" matching “{plain(search)}”" if search else ""
-    st.caption(f"{count} run{'s' if count != 1 else ''}{matching}, the newest first")
+    st.caption(f"{count} run{'s' if count != 1 else ''}{matching}, newest first")
     listing = st.container(gap="small", key="runs")
     pages = -(-count // PER_PAGE)
     page = _page(pages, search) if pages > 1 else 1
@@ -46,40 +46,44 @@ def show(bench: Bench, search: str) -> None:
 
 
 def _page(pages: int, search: str) -> int:
-    """The page of the list, kept in the address as `page`. A key for each search: another one begins on its first page."""
-    key, asked = f"page_{search}", st.query_params.get("page", "")
+    """The page of the list, which the address repeats as `page`. Each search has its own key, so it starts on its first page."""
+    key, param = f"page_{search}", st.query_params.get("page", "")
     if key in st.session_state:
         first = min(int(st.session_state[key]), pages)
     else:
         fresh = not any(str(k).startswith("page_") for k in st.session_state)
-        first = _asked_page(asked, pages) if fresh else 1
-    # As its default, since a widget whose state is also set warns in the log; of one that is drawn again only a page that is
-    # gone is replaced by it.
+        first = _page_of_address(param, pages) if fresh else 1
+    # As default, because Streamlit warns about a widget with both a default and a state. For a widget that exists already,
+    # the default only replaces a page that no longer exists.
     page: int = st.pagination(pages, default=first, key=key)
     view_filters.keep("page", str(page), "1")
     return page
 
 
-def _asked_page(asked: str, pages: int) -> int:
-    """The page that an address names, the last one where there are not so many.
+def _page_of_address(param: str, pages: int) -> int:
+    """The page that the address names, at most the last one.
 
-    >>> [_asked_page(text, 4) for text in ("3", "9", "9" * 5000, "0", "²", "-1", "")]
+    >>> [_page_of_address(text, 4) for text in ("3", "9", "9" * 5000, "0", "²", "-1", "")]
     [3, 4, 4, 1, 1, 1, 1]
     """
-    if not (asked.isascii() and asked.isdigit()):
+    if not (param.isascii() and param.isdigit()):
         return 1
-    return min(max(int(asked), 1), pages) if len(asked) < 10 else pages
+    return min(max(int(param), 1), pages) if len(param) < 10 else pages
 
 
-def _nothing(search: str) -> None:
+def _empty_state(search: str) -> None:
     if search:
-        st.info(f"No run matches “{plain(search)}”. Every word must occur in title, note, op, device, status or id.")
+        st.info(
+            f"No run matches “{plain(search)}”. A run matches if each word is in its title, note, op, device, status or id: "
+            "search for fewer words."
+        )
         return
     with st.container(border=True, key="no_runs"):
         st.markdown(
-            "**No run is kept here yet.** Runs appear as soon as they are started, on this page or by `kernelviz run`."
+            "**No run is stored on this server yet.** Start one on the page Bench or with `kernelviz run`, or upload a file: "
+            "it appears here at once."
         )
-        st.page_link(site.page("bench"), label="Measure something", icon=":material/play_arrow:")
+        st.page_link(site.page("bench"), label="Measure a run", icon=":material/play_arrow:")
 
 
 def _row(bench: Bench, run: RunSummary) -> None:
@@ -95,14 +99,14 @@ def _row(bench: Bench, run: RunSummary) -> None:
                 key=f"manage_{run.id}",
                 type="tertiary",
                 icon=":material/expand_less:" if chosen else ":material/tune:",
-                help="Name, note, share, resume, delete",
+                help="Title, note, share, resume, delete",
             ):
                 one_run.choose(None if chosen else run.id)
                 st.rerun()
         if run.note and not chosen:
             st.caption(plain(run.note if len(run.note) <= 200 else f"{run.note[:199]}…"))
         if chosen:
-            one_run.panel(bench, run)
+            one_run.run_actions(bench, run)
 
 
 def _facts(run: RunSummary) -> str:
@@ -110,7 +114,7 @@ def _facts(run: RunSummary) -> str:
 
 
 def badge(run: RunSummary) -> tuple[str, Color, str]:
-    """How the run stands: word, colour, symbol."""
+    """The status of the run: text, colour, icon."""
     match run.status:
         case "finished" if run.failed == 0:
             return "finished", "green", ":material/check_circle:"
@@ -125,18 +129,18 @@ def badge(run: RunSummary) -> tuple[str, Color, str]:
 
 
 def _badge(run: RunSummary) -> None:
-    words, color, icon = badge(run)
-    st.badge(words, color=color, icon=icon)
+    label, color, icon = badge(run)
+    st.badge(label, color=color, icon=icon)
 
 
-def shipped(bench: Bench) -> None:
-    """The runs that came with the package."""
-    found = bench.history.shipped()
-    if not found:
+def shipped_runs(bench: Bench) -> None:
+    """The recorded runs that came with kernelviz."""
+    runs = bench.history.shipped()
+    if not runs:
         return
-    st.markdown("##### Came with kernelviz")
+    st.markdown("##### Recorded runs that came with kernelviz")
     with st.container(gap="xsmall", key="shipped"):
-        for run in found:
+        for run in runs:
             with st.container(horizontal=True, vertical_alignment="center", gap="small", border=True):
                 with st.container(gap=None, width="stretch"):
                     site.run_link(f"**{plain(run.name)}**", run.id)
@@ -144,14 +148,16 @@ def shipped(bench: Bench) -> None:
                 share.download(bench, run.id, key=f"download_{run.id}")
 
 
-def deleted(bench: Bench) -> None:
-    """Deleted runs, each of which can be brought back."""
-    found = bench.history.deleted()
-    if not found:
+def deleted_runs(bench: Bench) -> None:
+    """Deleted runs, which can be restored."""
+    runs = bench.history.deleted()
+    if not runs:
         return
-    with st.expander(f"Deleted ({len(found)})", key="deleted", icon=":material/delete:"):
-        st.caption(f"Removed for good {KEPT_DAYS} days after they were deleted, when a server starts.")
-        for run in found:
+    with st.expander(f"Deleted ({len(runs)})", key="deleted", icon=":material/delete:"):
+        st.caption(
+            f"A deleted run can be restored for {KEPT_DAYS} days. After that, the next start of the server removes it."
+        )
+        for run in runs:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):
                 st.markdown(f"{plain(run.name)} :gray[{_facts(run)} · deleted {when(run.deleted_at)}]", width="stretch")
                 if st.button("Restore", key=f"restore_{run.id}", icon=":material/undo:"):

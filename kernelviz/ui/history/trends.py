@@ -1,4 +1,4 @@
-"""Trends on the History page: what is slower than it was and since when, and one case from run to run."""
+"""Trends on the page History: which cases became slower and when, and the time of one case from run to run."""
 
 from __future__ import annotations
 
@@ -18,26 +18,19 @@ from kernelviz.plots.variant_styles import variant_words
 from kernelviz.tables.column import Column
 from kernelviz.text.trends import change_words, setup_words, state_words
 from kernelviz.ui.shared import site, table, view_filters
+from kernelviz.ui.shared.l2_control import l2_control
 from kernelviz.ui.shared.text import plain
 
-_L2 = ("cold", "warm")
 _LEAST_RUNS = 2
 
 
-def show(bench: Bench) -> None:
-    """The device's regressions, then the chosen case."""
-    device, l2 = _choices(bench)
-    found = [c for c in bench.trends.cases(device, l2=l2) if len(c.trend.points) >= _LEAST_RUNS]
-    if not found:
-        _nothing(l2)
-        return
-    slower = bench.trends.slower(found)
-    _regressions(slower, len(found))
-    chosen = _case_choice(found, slower)
-    _case(bench.trends.case(device, chosen.problem, chosen.variant, l2=l2) or chosen)
+def cases_with_trend(bench: Bench, device: str, l2: str) -> list[CaseTrend]:
+    """The cases of the device with times of at least two runs."""
+    return [c for c in bench.trends.cases(device, l2=l2) if len(c.trend.points) >= _LEAST_RUNS]
 
 
-def _choices(bench: Bench) -> tuple[str, str]:
+def device_and_l2(bench: Bench) -> tuple[str, str]:
+    """Boxes for the device and the device time."""
     devices = {d.id: d.name for d in bench.devices()}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="trend_choices"):
         first = bench.default_device()
@@ -46,30 +39,35 @@ def _choices(bench: Bench) -> tuple[str, str]:
             "Device", list(devices), key="trend_device", format_func=lambda d: f"{d} · {devices[d]}", width=320
         )
         view_filters.keep("trend_device", device, first)
-        view_filters.seed("trend_l2", list(_L2), "cold")
-        l2: str = st.segmented_control("L2", list(_L2), key="trend_l2", required=True) or "cold"
-        view_filters.keep("trend_l2", l2, "cold")
+        l2 = l2_control("trend_l2", label_visibility="visible")
     return device, l2
 
 
-def _nothing(l2: str) -> None:
+def empty_state(l2: str) -> None:
+    """What to do while no case was measured twice."""
     with st.container(border=True, key="no_trends"):
         st.markdown(
-            f"**No case has {l2} times of two runs on this device yet.** Measure the same plan again, tomorrow or after "
-            "a change: `kernelviz regress RUN` does it, on a timer if you like."
+            f"**A trend needs {l2} times of the same case from at least two runs on this device.** Measure a run again after a "
+            "change: press **Manage**, then **Measure again**, or run `kernelviz regress RUN`, for example every night."
         )
-        st.page_link(site.page("bench"), label="Measure something", icon=":material/play_arrow:")
+        st.page_link(site.page("bench"), label="Measure a run", icon=":material/play_arrow:")
 
 
-def _regressions(slower: tuple[CaseTrend, ...], cases: int) -> None:
+def regressions(slower: tuple[CaseTrend, ...], cases: int) -> None:
+    """The cases that are slower than at their best, with the run and the change since when."""
     if not slower:
         st.success(
-            f"Nothing is slower than it was: {cases} case{'s' if cases != 1 else ''} looked at.",
+            f"No case became slower ({cases} case{'s' if cases != 1 else ''} checked).",
             icon=":material/check:",
         )
         return
-    st.markdown(f"**{len(slower)} of {cases} cases are slower than at their best**")
-    table.show(_REGRESSIONS, slower, key="regressions", alt="Cases that are slower than at their best, the worst first")
+    st.markdown(f"**{len(slower)} of {cases} cases are slower than their best time so far**")
+    table.show(
+        _REGRESSIONS,
+        slower,
+        key="regressions",
+        alt="Cases that are slower than their best time so far, the worst first",
+    )
 
 
 def _since(case: CaseTrend) -> Point | None:
@@ -80,23 +78,23 @@ def _since(case: CaseTrend) -> Point | None:
 _REGRESSIONS: tuple[Column[CaseTrend], ...] = (
     Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem)),
     Column("", "Variant", "", units.TEXT, lambda c: variant_words(c.variant)),
-    Column("", "Slower by", "Today's level over the best one, less one.", replace(units.CHANGE, form=".1f"),
+    Column("", "Slower by", "The current time divided by the best time so far, minus one.", replace(units.CHANGE, form=".1f"),
            lambda c: c.trend.regression.ratio - 1 if c.trend.regression else None),
-    Column("", "Since", "Day of the first run with this level.", units.TEXT, lambda c: p.at[:10] if (p := _since(c)) else None),
-    Column("", "Run", "The first run with this level.", units.TEXT, lambda c: p.run_id if (p := _since(c)) else None),
-    Column("", "What changed then", "What differs between the runs before and after.", units.TEXT,
+    Column("", "Since", "Day of the first run at this level.", units.TEXT, lambda c: p.at[:10] if (p := _since(c)) else None),
+    Column("", "Run", "The first run at this level.", units.TEXT, lambda c: p.run_id if (p := _since(c)) else None),
+    Column("", "What changed in that run", "Differences between that run and the one before it.", units.TEXT,
            lambda c: ", ".join(c.trend.regression.because) or None if c.trend.regression else None),
 )  # fmt: skip
 
 
-def _case_choice(found: list[CaseTrend], slower: tuple[CaseTrend, ...]) -> CaseTrend:
-    """The case to be drawn: the worst regression first, then by name."""
-    known = {c.key: c for c in (*slower, *found)}
-    first = next(iter(known))
-    view_filters.seed("trend", list(known), first)
-    key: str = st.selectbox("Case", list(known), key="trend", format_func=lambda k: _name(known[k]))
+def case_box(cases: list[CaseTrend], slower: tuple[CaseTrend, ...]) -> CaseTrend:
+    """The case to draw: the largest regression until the user chooses another."""
+    by_key = {c.key: c for c in (*slower, *cases)}
+    first = next(iter(by_key))
+    view_filters.seed("trend", list(by_key), first)
+    key: str = st.selectbox("Case", list(by_key), key="trend", format_func=lambda k: _name(by_key[k]))
     view_filters.keep("trend", key, first)
-    return known[key]
+    return by_key[key]
 
 
 def _name(case: CaseTrend) -> str:
@@ -108,12 +106,13 @@ def _with_data(problem: Problem) -> str:
     return f"{problem_words(problem)}{data}"
 
 
-def _case(case: CaseTrend) -> None:
-    said = f"{mark(case.problem.op, case.variant)} {plain(state_words(case.trend))} · {plain(setup_words(case.setup))}"
+def trend_of_case(case: CaseTrend) -> None:
+    """The time of one case from run to run, and each change of its level."""
+    state = f"{mark(case.problem.op, case.variant)} {plain(state_words(case.trend))} · {plain(setup_words(case.setup))}"
     if case.left_out:
         runs = f"{case.left_out} run{'s' if case.left_out != 1 else ''}"
-        said += f" · {runs} with another clock mode, timer or launch left out"
-    st.markdown(said)
+        state += f" · {runs} with another clock mode, timer or launch method not shown"
+    st.markdown(state)
     st.plotly_chart(
         plots.time_by_run(case.trend, case.problem.op, case.variant),
         key="trend_chart",

@@ -1,4 +1,4 @@
-"""The head of the History page, with the place for documents from elsewhere."""
+"""The upload on the page History: files of other machines and of other tools."""
 
 from __future__ import annotations
 
@@ -13,68 +13,68 @@ from kernelviz.formats.integrity import WORDS, sealed
 from kernelviz.ui.shared import site
 from kernelviz.ui.shared.text import plain
 
-_ROUND, _SAID, _SEALS = "uploads", "upload_said", "upload_seals"
+_NUMBER, _OUTCOMES, _SEALS = "uploads", "upload_said", "upload_seals"
 _LISTED = 12
-"""So many runs of one file get a link of their own."""
+"""At most this many runs of one file get their own link."""
 
 
-def heading(bench: Bench) -> None:
-    """Title, and an upload that says what became of each file."""
+def title_and_upload(bench: Bench) -> None:
+    """Title and upload button, and the outcome of each uploaded file."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="history_heading"):
         st.markdown("#### History", width="stretch")
         with st.popover("Upload", icon=":material/upload:", key="upload_popover"):
             _upload(bench)
-    for taken_in, name, words in st.session_state.pop(_SAID, []):
-        if taken_in:
-            _taken_in(bench, name, words)
+    for imported, name, details in st.session_state.pop(_OUTCOMES, []):
+        if imported:
+            _imported_file(bench, name, details)
         else:
-            st.error(f"{plain(name)} was not taken in: {plain(words[0])}", icon=":material/error:")
+            st.error(f"{plain(name)} could not be imported: {plain(details[0])}", icon=":material/error:")
 
 
-def _taken_in(bench: Bench, name: str, ids: Sequence[str]) -> None:
-    """A file that is here now, with a link to each of its runs."""
+def _imported_file(bench: Bench, name: str, ids: Sequence[str]) -> None:
+    """An imported file, with a link to each of its runs."""
     seal = st.session_state.get(_SEALS, {}).get(ids[0])
     sign = ":orange[:material/warning:]" if seal == "changed" else ":green[:material/check_circle:]"
     checked = f", {plain(WORDS[seal])}" if seal else ""
-    many = f", as {len(ids)} runs" if len(ids) > 1 else ""
+    many = f" as {len(ids)} runs" if len(ids) > 1 else ""
     with st.container(border=True, key=f"uploaded_{ids[0]}", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.markdown(f"{sign} {plain(name)} is here now{many}{checked}.", width="content")
+            st.markdown(f"{sign} {plain(name)} was imported{many}{checked}.", width="content")
             if len(ids) == 1:
                 site.run_link("Open it", ids[0])
         for run_id in ids[:_LISTED] if len(ids) > 1 else ():
             site.run_link(plain(bench.history.summary(run_id).name), run_id)
         if len(ids) > _LISTED:
-            st.caption(f"and {len(ids) - _LISTED} more, in the list below")
+            st.caption(f"and {len(ids) - _LISTED} more in the list below")
 
 
 def _upload(bench: Bench) -> None:
     st.markdown(
-        "Runs of another machine (kernelviz documents or Parquet) or of another tool (nvbench or google-benchmark JSON). What a "
-        "file is, its content tells. It is checked before anything of it is kept."
+        "Import runs from another machine (kernelviz JSON or Parquet) or from another tool (nvbench or google-benchmark JSON). "
+        "The format is detected automatically, and an invalid file is rejected as a whole."
     )
-    turn = st.session_state.setdefault(_ROUND, 0)
+    number = st.session_state.setdefault(_NUMBER, 0)
     files = st.file_uploader(
-        "Documents",
+        "Run files",
         type=["json", "parquet"],
         accept_multiple_files=True,
         max_upload_size=MAX_BYTES // 2**20,
-        key=f"upload_{turn}",
+        key=f"upload_{number}",
         label_visibility="collapsed",
     )
     if not files:
         return
-    said = []
+    outcomes: list[tuple[bool, str, tuple[str, ...]]] = []
     for file in files:
         try:
             data = file.getvalue()
-            taken, seal = bench.history.take_in_all(data), sealed(data)
-            said.append((True, file.name, taken))
+            run_ids, seal = bench.history.take_in_all(data), sealed(data)
+            outcomes.append((True, file.name, tuple(run_ids)))
             if seal is not None:
-                st.session_state.setdefault(_SEALS, {})[taken[0]] = seal
+                st.session_state.setdefault(_SEALS, {})[run_ids[0]] = seal
         except KernelvizError as error:
-            said.append((False, file.name, (str(error),)))
-    # A new key empties the uploader: the same file can be given again, and a rerun takes nothing in twice.
-    st.session_state[_ROUND] = turn + 1
-    st.session_state[_SAID] = said
+            outcomes.append((False, file.name, (str(error),)))
+    # A new key empties the uploader, so the same file can be uploaded again and a rerun does not import it twice.
+    st.session_state[_NUMBER] = number + 1
+    st.session_state[_OUTCOMES] = outcomes
     st.rerun()

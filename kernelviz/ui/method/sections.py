@@ -1,4 +1,4 @@
-"""The sections of the page Method: how a number is made, in the order in which one doubts it."""
+"""The sections of the page Method. `pages/method.py` puts them in reading order."""
 
 from __future__ import annotations
 
@@ -17,162 +17,139 @@ from kernelviz.metrics.quality import LEVELS, PartName, Quality, quality
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.timeline import counted_words
 from kernelviz.plots.variant_styles import variant_words
-from kernelviz.text import method as words
+from kernelviz.text import method as text
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
 from kernelviz.text.quality import describe_part, describe_quality
 from kernelviz.ui.shared import device_strip, view_filters
 from kernelviz.ui.shared.text import plain, when
 
-_SECTIONS = (
-    "Device cold", "Selftest", "Five figures", "Verdicts", "Trust line", "Roofs", "What is refused",
-)  # fmt: skip
-
+COLD, SELFTEST, TIMINGS, VERDICTS = "Device cold", "Selftest", "Timings of a case", "Verdicts"
+QUALITY, ROOFS, REJECTED = "Measurement quality", "Roofs", "Rejected results"
+SECTIONS = (COLD, SELFTEST, TIMINGS, VERDICTS, QUALITY, ROOFS, REJECTED)
+"""The headings, in reading order."""
 
 _CSS = """
 <style>
-/* The example is as readable as the rest: Streamlit fades quotations to 2.6:1. */
+/* Streamlit fades quotations to a contrast of 2.6:1; the example must be as readable as the rest. */
 [data-testid="stMarkdownContainer"] blockquote { opacity: 1; color: inherit; }
-/* On a phone a row of these tables is a card: four columns would stand one word wide. */
+/* On a phone each row of these tables becomes a card, because four columns would be one word wide. */
 @media (max-width: 640px) {
   :is([class*="checks"], .st-key-parts) thead { display: none; }
   :is([class*="checks"], .st-key-parts) tr { display: block; padding: 0.35rem 0; }
   :is([class*="checks"], .st-key-parts) td { display: block; border: none; padding: 0.05rem 0.6rem; }
   :is([class*="checks"], .st-key-parts) td:empty { display: none; }
-  [class*="checks"] td:nth-child(3)::before { content: "found: "; }
+  [class*="checks"] td:nth-child(3)::before { content: "measured: "; }
   [class*="checks"] td:nth-child(4)::before { content: "allowed: "; }
 }
 </style>
 """
 
 
-def heading() -> None:
+def title() -> None:
     """Title, and links to the sections."""
     st.html(_CSS)
-    st.markdown("#### Method: how a number is made")
-    st.markdown(" · ".join(f"[{name}](#{_anchor(name)})" for name in _SECTIONS))
+    st.markdown("#### Method: how each number is measured")
+    st.markdown(" · ".join(f"[{name}](#{_anchor(name)})" for name in SECTIONS))
 
 
 def _anchor(name: str) -> str:
-    """As Streamlit makes it of a heading."""
+    """The anchor that Streamlit gives to a heading."""
     return name.lower().replace(" ", "-")
 
 
-def section(name: str) -> None:
-    """The heading of one of the sections."""
-    st.markdown(f"##### {name}")
-
-
-def device_choice(bench: Bench) -> Device:
-    """The device that the page speaks of; a choice where there are several."""
-    ids = [d.id for d in bench.devices()]
-    default = bench.default_device()
-    if len(ids) == 1:
-        return bench.device(default)
-    view_filters.seed("on", ids, default)
-    chosen = st.segmented_control(
-        "Device", ids, key="on", required=True, format_func=lambda i: f"{bench.device(i).name} ({i})"
-    )
-    view_filters.keep("on", chosen, default)
-    return bench.device(chosen or default)
-
-
 def device_cold(device: Device, last: Selftest | None) -> None:
-    """What the headline is, with the picture of a real measurement."""
-    section("Device cold")
-    st.markdown(words.COLD[device.kind])
-    found = pictured(last)
-    if found is None:
-        st.info(words.NOT_PICTURED[device.kind], icon=":material/timeline:")
+    """What the main metric is, with the timing diagram of a real measurement."""
+    st.markdown(f"##### {COLD}")
+    st.markdown(text.COLD[device.kind])
+    recorded = recorded_timeline(last)
+    if recorded is None:
+        st.info(text.NOT_PICTURED[device.kind], icon=":material/timeline:")
         return
-    made, timeline = found
-    own = last is not None and made.id == last.id
-    if not own and made.environment.device.kind != device.kind:
-        st.markdown("On a GPU the device itself tells when its kernels began and ended:")
+    source, timeline = recorded
+    own = last is not None and source.id == last.id
+    if not own and source.environment.device.kind != device.kind:
+        st.markdown("On a GPU, the device itself records when each kernel started and ended:")
     st.plotly_chart(
         plots.marks_by_time(timeline), key="timeline", config=view_filters.CHART, alt=counted_words(timeline)
     )
-    of = f"{timeline.case}, {made.environment.device.name}, {when(made.created_at)}"
-    came = "" if own else " It came with kernelviz; this machine has none of its own."
-    st.caption(plain(f"A real measurement: {of}. Shaded: what became a sample; nothing else is in the time.{came}"))
+    case = f"{timeline.case}, {source.environment.device.name}, {when(source.created_at)}"
+    origin = "" if own else " This recording came with kernelviz, because this machine has none."
+    st.caption(plain(f"A real measurement: {case}. Only the shaded part counts as the time of the call.{origin}"))
 
 
-def pictured(last: Selftest | None) -> tuple[Selftest, Timeline] | None:
-    """The newest picture of a measurement on this device, else one that came with the package."""
-    for made in (*((last,) if last is not None else ()), *shipped_runs.selftests()):
-        if made.timeline is not None:
-            return made, made.timeline
+def recorded_timeline(last: Selftest | None) -> tuple[Selftest, Timeline] | None:
+    """The timing diagram of the last selftest of this device, else one that came with the package."""
+    for selftest in (*((last,) if last is not None else ()), *shipped_runs.selftests()):
+        if selftest.timeline is not None:
+            return selftest, selftest.timeline
     return None
 
 
-def figures() -> None:
-    """The figures of a case and their questions."""
-    section("Five figures")
-    st.markdown("Every case has them, because people ask several questions. Enqueue and busy are parts of one.")
+def timings() -> None:
+    """The timings of a case, and the question that each answers."""
+    st.markdown(f"##### {TIMINGS}")
+    st.markdown("Each case has several timings, because each answers a different question.")
     st.markdown("\n".join(f"- **{f.name}** {plain(f.question)}" for f in FIGURES))
     st.markdown(
-        "Calls are timed by the host clock with no tracer attached, 1,000 of them, as p50, p90 and p99. "
-        f"**Host-bound**: the loop takes over {HOST_BOUND:g} × device warm, so the device waits for Python."
+        "Calls are timed by the host clock, without a tracer: 1,000 calls, as p50, p90 and p99. "
+        f"**CPU-bound**: back-to-back calls take more than {HOST_BOUND:g}× the warm device time, so the device waits for Python."
     )
 
 
 def verdicts() -> None:
     """How two variants are compared."""
-    section("Verdicts")
-    st.markdown(words.VERDICT)
+    st.markdown(f"##### {VERDICTS}")
+    st.markdown(text.VERDICT)
 
 
-def example(bench: Bench) -> tuple[str, Quality] | None:
-    """What a real result is of and what stands behind it: of the newest run here, else of one that came with the package."""
+def quality_example(bench: Bench) -> tuple[str, Quality] | None:
+    """A real result and its measurement quality: of the newest run here, else of one that came with the package."""
     for listed in (*bench.runs(3), *bench.history.shipped()[:1]):
         run = bench.load(listed.id)
         for result in run.results:
-            found = quality(result, clock=run.method.clock) if result.timing is not None else None
-            if found is not None:
+            rating = quality(result, clock=run.method.clock) if result.timing is not None else None
+            if rating is not None:
                 sizes = size_words(result.problem)
-                return f"{run.plan.op} {variant_words(result.variant)}, {sizes}, {run.environment.device.name}", found
+                return f"{run.plan.op} {variant_words(result.variant)}, {sizes}, {run.environment.device.name}", rating
     return None
 
 
-def trust_line(shown: tuple[str, Quality] | None) -> None:
-    """The line that stands with each result, part by part, with a real one."""
-    section("Trust line")
+def measurement_quality(example: tuple[str, Quality] | None) -> None:
+    """The parts of the quality line of a result, with the line of a real result as an example."""
+    st.markdown(f"##### {QUALITY}")
+    st.markdown("Each result has one line about its quality: on every page, in the terminal and in every file.")
+    values: dict[PartName, str] = {}
+    if example is not None:
+        case, rating = example
+        values = {p.name: str(describe_part(p)) for p in rating.parts}
+        st.markdown(f"> {plain(describe_quality(rating))}  \n> :small[:gray[{plain(case)}]]")
     st.markdown(
-        "One line stands with each result: on every page, in the terminal, in every file. Always in this order."
-    )
-    said: dict[PartName, str] = {}
-    if shown is not None:
-        of, found = shown
-        said = {p.name: str(describe_part(p)) for p in found.parts}
-        st.markdown(f"> {plain(describe_quality(found))}  \n> :small[:gray[{plain(of)}]]")
-    st.markdown(
-        "It begins with the level of its worst part:\n\n" + "\n".join(f"- {words.level_words(n)}" for n in LEVELS)
+        "The line starts with the level of its worst part:\n\n" + "\n".join(f"- {text.level_words(n)}" for n in LEVELS)
     )
     lines = [
-        "| part | here | what it says |" if said else "| part | what it says |",
-        f"|---|---|{'---|' if said else ''}",
+        "| part | in this example | meaning |" if values else "| part | meaning |",
+        f"|---|---|{'---|' if values else ''}",
     ]
-    for name, means in words.PARTS.items():
-        here = f" {plain(said.get(name, '–'))} |" if said else ""
-        lines.append(f"| **{name}** |{here} {plain(means)} |")
+    for name, meaning in text.PARTS.items():
+        value = f" {plain(values.get(name, '–'))} |" if values else ""
+        lines.append(f"| **{name}** |{value} {plain(meaning)} |")
     with st.container(key="parts"):
         st.markdown("\n".join(lines))
 
 
-def roofs(found: Sequence[Roof]) -> None:
-    """What a share of the roof is of."""
-    section("Roofs")
+def roof_rules(roofs: Sequence[Roof]) -> None:
+    """What a roof is, and whether this device's were measured."""
+    st.markdown(f"##### {ROOFS}")
     st.markdown(
-        f"This device: {device_strip.roof_words(found)}." if found else "This device is **not calibrated** yet."
+        f"This device: {device_strip.format_roofs(roofs)}."
+        if roofs
+        else "The roofs of this device were **not measured** yet: press **Calibrate** on the page Device."
     )
-    st.markdown(words.ROOFS)
+    st.markdown(text.ROOFS)
 
 
-def refused() -> None:
-    """The cheats, by name."""
-    section("What is refused")
-    st.markdown(words.REFUSED)
-    st.markdown(
-        "\n".join(
-            f"- **{plain(name)}**: {plain(reason)}" for name, reason in ((NAMES[c], EXPLANATIONS[c]) for c in CHEATS)
-        )
-    )
+def rejected_results() -> None:
+    """The ways to cheat that are rejected, by name."""
+    st.markdown(f"##### {REJECTED}")
+    st.markdown(text.REFUSED)
+    st.markdown("\n".join(f"- **{plain(NAMES[c])}**: {plain(EXPLANATIONS[c])}" for c in CHEATS))

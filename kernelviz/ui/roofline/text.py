@@ -1,4 +1,4 @@
-"""What the page Roofline says: short sentences, one place for each."""
+"""The sentences of the page Roofline."""
 
 from __future__ import annotations
 
@@ -8,43 +8,46 @@ from kernelviz.metrics.limiter import MEANINGS as MEANINGS
 from kernelviz.metrics.limiter import LimiterWord
 
 INTRO = (
-    "A point is a case: its arithmetic for each byte that it must move (across), and its speed (up). The lines are what the "
-    "device can do: **under a slope memory is the limit, under a level line arithmetic.**"
+    "Each point is a case: one variant at one size. Across: its arithmetic intensity, the operations for each byte that it has "
+    "to move. Up: its arithmetic rate. The lines are the limits of the device. **Left of the ridge, where the line rises, a "
+    "case is memory-bound; right of it, where the line is level, compute-bound.**"
 )
 NOTHING_CHOSEN = (
-    "**No run is chosen.** Choose some above, of one GPU or of several. Each is held against its own machine's roofs."
+    "**No run is chosen.** Choose one or several above, from one GPU or several. Each is drawn under the roofs of its own "
+    "machine."
 )
-NOTHING_TIMED = "None of these runs has a correct time here yet."
+NOTHING_TIMED = "None of the chosen runs has a correct time at this memory level. Choose another level or another run."
 LEVELS: dict[Level, str] = {"dram": "DRAM · cold times", "l2": "L2 · warm times"}
 LEVELS_HELP = (
-    "DRAM: the caches are flushed before each call, so its data come from memory. L2: they lie where the call itself leaves "
-    "them. A problem too large for the L2 is held against DRAM there too."
+    "DRAM: times with flushed caches, so data come from device memory. L2: times of repeated calls, whose data stay in the L2; "
+    "a problem that does not fit in the L2 is compared with the DRAM roof here too."
 )
 SOURCES: dict[RoofSource, str] = {"measured": "measured roofs", "datasheet": "data-sheet roofs"}
 SOURCES_HELP = (
-    "Measured: by Calibrate on the machine of the run, with the same method as the cases. Data sheet: what the maker promises; "
-    "no program reaches all of it, and no sheet states the L2's bandwidth."
+    "Measured: bandwidth and arithmetic rates that Calibrate measured on the machine of the run. Data sheet: the vendor's peak "
+    "rates, which no program reaches in full and which do not include the L2's bandwidth."
 )
 UNROOFED: dict[RoofSource, str] = {
-    "measured": "No roofs were measured on {devices}: its points have no lines. Calibrate on the page Device measures them.",
-    "datasheet": "No data sheet of {devices} is known here, so its points have no lines: nothing is guessed.",
+    "measured": "The roofs of {devices} were not measured, so its points have no lines. Run Calibrate on the page Device of "
+    "that machine.",
+    "datasheet": "kernelviz has no data sheet of {devices}, so its points have no lines. Choose measured roofs instead.",
 }
-SHEET_LIMITER = "What limits a case is always read from measured roofs, whichever are drawn."
+SHEET_LIMITER = "The limiter of a case is always determined with measured roofs, even while data-sheet roofs are drawn."
 RULE = """
-The limiter is read from times and facts, without hardware counters. The first that holds is the answer:
+The limiter is derived from times and launch facts, without hardware counters. The first rule that applies is the answer:
 
-1. **launch**: empty kernels of the same number are 40 % of the time or more.
-2. **L2** (warm times): faster than memory could deliver, or 60 % of the L2's stream or more.
-3. **compute**, **bandwidth**: 60 % of that roof or more. Nsight Compute draws its line at 60 % too.
+1. **launch**: empty kernels of the same number take 40 % of the time or more.
+2. **L2** (warm times): faster than DRAM bandwidth allows, or at 60 % of the L2 bandwidth or more.
+3. **compute**, **bandwidth**: at 60 % of that roof or more. Nsight Compute uses 60 % too.
 4. **bandwidth** of a chain: several kernels, each as long as a few passes over the problem's bytes.
 5. **latency**: fewer blocks than multiprocessors, a theoretical occupancy of at most 25 %, or too short to fill the GPU.
-6. **unclear**: none of these. Only counters (ncu) could tell.
+6. **unclear**: no rule applies. Hardware counters (`ncu`) can tell more.
 """
 NO_ARITHMETIC = (
-    "{count} of {all} cases do no arithmetic (a copy has no place on this chart): they are in the table only."
+    "{count} of {all} cases do no arithmetic (a copy, for example), so they have no point in the chart: see the table."
 )
 
 
-def meaning_words(word: LimiterWord) -> str:
+def describe_limiter(word: LimiterWord) -> str:
     """A limiter and what to do about it, as Markdown."""
     return f"**{word}** {MEANINGS[word]}"

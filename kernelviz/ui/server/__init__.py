@@ -1,1 +1,1 @@
-"""What the server does beside drawing pages: the entry script, health and event routes, sockets."""
+"""The server besides the pages: the entry script, health and event routes, sockets."""

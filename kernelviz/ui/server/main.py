@@ -1,4 +1,4 @@
-"""The entry script: page config, the gate, and navigation. Every page runs through here, so nothing is guarded twice."""
+"""The entry script: page configuration, navigation, and the errors of every page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kernelviz.core.errors import KernelvizError
 from kernelviz.ui.shared import session, site
 from kernelviz.ui.shared.text import plain
 
-# A file of our own: Streamlit fetches the picture of a named icon from the internet.
+# Our own file, because Streamlit fetches the image of a named icon from the internet.
 _ICON = Path(__file__).with_name("icon.svg")
 _CSS = """
 <style>
@@ -18,29 +18,29 @@ _CSS = """
 .st-key-tiles [data-testid="stMetricDelta"] :is(div, p) { white-space: normal; overflow-wrap: anywhere; }
 .st-key-strip p { font-size: 0.9rem; }
 .st-key-tiles [data-testid="stMetricLabel"] :is(div, p) { white-space: normal; }
-/* The sides of a wide page: tables need the room more than the margin does. */
+/* Narrow margins on a wide page, because tables need the space. */
 @media (min-width: 1000px) { [data-testid="stMainBlockContainer"] { padding-left: 2.2rem; padding-right: 2.2rem; } }
 .st-key-sidebar_title { margin: -3.2rem 0 -0.6rem; }
 [data-testid="stSidebarUserContent"] [data-testid="stVerticalBlock"] { gap: 0.65rem; }
-/* Streamlit writes white on the primary colour, which is light in the dark theme: 1.9:1. */
+/* Streamlit writes white on the primary colour, which is light in the dark theme: contrast 1.9:1. */
 :is([data-testid="stBaseButton-primary"], [kind="primary"]):not(:disabled) { color: light-dark(#FFFFFF, #0F1311); }
-/* Where the keyboard is: Streamlit draws no ring on links, the tables' tools and the page's own frame. */
+/* The keyboard focus: Streamlit draws no ring on links and on the toolbar of tables. */
 :is(a, [data-testid="stElementToolbar"] button):focus-visible {
   outline: 2px solid light-dark(#2F6B4F, #6FCF97) !important; outline-offset: 1px; border-radius: 0.3rem;
 }
-/* Names, values and ticks of charts: Streamlit's grey has 3.7:1 on white. Words on hover keep their own colour. */
+/* Text of charts: Streamlit's grey has a contrast of 3.7:1 on white. Hover text keeps its own colour. */
 .js-plotly-plot :is(.xaxislayer-above, .yaxislayer-above, .infolayer) text { fill: light-dark(#434A47, #CDD4D0) !important; }
 :is(.st-key-runs, .st-key-shipped) [data-testid="stPageLink-NavLink"] { padding-left: 0; }
 :is(.st-key-runs, .st-key-shipped) [data-testid="stPageLink-NavLink"] * { white-space: normal; overflow-wrap: anywhere; }
 .st-key-recent button { text-align: left; padding-left: 0; padding-right: 0; }
-/* The tab that is opened is empty until the server has made it: without a height of its own the page would shrink and move under
-   the mouse, and a click on a tab would end on what lies above it. */
+/* An opened tab is empty until the server has drawn it. Without a minimum height the page would shrink and move under the mouse,
+   and a click on a tab would hit the element above it. */
 .st-key-tables [role="tabpanel"] { min-height: 85vh; }
-/* A variant's own mark is the bullet of its line. */
+/* The marker of a variant is the bullet of its line. */
 [data-testid="stMarkdownContainer"] li:has(> img:first-child) {
   list-style: none; margin-left: -0.1rem; padding-left: 1.3rem; text-indent: -1.3rem;
 }
-/* Tiles two by two on a phone; columns would stand one below the other. */
+/* Tiles two by two on a phone, where Streamlit would stack columns. */
 @media (max-width: 640px) {
   .st-key-tiles [data-testid="stHorizontalBlock"] { flex-wrap: wrap; gap: 0.5rem; }
   .st-key-tiles [data-testid="stColumn"] { min-width: calc(50% - 0.5rem); flex: 1 1 calc(50% - 0.5rem); }
@@ -51,7 +51,7 @@ _CSS = """
 
 
 def main() -> None:
-    # Before the navigation, which would fetch the page's own icon from the internet.
+    # Before the navigation, which would otherwise fetch the icon of the page from the internet.
     st.set_page_config(page_title="kernelviz", page_icon=_ICON, layout="wide")
     page = st.navigation(site.pages(), position="top")
     st.set_page_config(page_title=f"{page.title} · kernelviz")  # as a browser's tabs and screen readers name it
@@ -59,7 +59,7 @@ def main() -> None:
     try:
         session.bench()
     except KernelvizError as error:
-        st.error("kernelviz cannot start here.", icon=":material/error:")
+        st.error("kernelviz cannot start, for this reason:", icon=":material/error:")
         st.text(str(error))
         st.stop()
     try:
@@ -68,5 +68,5 @@ def main() -> None:
         st.error(plain(error), icon=":material/error:")
 
 
-if __name__ == "__main__":  # as Streamlit runs it; who imports it to read it draws nothing
+if __name__ == "__main__":  # as Streamlit runs it; an import draws nothing
     main()

@@ -1,6 +1,6 @@
-"""What the server answers beside the pages: its health, and a run's events as they happen (server-sent events).
+"""HTTP routes of the server besides the pages: its health, and the events of a run (server-sent events).
 
-Paths carry `server.baseUrlPath`, as Streamlit's own routes do.
+Their paths start with `server.baseUrlPath`, like Streamlit's own routes.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from kernelviz.text.times import format_time
 from kernelviz.ui.server import sockets
 
 QUIET_S = 2.0
-"""After this long without an event a comment is sent, so that proxies keep the line and a closed browser is noticed."""
+"""After this long without an event a comment is sent, so that proxies keep the connection and a closed browser is noticed."""
 STREAM_S = 10.0
-"""A stream ends after this and the browser takes it up again by its last event, so a server can stop: it waits for open
-answers, however long a run takes."""
+"""A stream ends after this time, and the browser continues it from its last event. A stopping server waits for open
+responses, so they must not last as long as a run."""
 FOLLOWERS = 256
-"""Each open browser tab waits in a thread of its own; more than this many are refused with 503."""
+"""Each open browser tab waits in a thread of its own; further ones get status 503."""
 MOST_DIGITS = 18
-"""Of the number of an event; a longer one is none."""
+"""At most this many digits are accepted as the number of an event."""
 
 
 def base_path() -> str:
@@ -64,13 +64,13 @@ def base_path() -> str:
 
 
 def events_path(run_id: str) -> str:
-    """Where a browser follows a run."""
+    """The path at which a browser follows a run."""
     return f"{base_path()}/api/runs/{run_id}/events"
 
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[None]:
-    """Make the bench before the first page asks for it, and stop its workers with the server."""
+    """Create the bench before the first page needs it, and stop its workers with the server."""
     sockets.send_at_once()
     bench = await anyio.to_thread.run_sync(kernelviz.bench.current)
     threading.Thread(target=_import_pages, name="imports", daemon=True).start()
@@ -81,19 +81,19 @@ async def lifespan(_app: object) -> AsyncIterator[None]:
 
 
 def _import_pages() -> None:
-    """What the first page would import while somebody waits: charts, tables, pandas; 0.6 s."""
-    for name in ("kernelviz.ui.bench.results", "streamlit.elements.plotly_chart", "streamlit.elements.arrow"):
+    """Import charts, tables and pandas in advance; otherwise the first page would take 0.6 s longer."""
+    for name in ("kernelviz.ui.bench.charts", "streamlit.elements.plotly_chart", "streamlit.elements.arrow"):
         importlib.import_module(name)
 
 
 async def health(_request: Request) -> JSONResponse:
-    """The state of each device's worker; 200 as long as the server can tell."""
-    found = await anyio.to_thread.run_sync(lambda: kernelviz.bench.current().health())
-    return JSONResponse(found, headers={"Cache-Control": "no-store"})
+    """The state of each device's worker; status 200 as long as the server responds."""
+    health = await anyio.to_thread.run_sync(lambda: kernelviz.bench.current().health())
+    return JSONResponse(health, headers={"Cache-Control": "no-store"})
 
 
-def told(event: Event, progress: Progress) -> dict[str, object]:
-    """An event as a page needs it: words and counts, no samples."""
+def event_message(event: Event, progress: Progress) -> dict[str, object]:
+    """An event for the page: text and counts, without samples."""
     counts: dict[str, object] = {
         "status": progress.status,
         "done": progress.done,
@@ -109,31 +109,32 @@ def told(event: Event, progress: Progress) -> dict[str, object]:
         case WorkerStarting():
             return {**counts, "kind": "starting", "words": f"starting a worker: {event.reason}"}
         case CaseStep():
-            said = {"case": event.case.key, "step": event.step, "fraction": event.fraction}
-            return {**counts, "kind": "step", **said}
+            return {
+                **counts, "kind": "step", "case": event.case.key, "step": event.step, "fraction": event.fraction,
+            }  # fmt: skip
         case CaseDone():
-            return {**counts, "kind": "done", "case": event.result.case.key, "words": _outcome_words(event.result)}
+            return {**counts, "kind": "done", "case": event.result.case.key, "words": _format_outcome(event.result)}
         case RoofDone():
             return {**counts, "kind": "roof", "words": f"measured {roof_name(event.roof)}"}
         case CheckDone():
             return {**counts, "kind": "check", "words": f"{event.check.name}: {check_words(event.check)}"}
         case TimelineTaken():
-            return {**counts, "kind": "timeline", "words": "pictured one measurement"}
+            return {**counts, "kind": "timeline", "words": "recorded the timing diagram"}
         case InspectionDone():
-            return {**counts, "kind": "inspection", "words": "looked at the case"}
+            return {**counts, "kind": "inspection", "words": "inspected the case"}
         case RunEnded():
             return {**counts, "kind": "ended", "status": event.status, "words": event.message}
         case _:
             assert_never(event)
 
 
-def _outcome_words(result: Result) -> str:
+def _format_outcome(result: Result) -> str:
     outcome = result.outcome
     return f"✕ {STAGES[outcome.stage]}" if isinstance(outcome, Failure) else format_time(outcome.device_cold_s)
 
 
 async def events(request: Request) -> Response:
-    """The run's events from `?after=` (or the browser's Last-Event-ID) on, until it ends or the browser goes."""
+    """The events of the run after `?after=` (or the browser's Last-Event-ID), until the run ends or the browser disconnects."""
     bench = kernelviz.bench.current()
     run_id = request.path_params["id"]
     try:
@@ -141,9 +142,9 @@ async def events(request: Request) -> Response:
     except UnknownRun as error:
         return JSONResponse({"error": str(error)}, status_code=404)
     if _limiter().available_tokens < 1:
-        return JSONResponse({"error": "too many followers; the page falls back to asking"}, status_code=503)
+        return JSONResponse({"error": "too many open streams; the page polls instead"}, status_code=503)
     start = request.headers.get("last-event-id") or request.query_params.get("after") or "0"
-    # isdigit holds for "²" too, and int refuses more than 4300 digits.
+    # isdigit is also true for "²", and int rejects more than 4300 digits.
     after = int(start) if start.isascii() and start.isdigit() and len(start) <= MOST_DIGITS else 0
     return StreamingResponse(
         _stream(bench, run_id, after, request),
@@ -156,7 +157,7 @@ _limits: list[anyio.CapacityLimiter] = []
 
 
 def _limiter() -> anyio.CapacityLimiter:
-    # Own threads: followers must not take those in which Streamlit runs its scripts. Made inside the event loop.
+    # Own threads, so that streams do not use those in which Streamlit runs its scripts. Created inside the event loop.
     if not _limits:
         _limits.append(anyio.CapacityLimiter(FOLLOWERS))
     return _limits[0]
@@ -168,11 +169,11 @@ async def _stream(bench: Bench, run_id: str, after: int, request: Request) -> As
     while not ended and anyio.current_time() < until and not await request.is_disconnected():
         following = bench.follow(run_id, after, QUIET_S)
         quiet = True
-        while (found := await _next(following)) is not None:
-            after, event = found
+        while (numbered := await _next(following)) is not None:
+            after, event = numbered
             quiet, ended = False, isinstance(event, RunEnded)
             progress = await anyio.to_thread.run_sync(bench.progress, run_id, limiter=_limiter())
-            yield f"id: {after}\ndata: {json.dumps(told(event, progress))}\n\n"
+            yield f"id: {after}\ndata: {json.dumps(event_message(event, progress))}\n\n"
             if anyio.current_time() > until:
                 break
         if quiet:

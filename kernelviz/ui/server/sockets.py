@@ -1,9 +1,9 @@
-"""Small answers leave at once: Nagle's algorithm is off on the server's sockets.
+"""Send small responses at once: switch off Nagle's algorithm on the sockets of the server.
 
 Streamlit binds its socket itself, with protocol number 0. asyncio sets TCP_NODELAY only on connections whose socket says
-IPPROTO_TCP, which one accepted from such a listener does not, so a connection that is used again waits 40 ms for the
-browser's delayed acknowledgement before the second part of each answer (github.com/Kludex/uvicorn/issues/3149 has the same
-cause). Measured on two cores: 44 ms a small file without this, 1 ms with it, and a page is its first 60 files.
+IPPROTO_TCP, which one accepted from such a listener does not, so a reused connection waits 40 ms for the
+browser's delayed acknowledgement before the second part of each response (github.com/Kludex/uvicorn/issues/3149 has the same
+cause). Measured on two cores: 44 ms per small file without this, 1 ms with it, and a page loads 60 files.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ OPEN_FILES = Path("/proc/self/fd")
 def send_at_once() -> int:
     """Set TCP_NODELAY on every TCP socket on which this process listens; returns how many there are.
 
-    On Linux a connection takes the option over from its listener. Elsewhere nothing is found, and nothing is changed.
+    On Linux a connection inherits the option from its listener. On other systems this finds and changes nothing.
     """
-    found = 0
+    count = 0
     for file in list(OPEN_FILES.iterdir()) if OPEN_FILES.is_dir() else ():
         number = int(file.name)
         try:
             if not stat.S_ISSOCK(os.fstat(number).st_mode):
                 continue
-            # A second descriptor of the same socket: closing it closes nothing.
+            # A duplicate descriptor, so that closing it does not close the socket.
             with socket.socket(fileno=os.dup(number)) as listener:
-                found += _set(listener)
-        except OSError:  # Closed since it was listed.
+                count += _set(listener)
+        except OSError:  # Closed after it was listed.
             continue
-    return found
+    return count
 
 
 def _set(listener: socket.socket) -> bool:

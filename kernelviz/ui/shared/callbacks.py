@@ -1,8 +1,8 @@
-"""What pages that redraw themselves must reckon with: buttons that do something for good, and values that come too late.
+"""Buttons and values that survive an interrupted redraw.
 
-Streamlit ends a redraw when the next one is asked for: wherever the page is written to, and wherever ``st.session_state`` is
-read or written. With it, it forgets that a button was pressed, unless the button's callback has run by then: what stands
-behind ``if st.button(…)`` may never be reached, and what was begun there may never be remembered.
+Streamlit ends a redraw as soon as the next one is requested: at any write to the page, and at any read or write of
+``st.session_state``. It then forgets that a button was pressed, unless the button's callback has already run. Code behind
+``if st.button(…)`` may therefore never run, and a job that it started may never be stored. Callbacks always run.
 """
 
 from __future__ import annotations
@@ -18,65 +18,66 @@ from kernelviz.core.errors import KernelvizError
 from kernelviz.ui.shared.text import plain
 
 STALE_S = 2.0
-"""So long a browser may go on to send what a page has replaced: it asked for its redraw before it learnt of the new value."""
+"""For this long a browser may still send a value that the page has replaced, because it requested its redraw before it got
+the new value."""
 
 
 @dataclass(slots=True)
-class Kept:
-    """What was done in this browser session. Plain fields, so that no redraw ends between a deed and its being kept.
+class Actions:
+    """What the user did in this browser session. Plain fields, so that no redraw can end between an action and its record.
 
-    `asked`: Run was pressed, and nothing has begun yet. `begun`: a run that was begun, and that the address does not name yet;
-    `beside`: the run that it is to be drawn beside. `jobs`: the last calibration, selftest … by what it was begun for.
-    `measured` and `live_run`: the form that live mode measured last, and its run. `troubles`: what a button could not do, and
-    about what.
+    `run_pressed`: Run was pressed, and no run has started yet. `started_run`: a run that started and is not in the address
+    yet. `overlay_run`: the run that it is to be drawn with. `jobs`: the last calibration, selftest … by kind.
+    `live_form` and `live_run`: the form that live mode measured last, and its run. `errors`: by button, the subject and the
+    message of its last error.
     """
 
-    asked: bool = False
-    begun: str | None = None
-    beside: str | None = None
+    run_pressed: bool = False
+    started_run: str | None = None
+    overlay_run: str | None = None
     jobs: dict[str, str] = field(default_factory=dict)
-    measured: object = None
+    live_form: object = None
     live_run: str | None = None
-    troubles: dict[str, tuple[str, str]] = field(default_factory=dict)
+    errors: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
-def kept() -> Kept:
-    """What this session keeps; a redraw may end here, so it is asked for before something is done."""
-    found: Kept = st.session_state.setdefault("kept", Kept())
-    return found
+def actions() -> Actions:
+    """The actions of this browser session. A redraw may end here, so call it before something is started."""
+    stored: Actions = st.session_state.setdefault("actions", Actions())
+    return stored
 
 
 def button(label: str, act: Callable[[], None], *, key: str, about: str = "", **look: Any) -> None:
-    """A button that does `act`, whatever becomes of the redraw; what `act` raises as KernelvizError is said below it, as long
-    as it is `about` the same run or device.
+    """A button that runs `act`, also if the redraw is interrupted. A KernelvizError of `act` is shown below the button, as long
+    as the button is `about` the same run or device.
 
-    `act` may change what `kept` returned before, and uses nothing of Streamlit's, where a redraw may end. `look`: as of
-    st.button.
+    `act` may change the value of `actions()` that the caller holds. It must not use Streamlit, where a redraw may end.
+    `look`: further arguments of st.button.
     """
-    troubles = kept().troubles
-    st.button(label, key=key, on_click=tried, args=(troubles, key, about, act), **look)
-    told_about, trouble = troubles.get(key, ("", ""))
-    if trouble and told_about == about:
-        st.error(plain(trouble), icon=":material/error:")
+    errors = actions().errors
+    st.button(label, key=key, on_click=run_action, args=(errors, key, about, act), **look)
+    subject, message = errors.get(key, ("", ""))
+    if message and subject == about:
+        st.error(plain(message), icon=":material/error:")
 
 
-def tried(troubles: dict[str, tuple[str, str]], key: str, about: str, act: Callable[[], None]) -> None:
-    """Do `act`, and keep in `troubles`, under `key`, what it raised as KernelvizError and about what."""
-    troubles.pop(key, None)
+def run_action(errors: dict[str, tuple[str, str]], key: str, about: str, act: Callable[[], None]) -> None:
+    """Run `act`; if it raises a KernelvizError, store its subject and message in `errors` under `key`."""
+    errors.pop(key, None)
     try:
         act()
     except KernelvizError as error:
-        troubles[key] = about, str(error)
+        errors[key] = about, str(error)
 
 
 def replaced(key: str, value: object) -> None:
-    """The page puts another value in the place of this one, without having been asked."""
+    """Record that the page itself replaces this value."""
     now_s = time.monotonic()
     before = [(v, at_s) for v, at_s in st.session_state.get(f"replaced_{key}", ()) if now_s - at_s < STALE_S]
     st.session_state[f"replaced_{key}"] = [*before, (value, now_s)]
 
 
 def is_stale(key: str, value: object) -> bool:
-    """Whether the page itself has replaced this value a moment ago, so that nobody can have chosen it since."""
+    """Whether the page itself replaced this value less than `STALE_S` ago, so that the user cannot have chosen it."""
     now_s = time.monotonic()
     return any(v == value and now_s - at_s < STALE_S for v, at_s in st.session_state.get(f"replaced_{key}", ()))

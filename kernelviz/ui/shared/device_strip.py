@@ -1,4 +1,4 @@
-"""The trust strip: on what the figures were measured, in which state it is, and against which roofs they are held."""
+"""The strip above the page Bench: the device, its state, its roofs, and what impairs measurements on it."""
 
 from __future__ import annotations
 
@@ -6,71 +6,69 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from kernelviz.bench import Bench, Progress
+from kernelviz.bench import Bench
 from kernelviz.core import units
 from kernelviz.core.result import Conditions
 from kernelviz.core.run import Device, Roof, Run
 from kernelviz.hardware.notice import Notice
 from kernelviz.ui.shared import live_progress
+from kernelviz.ui.shared.live_progress import Job
 from kernelviz.ui.shared.text import plain, when
 
 _CALIBRATION = "bench_calibration"
 
 
-def strip(
-    bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof], calibrating: tuple[str, Progress] | None
-) -> None:
-    """One line: device, clocks, temperature, power, driver, other processes, roofs; a button where roofs are missing.
+def device_strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof], calibration: Job | None) -> None:
+    """One line: device, clock, temperature, power, driver, other processes, roofs; and Calibrate where roofs are missing.
 
-    `calibrating`: what `calibration` returned before the roofs were read."""
+    `calibration`: what `running_calibration` returned before the roofs were read."""
     local = next((d for d in bench.devices() if d.uuid == device.uuid), None)
     facts = [f"**{plain(device.name)}**", *device_facts(device)]
     if local is not None:
         facts += condition_facts(bench.conditions(local.id), device)
     elif run is not None:
-        facts.append(f"measured on {plain(run.environment.host)} {when(run.created_at)}, not on this machine")
-    facts.append(roof_words(roofs))
+        facts.append(f"measured on another machine, {plain(run.environment.host)}, {when(run.created_at)}")
+    facts.append(format_roofs(roofs))
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="strip"):
         st.markdown(" · ".join(facts), width="stretch")
-        # Roofs of an earlier version know no levels: they are offered to be measured again.
-        lacking = local is not None and not any(r.level for r in bench.roofs(local.id))
-        can = local is not None and local.usable and lacking and calibrating is None
-        if can and local is not None:
+        # Roofs that an earlier version measured have no memory level, so they should be measured again.
+        missing = local is not None and not any(r.level for r in bench.roofs(local.id))
+        if local is not None and local.usable and missing and calibration is None:
             _calibrate_button(bench, local)
     if local is not None:
         notices(bench.notices(local.id))
-    if calibrating is not None:
-        words = "Measuring the roofs of this device: streams of bytes, arithmetic, launches and transfers."
-        live_progress.job(bench, *calibrating, words, key="calibration", box="calibrating")
+    if calibration is not None:
+        sentence = "Measuring the roofs of this device: bandwidth, arithmetic rates, launches and transfers."
+        live_progress.running_job(bench, *calibration, sentence, key="calibration", box="calibrating")
 
 
-def calibration(bench: Bench) -> tuple[str, Progress] | None:
-    """The calibration that this browser session began, while it goes on: its name and where it stands."""
-    return live_progress.begun(bench, _CALIBRATION)
+def running_calibration(bench: Bench) -> Job | None:
+    """The calibration that this browser session started, as long as it runs."""
+    return live_progress.job_of_session(bench, _CALIBRATION)
 
 
-def notices(found: Sequence[Notice]) -> None:
-    """What hampers measuring on the device, with its remedy; compilers are said where their variants are greyed out."""
+def notices(entries: Sequence[Notice]) -> None:
+    """What impairs measurements on the device, with the remedy. A missing compiler is named beside its variants instead."""
     boxes = {
         "error": (st.error, ":material/error:"),
         "warning": (st.warning, ":material/warning:"),
         "info": (st.info, ":material/info:"),
     }
-    for notice in found:
+    for notice in entries:
         if notice.subject != "compiler":
             show, icon = boxes[notice.severity]
             show(f"{plain(notice.sentence)}. **{plain(notice.remedy)}**", icon=icon)
 
 
 def _calibrate_button(bench: Bench, device: Device) -> None:
-    live_progress.button(
+    live_progress.job_button(
         "Calibrate", bench.calibrate, device, job=_CALIBRATION, key="calibrate", icon=":material/straighten:",
-        help="Measure this device's roofs.",
+        help="Measures the limits (roofs) of this device: memory bandwidth and arithmetic rates.",
     )  # fmt: skip
 
 
 def device_facts(device: Device) -> list[str]:
-    """What the driver says of the device."""
+    """Driver and cache of the device."""
     if device.kind == "cpu":
         threads = f"{device.threads} threads" if device.threads else "threads unknown"
         return [threads, f"last-level cache {units.size_bytes(device.last_level_cache_bytes)}"]
@@ -78,7 +76,7 @@ def device_facts(device: Device) -> list[str]:
 
 
 def condition_facts(now: Conditions, device: Device) -> list[str]:
-    """Its state now; on a GPU every fact is named, also when it is unknown."""
+    """The current state of the device. On a GPU, unknown values are listed as unknown."""
     others = "other processes unknown"
     if now.other_processes is not None:
         others = f"{now.other_processes} other process{'es' if now.other_processes != 1 else ''}"
@@ -94,9 +92,9 @@ def condition_facts(now: Conditions, device: Device) -> list[str]:
     return facts + [f"**{plain(r)}**" for r in now.event_reasons]
 
 
-def roof_words(roofs: Sequence[Roof]) -> str:
-    """When the roofs were measured, or that they were not."""
+def format_roofs(roofs: Sequence[Roof]) -> str:
+    """When the roofs were measured, or that they were not measured."""
     stamps = [r.measured_at for r in roofs if r.measured_at]
     if not roofs:
-        return "roofs **not calibrated**"
+        return "roofs **not measured**"
     return f"roofs measured {when(max(stamps, default=None))}"

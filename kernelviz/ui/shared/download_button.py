@@ -1,7 +1,7 @@
-"""A button that gives a file, made when it is pressed of what the page's boxes say then.
+"""A download button whose file is written when it is pressed, from the values that the page's boxes have then.
 
-Streamlit's own button for files made late makes what the page before the click described: a title typed last, or a format chosen
-a moment ago, were missing. And what it made could be swept away by a redraw before the browser had fetched it.
+Streamlit's own deferred download writes the file from the values before the click, so a title that was just typed would be
+missing. A redraw could also delete that file before the browser fetched it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kernelviz.core.units import size_bytes
 from kernelviz.ui.shared.text import plain
 
 _JS = """
-// Presses whose file was fetched: a redraw mounts this again, and must not fetch the same file twice.
+// Presses whose file was fetched: a redraw mounts this component again, and must not fetch the same file twice.
 const fetched = new Set();
 
 export default function ({ data }) {
@@ -41,79 +41,79 @@ _fetch = st.components.v2.component("kernelviz_fetch", js=_JS)
 
 
 @dataclass(slots=True)
-class _Saving:
-    """Of one button in one session. Plain fields: a redraw may end wherever Streamlit is asked for something."""
+class _State:
+    """One button in one session. Plain fields, because a redraw may end at any call of Streamlit."""
 
     pressed: int = 0
-    made: int = 0
+    written: int = 0
     choice: Hashable = None
     data: bytes = b""
-    trouble: str = ""
+    error: str = ""
 
     def press(self) -> None:
         self.pressed += 1
 
 
 def button(
-    make: Callable[[], bytes], name: str, mime: str, *, choice: Hashable, key: str, icon: str, words: str = ""
+    write: Callable[[], bytes], name: str, mime: str, *, choice: Hashable, key: str, icon: str, caption: str = ""
 ) -> None:
-    """Save: pressed, it makes the file and gives it to the browser, which asks or keeps it under `name`.
+    """The button Save: it writes the file and gives it to the browser under `name`.
 
-    `choice`: all that the file depends on. As long as it stays, a button below gives the same file again, or the KernelvizError
-    that `make` raised is said there. `words`: what will be in it.
+    `choice`: everything that the file depends on. As long as it does not change, a second button offers the same file again, or
+    the KernelvizError of `write` is shown. `caption`: what the file will contain.
     """
-    saving: _Saving = st.session_state.setdefault(f"{key}_saving", _Saving())
-    holding: list[_Saving] = st.session_state.setdefault("holding_a_file", [])
+    state: _State = st.session_state.setdefault(f"{key}_saving", _State())
+    with_file: list[_State] = st.session_state.setdefault("holding_a_file", [])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        # Not a primary one: styles cannot tell the scheme in a popover, and white has 1.9:1 on the dark scheme's green.
-        st.button("Save", key=key, icon=icon, help="Large runs take some seconds to write.", on_click=saving.press)
-        if words:
-            st.caption(words)
-    if saving.pressed > saving.made:
+        # Not a primary button: in a popover, CSS cannot tell the theme, and white on the dark theme's green is 1.9:1.
+        st.button("Save", key=key, icon=icon, help="Writing a large run takes a few seconds.", on_click=state.press)
+        if caption:
+            st.caption(caption)
+    if state.pressed > state.written:
         with st.spinner("Writing the file …"):
-            _make(saving, make, choice, holding)
-    elif saving.choice != choice:
-        saving.choice, saving.data, saving.trouble = choice, b"", ""
-    if saving.trouble:
-        st.error(plain(saving.trouble), icon=":material/error:")
-    elif saving.data:
-        _give(saving, name, mime, f"{key}_again", f"{key}_fetch")
+            _write(state, write, choice, with_file)
+    elif state.choice != choice:
+        state.choice, state.data, state.error = choice, b"", ""
+    if state.error:
+        st.error(plain(state.error), icon=":material/error:")
+    elif state.data:
+        _offer(state, name, mime, f"{key}_again", f"{key}_fetch")
 
 
-def _make(saving: _Saving, make: Callable[[], bytes], choice: Hashable, holding: list[_Saving]) -> None:
-    """`holding`: whose file the session holds. Only the last: a file of many runs each would fill the server's memory."""
-    while holding:
-        holding.pop().data = b""
-    number, data, trouble = saving.pressed, b"", ""
+def _write(state: _State, write: Callable[[], bytes], choice: Hashable, with_file: list[_State]) -> None:
+    """`with_file`: the states that hold a file. Only the last one keeps it: files of many runs would fill the server's memory."""
+    while with_file:
+        with_file.pop().data = b""
+    number, data, message = state.pressed, b"", ""
     try:
-        data = make()
+        data = write()
     except KernelvizError as error:
-        trouble = str(error)
+        message = str(error)
     except Exception:
-        saving.made = number
+        state.written = number
         raise
-    saving.choice, saving.data, saving.trouble, saving.made = choice, data, trouble, number
-    holding.append(saving)
+    state.choice, state.data, state.error, state.written = choice, data, message, number
+    with_file.append(state)
 
 
-def _give(saving: _Saving, name: str, mime: str, button: str, key: str) -> None:
+def _offer(state: _State, name: str, mime: str, button: str, key: str) -> None:
     st.download_button(
-        plain(f"{name} · {size_bytes(len(saving.data))}"),
-        saving.data,
+        plain(f"{name} · {size_bytes(len(state.data))}"),
+        state.data,
         name,
         mime,
         key=button,
         type="tertiary",
         icon=":material/download_done:",
         on_click="ignore",
-        help="Saved. A click gives the same file again.",
+        help="Saved. Click to download the same file again.",
         wrap=True,
     )
-    _fetch(key=key, data={"button": _class(button), "press": f"{button} {id(saving)} {saving.made}"})
+    _fetch(key=key, data={"button": _class(button), "press": f"{button} {id(state)} {state.written}"})
 
 
 def _class(key: str) -> str:
-    """The class that Streamlit gives to the element of that key, behind its prefix.
+    """The CSS class of the element with that key, without Streamlit's prefix.
 
     >>> _class("download_run 7.5_again")
     'download_run-7-5_again'

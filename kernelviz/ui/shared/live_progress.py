@@ -1,7 +1,7 @@
-"""A run as it goes: a bar and a line for each case in hand, fed by server-sent events, without rerunning the page.
+"""The progress of a run: a bar and an entry for each case that is being measured, updated by server-sent events.
 
-The page reruns once a while when cases are done, to redraw its figures. Where EventSource does not get through (some
-proxies), a fragment that asks each second takes over.
+The page itself reruns at most every 0.8 s, when cases are done, to redraw its charts. If a proxy blocks EventSource, a
+fragment that polls each second takes over.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ li.compiling { border-style: dashed; }
 li b { font-weight: 600; }
 """
 
-# Words from events are set as textContent only. One EventSource lives as long as its run is shown, across reruns.
+# Text from events is set as textContent only. One EventSource lives as long as its run is shown, across reruns.
 _JS = """
 const shown = new WeakMap();
 const REDRAW_MS = 800;
-// So long after a press: a redraw that follows it closely would end the one that it asked for.
+// No redraw for this long after a press: it would end the redraw that the press requested.
 const QUIET_MS = 500;
 let pressed = -QUIET_MS;
 for (const kind of ["pointerdown", "pointerup", "keydown", "keyup"]) {
@@ -136,13 +136,16 @@ export default function (component) {
 }
 """
 
+Job = tuple[str, Progress]
+"""The id of a calibration, a selftest or an inspection, and its progress."""
+
 _progress = st.components.v2.component("kernelviz_live", html=_HTML, css=_CSS, js=_JS)
 
 
 def following(run_id: str, progress: Progress, key: str) -> None:
-    """Draw the run's progress and keep it up to date; the page reruns when something is done."""
+    """Draw the run's progress and keep it up to date; the page reruns when a case is done."""
     if st.session_state.get("polling"):
-        _asking(run_id, key)
+        _poll(run_id, key)
         return
     _progress(
         key=key,
@@ -160,83 +163,84 @@ def following(run_id: str, progress: Progress, key: str) -> None:
             ],
         },
         on_redraw_change=lambda: None,
-        on_lost_change=_ask_instead,
+        on_lost_change=_start_polling,
     )
 
 
 def _message(progress: Progress) -> str:
-    """What it waits for, or its place in the queue."""
-    waits = progress.status == "queued" or progress.ahead > 0
-    return progress.message or (RunQueued(ahead=progress.ahead).words if waits else "")
+    """What the run waits for, or its position in the queue."""
+    queued = progress.status == "queued" or progress.ahead > 0
+    return progress.message or (RunQueued(ahead=progress.ahead).words if queued else "")
 
 
-def job(bench: Bench, name: str, progress: Progress, words: str, *, key: str, box: str) -> None:
-    """A device's own job that goes on: what it does in words, its progress, and a way to end it. `box`: the key of the frame."""
+def running_job(bench: Bench, name: str, progress: Progress, sentence: str, *, key: str, box: str) -> None:
+    """A running job of a device: a sentence about it, its progress, and a button that cancels it. `box`: the key of the frame."""
     with st.container(border=True, key=box):
-        st.caption(plain(words))
+        st.caption(plain(sentence))
         following(name, progress, key=f"live_{key}")
         callbacks.button(
             "Cancel", partial(bench.cancel, name), key=f"cancel_{key}", about=name, icon=":material/stop_circle:"
         )
 
 
-def button(label: str, begin: Callable[..., str], device: Device, *, job: str, key: str, **look: Any) -> None:
-    """A button that begins a job of a device, which `begun` and `asked_for` then find under `job`. `look`: as of st.button."""
-    jobs, owner = callbacks.kept().jobs, session.owner()
+def job_button(label: str, start: Callable[..., str], device: Device, *, job: str, key: str, **look: Any) -> None:
+    """A button that starts a job of a device; `job_of_session` and `job_to_show` find it under `job`. `look`: as st.button."""
+    jobs, owner = callbacks.actions().jobs, session.owner()
 
     def act() -> None:
-        jobs[job] = begin(device.id, owner=owner)
+        jobs[job] = start(device.id, owner=owner)
 
     callbacks.button(label, act, key=key, about=device.id, **look)
 
 
-def begun(bench: Bench, key: str) -> tuple[str, Progress] | None:
-    """The job that this session began last, while it goes on: its name and where it stands."""
-    name = callbacks.kept().jobs.get(key)
-    progress = state(bench, name) if name else None
+def job_of_session(bench: Bench, kind: str) -> Job | None:
+    """The job of that kind that this session started last, as long as it runs."""
+    name = callbacks.actions().jobs.get(kind)
+    progress = progress_of(bench, name) if name else None
     return (name, progress) if name and progress is not None and progress.status in LIVING else None
 
 
-def asked_for(bench: Bench, param: str) -> tuple[str, Progress] | None:
-    """The job that this session began last, while it goes on or until it was told of, else the one that the address names; and
-    where it stands. The address is made to name it, so that it can be followed from elsewhere."""
-    last, told = callbacks.kept().jobs.get(param), f"told_{param}"
-    progress = state(bench, last) if last else None
-    if last and progress is not None and (progress.status in LIVING or st.session_state.get(told) != last):
+def job_to_show(bench: Bench, param: str) -> Job | None:
+    """The job that this session started last, until its end was shown; else the job that the address names as `param`.
+
+    The address is made to name it, so that others can follow it."""
+    last, shown_key = callbacks.actions().jobs.get(param), f"told_{param}"
+    progress = progress_of(bench, last) if last else None
+    if last and progress is not None and (progress.status in LIVING or st.session_state.get(shown_key) != last):
         if st.query_params.get(param) != last:
             st.query_params[param] = last
-        st.session_state[told] = last
+        st.session_state[shown_key] = last
         return last, progress
     named = st.query_params.get(param)
-    progress = state(bench, named) if named else None
+    progress = progress_of(bench, named) if named else None
     return (named, progress) if named and progress is not None else None
 
 
-def _ask_instead() -> None:
+def _start_polling() -> None:
     st.session_state["polling"] = True
 
 
-def _asking(run_id: str, key: str) -> None:
+def _poll(run_id: str, key: str) -> None:
     @st.fragment(run_every="1s", key=f"{key}_asking")
-    def asking() -> None:
-        progress = state(session.bench(), run_id)
-        if progress is None:  # thrown away meanwhile: the page has another run to show by now
+    def poll() -> None:
+        progress = progress_of(session.bench(), run_id)
+        if progress is None:  # The run was discarded, and the page has another run to show.
             st.rerun()
-        words = " · ".join(f"{s.step} {plain(c)}" for c, s in progress.steps.items()) or plain(_message(progress))
+        steps = " · ".join(f"{s.step} {plain(c)}" for c, s in progress.steps.items()) or plain(_message(progress))
         share = progress.done / progress.total if progress.total else 0.0
-        st.progress(min(share, 1.0), text=f"{progress.done} of {progress.total} cases done · {words}")
-        told = (run_id, progress.sequence)
-        if told != st.session_state.get("asked_sequence"):
-            st.session_state["asked_sequence"] = told
+        st.progress(min(share, 1.0), text=f"{progress.done} of {progress.total} cases done · {steps}")
+        drawn = (run_id, progress.sequence)
+        if drawn != st.session_state.get("asked_sequence"):
+            st.session_state["asked_sequence"] = drawn
             st.rerun()
 
-    asking()
+    poll()
 
 
-def state(bench: Bench, run_id: str) -> Progress | None:
-    """Where the run or the job stands; None when this server does not have it.
+def progress_of(bench: Bench, run_id: str) -> Progress | None:
+    """The progress of a run or a job; None if this server does not have it.
 
-    To be asked before what it measures is read: of what ends in between, nothing would tell the page to draw the rest."""
+    Read it before the results: if the run ended in between, nothing would tell the page to draw the last results."""
     try:
         return bench.progress(run_id)
     except UnknownRun:

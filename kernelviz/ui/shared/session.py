@@ -1,4 +1,4 @@
-"""What one browser session holds: its name in the queue, and the way to the bench."""
+"""The bench of the process, and the name of this browser session in the queue."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kernelviz.bench import Bench
 
 
 def bench() -> Bench:
-    """The process's bench; tests put another in its place through `kernelviz.bench.current`."""
+    """The bench of the process; tests replace it through `kernelviz.bench.current`."""
     return kernelviz.bench.current()
 
 
 def owner() -> str:
-    """Who waits, for fair turns at the device: this browser session."""
+    """The name of this browser session, by which the queue alternates between users."""
     return str(st.session_state.setdefault("owner", f"browser {uuid.uuid4().hex[:8]}"))

@@ -1,4 +1,4 @@
-"""Two ways to show somebody a run: the link to it, where this address reaches them, and its document."""
+"""Two ways to share a run: its link, and the run as a file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Reach = Literal["this machine", "this network", "everywhere"]
 
 
 def link(url: str, base: str, run_id: str, view: Mapping[str, str] | None = None) -> str:
-    """The address of a run on the server whose page has that URL. `view`: filters of the page, as its address has them.
+    """The address of a run on the server whose page has that URL. `view`: the view parameters of the page's address.
 
     >>> link("http://gpu.lab:8501/kv/history?q=x", "/kv", "20261121-1")
     'http://gpu.lab:8501/kv/?run=20261121-1'
@@ -33,7 +33,7 @@ def link(url: str, base: str, run_id: str, view: Mapping[str, str] | None = None
 
 
 def reach(url: str) -> Reach:
-    """From where an address can be opened, as far as it tells by itself.
+    """From where an address can be opened, as far as the host name shows.
 
     >>> reach("http://localhost:8501"), reach("http://10.0.0.3/x"), reach("https://kernels.example.org")
     ('this machine', 'this network', 'everywhere')
@@ -51,11 +51,11 @@ def reach(url: str) -> Reach:
 
 
 def button(bench: Bench, run_id: str, key: str, *, run: Run | None = None, variants: Sequence[str] = ()) -> None:
-    """A button that opens the link and offers the run as a file.
+    """A button with the link of a run and the run as a file.
 
-    `run`: the one that the page shows, with the variants shown: its link keeps the view, and a part of it can be saved.
+    `run`: the run that the page shows, with the visible `variants`. Its link keeps the view, and a part of it can be saved.
     """
-    # What is inside is made when it is opened: by then every widget has written its choice into the address.
+    # The content is drawn when the popover opens: by then every widget has written its value into the address.
     popover = st.popover("Share", icon=":material/share:", key=f"{key}_popover", on_change="rerun")
     if not popover.open:
         return
@@ -67,12 +67,14 @@ def button(bench: Bench, run_id: str, key: str, *, run: Run | None = None, varia
         if run is not None:
             snapshot.save(bench, run, variants)
             return
-        st.markdown("**A file** of it: documents and Parquet hold everything and can be uploaded on any History page.")
+        st.markdown(
+            "**File**: the whole run. JSON and Parquet files can be uploaded again on the page History of any kernelviz server."
+        )
         _as_file(bench, run_id, key=f"{key}_download")
 
 
 def download(bench: Bench, run_id: str, key: str) -> None:
-    """The run as a file in a format of one's choice; what is inside is made when it is opened."""
+    """A button with the run as a file in the chosen format. Its content is drawn when it opens."""
     popover = st.popover("Download", icon=":material/download:", key=f"{key}_popover", on_change="rerun")
     if popover.open:
         with popover:
@@ -81,29 +83,29 @@ def download(bench: Bench, run_id: str, key: str) -> None:
 
 @st.fragment
 def _as_file(bench: Bench, run_id: str, key: str) -> None:
-    to = snapshot.format_box(f"{key}_format")
+    export = snapshot.format_box(f"{key}_format")
     download_button.button(
-        partial(bench.history.document, run_id, to.name),
-        f"kernelviz-{run_id}{to.suffix}",
-        to.media_type,
-        choice=(run_id, to.name),
+        partial(bench.history.document, run_id, export.name),
+        f"kernelviz-{run_id}{export.suffix}",
+        export.media_type,
+        choice=(run_id, export.name),
         key=key,
         icon=":material/download:",
     )
 
 
 def _link(url: str, run_id: str, view: Mapping[str, str] | None) -> None:
-    shown = "the run as it is shown here" if view else "the run"
-    st.markdown(f"**The link** opens {shown} in any browser that reaches this server.")
+    target = "the run with the current view" if view else "the run"
+    st.markdown(f"**Link**: opens {target} in any browser that can reach this server.")
     st.code(link(url, base_path(), run_id, view), language=None, wrap_lines=True)
     match reach(url):
         case "this machine":
             st.warning(
-                "This address opens on this machine only. Send a file instead, or serve kernelviz where others "
-                "reach it (behind a login: `docs/deploy.md`).",
+                "This link works on this machine only. Send a file instead, or run kernelviz on a server that others can "
+                "reach (`docs/deploy.md` shows how, with a login).",
                 icon=":material/link_off:",
             )
         case "this network":
-            st.caption("This address opens inside this network only.")
+            st.caption("This link works inside this network only.")
         case "everywhere":
             pass

@@ -1,4 +1,4 @@
-"""The pages of the site. A page is one file in pages/ and one line here."""
+"""The pages of the app. A page is one file in pages/ and one line here."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _PAGES = {
 
 
 def pages_folder() -> Path:
-    """Where the pages are: beside the package in a checkout, inside it in a wheel."""
+    """The folder of the pages: beside the package in a checkout, inside it in a wheel."""
     installed = _PACKAGE / "_site" / "pages"
     return installed if installed.is_dir() else _PACKAGE.parent / "pages"
 
 
 def page(name: str) -> StreamlitPage:
-    """A page, to link or to go to."""
+    """A page, as a target of links."""
     title, icon = _PAGES[name]
     return st.Page(pages_folder() / f"{name}.py", title=title, icon=icon, default=name == "bench")
 
@@ -43,7 +43,7 @@ def run_link(label: str, run_id: str) -> None:
 
 
 def compare_link(run_id: str) -> None:
-    """A link that holds a run against another one: the page proposes the run of its op before it."""
+    """A link that compares a run with another one; the page proposes the previous run of the same op."""
     st.page_link(page("compare"), label="Compare with…", query_params={"b": run_id}, icon=":material/compare_arrows:")
 
 

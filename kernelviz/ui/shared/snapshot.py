@@ -1,4 +1,4 @@
-"""A run, or what is shown of it, saved as a file with a title and a note of its own."""
+"""The form that saves a run, or its visible part, as a file with its own title and note."""
 
 from __future__ import annotations
 
@@ -17,62 +17,62 @@ from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.shared import download_button
 from kernelviz.ui.shared.text import plain
 
-_WORDS = {"json": "document (.json)", "html": "page (.html), opens offline"}
-_FIRST = ("html", "json")
+_FORMAT_NAMES = {"json": "kernelviz JSON (.json)", "html": "web page (.html), opens offline"}
+_FIRST_FORMATS = ("html", "json")
 
 
 @st.fragment
 def save(bench: Bench, run: Run, variants: Sequence[str]) -> None:
-    """The form: sizes, title, note, format, and the button that saves. `variants`: those shown."""
+    """The form: sizes, title, note, format, and the button that saves. `variants`: the visible ones."""
     stored = bench.load(run.id)
-    st.markdown(f"**A file** of what is shown: {_variants(stored, variants)}.")
+    st.markdown(f"**File**: the visible part of the run, {_describe_variants(stored, variants)}.")
     problems = {p.key: p for p in stored.plan.problems}
     left, right = st.columns(2)
     with left:
-        to = format_box("save_format")
+        export = format_box("save_format")
     with right:
         sizes = st.multiselect(
             "Sizes",
             list(problems),
             key="save_sizes",
-            placeholder=f"all {len(problems)}" if len(problems) > 1 else "the one size",
+            placeholder=f"all {len(problems)} sizes" if len(problems) > 1 else "the only size",
             format_func=lambda k: size_words(problems[k]),
             disabled=len(problems) < 2,
         )
     chosen = [k for k in sizes if k in problems] or None
     title = st.text_input("Title", value=stored.title, max_chars=TITLE_CHARACTERS, key=f"save_title_{run.id}")
     note = st.text_area("Note", value=stored.note, max_chars=NOTE_CHARACTERS, key=f"save_note_{run.id}", height=70)
-    made = selected(stored, variants=variants, problems=chosen, title=" ".join(title.split()), note=note.strip())
-    facts = digest(made)
+    part = selected(stored, variants=variants, problems=chosen, title=" ".join(title.split()), note=note.strip())
+    sha256 = digest(part)
     download_button.button(
-        partial(to.encode, made),
-        f"kernelviz-{made.id}{to.suffix}",
-        to.media_type,
-        choice=(to.name, facts, made.id, made.title, made.note),
+        partial(export.encode, part),
+        f"kernelviz-{part.id}{export.suffix}",
+        export.media_type,
+        choice=(export.name, sha256, part.id, part.title, part.note),
         key="save_selection",
         icon=":material/save:",
-        words=f"{len(made.results)} of {len(stored.plan.cases())} cases",
+        caption=f"{len(part.results)} of {len(stored.plan.cases())} cases",
     )
-    st.caption(f"Digest of its facts, which is checked when the document is opened: `{facts}`")
+    st.caption(f"SHA-256 of the content, verified on import: `{sha256}`")
 
 
 def format_box(key: str) -> Export:
-    """The format that somebody chooses to save a run in."""
-    known = exports()
-    names = [n for n in _FIRST if n in known] + [n for n in known if n not in _FIRST]
-    return known[st.selectbox("Format", names, key=key, format_func=lambda n: _format_words(known[n]))]
+    """The box for the file format."""
+    formats = exports()
+    names = [n for n in _FIRST_FORMATS if n in formats] + [n for n in formats if n not in _FIRST_FORMATS]
+    return formats[st.selectbox("Format", names, key=key, format_func=lambda n: _format_name(formats[n]))]
 
 
-def _variants(run: Run, names: Sequence[str]) -> str:
+def _describe_variants(run: Run, names: Sequence[str]) -> str:
     if len(names) == len(run.plan.variants):
-        return f"all {len(names)} variants" if len(names) > 1 else "its variant"
+        return f"all {len(names)} variants" if len(names) > 1 else "its only variant"
     return plain(", ".join(map(variant_words, names)))
 
 
-def _format_words(export: Export) -> str:
-    return _WORDS.get(export.name) or getattr(export, "words", "") or export.name
+def _format_name(export: Export) -> str:
+    return _FORMAT_NAMES.get(export.name) or getattr(export, "words", "") or export.name
 
 
 def query(view: Sequence[str]) -> Mapping[str, str]:
-    """What the address says of the view."""
+    """The view parameters of the address."""
     return {name: st.query_params[name] for name in view if name in st.query_params}

@@ -1,4 +1,4 @@
-"""Words from documents, links and plug-ins are shown as they are: never as Markdown, never as HTML."""
+"""Text from files, links and plug-ins is shown literally: never as Markdown, never as HTML."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$~:&#|])")
 _MARK = re.compile(r"^([-+=])")
-"""What makes a list or a heading at the beginning of a line, and there only."""
+"""Characters that make a list or a heading, but only at the beginning of a line."""
 _LIST_NUMBER = re.compile(r"^(\d+)([.)])(?=\s|$)")
 
 
 def plain(text: object) -> str:
-    """`text` on one line with every character escaped that Streamlit's Markdown could read as more than itself.
+    """`text` on one line, with every character escaped that Streamlit's Markdown would interpret.
 
-    Only those: what a widget's label escapes for nothing, a screen reader reads aloud.
+    Other characters are not escaped, because a screen reader reads the backslashes in a widget's label aloud.
 
     >>> print(plain("<b>x</b> $y$ :red[z] (m = 4)"))
     \\<b\\>x\\</b\\> \\$y\\$ \\:red\\[z\\] (m = 4)
@@ -24,7 +24,7 @@ def plain(text: object) -> str:
 
 
 def when(stamp: str | None, now: datetime | None = None) -> str:
-    """A stored time as people say it, in the server's time zone.
+    """A stored time for display, in the server's time zone.
 
     >>> when("2026-11-21T10:42:00+00:00", datetime(2026, 11, 21, 12, tzinfo=UTC)).startswith("today ")
     True
@@ -35,7 +35,7 @@ def when(stamp: str | None, now: datetime | None = None) -> str:
         return "at an unknown time"
     try:
         moment = datetime.fromisoformat(stamp).astimezone()
-    except (ValueError, OverflowError):  # the latter beside the years 1 and 9999: a zone moves it out of them
+    except (ValueError, OverflowError):  # OverflowError: a time zone moves a time out of the years 1 to 9999
         return stamp
     today = (now or datetime.now(UTC)).astimezone().date()
     return f"{'today' if moment.date() == today else moment.strftime('%Y-%m-%d')} {moment.strftime('%H:%M')}"

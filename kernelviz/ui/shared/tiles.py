@@ -1,4 +1,4 @@
-"""The four tiles of a run, drawn: which variant is fastest, by how much, how near the roof, and where it is worst."""
+"""Tiles: a label, a value and its basis. A run has four of them."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.shared.text import plain
 
 
-def show(found: Summary | None, plan: Plan, headline: Headline = "cold") -> None:
-    """Draw the four tiles; two by two where the page is narrow."""
-    if found is not None and found.excluded:
-        names = ", ".join(plain(variant_words(v)) for v in found.excluded)
-        st.markdown(f":red[✕ **{names}**] gave a wrong or impossible result: marked below, never fastest, no speed-up.")
-    draw(tiles(found, plan, headline))
+def run_tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> None:
+    """Fastest variant, speed-up, share of the roof, worst size; and which variants are excluded because they are wrong."""
+    if summary is not None and summary.excluded:
+        names = ", ".join(plain(variant_words(v)) for v in summary.excluded)
+        st.markdown(
+            f":red[✕ **{names}**] computed a wrong result or reported an impossible time. It is marked below and excluded from "
+            "rankings and speed-ups."
+        )
+    draw(tiles(summary, plan, headline))
 
 
-def draw(shown: Sequence[Tile]) -> None:
-    """Tiles side by side."""
+def draw(row: Sequence[Tile]) -> None:
+    """Tiles side by side; two by two on a narrow page."""
     with st.container(key="tiles"):
-        for column, tile in zip(st.columns(len(shown), gap="small"), shown, strict=True):
+        for column, tile in zip(st.columns(len(row), gap="small"), row, strict=True):
             column.metric(
                 plain(tile.label),
                 plain(tile.value),

@@ -1,4 +1,4 @@
-"""Filters of the view: chosen by widgets, repeated in the address unless they are at their default, no part of the plan."""
+"""View parameters: set by widgets, and repeated in the address unless they have their default value."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from kernelviz.ui.shared import callbacks
 from kernelviz.ui.shared.text import plain
 
 CHART = {"displayModeBar": False, "scrollZoom": False}
-"""How Plotly behaves on every page: no bar of tools over a chart, and the wheel scrolls the page."""
+"""Plotly's configuration on every page: no toolbar over a chart, and the mouse wheel scrolls the page."""
 
 
 def seed(key: str, options: Sequence[str], default: str) -> None:
-    """Before the widget `key` exists: take the address's value, else the default; say so when the value is none of them.
+    """Set the value of the widget `key` before it is drawn: the value of the address, else the default. An unknown value is
+    reported, and the nearest option is used.
 
-    Until somebody chooses, the widget follows its default, which changes while a run goes."""
-    held, followed = st.session_state.get(key), f"{key}_followed"
-    if held is not None and held != st.session_state.get(followed) and not callbacks.is_stale(key, held):
+    Until the user chooses a value, the widget follows its default, which may change while a run is measured."""
+    value, followed = st.session_state.get(key), f"{key}_followed"
+    if value is not None and value != st.session_state.get(followed) and not callbacks.is_stale(key, value):
         st.session_state.pop(followed, None)
-    if held in options and (held == default or followed not in st.session_state):
+    if value in options and (value == default or followed not in st.session_state):
         return
-    if held is not None:
-        callbacks.replaced(key, held)
-    asked = st.query_params.get(key) if held is None else None
-    used = asked if asked in options else default
-    if asked is not None and asked not in options:
-        used = nearest(asked, options) or default
+    if value is not None:
+        callbacks.replaced(key, value)
+    param = st.query_params.get(key) if value is None else None
+    used = param if param in options else default
+    if param is not None and param not in options:
+        used = nearest(param, options) or default
         st.caption(
-            f":orange[{plain(key)} {plain(repr(asked))} is not among {plain(', '.join(options))}: showing {plain(used)}]"
+            f":orange[{plain(key)} {plain(repr(param))} is not among {plain(', '.join(options))}: showing {plain(used)}]"
         )
     if used == default:
         st.session_state[followed] = default
@@ -38,7 +39,7 @@ def seed(key: str, options: Sequence[str], default: str) -> None:
 
 
 def keep(key: str, value: str | None, default: str) -> None:
-    """After the widget: write its value into the address, or nothing when it is the default."""
+    """Write the value of the widget into the address; remove it if it is the default."""
     if value is None or value == default:
         st.query_params.pop(key, None)
     elif st.query_params.get(key) != value:
@@ -46,12 +47,12 @@ def keep(key: str, value: str | None, default: str) -> None:
 
 
 def follow(clicks: Mapping[str, str | None], pending: str) -> None:
-    """Show the case that was clicked since the last redraw. `clicks`: what is chosen now in each chart or table, by the name
-    under which it is remembered; the redraw finds the case in the session's state under `pending`."""
-    for name, now in clicks.items():
-        if st.session_state.get(name) == now:
+    """Show the case that was clicked since the last redraw. `clicks`: the selection of each chart or table, by the key under
+    which the session remembers it. The next redraw finds the clicked case in the session state under `pending`."""
+    for name, selection in clicks.items():
+        if st.session_state.get(name) == selection:
             continue
-        st.session_state[name] = now
-        if now is not None and now != st.session_state.get("case"):
-            st.session_state[pending] = now
+        st.session_state[name] = selection
+        if selection is not None and selection != st.session_state.get("case"):
+            st.session_state[pending] = selection
             st.rerun()

@@ -1,0 +1,90 @@
+"""The head of a run on the page Bench: what was measured, what can be done with it, its notes and its progress."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from kernelviz.bench import Bench, Progress
+from kernelviz.core.run import LIVING, Run
+from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.summary import figure_of
+from kernelviz.plots.variant_styles import variant_words
+from kernelviz.ui.bench import second_run, variant_filter
+from kernelviz.ui.shared import callbacks, live_progress, session, share
+from kernelviz.ui.shared.l2_control import l2_control
+from kernelviz.ui.shared.text import plain, when
+
+
+def run_heading(bench: Bench, run: Run, progress: Progress | None) -> tuple[tuple[str, ...], Headline]:
+    """What was measured and when, with the buttons of the run; returns the visible variants and the chosen device time."""
+    first = run.plan.problems[0]
+    parts = filter(None, (run.plan.op, first.dtype, first.compute, first.direction))
+    status = progress.status if progress is not None else run.status
+    with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="heading"):
+        st.markdown(f"#### {plain(', '.join(parts))}", width="content")
+        st.caption(plain(_describe_run(run)), width="content")
+        if status in ("cancelled", "interrupted"):
+            st.badge(status, color="orange", icon=":material/pause_circle:")
+            callbacks.button(
+                "Resume", partial(bench.resume, run.id, owner=session.owner()), key="resume", about=run.id,
+                icon=":material/play_arrow:", help="Measures the cases that have no result yet.",
+            )  # fmt: skip
+        variants = variant_filter.visible_variants(run)
+        share.button(bench, run.id, key="share", run=run, variants=variants)
+        headline = l2_control(cache=_cache(run))
+    return variants, headline
+
+
+def _describe_run(run: Run) -> str:
+    parts = [run.title, when(run.created_at), f"baseline {variant_words(run.plan.baseline)}"]
+    data = run.plan.problems[0].data
+    if data not in (None, "normal"):
+        parts.append(f"{data.replace('_', ' ')} data")
+    if run.method.clock == "sustained":
+        parts.append("sustained load")
+    return " · ".join(part for part in parts if part)
+
+
+def run_notes(bench: Bench, run: Run, headline: Headline) -> None:
+    """The run's own note, the offer to measure it on this machine, and what the warm time is."""
+    with st.container(gap=None, key="notes"):
+        if run.note:
+            st.text(run.note)
+        second_run.run_here_offer(bench, run)
+        if headline == "warm":
+            st.caption(_describe_warm(run))
+
+
+def _cache(run: Run) -> str:
+    return "L2" if run.environment.device.kind == "cuda" else "caches"
+
+
+def _describe_warm(run: Run) -> str:
+    """What the warm time is, or why there is none."""
+    meaning = f"Warm times: calls repeat on the same data, which stay in the {_cache(run)} if they fit."
+    timed = [r.timing for r in run.results if r.timing is not None]
+    missing = sum(figure_of(t, "warm") is None for t in timed)
+    if not timed or not missing:
+        return meaning
+    if missing < len(timed):
+        return f"{meaning} {missing} of {len(timed)} cases have no warm time yet."
+    if run.status in LIVING:
+        return "No case has a warm time yet: warm times are measured after the cold ones."
+    return "No case has a warm time: " + (
+        "the run ended before they were measured. Resume or repeat it."
+        if "warm" in run.method.figures
+        else "this run did not measure them. Run it again."
+    )
+
+
+def run_progress(bench: Bench, run: Run, progress: Progress) -> None:
+    """The progress of a run that is being measured, with a button that cancels it."""
+    with st.container(border=True, horizontal=True, vertical_alignment="top", key="going"):
+        with st.container(key="going_bar"):
+            live_progress.following(run.id, progress, key="live_run")
+        callbacks.button(
+            "Cancel", partial(bench.cancel, run.id), key="cancel", about=run.id,
+            icon=":material/stop_circle:", help="Ends after the current block. Finished cases are stored.",
+        )  # fmt: skip
