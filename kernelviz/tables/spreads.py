@@ -52,6 +52,6 @@ SPREADS: tuple[Column[SpreadOfCase], ...] = (
            lambda row: None if row.spread.lag_1 is None else f"{row.spread.lag_1:+.2f}", View.TERMINAL),
     Column("", "SM clock", _CLOCK_HELP, units.OWN_TEXT, lambda row: clock_words(row.spread), View.WIDE),
     Column("", "SM clock, MHz", _CLOCK_HELP, units.OWN_NUMBER, lambda row: _clocks(row.spread), View.TERMINAL),
-    Column("", "Taken again", "Blocks given up because the clock or the device was slowed down, and measured once more.",
+    Column("", "Repeated", "Blocks that were measured again because the clock or the device was slowed down.",
            units.OWN_TEXT, lambda row: repeated_words(row.spread) or None, View.WIDE),
 )  # fmt: skip
