@@ -70,7 +70,7 @@ def timing_table(run: Run, results: Sequence[Row]) -> None:
         )
     rows_of_cases = cases(run, results)
     table.show(
-        case_columns(rows_of_cases, View.TIMES_WIDE), rows_of_cases, key="figures", alt="Every timing of every case"
+        case_columns(rows_of_cases, View.TIMES_WIDE), rows_of_cases, key="figures", alt="Every figure of every case"
     )
 
 
