@@ -28,7 +28,7 @@ def data_sheet_shares(roofs: Sequence[Roof], sheet: DataSheet | None) -> tuple[D
     precision (other multiply-adds do not run on the units whose peak a sheet states).
 
     >>> sheet = DataSheet(names=("x",), architecture="x", bandwidth_bytes_per_s=2e12, peaks={}, sources={})
-    >>> held([Roof(name="read", level="dram", bandwidth_bytes_per_s=1.5e12)], sheet)[0].share
+    >>> data_sheet_shares([Roof(name="read", level="dram", bandwidth_bytes_per_s=1.5e12)], sheet)[0].share
     0.75
     """
     best: dict[tuple[object, ...], Roof] = {}

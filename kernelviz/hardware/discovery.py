@@ -164,7 +164,7 @@ def _gpu(library: Any, number: int, uuid: str, handle: Any, driver: object, driv
     nvrtc = installed_versions(("nvidia-cuda-nvrtc",)).get("nvidia-cuda-nvrtc")
     reason = unusable(driver_text, driver_cuda, capability, torch_build(), nvrtc)
     if not reason and mig.of(library, handle) == ():
-        reason = mig.NONE_MADE
+        reason = mig.NO_SLICE
     return Device(
         id=f"cuda:{number}",
         kind="cuda",

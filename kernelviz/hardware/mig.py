@@ -10,7 +10,7 @@ from kernelviz.core.run import Device
 from kernelviz.hardware import nvml
 from kernelviz.hardware.notice import Notice
 
-NONE_MADE = (
+NO_SLICE = (
     "MIG mode is on and no slice is made or shown to this process; make one (nvidia-smi mig -cgi 19 -C for the smallest), or "
     "turn MIG off (nvidia-smi -mig 0), and restart kernelviz"
 )

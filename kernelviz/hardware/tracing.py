@@ -23,7 +23,7 @@ _NOT_ALLOWED = Cause(
     "set NVreg_RestrictProfilingToAdminUsers=0 for the driver on the host, or start the container with --cap-add=SYS_ADMIN "
     "--user root",
 )
-_TAKEN = Cause(
+_OTHER_PROFILER = Cause(
     ("MULTIPLE_SUBSCRIBERS", "error 39"),
     "another profiler holds CUPTI in this process (CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)",
     "start kernelviz without nsys, ncu or a debugger round it; they can be pointed at `kernelviz launch` instead",
@@ -38,7 +38,7 @@ _OTHER_VERSION = Cause(
     "the installed CUPTI and the driver do not fit each other",
     "install the pair that kernelviz is tested with (pip install -r requirements.txt) and restart kernelviz",
 )
-_CAUSES = (_NOT_ALLOWED, _TAKEN, _NOT_INSTALLED, _OTHER_VERSION)
+_CAUSES = (_NOT_ALLOWED, _OTHER_PROFILER, _NOT_INSTALLED, _OTHER_VERSION)
 _UNKNOWN = Cause(
     (),
     "nothing was traced",

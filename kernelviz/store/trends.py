@@ -78,9 +78,9 @@ class CaseTimes:
 def put_times(
     connection: Connection, run_id: str, device_uuid: str, method: Method, plan: Plan, given: Sequence[Result]
 ) -> None:
-    """Keep the times of correct results, instead of earlier ones of the same cases; a result without one removes them.
+    """Store the times of correct results in place of earlier ones of the same cases; a result without a time removes them.
 
-    A tuning has none here: nobody follows a hundred configurations over the years.
+    Tunings are left out, because trends do not follow their hundred configurations.
     """
     if plan.search is not None:
         return

@@ -71,7 +71,6 @@ class Attempt:
 
     @property
     def _companion(self) -> bool:
-        """Whether the baseline is measured again beside the variants."""
         return self.known is not None and self.baseline not in self.variants and not self.retried
 
     def heard(self, event: Event) -> Event | None:

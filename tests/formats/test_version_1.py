@@ -63,7 +63,7 @@ def check(run: Run) -> None:
     )
     assert first.timing is not None
     assert first.timing.device_cold_s is not None
-    assert first.timing.device_cold_s.places == 60
+    assert first.timing.device_cold_s.buffers == 60
     assert second.outcome == Failure(stage="crash", reasons=(CudaError(),), message="misaligned address")
     assert isinstance(third.outcome, Failure)
     assert third.outcome.timing is not None

@@ -87,7 +87,7 @@ def test_a_declared_change_of_an_input_is_restored_before_every_call(session: De
     assert done["honest"].accuracy.passed
 
 
-def test_other_places_hold_the_same_numbers_elsewhere(session: DeviceSession) -> None:
+def test_more_launches_hold_the_same_numbers_elsewhere(session: DeviceSession) -> None:
     import torch
 
     from kernelviz.measure.session.binding import BoundProblem
@@ -97,10 +97,10 @@ def test_other_places_hold_the_same_numbers_elsewhere(session: DeviceSession) ->
     bound = BoundProblem.allocate(op, problem, torch.device("cpu"), 2**30, "cpu")
     assert bound.buffers == 1
     bound.buffers = 3
-    launches = [p.launch() for p in bound._other_places(op.variant_named("torch_eager"))]
-    assert len(launches) == len(bound.elsewhere) == 2
+    launches = [p.launch() for p in bound._more_launches(op.variant_named("torch_eager"))]
+    assert len(launches) == len(bound.more_inputs) == 2
     expected = bound.inputs[0] + bound.inputs[1]
-    addresses = {t.data_ptr() for inputs in (bound.inputs, *bound.elsewhere) for t in inputs}
+    addresses = {t.data_ptr() for inputs in (bound.inputs, *bound.more_inputs) for t in inputs}
     assert len(addresses) == 6
     assert all(torch.equal(found, expected) for found in launches)
 
@@ -190,7 +190,7 @@ def test_what_was_used_longest_ago_is_forgotten_and_memory_given_back_once(monke
     for n in range(100, 120):
         session._bound(session.ops["add"], Problem(op="add", sizes={"n": n}, dtype="fp32"))
     newest = list(session._problems)[-3:]
-    held = session._held_bytes()
+    held = session._reserved_bytes()
     last_three = sum(session._problems[key].needed_bytes for key in newest)
     monkeypatch.setattr("kernelviz.measure.session.device_session.CACHED_SHARE", (last_three + 1) / held)
     monkeypatch.setattr(session, "device", msgspec.structs.replace(session.device, memory_bytes=held))

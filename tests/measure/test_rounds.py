@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from kernelviz.core.notes import SlowBlocks
 from kernelviz.core.problem import Method
 from kernelviz.measure.timing.cuda import LOAD_S, WINDOW_S, CudaTimer
 from kernelviz.measure.timing.rounds import PASSES, RETRIES, STEADY_S, Rounds, Series
@@ -126,7 +127,7 @@ def test_a_block_that_lost_clock_is_taken_again_and_counted() -> None:
     timed.clocks = [1.60e9] + [1.98e9] * 9 + [1.97e9]
     taken(timer, [series])
     assert [b.clock_hz for b in series.blocks[:3]] == [1.98e9, 1.97e9, 1.98e9]
-    assert (series.retried, series.slow_clock, series.words()) == (1, 0, [])
+    assert (series.retried, series.slow_clock, series.notes()) == (1, 0, [])
 
 
 def test_a_clock_that_stays_low_is_kept_and_noted() -> None:
@@ -138,7 +139,7 @@ def test_a_clock_that_stays_low_is_kept_and_noted() -> None:
     taken(timer, [series])
     assert [b.clock_hz for b in series.blocks if b.clock_hz != 1.98e9] == [1.60e9]
     assert (series.retried, series.slow_clock) == (3, 1)
-    assert series.words() == [f"1 of {len(series.blocks)} blocks ran at a clock more than 1 % under the first"]
+    assert series.notes() == [SlowBlocks(figure="cold", slow=1, blocks=len(series.blocks))]
 
 
 def test_a_batch_under_a_slowdown_by_the_hardware_is_taken_again_and_leaves_nothing() -> None:
@@ -152,7 +153,7 @@ def test_a_batch_under_a_slowdown_by_the_hardware_is_taken_again_and_leaves_noth
     taken(timer, [series], slowed=[True])
     assert (len(series.blocks), series.retried) == (1 + MIN_BLOCKS, (RETRIES + 1) * MIN_BLOCKS)
     assert {b.clock_hz for b in series.blocks} == {1.98e9}
-    assert series.words() == []
+    assert series.notes() == []
 
 
 @pytest.mark.parametrize("method", [QUICK, STEADY], ids=["burst", "sustained"])

@@ -15,7 +15,7 @@ from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.metrics.statistics import median_interval
 from kernelviz.ops import Launch
 
-BLOCKS, CALLS, TURN_BLOCKS = 80, 50, 4
+BLOCKS, CALLS, BLOCKS_A_TIME = 80, 50, 4
 """Least number of blocks, calls of a block, and blocks that are measured after each other roof."""
 BEST_SHARE = 4
 """The fastest quarter of the blocks counts, because a floor is a time that was reached: of 40 blocks in 20 ms the median was
@@ -76,7 +76,7 @@ class HostLaunches:
 
     def take(self) -> None:
         for launched in self._launched:
-            launched.take(TURN_BLOCKS)
+            launched.take(BLOCKS_A_TIME)
 
     def roofs(self) -> Iterator[Roof]:
         for launched in self._launched:

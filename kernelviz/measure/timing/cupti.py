@@ -24,7 +24,7 @@ BUFFER_BYTES = 8 * 2**20
 _REQUESTED = ctypes.CFUNCTYPE(
     None, ctypes.POINTER(ctypes.c_void_p), ctypes.POINTER(ctypes.c_size_t), ctypes.POINTER(ctypes.c_size_t)
 )
-_COMPLETED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
+_RETURNED = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
 _FORCED = 1
 Rows = NDArray[Any]
 
@@ -57,7 +57,7 @@ class CuptiTracer:
         self._dropped = 0
         self.records_seen = 0
         # Referenced for the life of the process, because CUPTI calls them from its own threads.
-        self._on_request, self._on_return = _REQUESTED(self._give_buffer), _COMPLETED(self._take_buffer)
+        self._on_request, self._on_return = _REQUESTED(self._give_buffer), _RETURNED(self._take_buffer)
         self._call("cuptiActivityRegisterCallbacks", self._on_request, self._on_return)
         CuptiTracer._registered = self
 

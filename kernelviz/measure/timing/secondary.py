@@ -29,7 +29,7 @@ LONGEST_S = 0.1
 """A longer call has no secondary timings: its launch cost is negligible, and no cache can hold its data."""
 KINDS = 3
 """Eager, graph, back to back: each may take the case's budget."""
-LOOP_S, MOST_LOOP = 2e-3, 200
+BACK_TO_BACK_S, MOST_BACK_TO_BACK = 2e-3, 200
 """Length of a back-to-back block, and its most calls: the device's queue holds about 1,000."""
 
 
@@ -196,7 +196,7 @@ class SecondaryTimings:
             started_s = time.time()
             c.graph.add(c.calls.graph(size), started_s, number)
         if "loop" in wanted:
-            length = max(LEAST_CALLS, min(MOST_LOOP, int(LOOP_S / max(c.call_s, 1e-6))))
+            length = max(LEAST_CALLS, min(MOST_BACK_TO_BACK, int(BACK_TO_BACK_S / max(c.call_s, 1e-6))))
             self.state.timer.rest(length * c.device_s)
             started_s = time.time()
             c.back_to_back.add([c.calls.back_to_back(length)], started_s, number)

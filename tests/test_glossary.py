@@ -1,0 +1,63 @@
+"""No identifier of the rooms below uses a term that the project's glossary replaces by a term of the field."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import kernelviz
+
+PACKAGE = Path(kernelviz.__file__).parent
+ROOMS = ("hardware", "measure", "store", "worker")
+REPLACED = frozenset(
+    re.findall(
+        r"\w+",
+        "words word trust sound noticed doubtful turn turns joining joined completed standing loop places powers claims "
+        "mailbox near far site others drawn told shown taken made found kept asked held stands tries item items task tasks "
+        "job jobs late rung rungs",
+    )
+)
+EXCEPTIONS = {
+    "worker/protocol.py": {"late"},  # a field of VariantFacts, which has the names of `kernelviz.ops.Variant`
+}
+"""Identifiers by file that keep a replaced term, because the term is a name on the wire or of another room."""
+
+
+def names(tree: ast.AST) -> Iterator[str]:
+    """Every identifier that the module defines: variables, attributes, parameters, functions, classes and imports' aliases."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                yield name
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.ExceptHandler(name=str(name)) | ast.alias(asname=str(name)):
+                yield name
+
+
+def replaced_terms(name: str) -> set[str]:
+    return {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)} & REPLACED
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("_found_slower", {"found"}), ("ItemEnd", {"item"}), ("KEPT_S", {"kept"}), ("turnstile", set()), ("place", set())],
+)
+def test_a_term_is_recognised_as_a_part_of_a_name(name: str, expected: set[str]) -> None:
+    assert replaced_terms(name) == expected
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_identifier_uses_a_replaced_term(room: str) -> None:
+    files = sorted((PACKAGE / room).rglob("*.py"))
+    assert files
+    left = {}
+    for file in files:
+        path = file.relative_to(PACKAGE).as_posix()
+        used = {name for name in names(ast.parse(file.read_text())) if replaced_terms(name)}
+        assert used >= EXCEPTIONS.get(path, set()), f"an exception of {path} is not needed any more"
+        if used - EXCEPTIONS.get(path, set()):
+            left[path] = sorted(used - EXCEPTIONS.get(path, set()))
+    assert not left
