@@ -16,27 +16,27 @@ from kernelviz.text.inspection import (
 )
 
 _VALUE = units.Unit(form=".7g", single=number)
-_FINITE = "Of its finite values, in float64."
+_FINITE = "Of the finite values, computed in float64."
 TENSORS: tuple[Column[TensorFacts], ...] = (
     Column("", "Tensor", "Its name in the op.", units.TEXT, lambda t: t.name),
     Column("", "Role", "Whether the call reads or writes it.", units.OWN_TEXT, lambda t: t.role),
     Column("", "Dtype", "Number format of its elements.", units.OWN_TEXT, lambda t: t.dtype),
     Column("", "Shape", "", units.OWN_TEXT, lambda t: shape_words(t.shape)),
-    Column("", "Strides", "How many elements are between neighbours along each dimension.", units.OWN_TEXT,
+    Column("", "Strides", "Distance in elements between neighbours along each dimension.", units.OWN_TEXT,
            layout_words),
-    Column("", "Memory", "Where it is, and the largest power of two that divides its address (a 16-byte load needs 16).",
+    Column("", "Memory", "Kind of memory, and the largest power of two that divides the address (a 16-byte load needs 16).",
            units.TEXT, memory_words),
     Column("", "Size", "", units.OWN_NUMBER, lambda t: units.size_bytes(t.size_bytes)),
     Column("", "Min", _FINITE, _VALUE, lambda t: t.minimum),
     Column("", "Max", _FINITE, _VALUE, lambda t: t.maximum),
     Column("", "Mean", _FINITE, _VALUE, lambda t: t.mean),
-    Column("", "Std", "Standard deviation about the mean, of all its finite values, in float64.", _VALUE,
+    Column("", "Std", "Standard deviation of the finite values, computed in float64.", _VALUE,
            lambda t: t.deviation),
-    Column("", "Zeros", "How many elements are 0.", units.COUNT, lambda t: t.zeros),
-    Column("", "NaN", "How many elements are no number.", units.COUNT, lambda t: t.nan),
-    Column("", "+Inf", "How many elements are infinite.", units.COUNT, lambda t: t.positive_infinity),
-    Column("", "−Inf", "How many elements are negative and infinite.", units.COUNT, lambda t: t.negative_infinity),
-    Column("", "Unwritten", "Elements that still hold the 0xFF bytes put there before the call.", units.COUNT,
+    Column("", "Zeros", "Number of elements that are 0.", units.COUNT, lambda t: t.zeros),
+    Column("", "NaN", "Number of elements that are not a number.", units.COUNT, lambda t: t.nan),
+    Column("", "+Inf", "Number of elements that are positive infinity.", units.COUNT, lambda t: t.positive_infinity),
+    Column("", "−Inf", "Number of elements that are negative infinity.", units.COUNT, lambda t: t.negative_infinity),
+    Column("", "Unwritten", "Elements that still contain the 0xFF bytes that were written before the call.", units.COUNT,
            lambda t: t.unwritten),
 )  # fmt: skip
 ELEMENTS: tuple[Column[Element], ...] = (
@@ -44,6 +44,12 @@ ELEMENTS: tuple[Column[Element], ...] = (
     Column("", "Got", "What the variant wrote.", units.OWN_NUMBER, got_words),
     Column("", "Expected", "The float64 reference.", units.OWN_NUMBER, lambda e: number(e.expected, 9)),
     Column("", "|Error|", "", units.OWN_NUMBER, lambda e: number(e.error)),
-    Column("", "Allowed", "The error that the bound allows there.", units.OWN_NUMBER, lambda e: number(e.allowed)),
-    Column("", "|Error| / allowed", "Over 1 is wrong.", units.OWN_NUMBER, lambda e: times_words(e.share)),
+    Column(
+        "",
+        "Allowed",
+        "The error that the tolerance allows for this element.",
+        units.OWN_NUMBER,
+        lambda e: number(e.allowed),
+    ),
+    Column("", "|Error| / allowed", "An element over 1 is wrong.", units.OWN_NUMBER, lambda e: times_words(e.share)),
 )

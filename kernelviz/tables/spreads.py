@@ -26,17 +26,19 @@ def _clocks(spread: Spread) -> str | None:
 
 
 DRIFT_HELP = (
-    "Mann-Kendall's test over the blocks in order. A series drifts where chance gives such a trend in under 1 % of series "
-    "and the last third of its blocks differs from the first by at least 0.5 %."
+    "Mann-Kendall test over the blocks in order. Drift means: p < 1 %, and the last third of the blocks differs from the first "
+    "third by at least 0.5 %."
 )
-_LAG_HELP = "How much each block resembles the next; beyond 1.96 / √blocks it is more than chance."
-_CLOCK_HELP = "Of the slowest and the fastest block, measured inside each."
+_LAG_HELP = (
+    "Autocorrelation of consecutive blocks. Beyond ±1.96 / √blocks it is significant, and intervals are too narrow."
+)
+_CLOCK_HELP = "Clock in the block with the lowest and in the one with the highest clock."
 SPREADS: tuple[Column[SpreadOfCase], ...] = (
     VARIANT,
     VARIANT_TEXT,
     Column("", "Figure", "What was timed.", units.OWN_TEXT, lambda row: row.figure, View.TERMINAL),
-    Column("", "Samples", "How many were taken.", units.COUNT, lambda row: row.spread.samples),
-    Column("", "Blocks", "Groups of samples taken in one go: what the interval rests on.", units.COUNT,
+    Column("", "Samples", "Number of samples.", units.COUNT, lambda row: row.spread.samples),
+    Column("", "Blocks", "Groups of samples measured without a pause. The 95 % interval is computed over blocks.", units.COUNT,
            lambda row: row.spread.blocks),
     Column("", "p50", "50 % of the samples take at most this long.", units.SECONDS, lambda row: row.spread.p50_s),
     Column("", "p90", "90 % of the samples take at most this long.", units.SECONDS, lambda row: row.spread.p90_s),
@@ -52,6 +54,6 @@ SPREADS: tuple[Column[SpreadOfCase], ...] = (
            lambda row: None if row.spread.lag_1 is None else f"{row.spread.lag_1:+.2f}", View.TERMINAL),
     Column("", "SM clock", _CLOCK_HELP, units.OWN_TEXT, lambda row: clock_words(row.spread), View.WIDE),
     Column("", "SM clock, MHz", _CLOCK_HELP, units.OWN_NUMBER, lambda row: _clocks(row.spread), View.TERMINAL),
-    Column("", "Taken again", "Blocks given up because the clock or the device was slowed down, and measured once more.",
+    Column("", "Repeated", "Blocks that were measured again because the clock or the device was slowed down.",
            units.OWN_TEXT, lambda row: repeated_words(row.spread) or None, View.WIDE),
 )  # fmt: skip

@@ -79,7 +79,7 @@ def test_the_words_and_the_table_say_what_the_samples_say(page: Open) -> None:
     assert list(table["Variant"]) == ["torch eager", "torch compile", "triton block"]
     assert list(table["Samples"]) == [480] * 3
     assert table["p50, µs"].iloc[-1] == pytest.approx(found.p50_s * 1e6)
-    assert table["Taken again"].iloc[-1] == "2 blocks given up"
+    assert table["Repeated"].iloc[-1] == "2 blocks given up"
 
 
 def test_the_fastest_is_shown_in_order_until_somebody_chooses(page: Open) -> None:
