@@ -169,7 +169,7 @@ def test_the_selftest_knows_a_cheat_without_its_words(nothing_said: Callable[[],
     session = open_session("cpu", ())
     events: list[Any] = []
     run_selftest(
-        session.site,
+        session.state,
         session.ops,
         lambda ops: type(session)(session.device, ops, session.timer),
         events.append,
