@@ -32,7 +32,10 @@ Values = dict[str, Any]
 
 def _from_version_1(values: Values) -> Values:
     """Notes and failures were sentences."""
-    return {**values, "results": [version_1.upgraded(result) for result in values.get("results", ())]}
+    results = values.get("results")
+    if not isinstance(results, list):
+        return values  # the decoder names the field
+    return {**values, "results": [version_1.upgraded(r) if isinstance(r, dict) else r for r in results]}
 
 
 MIGRATIONS: Mapping[int, Callable[[Values], Values]] = MappingProxyType({1: _from_version_1})

@@ -176,3 +176,12 @@ def test_a_row_of_this_version_is_not_read_again_for_its_meaning() -> None:
     run = decode(json.dumps(old()))
     foreign = msgspec.structs.replace(run.results[1], outcome=Failure(stage="crash", message="cancelled"))
     assert unpacked(packed(foreign)) == foreign
+
+
+@pytest.mark.parametrize("results", [{}, {"0": 1}, 3, "x", None])
+def test_results_that_are_no_list_are_refused_by_name(results: object) -> None:
+    document = json.loads(gzip.decompress((shipped_runs._FOLDER / "h200-matmul.json.gz").read_bytes()))
+    assert document["schema"] == "kernelviz/1"
+    with pytest.raises(DocumentError) as refused:
+        decode(json.dumps(document | {"results": results}))
+    assert refused.value.path == "$.results"
