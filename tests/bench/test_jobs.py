@@ -9,6 +9,7 @@ import pytest
 import sample_figures as figures
 import sample_inspections as inspections
 import sample_runs as samples
+from sqlalchemy import URL
 
 from kernelviz.bench.device_jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
 from kernelviz.bench.event_log import EventLog
@@ -16,15 +17,22 @@ from kernelviz.core.events import CheckDone, Event, InspectionDone, RoofDone, Ru
 from kernelviz.core.run import Roof
 from kernelviz.core.selftest import Selftest
 from kernelviz.store import Store, StoreError
+from kernelviz.store.selftests import Selftests
 
 ENVIRONMENT = samples.run([]).environment
 UUID = ENVIRONMENT.device.uuid
 ROOF = Roof(name="copy", level="dram", moved_bytes=2**30, bandwidth_bytes_per_s=4.3e12)
 
 
-class FullDisk(Store):
-    def put_selftest(self, made: Selftest) -> None:
+class NoRoom(Selftests):
+    def put(self, selftest: Selftest, *, only_new: bool = False) -> bool:
         raise StoreError("the disk is full")
+
+
+class FullDisk(Store):
+    def __init__(self, url: str | URL) -> None:
+        super().__init__(url)
+        self.selftests = NoRoom(self._database)
 
 
 @pytest.fixture

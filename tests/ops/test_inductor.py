@@ -3,6 +3,9 @@
 import pytest
 import torch
 
+from kernelviz.core.reasons import Recompiled
+from kernelviz.core.result import Failure
+from kernelviz.measure.session.failures import failure
 from kernelviz.ops.kernels.inductor import NotCompiled, compiled
 
 pytestmark = pytest.mark.xdist_group("inductor")
@@ -36,8 +39,9 @@ def test_what_would_be_compiled_inside_a_timed_region_is_an_error() -> None:
     x_N = torch.randn(16)
     launch = compiled(doubled, x_N)
     x_N.resize_(17)
-    with pytest.raises(Exception, match="compile a bound call again") as caught:
+    with pytest.raises(Exception, match="Recompiled") as caught:
         launch()
+    assert failure(caught.value, calling=True) == Failure(stage="wrong", reasons=(Recompiled(again=True),))
     names = {type(e).__name__ for e in (caught.value, caught.value.__cause__, caught.value.__context__) if e}
     assert names & {NotCompiled.__name__, "BackendCompilerFailed"}
 
