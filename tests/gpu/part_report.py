@@ -100,12 +100,15 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """From git, or, where the tree was copied without its history, what KERNELVIZ_COMMIT says."""
+    """What KERNELVIZ_COMMIT says, else git: a copied tree may hold the history of an earlier commit."""
+    named = os.environ.get("KERNELVIZ_COMMIT")
+    if named:
+        return named
     try:
         done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False)
     except OSError:
-        return os.environ.get("KERNELVIZ_COMMIT")
-    return done.stdout.strip() or os.environ.get("KERNELVIZ_COMMIT")
+        return None
+    return done.stdout.strip() or None
 
 
 @dataclass(frozen=True, kw_only=True)
