@@ -36,13 +36,13 @@ _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)
 """Between ticks, in percent."""
 _MOST_TICKS = 6
 _LEAST_REACH = 1.006
-"""The range is at least this ratio, so that differences below the smallest noise threshold do not fill the frame."""
+"""The range is at least this ratio, so that differences below the smallest noise floor do not fill the frame."""
 
 
 def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figure:
     """Time of B divided by time of A for each case, worst first, on a logarithmic axis that contains 1. Whiskers: 95 % intervals.
 
-    The grey band behind a bar is its noise threshold: a verdict needs the whole interval outside. `most`: at most this many
+    The grey band behind a bar is its noise floor: a verdict needs the whole interval outside. `most`: at most this many
     cases, the worst ones. A click gives the key of the pair.
     """
     visible = comparison.pairs[:most]
@@ -95,7 +95,7 @@ def _by_word(visible: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
 
 
 def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
-    """The noise threshold of each pair that has one."""
+    """The noise floor of each pair that has one."""
     floors = [(names[p.key], math.log1p(p.floor)) for p in visible if p.floor is not None]
     return {
         "type": "bar",
@@ -105,7 +105,7 @@ def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
         "base": [-width for _, width in floors],
         "width": 0.95,
         "marker": {"color": _BAND},
-        "name": "noise threshold",
+        "name": "noise floor",
         "hoverinfo": "skip",
         "showlegend": bool(floors),
     }
@@ -147,7 +147,7 @@ def _hover(pair: Pair, comparison: Comparison) -> str:
     ]
     lines += [escape(pair_words(pair)), escape(str(describe_pair_reason(pair.reason)))]
     if pair.floor is not None:
-        lines.append(f"noise threshold ±{units.percent(pair.floor)}")
+        lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))
 
 

@@ -100,7 +100,7 @@ def _hover(run: Run, one: Winner) -> str:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""
         lines.append(f"{escape(variant_words(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
     if one.verdict is not None:
-        floor = "" if one.verdict.floor is None else f"; noise threshold {units.percent(one.verdict.floor)}"
+        floor = "" if one.verdict.floor is None else f"; noise floor {units.percent(one.verdict.floor)}"
         lines += _parts(one.verdict.reason, floor)
     lacking = len(run.plan.variants) - len(one.timed)
     if lacking:

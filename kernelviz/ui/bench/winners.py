@@ -25,5 +25,5 @@ def winner_sentences(lines: Sequence[str]) -> None:
     st.markdown(
         "\n".join(f"- {plain(line)}" for line in lines),
         help="A variant is fastest at a size if the whole 95 % interval of the time ratio to every other variant is beyond the "
-        "noise threshold. Otherwise it is a statistical tie: the size is hatched and the tied variants are listed.",
+        "noise floor. Otherwise it is a statistical tie: the size is hatched and the tied variants are listed.",
     )

@@ -26,7 +26,7 @@ RULE = """
 - **Pairs**: the same case in both runs; if one variant is chosen on each side, all cases of the same problem. The ratio is the
   time of B divided by the time of A.
 - **Two runs** were not measured in the same rounds, so each side is resampled over its own blocks (bootstrap of the ratio of the
-  medians, 95 %). For a verdict, the whole interval must be beyond the noise threshold. The threshold is the largest of 0.5 %, the
+  medians, 95 %). For a verdict, the whole interval must be beyond the noise floor. The threshold is the largest of 0.5 %, the
   A/A comparison that each run makes with its own baseline, and the largest change among the cases with the **same code**.
 - **Same code** means: the same source, compilers and driver, and the same kernels with the same grid, block, registers and
   shared memory. If the time of such a case changes, the environment (card, clock, place in memory) changed, not the kernel.
