@@ -57,13 +57,6 @@ WRONG: set[tuple[str, str]] = {
     ("cumsum", "torch_as_stored"),
 }
 """Published variants (op, variant) that do not compute their op: the gate must find every one of them wrong, on its own."""
-COMPILER_CHOICE: set[tuple[str, str, str]] = {("quantize_int8", "torch_compile", "fp16")}
-"""Variants (op, variant, dtype) of which the compiler makes right or wrong code by the configuration that its autotuning chooses.
-
-With torch 2.11 and Triton 3.6 on an H200, the kernel of int8 quantisation at m = 4096, n = 8192 had a wrong row maximum in 121
-of 4,096 rows, by up to 20 %, in one of three cold caches (the same 121 in each of 20 calls), and was right in the others. The
-gate finds it; the report says what it found.
-"""
 
 
 @dataclass(frozen=True, slots=True)

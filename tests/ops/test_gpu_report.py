@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from carry_report import carried
-from cases import COMPILER_CHOICE, variants, ways
+from cases import variants, ways
 from gpu_report import REMEDY, Entry, path, read, write
 
 from kernelviz.ops import Op, Variant
@@ -22,8 +22,7 @@ def test_passed_on_a_gpu_as_it_is_now(op: Op, variant: Variant) -> None:
         entry = report.get((op.name, variant.name, way.dtype, way.compute or "", way.direction))
         what = f"{op.name} {variant.name} {way}"
         assert entry is not None, f"{what} was never checked on a GPU: {REMEDY}"
-        by_chance = (op.name, variant.name, way.dtype) in COMPILER_CHOICE
-        assert entry.passed or by_chance, f"{what} failed on {entry.device}: {entry.failures}"
+        assert entry.passed, f"{what} failed on {entry.device}: {entry.failures}"
         now = way.variant(op, variant).source_digest()
         assert entry.source_digest == now, (
             f"{what} has changed since it passed on {entry.device} ({entry.source_digest}, now {now}): {REMEDY}"
