@@ -6,7 +6,6 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select, update
@@ -17,42 +16,10 @@ from kernelviz.core.errors import KernelvizError
 from kernelviz.store import tables
 
 VERSION = 6
-"""Version of the tables. A change of the tables adds a step to MIGRATIONS and increments this."""
+"""Version of the tables. A change of the tables adds a step to store.migrations and increments this."""
+Migrations = Mapping[int, Callable[[Connection], None]]
+"""By version of the tables: the step that makes the next version of them."""
 
-
-def _deletions(connection: Connection) -> None:
-    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN deleted_at VARCHAR")
-
-
-def _selftests(connection: Connection) -> None:
-    tables.selftests.create(connection, checkfirst=True)
-
-
-def _inspections(connection: Connection) -> None:
-    tables.inspections.create(connection, checkfirst=True)
-
-
-def _times(connection: Connection) -> None:
-    connection.exec_driver_sql("CREATE INDEX IF NOT EXISTS results_by_stage ON results (run_id, stage)")
-    tables.times.create(connection, checkfirst=True)
-
-
-def _tunings(connection: Connection) -> None:
-    tables.tunings.create(connection, checkfirst=True)
-    # A table that the step before has created has the column already.
-    for table, column in (
-        ("runs", "spent_s FLOAT DEFAULT 0 NOT NULL"),
-        ("times", "configuration VARCHAR DEFAULT '' NOT NULL"),
-    ):
-        known = {c["name"] for c in inspect(connection).get_columns(table)}
-        if column.split()[0] not in known:
-            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
-
-
-MIGRATIONS: Mapping[int, Callable[[Connection], None]] = MappingProxyType(
-    {1: _deletions, 2: _selftests, 3: _inspections, 4: _times, 5: _tunings}
-)
-"""By version: the step to the next version. A step runs in one transaction with the change of the version."""
 
 _BUSY_MS = 30_000
 TOGETHER = 500
@@ -67,13 +34,12 @@ class StoreError(KernelvizError):
 class Database:
     """An engine whose writing transactions acquire SQLite's write lock at their start."""
 
-    def __init__(self, url: str | URL, *, fill_times: Callable[[Connection], None]) -> None:
-        """Open the database, and create or migrate its tables.
+    def __init__(self, url: str | URL, migrations: Migrations) -> None:
+        """Open the database, and create its tables or migrate them step by step.
 
-        `fill_times` fills the table of times from the results, in the migration that adds it.
         Errors: StoreError, whose message holds no password.
         """
-        self._fill_times = fill_times
+        self._migrations = migrations
         self.url = _parsed(url)
         self._engine = _engine(self.url)
         with self._errors():
@@ -123,9 +89,7 @@ class Database:
                 connection.execute(insert(tables.meta).values(key="version", value=str(VERSION)))
                 return
             while version < VERSION:
-                MIGRATIONS[version](connection)
-                if MIGRATIONS[version] is _times:
-                    self._fill_times(connection)
+                self._migrations[version](connection)
                 version += 1
             connection.execute(update(tables.meta).where(tables.meta.c.key == "version").values(value=str(VERSION)))
 

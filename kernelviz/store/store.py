@@ -10,11 +10,12 @@ from sqlalchemy import URL
 
 from kernelviz.store.database import Database, StoreError
 from kernelviz.store.inspections import Inspections
+from kernelviz.store.migrations import MIGRATIONS
 from kernelviz.store.results import Results
 from kernelviz.store.roofs import Roofs
 from kernelviz.store.runs import Runs
 from kernelviz.store.selftests import Selftests
-from kernelviz.store.trends import CaseTimes, rebuild
+from kernelviz.store.trends import CaseTimes
 from kernelviz.store.tunings import Tunings
 
 
@@ -29,7 +30,7 @@ class Store:
 
     def __init__(self, url: str | URL) -> None:
         """Open the database, and create or migrate its tables. Errors: StoreError."""
-        self._database = Database(url, fill_times=rebuild)
+        self._database = Database(url, MIGRATIONS)
         self.url = self._database.url.render_as_string(hide_password=False)
         self.results = Results(self._database)
         self.runs = Runs(self._database)
