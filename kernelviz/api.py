@@ -28,16 +28,23 @@ from kernelviz.bench.history import History
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.bench.tunings import METHOD as TUNING
 from kernelviz.bench.tunings import KeptTuning, TuningReport
+from kernelviz.core import (
+    USUAL_FIGURES,
+    BadField,
+    Clock,
+    DeviceError,
+    Failure,
+    FigureName,
+    Inspection,
+    Method,
+    Run,
+    RunEnded,
+    RunRequest,
+    Selftest,
+    Tuning,
+    UnknownName,
+)
 from kernelviz.core.configuration import parted
-from kernelviz.core.errors import BadField, DeviceError, UnknownName
-from kernelviz.core.events import RunEnded
-from kernelviz.core.inspection import Inspection
-from kernelviz.core.problem import USUAL_FIGURES, Clock, FigureName, Method
-from kernelviz.core.request import RunRequest
-from kernelviz.core.result import Failure
-from kernelviz.core.run import Run
-from kernelviz.core.selftest import Selftest
-from kernelviz.core.tuning import Tuning
 from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
 from kernelviz.metrics.comparison import Comparison

@@ -5,8 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core.errors import UnknownRun
-from kernelviz.core.run import LIVING, Run
+from kernelviz.core import LIVING, Run, UnknownRun
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.summary import rows, summary
 from kernelviz.text.cells import failures

@@ -15,8 +15,7 @@ from typing import Any
 import msgspec
 
 from kernelviz.bench.summaries import Offer
-from kernelviz.core.errors import BadField, DeviceError
-from kernelviz.core.run import Device
+from kernelviz.core import BadField, Device, DeviceError
 from kernelviz.hardware.discovery import missing
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.discovery import ENTRY_POINTS

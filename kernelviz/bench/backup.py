@@ -21,12 +21,7 @@ from typing import IO, TYPE_CHECKING, assert_never, cast
 import msgspec
 
 import kernelviz
-from kernelviz.core import timestamps
-from kernelviz.core.errors import BadField, DocumentError, UnknownRun
-from kernelviz.core.inspection import Inspection
-from kernelviz.core.run import Roof, Run
-from kernelviz.core.selftest import Selftest
-from kernelviz.core.tuning import Tuning
+from kernelviz.core import BadField, DocumentError, Inspection, Roof, Run, Selftest, Tuning, UnknownRun, timestamps
 from kernelviz.formats import document
 from kernelviz.formats.reading import BACKUP
 from kernelviz.store import Store

@@ -21,15 +21,28 @@ from kernelviz.bench.runner import Runner
 from kernelviz.bench.summaries import Offer, Progress, RunSummary
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import METHOD, Tunings, tuning_plan
-from kernelviz.core import timestamps
-from kernelviz.core.errors import BadField, UnknownName, UnknownRun
-from kernelviz.core.events import Event, RunEnded
-from kernelviz.core.inspection import Inspection
-from kernelviz.core.problem import USUAL_FIGURES, Method, Plan, Problem, case_key
-from kernelviz.core.request import RunRequest
-from kernelviz.core.result import Conditions
-from kernelviz.core.run import LIVING, Device, Environment, Roof, Run
-from kernelviz.core.selftest import Selftest
+from kernelviz.core import (
+    LIVING,
+    USUAL_FIGURES,
+    BadField,
+    Conditions,
+    Device,
+    Environment,
+    Event,
+    Inspection,
+    Method,
+    Plan,
+    Problem,
+    Roof,
+    Run,
+    RunEnded,
+    RunRequest,
+    Selftest,
+    UnknownName,
+    UnknownRun,
+    timestamps,
+)
+from kernelviz.core.problem import case_key
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.notice import Notice
 from kernelviz.hardware.notices import notices

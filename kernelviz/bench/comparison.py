@@ -12,9 +12,7 @@ from kernelviz.bench.bench import Bench
 from kernelviz.bench.roofline import offered as offered
 from kernelviz.bench.roofline import unknown as unknown
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core.errors import BadField, DocumentError, UnknownName, UnknownRun
-from kernelviz.core.result import Result
-from kernelviz.core.run import LIVING, Run
+from kernelviz.core import LIVING, BadField, DocumentError, Result, Run, UnknownName, UnknownRun
 from kernelviz.metrics import comparison as rule
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.roofline import Headline

@@ -7,11 +7,21 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 
 from kernelviz.bench.event_log import EventLog
-from kernelviz.core import timestamps
-from kernelviz.core.events import CheckDone, Event, InspectionDone, RoofDone, RunEnded, TimelineTaken
-from kernelviz.core.inspection import Inspection
-from kernelviz.core.run import Environment, Status
-from kernelviz.core.selftest import Check, Selftest, Timeline
+from kernelviz.core import (
+    Check,
+    CheckDone,
+    Environment,
+    Event,
+    Inspection,
+    InspectionDone,
+    RoofDone,
+    RunEnded,
+    Selftest,
+    Status,
+    Timeline,
+    TimelineTaken,
+    timestamps,
+)
 from kernelviz.store import Store
 from kernelviz.worker.request import Request, RequestEnd
 

@@ -6,21 +6,21 @@ import threading
 from collections.abc import Iterator
 
 from kernelviz.bench.summaries import Progress
-from kernelviz.core.events import (
+from kernelviz.core import (
     CaseDone,
     CaseStep,
     CheckDone,
     DeviceBusy,
     Event,
+    Failure,
     InspectionDone,
     RoofDone,
     RunEnded,
     RunQueued,
+    Status,
     TimelineTaken,
     WorkerStarting,
 )
-from kernelviz.core.result import Failure
-from kernelviz.core.run import Status
 
 
 class EventLog:

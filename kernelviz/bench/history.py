@@ -14,9 +14,7 @@ from kernelviz.bench import backup
 from kernelviz.bench.backup import Backup
 from kernelviz.bench.snapshots import selected
 from kernelviz.bench.summaries import Progress, RunSummary
-from kernelviz.core import timestamps
-from kernelviz.core.errors import BadField, DocumentError, UnknownRun
-from kernelviz.core.run import LIVING, Run
+from kernelviz.core import LIVING, BadField, DocumentError, Run, UnknownRun, timestamps
 from kernelviz.formats import document, shipped_runs
 from kernelviz.store import RunRow, Store, StoreError
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kernelviz.bench import backup
 from kernelviz.bench.comparison import opened
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, ComparisonRow, comparison_rows, time_s
 
 if TYPE_CHECKING:

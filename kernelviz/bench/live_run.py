@@ -10,13 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from kernelviz.bench.event_log import EventLog
+from kernelviz.core import CaseDone, Environment, Event, Failure, Plan, Problem, Result, RunEnded, Status
 from kernelviz.core.chunks import parts
-from kernelviz.core.events import CaseDone, Event, RunEnded
 from kernelviz.core.merge import with_later
-from kernelviz.core.problem import Plan, Problem, case_key
+from kernelviz.core.problem import case_key
 from kernelviz.core.reasons import CancelledBefore
-from kernelviz.core.result import Failure, Result
-from kernelviz.core.run import Environment, Status
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store

@@ -8,10 +8,7 @@ from pathlib import Path
 
 import psutil
 
-from kernelviz.core.device_sample import Sample
-from kernelviz.core.errors import DeviceError, UnknownName
-from kernelviz.core.kernel_times import RunTimes
-from kernelviz.core.run import Device
+from kernelviz.core import Device, DeviceError, RunTimes, Sample, UnknownName
 from kernelviz.hardware.monitor import Monitor
 from kernelviz.metrics.calibrations import Calibration, calibrations
 from kernelviz.store import Store

@@ -8,10 +8,18 @@ from pathlib import Path
 from typing import cast, get_args
 
 from kernelviz.bench.summaries import Offer
-from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.core.problem import Clock, Direction, FigureName, Method, Plan, Problem
-from kernelviz.core.request import RunRequest
-from kernelviz.core.run import Device
+from kernelviz.core import (
+    BadField,
+    Clock,
+    Device,
+    Direction,
+    FigureName,
+    Method,
+    Plan,
+    Problem,
+    RunRequest,
+    UnknownName,
+)
 from kernelviz.core.sizes import MAX_PROBLEMS, expand
 from kernelviz.ops import Op
 

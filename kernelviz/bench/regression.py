@@ -6,9 +6,7 @@ import msgspec
 
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.history import TITLE_CHARACTERS
-from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.core.problem import Plan
-from kernelviz.core.run import LIVING
+from kernelviz.core import LIVING, BadField, Plan, UnknownName
 from kernelviz.metrics.comparison import Comparison, Pair
 
 MACHINE_SLOWER = 0.02

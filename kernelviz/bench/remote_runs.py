@@ -6,8 +6,7 @@ import time
 from collections.abc import Iterator
 
 from kernelviz.bench.summaries import Progress
-from kernelviz.core.events import CaseDone, Event, RunEnded
-from kernelviz.core.run import LIVING
+from kernelviz.core import LIVING, CaseDone, Event, RunEnded
 from kernelviz.store import Store
 
 POLL_S = 0.3

@@ -9,8 +9,7 @@ from typing import Literal, get_args
 
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core.errors import UnknownName, UnknownRun
-from kernelviz.core.run import LIVING, Level, Roof, Run
+from kernelviz.core import LIVING, Level, Roof, Run, UnknownName, UnknownRun
 from kernelviz.hardware.datasheet_roofs import ceilings
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.metrics.roofline import Headline

@@ -21,15 +21,25 @@ from kernelviz.bench.event_log import EventLog
 from kernelviz.bench.live_run import LiveRun
 from kernelviz.bench.run_lock import run_lock
 from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
+from kernelviz.core import (
+    LIVING,
+    BadField,
+    Device,
+    Failure,
+    FigureName,
+    Inspection,
+    Method,
+    Problem,
+    Result,
+    Run,
+    Selftest,
+    Tuned,
+    UnknownRun,
+)
 from kernelviz.core.chunks import parts
-from kernelviz.core.errors import BadField, UnknownRun, one_line
-from kernelviz.core.inspection import Inspection
-from kernelviz.core.problem import FigureName, Method, Problem, case_key
+from kernelviz.core.errors import one_line
+from kernelviz.core.problem import case_key
 from kernelviz.core.reasons import NeedMissing, Refusal
-from kernelviz.core.result import Failure, Result
-from kernelviz.core.run import LIVING, Device, Run
-from kernelviz.core.selftest import Selftest
-from kernelviz.core.tuning import Tuned
 from kernelviz.metrics.configuration import is_configuration
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed

@@ -6,9 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.core.problem import Problem
-from kernelviz.core.run import LIVING, Run
+from kernelviz.core import LIVING, BadField, Problem, Run, UnknownName
 from kernelviz.core.sizes import values
 from kernelviz.formats import digest
 

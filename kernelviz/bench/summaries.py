@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kernelviz.core.events import CaseStep
+from kernelviz.core import CaseStep, Status
 from kernelviz.core.reasons import NeedMissing
-from kernelviz.core.run import Status
 from kernelviz.formats.shipped_runs import Line
 from kernelviz.ops import Variant
 

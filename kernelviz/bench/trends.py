@@ -8,9 +8,8 @@ from itertools import groupby
 from operator import attrgetter
 from typing import get_args
 
-from kernelviz.core.errors import UnknownName
-from kernelviz.core.problem import Problem, case_key
-from kernelviz.core.run import Device, Environment
+from kernelviz.core import Device, Environment, Problem, UnknownName
+from kernelviz.core.problem import case_key
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.trend import Change, Point, Trend, trend
 from kernelviz.store import Store

@@ -7,11 +7,22 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core import timestamps
-from kernelviz.core.errors import BadField, UnknownName, UnknownRun
-from kernelviz.core.problem import Method, Plan, Problem, Search
-from kernelviz.core.run import LIVING, Device, Run
-from kernelviz.core.tuning import Tuned, Tuning, tuning_key
+from kernelviz.core import (
+    LIVING,
+    BadField,
+    Device,
+    Method,
+    Plan,
+    Problem,
+    Run,
+    Search,
+    Tuned,
+    Tuning,
+    UnknownName,
+    UnknownRun,
+    timestamps,
+)
+from kernelviz.core.tuning import tuning_key
 from kernelviz.metrics.summary import rows
 from kernelviz.metrics.tuning import Tried, best_names, tried, tuning_of
 from kernelviz.ops import Op

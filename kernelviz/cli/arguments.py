@@ -7,9 +7,8 @@ from typing import get_args
 
 import typer
 
+from kernelviz.core import BadField, FigureName
 from kernelviz.core.configuration import split_names
-from kernelviz.core.errors import BadField
-from kernelviz.core.problem import FigureName
 
 
 def parse_sizes(sizes: Sequence[str] | None, sweeps: Sequence[str] | None = None) -> dict[str, str]:

@@ -23,7 +23,8 @@ from kernelviz.cli.run import run
 from kernelviz.cli.selftest import selftest
 from kernelviz.cli.serve import serve
 from kernelviz.cli.trends import trends
-from kernelviz.core.errors import KernelvizError, one_line
+from kernelviz.core import KernelvizError
+from kernelviz.core.errors import one_line
 
 app = typer.Typer(
     name="kernelviz",

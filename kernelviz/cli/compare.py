@@ -13,9 +13,7 @@ from rich.text import Text
 from kernelviz import bench as use_cases
 from kernelviz.bench import comparison
 from kernelviz.cli import console, options
-from kernelviz.core.errors import BadField
-from kernelviz.core.result import Failure, Stage
-from kernelviz.core.run import Run
+from kernelviz.core import BadField, Failure, Run, Stage
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns

@@ -18,9 +18,7 @@ from kernelviz.bench import Bench
 from kernelviz.cli import console, device_watch, options
 from kernelviz.cli.arguments import options_on_command_line
 from kernelviz.cli.progress import Reporter, format_roof
-from kernelviz.core import units
-from kernelviz.core.errors import BadField
-from kernelviz.core.run import Device, Roof
+from kernelviz.core import BadField, Device, Roof, units
 from kernelviz.hardware.datasheet import DataSheet, datasheet
 from kernelviz.hardware.datasheet_shares import data_sheet_shares
 from kernelviz.hardware.discovery import gpu_problem

@@ -10,9 +10,7 @@ import msgspec
 
 from kernelviz.bench import Bench
 from kernelviz.cli import console
-from kernelviz.core import units
-from kernelviz.core.device_sample import Sample
-from kernelviz.core.run import Device
+from kernelviz.core import Device, Sample, units
 from kernelviz.metrics.alerts import Thresholds, alert_words, standing
 
 

@@ -18,8 +18,7 @@ from kernelviz.cli import console, options, tables, tune
 from kernelviz.cli.arguments import options_on_command_line, parse_names, parse_sizes
 from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.cli.run import print_run
-from kernelviz.core import units
-from kernelviz.core.errors import BadField, KernelvizError
+from kernelviz.core import BadField, KernelvizError, units
 from kernelviz.formats.integrity import WORDS as SEALS
 from kernelviz.formats.integrity import sealed
 from kernelviz.metrics.summary import rows

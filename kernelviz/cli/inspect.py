@@ -16,10 +16,7 @@ from kernelviz.bench import Bench
 from kernelviz.cli import console, options
 from kernelviz.cli.arguments import parse_names, parse_sizes
 from kernelviz.cli.progress import Reporter, follow_run, format_case
-from kernelviz.core.errors import BadField
-from kernelviz.core.inspection import Inspection, OutputErrors
-from kernelviz.core.problem import Case, Plan
-from kernelviz.core.request import RunRequest
+from kernelviz.core import BadField, Case, Inspection, OutputErrors, Plan, RunRequest
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as words
 

@@ -13,11 +13,7 @@ from kernelviz.bench import Offer
 from kernelviz.cli import console, options
 from kernelviz.cli.arguments import parse_names, parse_sizes
 from kernelviz.cli.progress import format_case
-from kernelviz.core.errors import BadField, DeviceError
-from kernelviz.core.problem import Case, Plan
-from kernelviz.core.request import RunRequest
-from kernelviz.core.run import Device
-from kernelviz.core.tuning import Tuned
+from kernelviz.core import BadField, Case, Device, DeviceError, Plan, RunRequest, Tuned
 from kernelviz.worker.device_lock import DeviceLock
 
 

@@ -7,7 +7,7 @@ from typing import Annotated, get_args
 
 import typer
 
-from kernelviz.core.problem import Data as DataKind
+from kernelviz.core import Data as DataKind
 
 OpName = Annotated[str, typer.Argument(metavar="OP", help="Op to compute. To list the ops: `kernelviz ops`.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run. To list the runs: `kernelviz runs`.")]

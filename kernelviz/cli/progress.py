@@ -9,22 +9,25 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn
 
 from kernelviz.bench import Bench
 from kernelviz.cli import console
-from kernelviz.core.events import (
+from kernelviz.core import (
+    Case,
     CaseDone,
     CaseStep,
     CheckDone,
     DeviceBusy,
     Event,
+    Failure,
     InspectionDone,
+    Plan,
+    Result,
+    Roof,
     RoofDone,
     RunEnded,
     RunQueued,
     TimelineTaken,
+    Timing,
     WorkerStarting,
 )
-from kernelviz.core.problem import Case, Plan
-from kernelviz.core.result import Failure, Result, Timing
-from kernelviz.core.run import Roof
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.metrics.summary import figure_of
 from kernelviz.text.failures import STAGES, describe_failure, has_description

@@ -13,7 +13,7 @@ from kernelviz.bench.regression import again, machine_slower
 from kernelviz.cli import console, options
 from kernelviz.cli.compare import NOTHING, SLOWER, FailSlowerThan, parse_percent, print_comparison
 from kernelviz.cli.progress import Reporter, follow_run
-from kernelviz.core.result import Failure, Result, Stage
+from kernelviz.core import Failure, Result, Stage
 from kernelviz.text.failures import describe_failure
 
 CUT_SHORT = 1

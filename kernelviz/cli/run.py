@@ -13,11 +13,20 @@ from kernelviz.bench import Bench
 from kernelviz.cli import console, options, tables
 from kernelviz.cli.arguments import options_on_command_line, parse_names, parse_sizes
 from kernelviz.cli.progress import Reporter, follow_run
-from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.core.problem import QUICK, USUAL_FIGURES, Clock, FigureName, Method, Plan
-from kernelviz.core.request import RunRequest
-from kernelviz.core.result import Failure, Timing
-from kernelviz.core.run import Run
+from kernelviz.core import (
+    QUICK,
+    USUAL_FIGURES,
+    BadField,
+    Clock,
+    Failure,
+    FigureName,
+    Method,
+    Plan,
+    Run,
+    RunRequest,
+    Timing,
+    UnknownName,
+)
 from kernelviz.formats import document
 from kernelviz.metrics.roofline import Headline
 

@@ -14,7 +14,7 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import Reporter, follow_run
-from kernelviz.core.selftest import Check, Selftest
+from kernelviz.core import Check, Selftest
 from kernelviz.text.selftest import amount, limit_words, outcome_word
 
 _STYLES = {True: "green", False: "bold red", None: "dim"}

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 import kernelviz
-from kernelviz.core.errors import DeviceError
+from kernelviz.core import DeviceError
 
 
 def site() -> Path:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelviz.cli import console
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import Roof, Run
 from kernelviz.core.units import typed_size
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.drift import drift_words

@@ -11,8 +11,7 @@ from kernelviz.bench.regression import must_be_op
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.cli import console, options
 from kernelviz.cli.compare import SLOWER
-from kernelviz.core import units
-from kernelviz.core.errors import UnknownName
+from kernelviz.core import UnknownName, units
 from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Change
 from kernelviz.tables.column import Column

@@ -17,10 +17,8 @@ from kernelviz.bench.tunings import METHOD, KeptTuning, TuningReport
 from kernelviz.cli import console, options
 from kernelviz.cli.arguments import options_on_command_line, parse_sizes
 from kernelviz.cli.progress import Reporter, follow_run
-from kernelviz.core import units
+from kernelviz.core import BadField, RunRequest, UnknownName, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
-from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.core.request import RunRequest
 from kernelviz.metrics.summary import Row
 from kernelviz.tables.column import Column
 from kernelviz.text.correctness import describe_correctness

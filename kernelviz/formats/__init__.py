@@ -9,8 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType, ModuleType
 
-from kernelviz.core.errors import BadField, DocumentError, UnknownName
-from kernelviz.core.run import Run
+from kernelviz.core import BadField, DocumentError, Run, UnknownName
 from kernelviz.formats import reading
 from kernelviz.formats.document import decode, digest, encode
 from kernelviz.formats.export_format import Export

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 from kernelviz.formats.export_format import Export
 from kernelviz.tables.column import Value
 from kernelviz.tables.records import records

@@ -12,12 +12,8 @@ from typing import Any, get_args
 
 import msgspec
 
-from kernelviz.core import version_1
-from kernelviz.core.errors import DocumentError
+from kernelviz.core import SCHEMA, Clock, DocumentError, Result, Run, version_1
 from kernelviz.core.finite import finite_result
-from kernelviz.core.problem import Clock
-from kernelviz.core.result import Result
-from kernelviz.core.run import SCHEMA, Run
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.import_format import MAX_BYTES, Import
 from kernelviz.formats.validation import check

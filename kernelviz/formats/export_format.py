@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 
 
 @dataclass(frozen=True, kw_only=True)

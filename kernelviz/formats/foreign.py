@@ -8,10 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from kernelviz.core.errors import DocumentError
-from kernelviz.core.problem import Method, Plan, Problem
-from kernelviz.core.result import Result
-from kernelviz.core.run import Device, Environment, Run
+from kernelviz.core import Device, DocumentError, Environment, Method, Plan, Problem, Result, Run
 from kernelviz.formats import document
 from kernelviz.formats.validation import LEAST_S, MAX_CASES, MOST_S, check
 

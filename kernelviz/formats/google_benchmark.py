@@ -15,9 +15,7 @@ from typing import Any
 import msgspec
 
 import kernelviz
-from kernelviz.core.problem import Problem
-from kernelviz.core.result import Failure, Figure, Result
-from kernelviz.core.run import Run
+from kernelviz.core import Failure, Figure, Problem, Result, Run
 from kernelviz.formats.export_format import Export
 from kernelviz.metrics.summary import in_plan_order
 from kernelviz.text.failures import describe_failure

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 
 MAX_BYTES = 160 * 2**20
 """Larger files are not read. A run of 1,000 cases with all their figures and samples has about 120 MB as JSON."""

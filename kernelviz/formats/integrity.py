@@ -6,8 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from kernelviz.core.errors import DocumentError
-from kernelviz.core.run import SCHEMA
+from kernelviz.core import SCHEMA, DocumentError
 from kernelviz.formats.document import decode, digest, digest_as_written, digest_of
 
 _BOM = b"\xef\xbb\xbf"

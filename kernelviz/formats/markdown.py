@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from kernelviz.core import Run
 from kernelviz.core.command import commands
-from kernelviz.core.run import Run
 from kernelviz.formats import document
 from kernelviz.formats.export_format import Export
 from kernelviz.metrics import foreign_times

@@ -13,9 +13,7 @@ from typing import Any
 import msgspec
 
 import kernelviz
-from kernelviz.core.problem import Problem
-from kernelviz.core.result import Failure, Figure, Result
-from kernelviz.core.run import Device, Run
+from kernelviz.core import Device, Failure, Figure, Problem, Result, Run
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.nvbench_read import OURS, summaries_of
 from kernelviz.metrics.figures import FIGURES

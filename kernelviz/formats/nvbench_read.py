@@ -14,11 +14,20 @@ from typing import Any
 
 import msgspec
 
-from kernelviz.core.errors import DocumentError
-from kernelviz.core.problem import Struct
+from kernelviz.core import (
+    Conditions,
+    Device,
+    DocumentError,
+    Failure,
+    Figure,
+    Outcome,
+    Result,
+    Run,
+    Struct,
+    Timer,
+    Timing,
+)
 from kernelviz.core.reasons import Skipped
-from kernelviz.core.result import Conditions, Failure, Figure, Outcome, Result, Timer, Timing
-from kernelviz.core.run import Device, Run
 from kernelviz.formats import document, foreign
 from kernelviz.formats.import_format import Import
 from kernelviz.formats.validation import MAX_SIZE

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
 
-from kernelviz.core.errors import DocumentError
-from kernelviz.core.result import Figure, Timing
-from kernelviz.core.run import Run
+from kernelviz.core import DocumentError, Figure, Run, Timing
 from kernelviz.formats import document
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.import_format import MAX_BYTES, Import

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelviz.core.errors import DocumentError
-from kernelviz.core.run import Run
+from kernelviz.core import DocumentError, Run
 from kernelviz.formats import document
 from kernelviz.formats.import_format import MAX_BYTES, MOST_FOREIGN_BYTES, Import, opening, without_constants
 

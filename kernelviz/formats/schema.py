@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from kernelviz.core.run import SCHEMA, Run
+from kernelviz.core import SCHEMA, Run
 
 _DERIVED: dict[str, dict[str, dict[str, Any]]] = {
     "Run": {

@@ -11,9 +11,7 @@ from statistics import median
 
 import msgspec
 
-from kernelviz.core.result import Failure, Figure, Result, Timing
-from kernelviz.core.run import Run, Status
-from kernelviz.core.selftest import Selftest
+from kernelviz.core import Failure, Figure, Result, Run, Selftest, Status, Timing
 from kernelviz.formats import document
 from kernelviz.metrics.statistics import median_interval
 

@@ -6,10 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from kernelviz.core.errors import DocumentError
-from kernelviz.core.problem import Plan, Problem
-from kernelviz.core.result import Failure, Figure, Result, Timing
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import DocumentError, Failure, Figure, Plan, Problem, Result, Roof, Run, Timing
 
 MAX_SIZE = 2**63 - 1
 LEAST_S, MOST_S = 1e-12, 1e9

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from kernelviz.core.run import Device
+from kernelviz.core import Device
 
 PROC = Path("/proc")
 SYS = Path("/sys")

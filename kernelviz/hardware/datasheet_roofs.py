@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core.run import DataSheetRoof, Roof
+from kernelviz.core import DataSheetRoof, Roof
 from kernelviz.hardware.datasheet import datasheet
 
 

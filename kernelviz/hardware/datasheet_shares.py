@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelviz.core.run import Roof
+from kernelviz.core import Roof
 from kernelviz.hardware.datasheet import DataSheet, Peak
 
 

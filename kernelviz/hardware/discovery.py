@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kernelviz.core.run import Device
+from kernelviz.core import Device
 from kernelviz.hardware import mig, nvml
 from kernelviz.hardware.cpu import cpu
 from kernelviz.hardware.toolchain import (

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from kernelviz.core import units
-from kernelviz.core.run import Device
+from kernelviz.core import Device, units
 from kernelviz.hardware import nvml
 from kernelviz.hardware.notice import Notice
 

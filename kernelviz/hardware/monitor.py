@@ -10,8 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
-from kernelviz.core.device_sample import Sample
-from kernelviz.core.run import Device
+from kernelviz.core import Device, Sample
 from kernelviz.hardware import sampling
 
 PERIOD_S = 1.0

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from kernelviz.core.run import Device
+from kernelviz.core import Device
 from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders, tracing
 from kernelviz.hardware.notice import Notice, of_reason
 from kernelviz.hardware.other_processes import Neighbour

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kernelviz.core.run import Device
+from kernelviz.core import Device
 
 T = TypeVar("T")
 _LOCK = threading.Lock()

@@ -9,8 +9,7 @@ from typing import Any
 
 import psutil
 
-from kernelviz.core import units
-from kernelviz.core.run import Device
+from kernelviz.core import Device, units
 from kernelviz.hardware import nvml
 from kernelviz.hardware.notice import Notice
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import psutil
 
-from kernelviz.core.device_sample import Sample
-from kernelviz.core.run import Device
+from kernelviz.core import Device, Sample
 from kernelviz.hardware import nvml
 from kernelviz.hardware.telemetry import conditions
 

@@ -11,9 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelviz.core import units
+from kernelviz.core import DeviceKind, units
 from kernelviz.core.reasons import CacheNotWritable, DiskFull, Folder
-from kernelviz.core.run import DeviceKind
 from kernelviz.hardware.notice import Notice
 from kernelviz.ops.kernels.nvrtc import cache_folder
 

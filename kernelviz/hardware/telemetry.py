@@ -8,10 +8,7 @@ from typing import Any
 
 import psutil
 
-from kernelviz.core import timestamps
-from kernelviz.core.notes import DriverSilent
-from kernelviz.core.result import Conditions, EventReason
-from kernelviz.core.run import Device
+from kernelviz.core import Conditions, Device, DriverSilent, EventReason, timestamps
 from kernelviz.hardware import cpu, nvml
 from kernelviz.hardware.other_processes import same_ids
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelviz.core import units
-from kernelviz.core.device_sample import Sample
-from kernelviz.core.run import Device
+from kernelviz.core import Device, Sample, units
 
 IDLE_OVER_S = 30.0
 IDLE_LEAST = 10

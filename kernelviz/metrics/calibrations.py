@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kernelviz.core import units
-from kernelviz.core.run import Roof
+from kernelviz.core import Roof, units
 
 _PAUSE = timedelta(minutes=10)
 """Longer than any roof takes: after such a pause another calibration begins."""

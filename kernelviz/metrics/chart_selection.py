@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 from kernelviz.metrics.summary import rows
 from kernelviz.metrics.tuning import best_names
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core.notes import TracingCostUnknown
-from kernelviz.core.result import Failure, Figure, Result
-from kernelviz.core.run import Run
+from kernelviz.core import Failure, Figure, Result, Run, TracingCostUnknown
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE
 from kernelviz.metrics.summary import figure_of

@@ -11,10 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.core.problem import Problem
-from kernelviz.core.result import Figure, Result, Timing
-from kernelviz.core.run import Run
+from kernelviz.core import BadField, Figure, Problem, Result, Run, Timing, UnknownName
 from kernelviz.metrics import winner
 from kernelviz.metrics.comparability import one_run, reason_against, same_code
 from kernelviz.metrics.roofline import Headline

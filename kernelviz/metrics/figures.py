@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelviz.core.result import Figure, Result, Timing
+from kernelviz.core import Figure, Result, Timing
 
 HOST_BOUND = 1.1
 """A loop of eager calls that takes more than this many times the device's time for one waits for Python, not for the device."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core.result import Figure, Result
-from kernelviz.core.run import Run
+from kernelviz.core import Figure, Result, Run
 
 
 def of_case(result: Result) -> dict[str, Figure]:

@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kernelviz.core.problem import Cost, Problem
-from kernelviz.core.result import Failure, Result
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import Cost, Failure, Problem, Result, Roof, Run
 from kernelviz.metrics.roofline import bandwidth_bytes_per_s, efficiency
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.winner import NEVER_WINNING

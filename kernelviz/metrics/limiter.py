@@ -38,9 +38,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from kernelviz.core import units
-from kernelviz.core.result import POWER_CAP, Kernel, Result, Timing
-from kernelviz.core.run import Device, Roof
+from kernelviz.core import POWER_CAP, Device, Kernel, Result, Roof, Timing, units
 from kernelviz.metrics.figures import host_bound_words
 from kernelviz.metrics.occupancy import Occupancy, occupancy
 from kernelviz.metrics.roofline import Headline, compute_roof, intense, level_of, memory_roof

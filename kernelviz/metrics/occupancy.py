@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 
-from kernelviz.core.result import Kernel
-from kernelviz.core.run import Device
+from kernelviz.core import Device, Kernel
 
 WARP_THREADS = 32
 _REGISTERS = 64 * 1024

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from kernelviz.core.problem import Cost, Problem, case_key
-from kernelviz.core.result import Figure
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import Cost, Figure, Problem, Roof, Run
+from kernelviz.core.problem import case_key
 from kernelviz.metrics import roofline
 from kernelviz.metrics.limiter import Limiter, limiter
 from kernelviz.metrics.quality import Quality, quality

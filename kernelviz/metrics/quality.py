@@ -11,18 +11,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from kernelviz.core.notes import Note, SlowBlocks
-from kernelviz.core.problem import Clock
-from kernelviz.core.result import (
+from kernelviz.core import (
     IDLE,
     POWER_CAP,
     Block,
+    Clock,
     Conditions,
     EventReason,
     Failure,
     Figure,
     LaunchMode,
+    Note,
     Result,
+    SlowBlocks,
     Timer,
 )
 from kernelviz.metrics.configuration import is_configuration

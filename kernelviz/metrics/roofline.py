@@ -12,9 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from kernelviz.core.problem import Cost, Problem
-from kernelviz.core.result import Figure, Result
-from kernelviz.core.run import Level, Roof, StreamName
+from kernelviz.core import Cost, Figure, Level, Problem, Result, Roof, StreamName
 from kernelviz.metrics.roofs import STREAMS, size_words
 
 Headline = Literal["cold", "warm"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from kernelviz.core import units
-from kernelviz.core.run import LaunchCost, Roof, RoofName
+from kernelviz.core import LaunchCost, Roof, RoofName, units
 
 STREAMS: Mapping[RoofName, str] = MappingProxyType(
     {

@@ -10,8 +10,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelviz.core import units
-from kernelviz.core.result import Block, Figure, Result
+from kernelviz.core import Block, Figure, Result, units
 from kernelviz.metrics.drift import Drift, drift, drift_words, lag_1, lag_1_words
 from kernelviz.metrics.figures import FIGURES, Asked, quantiles
 from kernelviz.metrics.quality import CLOCK_MOVED

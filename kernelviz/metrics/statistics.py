@@ -15,7 +15,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelviz.core.result import Block, Figure, half_width
+from kernelviz.core import Block, Figure
+from kernelviz.core.result import half_width
 from kernelviz.metrics.verdict_reasons import (
     Clears,
     FewSharedRounds,

@@ -10,9 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from kernelviz.core.problem import Problem
-from kernelviz.core.result import Failure, Figure, Preparation, Result, Timing
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import Failure, Figure, Preparation, Problem, Result, Roof, Run, Timing
 from kernelviz.metrics import roofline
 from kernelviz.metrics.roofline import Headline as Headline
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, Verdict, geometric_mean, verdict

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelviz.core.problem import Problem
+from kernelviz.core import Problem
 from kernelviz.core.units import power_of_two
 
 

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from kernelviz.core import BadField, Failure, Figure, Problem, Result, Run, Span, Tuning
 from kernelviz.core.configuration import parted
-from kernelviz.core.errors import BadField
-from kernelviz.core.problem import Problem
 from kernelviz.core.reasons import NotAdmitted
-from kernelviz.core.result import Failure, Figure, Result
-from kernelviz.core.run import Run
-from kernelviz.core.tuning import Span, Tuning
 from kernelviz.metrics.summary import Row, first_call_s, rows
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from kernelviz.core.result import Figure
+from kernelviz.core import Figure
 from kernelviz.metrics.statistics import (
     MIN_BLOCKS,
     Interval,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kernelviz.core.problem import Clock, Data
-from kernelviz.core.result import LaunchMode, Stage, Timer
-from kernelviz.core.run import DeviceKind
+from kernelviz.core import Clock, Data, DeviceKind, LaunchMode, Stage, Timer
 from kernelviz.metrics.roofline import Headline
 
 Side = Literal["A", "B"]

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from kernelviz.core.problem import Problem
-from kernelviz.core.result import Figure, Stage
+from kernelviz.core import Figure, Problem, Stage
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,

@@ -7,9 +7,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from kernelviz.core import units
-from kernelviz.core.problem import Problem
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.roofline import Headline, SpeedOfLight, speed_of_light
 from kernelviz.metrics.summary import Row
 from kernelviz.plots.frame import (

@@ -9,10 +9,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from kernelviz.core import units
-from kernelviz.core.problem import Cost
-from kernelviz.core.result import Figure, Stage
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import Cost, Figure, Roof, Run, Stage, units
 from kernelviz.metrics.roofline import Headline, bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import Row

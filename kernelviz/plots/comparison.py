@@ -9,8 +9,7 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from kernelviz.core import units
-from kernelviz.core.result import Figure
+from kernelviz.core import Figure, units
 from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words, telling_axes

@@ -8,9 +8,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from kernelviz.core import units
-from kernelviz.core.result import Figure, Result
-from kernelviz.core.run import Run
+from kernelviz.core import Figure, Result, Run, units
 from kernelviz.metrics.foreign_times import names, of_case
 from kernelviz.metrics.sweep import others, size_words, swept_axis, varying_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, decade_ticks, nothing, size_ticks

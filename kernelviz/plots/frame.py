@@ -11,9 +11,7 @@ from typing import Any
 import plotly.graph_objects as go
 from msgspec.structs import replace
 
-from kernelviz.core import units
-from kernelviz.core.problem import Problem
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.sweep import size_text, size_words

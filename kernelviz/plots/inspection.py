@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from kernelviz.core.inspection import OCTAVES, OutputErrors, TensorFacts
+from kernelviz.core import OCTAVES, OutputErrors, TensorFacts
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import framed, nothing
 from kernelviz.plots.variant_styles import BAD, COLOURS, NEUTRAL

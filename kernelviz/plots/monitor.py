@@ -9,9 +9,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from kernelviz.core import units
-from kernelviz.core.device_sample import Sample
-from kernelviz.core.kernel_times import RunTimes
+from kernelviz.core import RunTimes, Sample, units
 from kernelviz.plots.frame import GRID, decade_ticks, framed, neutral_line, nothing
 from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, style_of, variant_words
 

@@ -12,9 +12,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from kernelviz.core import units
-from kernelviz.core.problem import Problem
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.roofline import Headline, arithmetic_intensity, compute_roof, level_of, memory_roof
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.summary import Row

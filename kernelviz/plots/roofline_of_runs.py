@@ -13,8 +13,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from kernelviz.core import units
-from kernelviz.core.run import DataSheetRoof, Roof
+from kernelviz.core import DataSheetRoof, Roof, units
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.sweep import size_words

@@ -9,8 +9,7 @@ from html import escape
 import numpy as np
 import plotly.graph_objects as go
 
-from kernelviz.core import units
-from kernelviz.core.result import Figure
+from kernelviz.core import Figure, units
 from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import GRID, MOST_SVG_POINTS, Draft, decade_ticks, nothing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernelviz.core.problem import Plan
+from kernelviz.core import Plan
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import size_words, telling_axes

@@ -7,8 +7,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from kernelviz.core import units
-from kernelviz.core.selftest import Mark, MarkKind, Timeline
+from kernelviz.core import Mark, MarkKind, Timeline, units
 from kernelviz.plots.frame import framed, nothing
 from kernelviz.plots.variant_styles import COLOURS, NEUTRAL
 

@@ -8,8 +8,7 @@ from html import escape
 
 import plotly.graph_objects as go
 
-from kernelviz.core import units
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import Roof, Run, units
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.sweep import size_text, size_words, swept_axis, tied_axes
 from kernelviz.metrics.verdict_reasons import VerdictReason

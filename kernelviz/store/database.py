@@ -12,7 +12,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, in
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from kernelviz.core.errors import KernelvizError
+from kernelviz.core import KernelvizError
 from kernelviz.store import tables
 
 VERSION = 6

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 from sqlalchemy import delete, insert, select
 
-from kernelviz.core.inspection import Inspection
+from kernelviz.core import Inspection
 from kernelviz.store.database import Database
 from kernelviz.store.tables import inspections
 

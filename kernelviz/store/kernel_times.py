@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 from sqlalchemy import select
 
-from kernelviz.core.kernel_times import RunTimes
-from kernelviz.core.problem import Struct
+from kernelviz.core import RunTimes, Struct
 from kernelviz.store.database import Database
 from kernelviz.store.result_encoding import plain
 from kernelviz.store.tables import results, runs

@@ -6,7 +6,7 @@ import zlib
 
 import msgspec
 
-from kernelviz.core.result import Result
+from kernelviz.core import Result
 from kernelviz.core.version_1 import upgraded
 
 _LEVEL = 1

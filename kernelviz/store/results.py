@@ -10,10 +10,9 @@ from sqlalchemy import Connection, delete, func, select
 from sqlalchemy.dialects.postgresql import insert as insert_postgresql
 from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 
+from kernelviz.core import Failure, Result, Run
 from kernelviz.core.chunks import parts
 from kernelviz.core.finite import finite_result
-from kernelviz.core.result import Failure, Result
-from kernelviz.core.run import Run
 from kernelviz.store.database import TOGETHER, Database
 from kernelviz.store.result_encoding import packed, unpacked
 from kernelviz.store.run_rows import RunHeader, stored_row

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 from sqlalchemy import insert, select
 
-from kernelviz.core.run import Roof
+from kernelviz.core import Roof
 from kernelviz.store.database import Database
 from kernelviz.store.tables import roofs
 

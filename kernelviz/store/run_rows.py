@@ -7,9 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, select
 
-from kernelviz.core.errors import UnknownRun
-from kernelviz.core.problem import Method, Plan, Struct
-from kernelviz.core.run import LIVING, SCHEMA, Environment, Status
+from kernelviz.core import LIVING, SCHEMA, Environment, Method, Plan, Status, Struct, UnknownRun
 from kernelviz.store import tables
 from kernelviz.store.process_presence import Presence
 

@@ -9,10 +9,8 @@ from typing import Any
 import msgspec
 from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
 
+from kernelviz.core import LIVING, Environment, Run, RunTimes, Status, UnknownRun
 from kernelviz.core.chunks import parts
-from kernelviz.core.errors import UnknownRun
-from kernelviz.core.kernel_times import RunTimes
-from kernelviz.core.run import LIVING, Environment, Run, Status
 from kernelviz.store.database import TOGETHER, Database, StoreError
 from kernelviz.store.kernel_times import kernel_times
 from kernelviz.store.process_presence import Presence

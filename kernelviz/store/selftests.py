@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 from sqlalchemy import delete, insert, select
 
-from kernelviz.core.selftest import Selftest
+from kernelviz.core import Selftest
 from kernelviz.store.database import Database
 from kernelviz.store.tables import selftests
 

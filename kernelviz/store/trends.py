@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
+from kernelviz.core import Figure, Method, Plan, Problem, Result, Timing
 from kernelviz.core.chunks import parts
 from kernelviz.core.configuration import configuration_text
-from kernelviz.core.problem import Method, Plan, Problem, case_key
-from kernelviz.core.result import Figure, Result, Timing
+from kernelviz.core.problem import case_key
 from kernelviz.store.database import TOGETHER, Database
 from kernelviz.store.result_encoding import unpacked
 from kernelviz.store.run_rows import RunHeader

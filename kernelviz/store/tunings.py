@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import msgspec
 from sqlalchemy import ColumnElement, and_, delete, insert, select
 
-from kernelviz.core.tuning import Tuning, tuning_key
+from kernelviz.core import Tuning
+from kernelviz.core.tuning import tuning_key
 from kernelviz.store.database import Database
 from kernelviz.store.tables import tunings
 

@@ -9,10 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from kernelviz.core import units
+from kernelviz.core import Figure, Result, Run, units
 from kernelviz.core.configuration import configuration_text
-from kernelviz.core.result import Figure, Result
-from kernelviz.core.run import Run
 from kernelviz.metrics.figures import FIGURES, host_bound, host_bound_words, loop_over_warm, times_s
 from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.roofline import Headline

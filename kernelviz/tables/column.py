@@ -8,9 +8,7 @@ from enum import Flag, auto
 from itertools import count
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from kernelviz.core import units
-from kernelviz.core.problem import Problem
-from kernelviz.core.result import Result
+from kernelviz.core import Problem, Result, units
 from kernelviz.core.units import Unit
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.text.text import Text

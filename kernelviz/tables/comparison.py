@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core import units
-from kernelviz.core.result import Figure, Result
+from kernelviz.core import Figure, Result, units
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import telling_axes

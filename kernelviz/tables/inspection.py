@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core import units
-from kernelviz.core.inspection import Element, TensorFacts
+from kernelviz.core import Element, TensorFacts, units
 from kernelviz.tables.column import Column
 from kernelviz.text.inspection import (
     got_words,

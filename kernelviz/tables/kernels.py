@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelviz.core import units
-from kernelviz.core.result import Kernel, Result
+from kernelviz.core import Kernel, Result, units
 from kernelviz.metrics.figures import times_s
 from kernelviz.metrics.summary import Row
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View

@@ -6,8 +6,7 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from itertools import count
 
-from kernelviz.core.result import Result
-from kernelviz.core.run import Run
+from kernelviz.core import Result, Run
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.summary import Row, rows
 from kernelviz.tables import cases

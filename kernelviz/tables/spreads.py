@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernelviz.core import units
-from kernelviz.core.result import Result
+from kernelviz.core import Result, units
 from kernelviz.metrics.drift import drift_words, lag_1_words
 from kernelviz.metrics.samples import Spread, clock_words, repeated_words
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelviz.core import units
-from kernelviz.core.result import Failure
+from kernelviz.core import Failure, units
 from kernelviz.metrics.summary import Row
 from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.failures import STAGES, describe_failure, has_description

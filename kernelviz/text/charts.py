@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelviz.core.problem import Problem
+from kernelviz.core import Problem
 from kernelviz.metrics.sweep import size_words
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from kernelviz.core.cheats import Cheat
+from kernelviz.core import Cheat
 from kernelviz.text.text import Text
 
 NAMES: Mapping[Cheat, Text] = MappingProxyType(

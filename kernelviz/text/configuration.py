@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from kernelviz.core import Result
 from kernelviz.core.configuration import configuration_text
-from kernelviz.core.result import Result
 from kernelviz.metrics.quality import Configured, configured
 from kernelviz.text.text import Text
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core.result import Failure, Result
+from kernelviz.core import Failure, Result
 from kernelviz.text.failures import describe_check
 from kernelviz.text.text import Text
 

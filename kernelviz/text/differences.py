@@ -8,9 +8,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from kernelviz.core import units
-from kernelviz.core.result import IDLE, Figure, Result
-from kernelviz.core.run import Run
+from kernelviz.core import IDLE, Figure, Result, Run, units
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.comparison import Comparison
 from kernelviz.metrics.quality import CLOCK_MOVED

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import assert_never
 
-from kernelviz.core.cheats import Cheat
+from kernelviz.core import Accuracy, Cheat, Failure, Stage
 from kernelviz.core.reasons import (
     Between,
     CachedOutput,
@@ -47,7 +47,6 @@ from kernelviz.core.reasons import (
     WorkerGarbled,
     WorkerNotReady,
 )
-from kernelviz.core.result import Accuracy, Failure, Stage
 from kernelviz.text.cheats import NAMES
 from kernelviz.text.text import Text, join, on_one_line
 

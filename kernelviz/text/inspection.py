@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from kernelviz.core import units
+from kernelviz.core import OCTAVES, Element, ErrorMap, Inspection, OutputErrors, TensorFacts, Value, units
 from kernelviz.core.configuration import configuration_text
-from kernelviz.core.inspection import OCTAVES, Element, ErrorMap, Inspection, OutputErrors, TensorFacts, Value
 from kernelviz.text.failures import describe_reasons
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")

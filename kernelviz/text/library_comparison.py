@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelviz.core.result import Result
+from kernelviz.core import Result
 from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, ComparisonRow, mean_ratio
 from kernelviz.metrics.roofline import stream_name
 from kernelviz.metrics.roofs import STREAMS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core.run import DeviceKind
+from kernelviz.core import DeviceKind
 from kernelviz.metrics.quality import PartName, QualityLevel
 from kernelviz.text.quality import format_level
 

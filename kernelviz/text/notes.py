@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import assert_never
 
-from kernelviz.core.notes import (
+from kernelviz.core import (
     CallTooLong,
     DriverCopy,
     DriverSilent,

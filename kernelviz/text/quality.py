@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import assert_never
 
-from kernelviz.core import units
-from kernelviz.core.problem import Clock
-from kernelviz.core.result import LaunchMode, Result, Timer
+from kernelviz.core import Clock, LaunchMode, Result, Timer, units
 from kernelviz.metrics.quality import (
     Caches,
     Configured,

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from kernelviz.core import units
-from kernelviz.core.problem import Problem
-from kernelviz.core.run import Roof, Run
+from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.core.units import typed_size
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.configuration import is_configuration

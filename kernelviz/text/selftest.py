@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kernelviz.core import units
-from kernelviz.core.selftest import Check, CheckUnit
+from kernelviz.core import Check, units
+from kernelviz.core.selftest import CheckUnit
 
 
 def amount(value: float | None, unit: CheckUnit | None) -> str:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core import units
-from kernelviz.core.result import Figure
+from kernelviz.core import Figure, units
 
 
 def format_time(figure: Figure | None) -> str:

@@ -6,10 +6,8 @@ from typing import Any
 
 import msgspec
 
+from kernelviz.core import Run, Search, Span, Tuning
 from kernelviz.core.configuration import configuration_text, parted
-from kernelviz.core.problem import Search
-from kernelviz.core.run import Run
-from kernelviz.core.tuning import Span, Tuning
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.tuning import Reason, Tried, speed_up_span
 from kernelviz.text.failures import describe_failure, format_failure

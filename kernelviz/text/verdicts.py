@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import assert_never
 
-from kernelviz.core import units
-from kernelviz.core.result import LaunchMode
-from kernelviz.core.run import DeviceKind
+from kernelviz.core import DeviceKind, LaunchMode, units
 from kernelviz.metrics.statistics import Verdict
 from kernelviz.metrics.verdict_reasons import (
     ByBaseline,

@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kernelviz.core.events import CaseDone, CaseStep, Event, Step
-from kernelviz.core.problem import Problem
+from kernelviz.core import CaseDone, CaseStep, Event, Failure, Figure, Problem, Result, Stage, Step, Timing
 from kernelviz.core.reasons import NoResult, Reason
-from kernelviz.core.result import Failure, Figure, Result, Stage, Timing
 from kernelviz.metrics.statistics import figure_interval
 
 

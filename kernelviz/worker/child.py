@@ -18,10 +18,9 @@ from collections import deque
 
 import msgspec
 
-from kernelviz.core.errors import BadField, UsageError, one_line
-from kernelviz.core.events import CaseDone, Event
+from kernelviz.core import BadField, CaseDone, Event, Failure, Stage, UsageError
+from kernelviz.core.errors import one_line
 from kernelviz.core.finite import finite_result
-from kernelviz.core.result import Failure, Stage
 from kernelviz.measure.session.contract import CaseFailed, OpenSession, Session
 from kernelviz.worker.protocol import (
     Calibrate,

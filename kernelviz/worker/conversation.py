@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from kernelviz.core.events import CaseStep, Event
+from kernelviz.core import CaseStep, Event
 from kernelviz.core.reasons import Cancelled, ServerStopped
 from kernelviz.worker.attempt import Ending, ending_of
 from kernelviz.worker.limits import Deadlines, Limits

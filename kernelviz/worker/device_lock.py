@@ -25,7 +25,7 @@ from pathlib import Path
 
 import msgspec
 
-from kernelviz.core.errors import DeviceError
+from kernelviz.core import DeviceError
 
 POLL_S = 0.02
 

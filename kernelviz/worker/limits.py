@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernelviz.core.events import Step
+from kernelviz.core import Step
 from kernelviz.core.reasons import Silent, TookTooLong
 
 SLOW_STEPS: frozenset[Step] = frozenset({"binding", "compiling"})

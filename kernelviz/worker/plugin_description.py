@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from kernelviz.core.errors import BadField
+from kernelviz.core import BadField
 from kernelviz.ops import catalogue, with_plugins
 from kernelviz.text.failures import describe_failure
 from kernelviz.worker.process import WorkerDied, WorkerProcess

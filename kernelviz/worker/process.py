@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import kernelviz
+from kernelviz.core import Failure
 from kernelviz.core.reasons import WorkerEnded, WorkerGarbled
-from kernelviz.core.result import Failure
 from kernelviz.worker import guard
 from kernelviz.worker.protocol import FromWorker, Lines, ProtocolError, ToWorker, decode_from_worker, encode
 

@@ -10,12 +10,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from kernelviz.core.events import Event
-from kernelviz.core.problem import Direction, Method, Problem
+from kernelviz.core import Direction, Environment, Event, Method, Problem, Stage, Tuned
 from kernelviz.core.reasons import Reason
-from kernelviz.core.result import Stage
-from kernelviz.core.run import Environment
-from kernelviz.core.tuning import Tuned
 from kernelviz.ops.catalog.op import Backend, Need
 
 MAX_LINE_BYTES = 64 * 2**20

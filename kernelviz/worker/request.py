@@ -6,11 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from kernelviz.core.events import Event
-from kernelviz.core.problem import Method, Problem
-from kernelviz.core.result import Result
-from kernelviz.core.run import Environment
-from kernelviz.core.tuning import Tuned
+from kernelviz.core import Environment, Event, Method, Problem, Result, Tuned
 
 RequestEnd = Literal["finished", "cancelled", "interrupted"]
 

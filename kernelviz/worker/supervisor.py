@@ -11,12 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from kernelviz.core.errors import KernelvizError
-from kernelviz.core.events import CaseDone, DeviceBusy, Event, RunQueued, WorkerStarting
-from kernelviz.core.problem import Problem
+from kernelviz.core import (
+    CaseDone,
+    Device,
+    DeviceBusy,
+    Event,
+    Failure,
+    KernelvizError,
+    Problem,
+    RunQueued,
+    WorkerStarting,
+)
 from kernelviz.core.reasons import CancelledBefore, ServerStopped
-from kernelviz.core.result import Failure
-from kernelviz.core.run import Device
 from kernelviz.ops import catalogue
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.text.failures import describe_failure, describe_reason

@@ -7,9 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from kernelviz.core import Environment, Failure
 from kernelviz.core.reasons import NoWorker, WorkerNotReady
-from kernelviz.core.result import Failure
-from kernelviz.core.run import Environment
 from kernelviz.worker.imported_files import Stamp, stamp
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.process import WorkerDied, WorkerProcess

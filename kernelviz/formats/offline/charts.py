@@ -12,9 +12,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from kernelviz import plots
-from kernelviz.core.problem import Problem
-from kernelviz.core.result import Figure
-from kernelviz.core.run import Run
+from kernelviz.core import Figure, Problem, Run
 from kernelviz.metrics.figures import FIGURES, host_bound_words
 from kernelviz.metrics.placement import placed
 from kernelviz.metrics.roofline import Headline

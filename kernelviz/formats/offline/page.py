@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 import kernelviz
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 from kernelviz.formats.offline import charts, sections, tables
 from kernelviz.formats.offline.bundle import allowed, packed, plotly
 from kernelviz.metrics import foreign_times

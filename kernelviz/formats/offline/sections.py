@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from kernelviz.core import units
+from kernelviz.core import Roof, Run, units
 from kernelviz.core.command import commands, unsaid
-from kernelviz.core.run import Roof, Run
 from kernelviz.formats.document import digest
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.figures import FIGURES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import rows

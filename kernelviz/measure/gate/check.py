@@ -12,9 +12,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from kernelviz.core.problem import Problem
+from kernelviz.core import Accuracy, Problem
 from kernelviz.core.reasons import ErrorTooLarge, NotFinite, Reason, Unwritten
-from kernelviz.core.result import Accuracy
 from kernelviz.ops import Op
 
 SLAB_BYTES = 256 * 2**20

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 from torch import Tensor
 
-from kernelviz.core.problem import Problem
+from kernelviz.core import Problem
 from kernelviz.core.reasons import LowerPrecision, Stale
 from kernelviz.measure.gate.check import Comparison, Reference
 from kernelviz.ops import Op

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from kernelviz.core.inspection import MAP_CELLS, OCTAVES, WORST, Element, ErrorCounts, ErrorMap, OutputErrors, value
+from kernelviz.core import MAP_CELLS, OCTAVES, WORST, Element, ErrorCounts, ErrorMap, OutputErrors
+from kernelviz.core.inspection import value
 from kernelviz.measure.gate.check import Reference, still_poisoned
 from kernelviz.measure.inspection.tensor_facts import PIECE, finite, pieces
 from kernelviz.ops import TensorSpec

@@ -11,11 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kernelviz.core import timestamps
-from kernelviz.core.events import Step
-from kernelviz.core.inspection import CallKind, Inspection, TensorFacts
+from kernelviz.core import CallKind, Environment, Inspection, Step, TensorFacts, timestamps
 from kernelviz.core.reasons import MutatedInput, Reason
-from kernelviz.core.run import Environment
 from kernelviz.measure.gate.check import Comparison
 from kernelviz.measure.gate.element_errors import errors_of
 from kernelviz.measure.inspection.tensor_facts import facts_of

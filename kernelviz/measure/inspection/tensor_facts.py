@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from kernelviz.core import BINS, Histogram, Role, TensorFacts
 from kernelviz.core.dtypes import DTYPES
-from kernelviz.core.inspection import BINS, Histogram, Role, TensorFacts
 from kernelviz.measure.gate.check import still_poisoned
 
 PIECE = 2**22

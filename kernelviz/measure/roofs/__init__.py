@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernelviz.core.errors import DeviceError
-from kernelviz.core.events import RoofDone
-from kernelviz.core.run import Device, Roof
+from kernelviz.core import Device, DeviceError, Roof, RoofDone
 from kernelviz.measure.roofs import launches, products, streams, streams_host, transfers, vectors
 from kernelviz.measure.roofs.candidate import GPU, HOST, Contest, Effort
 from kernelviz.measure.session.contract import Emit, Stop

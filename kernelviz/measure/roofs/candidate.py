@@ -10,10 +10,7 @@ from statistics import median
 
 import msgspec
 
-from kernelviz.core import timestamps
-from kernelviz.core.problem import Method
-from kernelviz.core.result import Figure
-from kernelviz.core.run import Roof
+from kernelviz.core import Figure, Method, Roof, timestamps
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.rounds import Rounds, Series
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer

@@ -9,7 +9,7 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from kernelviz.core.run import Device, LaunchCost, Roof
+from kernelviz.core import Device, LaunchCost, Roof
 from kernelviz.measure.roofs.candidate import Candidate, Contest, measured
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.metrics.statistics import median_interval

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from kernelviz.core.run import Device, Roof, Unit
+from kernelviz.core import Device, Roof
+from kernelviz.core.run import Unit
 from kernelviz.measure.roofs.candidate import Candidate, Contest
 from kernelviz.measure.session import failures
 from kernelviz.ops import Launch, op_named

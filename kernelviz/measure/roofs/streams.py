@@ -11,7 +11,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from kernelviz.core.run import Device, Roof, StreamName
+from kernelviz.core import Device, Roof, StreamName
 from kernelviz.measure.roofs.candidate import Candidate, Contest
 from kernelviz.ops import Launch
 from kernelviz.ops.kernels import nvrtc

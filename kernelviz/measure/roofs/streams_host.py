@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from kernelviz.core.run import Device, Level, Roof, StreamName
+from kernelviz.core import Device, Level, Roof, StreamName
 from kernelviz.measure.roofs.candidate import Candidate, Contest
 from kernelviz.measure.roofs.streams import MIXES, library_stream
 from kernelviz.measure.timing.host import DEFAULT_CACHE_BYTES

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor
 
-from kernelviz.core.result import Block
-from kernelviz.core.run import Device, Roof, RoofName
+from kernelviz.core import Block, Device, Roof, RoofName
 from kernelviz.measure.roofs.candidate import Contest, measured
 from kernelviz.metrics.statistics import Interval, figure_interval
 

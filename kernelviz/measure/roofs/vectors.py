@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelviz.core.run import Device, Roof
+from kernelviz.core import Device, Roof
 from kernelviz.measure.roofs.candidate import Candidate, Contest
 from kernelviz.measure.roofs.streams import SOURCE
 from kernelviz.ops import Launch

@@ -12,10 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from kernelviz.core.errors import UnknownName, one_line
-from kernelviz.core.events import CheckDone, TimelineTaken
-from kernelviz.core.run import Device
-from kernelviz.core.selftest import Check
+from kernelviz.core import Check, CheckDone, Device, TimelineTaken, UnknownName
+from kernelviz.core.errors import one_line
 from kernelviz.measure.selftest import (
     agreement,
     caches,

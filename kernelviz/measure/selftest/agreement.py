@@ -13,8 +13,7 @@ from statistics import median
 
 import msgspec
 
-from kernelviz.core.problem import Case, Problem
-from kernelviz.core.result import Kernel
+from kernelviz.core import Case, Kernel, Problem
 from kernelviz.measure.selftest import children, ncu
 from kernelviz.measure.selftest.hosted import cold
 from kernelviz.measure.selftest.workbench import Finding, Workbench, probe

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from kernelviz.core.problem import Problem
-from kernelviz.core.result import Figure, Result
+from kernelviz.core import Figure, Problem, Result
 from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.metrics.statistics import median_interval, round_ratios

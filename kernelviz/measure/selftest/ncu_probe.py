@@ -11,7 +11,7 @@ import traceback
 import msgspec
 import torch
 
-from kernelviz.core.problem import Case
+from kernelviz.core import Case
 from kernelviz.measure.selftest import ncu
 from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.timing.kernels import Instruments

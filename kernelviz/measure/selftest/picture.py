@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core.selftest import Mark, MarkKind, Timeline
+from kernelviz.core import Mark, MarkKind, Timeline
 from kernelviz.measure.selftest.workbench import Workbench
 from kernelviz.measure.timing.capture import CudaTimed
 from kernelviz.measure.timing.trace import FLUSH, MARKER, POISON, Iteration, Record, iterations

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from kernelviz.core import Failure, Problem, Timing
 from kernelviz.core.cheats import cheat_of
-from kernelviz.core.problem import Problem
 from kernelviz.core.reasons import (
     CachedOutput,
     Cheating,
@@ -17,7 +17,6 @@ from kernelviz.core.reasons import (
     Stale,
     Unwritten,
 )
-from kernelviz.core.result import Failure, Timing
 from kernelviz.hardware.discovery import missing
 from kernelviz.measure.selftest import planted
 from kernelviz.measure.selftest.workbench import Finding, Probe, Workbench

@@ -12,8 +12,7 @@ from collections.abc import Callable
 import msgspec
 import torch
 
-from kernelviz.core.events import CaseDone, Event
-from kernelviz.core.problem import Case, Method
+from kernelviz.core import Case, CaseDone, Event, Method
 from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.measure.session.environment import device_of

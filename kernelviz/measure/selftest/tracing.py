@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelviz.core.problem import Case, Method, Problem
+from kernelviz.core import Case, Method, Problem
 from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.timing.cuda import CudaTimer

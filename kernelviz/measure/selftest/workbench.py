@@ -8,10 +8,7 @@ from typing import NoReturn
 
 import torch
 
-from kernelviz.core.events import CaseDone, Event
-from kernelviz.core.problem import Method, Problem
-from kernelviz.core.result import Figure, Result
-from kernelviz.core.run import Device
+from kernelviz.core import CaseDone, Device, Event, Figure, Method, Problem, Result
 from kernelviz.core.selftest import CheckUnit
 from kernelviz.measure.session.binding import BUFFERS_BYTES, MAX_BUFFERS
 from kernelviz.measure.session.contract import Session, Stop

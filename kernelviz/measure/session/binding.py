@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from kernelviz.core.errors import DoesNotFit
-from kernelviz.core.problem import Problem
+from kernelviz.core import Accuracy, DoesNotFit, Preparation, Problem
 from kernelviz.core.reasons import MutatedInput, Refused
-from kernelviz.core.result import Accuracy, Preparation
 from kernelviz.measure.gate.check import CACHED_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
 from kernelviz.measure.session.inputs import allocate, as_tuple, check_specs, fill, unchanged

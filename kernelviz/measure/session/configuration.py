@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kernelviz.core.errors import UsageError
-from kernelviz.core.notes import StaleTuning
-from kernelviz.core.tuning import Tuned
+from kernelviz.core import StaleTuning, Tuned, UsageError
 from kernelviz.ops import Op, Variant
 
 

@@ -6,11 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol
 
-from kernelviz.core.events import Event
-from kernelviz.core.problem import Method, Problem
-from kernelviz.core.result import Failure
-from kernelviz.core.run import Environment
-from kernelviz.core.tuning import Tuned
+from kernelviz.core import Environment, Event, Failure, Method, Problem, Tuned
 from kernelviz.text.failures import describe_failure
 
 Emit = Callable[[Event], None]

@@ -8,11 +8,8 @@ from collections.abc import Mapping
 
 import torch
 
+from kernelviz.core import Case, CaseDone, CaseStep, Device, Environment, InspectionDone, Method, Problem, Step, Tuned
 from kernelviz.core.configuration import base_name
-from kernelviz.core.events import CaseDone, CaseStep, InspectionDone, Step
-from kernelviz.core.problem import Case, Method, Problem
-from kernelviz.core.run import Device, Environment
-from kernelviz.core.tuning import Tuned
 from kernelviz.measure.roofs import calibrate
 from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem

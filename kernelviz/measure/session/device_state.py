@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import msgspec
 
+from kernelviz.core import IDLE, Conditions, Device, EventReason
 from kernelviz.core.errors import one_line
-from kernelviz.core.result import IDLE, Conditions, EventReason
-from kernelviz.core.run import Device
 from kernelviz.hardware.telemetry import conditions, strangers
 from kernelviz.measure.session import failures
 from kernelviz.measure.timing.timer import DeviceTimer

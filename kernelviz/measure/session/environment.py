@@ -9,8 +9,7 @@ import socket
 import msgspec
 import torch
 
-from kernelviz.core.errors import DeviceError, UnknownName
-from kernelviz.core.run import Device, Environment
+from kernelviz.core import Device, DeviceError, Environment, UnknownName
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.toolchain import installed_versions
 

@@ -7,7 +7,8 @@ import os
 
 import torch
 
-from kernelviz.core.errors import DeviceError, DoesNotFit, UsageError, one_line
+from kernelviz.core import DeviceError, DoesNotFit, Failure, UsageError
+from kernelviz.core.errors import one_line
 from kernelviz.core.reasons import (
     CacheNotWritable,
     CudaError,
@@ -16,7 +17,6 @@ from kernelviz.core.reasons import (
     Refused,
     TracerLostRecords,
 )
-from kernelviz.core.result import Failure
 from kernelviz.hardware import storage_folders
 from kernelviz.measure.session.binding import WrongOutput
 from kernelviz.measure.timing.trace import TraceError, WrongWork

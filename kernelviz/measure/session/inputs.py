@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from kernelviz.core import Problem
 from kernelviz.core.dtypes import dtype as dtype_named
-from kernelviz.core.problem import Problem
 from kernelviz.core.reasons import OutputCount, OutputDtype, OutputFault, OutputShape
 from kernelviz.ops import Op, TensorSpec
 

@@ -7,12 +7,24 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from kernelviz.core import timestamps
-from kernelviz.core.events import CaseDone, CaseStep, Step
-from kernelviz.core.problem import Case, Method, Problem
+from kernelviz.core import (
+    Accuracy,
+    Case,
+    CaseDone,
+    CaseStep,
+    Conditions,
+    Failure,
+    Method,
+    Outcome,
+    Preparation,
+    Problem,
+    Result,
+    Step,
+    Timing,
+    Tuned,
+    timestamps,
+)
 from kernelviz.core.reasons import CancelledBefore, CancelledDuring, ImpossiblyFast, Recompiled
-from kernelviz.core.result import Accuracy, Conditions, Failure, Outcome, Preparation, Result, Timing
-from kernelviz.core.tuning import Tuned
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem, BoundVariant

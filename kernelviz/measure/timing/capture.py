@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelviz.core.notes import Note
-from kernelviz.core.result import Kernel, LaunchMode
+from kernelviz.core import Kernel, LaunchMode, Note
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.measure.timing.timer import BoundLaunch

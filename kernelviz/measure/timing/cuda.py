@@ -16,10 +16,9 @@ from typing import Any
 
 import torch
 
+from kernelviz.core import DriverCopy, KernelsVary, NotCapturable, Note, OtherKernelsInGraph, Timer, TracingCostUnknown
 from kernelviz.core.errors import one_line
-from kernelviz.core.notes import DriverCopy, KernelsVary, NotCapturable, Note, OtherKernelsInGraph, TracingCostUnknown
 from kernelviz.core.reasons import CachedOutput, OtherStream, PersistingL2
-from kernelviz.core.result import Timer
 from kernelviz.measure.session.failures import sticky
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
 from kernelviz.measure.timing.host_calls import Calls

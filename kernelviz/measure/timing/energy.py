@@ -9,9 +9,7 @@ from typing import Any
 
 import torch
 
-from kernelviz.core.notes import EnergyCounterStill, NoEnergyCounter, Note
-from kernelviz.core.result import Energy
-from kernelviz.core.run import Device
+from kernelviz.core import Device, Energy, EnergyCounterStill, NoEnergyCounter, Note
 from kernelviz.hardware.telemetry import energy_joules, sm_clock_hz
 from kernelviz.measure.timing.timer import BoundLaunch
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from kernelviz.core.result import Timer
+from kernelviz.core import Timer
 from kernelviz.measure.timing.kernels import SOURCE, Instruments
 from kernelviz.measure.timing.timestamps import Pattern
 from kernelviz.measure.timing.trace import Iteration, Record, TraceError, Tracer

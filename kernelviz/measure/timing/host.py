@@ -12,9 +12,8 @@ from statistics import median
 import torch
 from torch import Tensor
 
-from kernelviz.core.notes import Note
+from kernelviz.core import Kernel, LaunchMode, Note, Timer
 from kernelviz.core.reasons import PersistingL2
-from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed

@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kernelviz.core.notes import Note, NoteFigure, SlowBlocks
-from kernelviz.core.problem import Method
-from kernelviz.core.result import Block, Figure
+from kernelviz.core import Block, Figure, Method, Note, NoteFigure, SlowBlocks
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.timing.timer import BlockSamples, DeviceTimer, Timed
 from kernelviz.metrics.quality import CLOCK_MOVED

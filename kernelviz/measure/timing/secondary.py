@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from kernelviz.core import Block, CallTooLong, Energy, Figure, LaunchMode, Method, NotCapturable, Note, Timing
 from kernelviz.core.merge import completed
-from kernelviz.core.notes import CallTooLong, NotCapturable, Note
-from kernelviz.core.problem import Method
-from kernelviz.core.result import Block, Energy, Figure, LaunchMode, Timing
 from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.session.device_state import DeviceState, Watch

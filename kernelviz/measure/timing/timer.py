@@ -8,9 +8,8 @@ from typing import Protocol
 
 from torch import Tensor
 
-from kernelviz.core.notes import Note
+from kernelviz.core import Kernel, LaunchMode, Note, Timer
 from kernelviz.core.reasons import PersistingL2
-from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.ops import Launch
 

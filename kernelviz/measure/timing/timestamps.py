@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from kernelviz.core.result import Timer
+from kernelviz.core import Timer
 from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.measure.timing.trace import Iteration, TraceError, Tracer, iterations
 

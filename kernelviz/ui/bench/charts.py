@@ -9,8 +9,7 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench.snapshots import narrowed
-from kernelviz.core.problem import Problem
-from kernelviz.core.run import Run
+from kernelviz.core import Problem, Run
 from kernelviz.metrics.chart_selection import drawn_words, only_drawn
 from kernelviz.metrics.configuration import is_configuration
 from kernelviz.metrics.figures import host_bound_words

@@ -8,8 +8,8 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import KEPT_DAYS
+from kernelviz.core import UnknownRun
 from kernelviz.core.configuration import base_name
-from kernelviz.core.errors import UnknownRun
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.space import space_words
 from kernelviz.plots.marker_images import mark

@@ -6,7 +6,7 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.summary import rows
 from kernelviz.tables.cases import cases

@@ -7,12 +7,21 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from kernelviz.bench import Bench
+from kernelviz.core import (
+    USUAL_FIGURES,
+    Clock,
+    Data,
+    Direction,
+    FigureName,
+    Method,
+    Plan,
+    Problem,
+    Run,
+    RunRequest,
+    UsageError,
+)
 from kernelviz.core.configuration import base_name
-from kernelviz.core.errors import UsageError
-from kernelviz.core.problem import USUAL_FIGURES, Clock, Data, Direction, FigureName, Method, Plan, Problem
 from kernelviz.core.reasons import Refusal
-from kernelviz.core.request import RunRequest
-from kernelviz.core.run import Run
 from kernelviz.core.sizes import expand, written
 from kernelviz.ops import Op, Variant
 from kernelviz.text.failures import describe_reason

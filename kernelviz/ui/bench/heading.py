@@ -7,7 +7,7 @@ from functools import partial
 import streamlit as st
 
 from kernelviz.bench import Bench, Progress
-from kernelviz.core.run import LIVING, Run
+from kernelviz.core import LIVING, Run
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import figure_of
 from kernelviz.plots.variant_styles import variant_words

@@ -10,11 +10,19 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench, Progress
-from kernelviz.core.events import RunEnded
-from kernelviz.core.inspection import Inspection, OutputErrors, TensorFacts
-from kernelviz.core.problem import Problem, case_key
-from kernelviz.core.result import Failure, Result
-from kernelviz.core.run import LIVING, Device, Run
+from kernelviz.core import (
+    LIVING,
+    Device,
+    Failure,
+    Inspection,
+    OutputErrors,
+    Problem,
+    Result,
+    Run,
+    RunEnded,
+    TensorFacts,
+)
+from kernelviz.core.problem import case_key
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import variant_words

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from kernelviz.bench import Bench
+from kernelviz.core import Clock, Direction, UnknownName, UsageError
 from kernelviz.core.configuration import base_name, split_names
-from kernelviz.core.errors import UnknownName, UsageError, nearest
-from kernelviz.core.problem import Clock, Direction
+from kernelviz.core.errors import nearest
 from kernelviz.core.sizes import expand
 from kernelviz.ops import Op
 from kernelviz.ui.bench.form import (

@@ -11,9 +11,7 @@ from dataclasses import replace
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core.errors import UsageError
-from kernelviz.core.events import RunEnded
-from kernelviz.core.problem import QUICK
+from kernelviz.core import QUICK, RunEnded, UsageError
 from kernelviz.ops.catalog.op import Axis
 from kernelviz.ui.bench.form import Form
 from kernelviz.ui.shared import callbacks, session

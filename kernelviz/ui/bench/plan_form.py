@@ -9,9 +9,8 @@ from typing import cast
 import streamlit as st
 
 from kernelviz.bench import Bench
+from kernelviz.core import Clock, KernelvizError, Plan, Problem, UsageError
 from kernelviz.core.configuration import configuration_text
-from kernelviz.core.errors import KernelvizError, UsageError
-from kernelviz.core.problem import Clock, Plan, Problem
 from kernelviz.core.reasons import Refusal
 from kernelviz.core.tuning import tuning_key
 from kernelviz.ops import Op, Variant

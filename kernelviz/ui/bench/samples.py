@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz import plots
-from kernelviz.core.problem import Problem
-from kernelviz.core.run import Run
+from kernelviz.core import Problem, Run
 from kernelviz.metrics.samples import SHOWN, Spread, spread, spread_words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words

@@ -9,8 +9,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, regression
 from kernelviz.bench.snapshots import narrowed
-from kernelviz.core.errors import UnknownRun
-from kernelviz.core.run import LIVING, Run
+from kernelviz.core import LIVING, Run, UnknownRun
 from kernelviz.plots.frame import run_words
 from kernelviz.ui.shared import callbacks, session
 from kernelviz.ui.shared.text import plain

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
-from kernelviz.core.result import Failure
-from kernelviz.core.run import Run
+from kernelviz.core import Failure, Run
 from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, rows

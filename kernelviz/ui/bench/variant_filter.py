@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 from kernelviz.metrics.chart_selection import MANY
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import variant_words

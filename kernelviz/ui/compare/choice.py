@@ -9,7 +9,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.comparison import EXAMPLE, counterpart, newest_two, offered, unknown, variants
-from kernelviz.core.errors import KernelvizError
+from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.ui.compare import text

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core import units
-from kernelviz.core.device_sample import Sample
-from kernelviz.core.run import Device
+from kernelviz.core import Device, Sample, units
 from kernelviz.metrics.alerts import Standing, Thresholds, alert_words, standing
 from kernelviz.plots import monitor
 from kernelviz.plots.tiles import Tile

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core import units
-from kernelviz.core.run import Device
+from kernelviz.core import Device, units
 from kernelviz.hardware import mig
 from kernelviz.hardware.discovery import gpu_problem, missing
 from kernelviz.hardware.toolchain import installed_versions, torch_build

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core import units
-from kernelviz.core.run import LIVING, Device, Roof
+from kernelviz.core import LIVING, Device, Roof, units
 from kernelviz.hardware.datasheet import DataSheet
 from kernelviz.hardware.datasheet_shares import DataSheetShare, data_sheet_shares
 from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves

@@ -7,8 +7,7 @@ import streamlit as st
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import KEPT_DAYS, NOTE_CHARACTERS, TITLE_CHARACTERS
 from kernelviz.bench.regression import again
-from kernelviz.core.errors import KernelvizError
-from kernelviz.core.run import LIVING
+from kernelviz.core import LIVING, KernelvizError
 from kernelviz.ui.shared import session, share, site
 from kernelviz.ui.shared.text import plain
 

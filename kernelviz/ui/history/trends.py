@@ -9,8 +9,7 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.bench.trends import CaseTrend
-from kernelviz.core import units
-from kernelviz.core.problem import Problem
+from kernelviz.core import Problem, units
 from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Point
 from kernelviz.plots.marker_images import mark

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core.errors import KernelvizError
+from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
 from kernelviz.formats.integrity import WORDS, sealed
 from kernelviz.ui.shared import site

@@ -8,9 +8,7 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench
-from kernelviz.core.cheats import CHEATS
-from kernelviz.core.run import Device, Roof
-from kernelviz.core.selftest import Selftest, Timeline
+from kernelviz.core import CHEATS, Device, Roof, Selftest, Timeline
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import FIGURES, HOST_BOUND
 from kernelviz.metrics.quality import LEVELS, PartName, Quality, quality

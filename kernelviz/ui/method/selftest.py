@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from kernelviz.bench import Bench, Progress
-from kernelviz.core.run import LIVING, Device
-from kernelviz.core.selftest import Check, CheckUnit, Selftest
+from kernelviz.core import LIVING, Check, Device, Selftest
+from kernelviz.core.selftest import CheckUnit
 from kernelviz.formats import shipped_runs
 from kernelviz.text.selftest import amount, limit_words
 from kernelviz.ui.shared import live_progress

@@ -9,7 +9,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, first_shown, offered, unknown
-from kernelviz.core.run import Level
+from kernelviz.core import Level
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import variant_words

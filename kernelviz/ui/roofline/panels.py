@@ -9,7 +9,7 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench.roofline import Placement, RoofSource
-from kernelviz.core.run import Level
+from kernelviz.core import Level
 from kernelviz.metrics.limiter import LimiterWord
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, distance_words, lines_of, rates_words

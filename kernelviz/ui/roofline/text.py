@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelviz.bench.roofline import RoofSource
-from kernelviz.core.run import Level
+from kernelviz.core import Level
 from kernelviz.metrics.limiter import MEANINGS as MEANINGS
 from kernelviz.metrics.limiter import LimiterWord
 

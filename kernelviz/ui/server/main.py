@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from kernelviz.core.errors import KernelvizError
+from kernelviz.core import KernelvizError
 from kernelviz.ui.shared import session, site
 from kernelviz.ui.shared.text import plain
 

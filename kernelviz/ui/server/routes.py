@@ -21,21 +21,22 @@ from streamlit import config
 
 import kernelviz.bench
 from kernelviz.bench import Bench, Progress
-from kernelviz.core.errors import UnknownRun
-from kernelviz.core.events import (
+from kernelviz.core import (
     CaseDone,
     CaseStep,
     CheckDone,
     DeviceBusy,
     Event,
+    Failure,
     InspectionDone,
+    Result,
     RoofDone,
     RunEnded,
     RunQueued,
     TimelineTaken,
+    UnknownRun,
     WorkerStarting,
 )
-from kernelviz.core.result import Failure, Result
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.text.failures import STAGES
 from kernelviz.text.selftest import check_words

@@ -14,7 +14,7 @@ from typing import Any
 
 import streamlit as st
 
-from kernelviz.core.errors import KernelvizError
+from kernelviz.core import KernelvizError
 from kernelviz.ui.shared.text import plain
 
 STALE_S = 2.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core.run import Device
+from kernelviz.core import Device
 from kernelviz.ui.shared import view_filters
 
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core import units
-from kernelviz.core.result import Conditions
-from kernelviz.core.run import Device, Roof, Run
+from kernelviz.core import Conditions, Device, Roof, Run, units
 from kernelviz.hardware.notice import Notice
 from kernelviz.ui.shared import live_progress
 from kernelviz.ui.shared.live_progress import Job

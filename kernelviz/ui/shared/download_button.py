@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from kernelviz.core.errors import KernelvizError
+from kernelviz.core import KernelvizError
 from kernelviz.core.units import size_bytes
 from kernelviz.ui.shared.text import plain
 

@@ -13,9 +13,7 @@ from typing import Any
 import streamlit as st
 
 from kernelviz.bench import Bench, Progress
-from kernelviz.core.errors import UnknownRun
-from kernelviz.core.events import RunQueued
-from kernelviz.core.run import LIVING, Device
+from kernelviz.core import LIVING, Device, RunQueued, UnknownRun
 from kernelviz.ui.server.routes import events_path
 from kernelviz.ui.shared import callbacks, session
 from kernelviz.ui.shared.text import plain

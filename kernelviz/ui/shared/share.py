@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 from kernelviz.ui.bench.link import VIEW
 from kernelviz.ui.server.routes import base_path
 from kernelviz.ui.shared import download_button, site, snapshot

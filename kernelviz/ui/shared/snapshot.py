@@ -10,7 +10,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.bench.history import NOTE_CHARACTERS, TITLE_CHARACTERS
 from kernelviz.bench.snapshots import selected
-from kernelviz.core.run import Run
+from kernelviz.core import Run
 from kernelviz.formats import Export, digest, exports
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import variant_words

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from kernelviz.core.problem import Plan
+from kernelviz.core import Plan
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.plots.tiles import Tile, tiles
