@@ -1,7 +1,5 @@
 """Bench: choose an op, variants and sizes, measure them on this machine, and see which is fastest and how far from the limit."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from kernelviz.bench import Bench

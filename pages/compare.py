@@ -1,7 +1,5 @@
 """Compare: what changed between two runs, or between two variants of one run; the worst case first."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from kernelviz.bench.comparison import compare_stored

@@ -1,7 +1,5 @@
 """Device: what this machine is, what it does now, and its roofs: measured, compared with the data sheet, and over time."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from kernelviz.hardware.datasheet import datasheet

@@ -1,7 +1,5 @@
 """History: every stored run (search, open, name, delete, restore, download, upload), and trends over the runs."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from kernelviz.ui.history import one_run, runs, trends, upload

@@ -1,7 +1,5 @@
 """Method: how each number is measured, how reliable it is, and whether the selftest confirms that on this machine."""
 
-from __future__ import annotations
-
 from kernelviz.ui.method import sections, selftest
 from kernelviz.ui.shared import session
 from kernelviz.ui.shared.device_choice import device_choice

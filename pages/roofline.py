@@ -1,7 +1,5 @@
 """Roofline: what limits each case; any runs, of one GPU or several, under the roofs of their machines."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from kernelviz.bench.roofline import place

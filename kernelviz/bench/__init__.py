@@ -3,8 +3,6 @@
 `current()` is the one Bench of the process. Nothing here imports torch or triton; another process measures.
 """
 
-from __future__ import annotations
-
 import threading
 
 from kernelviz.bench.bench import Bench

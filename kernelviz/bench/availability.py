@@ -1,7 +1,5 @@
 """Which ops and variants there are, with those of plug-ins, and which of them can run on a device."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import logging
 import threading

@@ -1,7 +1,5 @@
 """Use case: compare two stored runs, two files, or two variants, for page, CLI and Python."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path

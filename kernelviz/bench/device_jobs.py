@@ -1,7 +1,5 @@
 """A device's own jobs while they go on: what they find is kept beside the runs, by device."""
 
-from __future__ import annotations
-
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable

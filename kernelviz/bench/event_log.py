@@ -1,7 +1,5 @@
 """The events of one run in memory, for any number of followers, each at its own speed."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Stored runs: find, name, delete, restore, import and export them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """A run while it is measured: what the worker tells is stored first, then told to the followers."""
 
-from __future__ import annotations
-
 import logging
 import threading
 import time

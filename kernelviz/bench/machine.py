@@ -1,7 +1,5 @@
 """The devices: present telemetry, changes of roofs, and runs. `Bench.machine`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

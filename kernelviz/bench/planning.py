@@ -1,7 +1,5 @@
 """From a request to a checked plan."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

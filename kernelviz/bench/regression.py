@@ -1,7 +1,5 @@
 """Use case: measure the plan of a stored run again, and compare the two runs. For page, CLI, Python and timers."""
 
-from __future__ import annotations
-
 import msgspec
 
 from kernelviz.bench.bench import Bench

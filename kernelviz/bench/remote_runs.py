@@ -1,7 +1,5 @@
 """Runs that this process does not measure: another process does, or they have ended. Their events come from the store."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Use case: place stored runs on the roofline: which runs, which roofs, which level of memory. For page, CLI and Python."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

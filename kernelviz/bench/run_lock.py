@@ -1,7 +1,5 @@
 """The lock of a run: one thread of the process at a time may begin it, or report that no process measures it."""
 
-from __future__ import annotations
-
 import threading
 import weakref
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A snapshot: a run, or a selection of its cases, with its own title and note, to be saved as a file."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 
 import msgspec

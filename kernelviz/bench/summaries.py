@@ -1,7 +1,5 @@
 """Values that the use cases return."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Use case: how the times of cases on a device change from run to run: levels, changes and regressions. `Bench.trends`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby

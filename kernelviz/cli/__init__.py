@@ -1,7 +1,5 @@
 """The command line `kernelviz`: the use cases of `kernelviz.bench` in a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 

@@ -1,7 +1,5 @@
 """Reading of options that hold several values in one text: sizes and lists of names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import get_args
 

@@ -1,7 +1,5 @@
 """The command line: which commands there are, and how each kind of error is printed."""
 
-from __future__ import annotations
-
 import errno
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """`kernelviz compare`: compare two runs case by case, with an exit code for use in CI."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 from typing import Annotated

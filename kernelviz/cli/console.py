@@ -1,7 +1,5 @@
 """Output to the terminal: results on stdout, everything else on stderr."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

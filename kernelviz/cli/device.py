@@ -1,7 +1,5 @@
 """`kernelviz device`: the devices of this machine, their measured roofs, their data sheets, and the database."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import asdict

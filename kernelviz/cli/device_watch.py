@@ -1,7 +1,5 @@
 """`kernelviz device --watch`: the telemetry of a device, one line each second."""
 
-from __future__ import annotations
-
 import json
 import sys
 from datetime import datetime

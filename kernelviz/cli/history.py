@@ -1,7 +1,5 @@
 """`kernelviz runs …`, `import` and `export`: find, manage, read and write stored runs."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`kernelviz inspect`: the tensors of one call, and where its outputs are wrong."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from typing import Annotated

@@ -1,7 +1,5 @@
 """`kernelviz launch`: call one variant N times in this process, so that a profiler can follow it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Annotated

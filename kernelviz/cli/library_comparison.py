@@ -1,7 +1,5 @@
 """`kernelviz library-comparison`: the best own variant of each problem, compared with the libraries and the roof."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

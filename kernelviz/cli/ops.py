@@ -1,7 +1,5 @@
 """`kernelviz ops`: the ops and variants, and which of them can run here."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Options and arguments that several commands share: their names, the values that they take, and their help."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, get_args
 

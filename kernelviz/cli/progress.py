@@ -1,7 +1,5 @@
 """Progress of a run on stderr: live bars in a terminal, one line for each case elsewhere."""
 
-from __future__ import annotations
-
 from types import TracebackType
 from typing import Self
 

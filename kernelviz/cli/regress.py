@@ -1,7 +1,5 @@
 """`kernelviz regress`: measure a stored plan again and compare, for use by a timer such as cron."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated
 

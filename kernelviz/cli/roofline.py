@@ -1,7 +1,5 @@
 """`kernelviz roofline`: the cases of runs, their share of the roof, and what limits each."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`kernelviz run`: measure a plan, print its results, and report by the exit code whether all cases were measured."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Annotated, cast, get_args

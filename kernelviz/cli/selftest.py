@@ -1,7 +1,5 @@
 """`kernelviz selftest`: check on this machine that kernelviz measures correctly, and report it by the exit code."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`kernelviz serve`: start the web app, from a checkout or from an installed wheel, in any current folder."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

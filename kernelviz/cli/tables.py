@@ -1,7 +1,5 @@
 """Results as a table for a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 from rich.console import Group, RenderableType

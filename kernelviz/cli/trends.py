@@ -1,7 +1,5 @@
 """`kernelviz trends`: how the times of cases change from run to run."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

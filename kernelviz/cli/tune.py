@@ -1,7 +1,5 @@
 """`kernelviz tune` and `kernelviz tunings`: find the best configuration of a variant; list and remove stored ones."""
 
-from __future__ import annotations
-
 import os
 from typing import Annotated, Any
 

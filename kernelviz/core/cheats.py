@@ -1,7 +1,5 @@
 """What a call may not do to look fast. A result that does it is refused with the cheat as the code of its reason."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 from kernelviz.core.reasons import Cheating

@@ -1,7 +1,5 @@
 """A long list in pieces, for what takes only so many at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 

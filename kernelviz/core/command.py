@@ -1,7 +1,5 @@
 """The line in a terminal that asks for a plan again, to the last option."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 

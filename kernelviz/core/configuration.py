@@ -1,7 +1,5 @@
 """A configuration of a variant, as a name: ``triton_tuned[block=256,warps=4]``. Written and read here and nowhere else."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """What a device reports in one moment, for its monitor. Context for people, never part of a measurement."""
 
-from __future__ import annotations
-
 from kernelviz.core.problem import Struct
 
 

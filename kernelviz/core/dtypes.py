@@ -1,7 +1,5 @@
 """Number formats: name, size, and unit roundoff (half the distance from 1 to the next number)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kernelviz.core.errors import UnknownName

@@ -10,8 +10,6 @@ KernelvizError
 └── DeviceError           the device or its tools cannot be used, with the remedy
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 

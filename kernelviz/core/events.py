@@ -1,7 +1,5 @@
 """What happens to a run, told as it happens: from the worker to the store, and from the server to a page."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kernelviz.core.inspection import Inspection

@@ -1,7 +1,5 @@
 """Documents hold no NaN and no infinity: what is not finite becomes null, and it is said how much there was."""
 
-from __future__ import annotations
-
 import math
 
 import msgspec

@@ -1,7 +1,5 @@
 """What one call got and gave: facts of every tensor, and where its outputs differ from the reference, element by element."""
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

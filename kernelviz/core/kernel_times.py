@@ -1,7 +1,5 @@
 """How long the kernels of one run took, without everything else that a run holds."""
 
-from __future__ import annotations
-
 from kernelviz.core.problem import Struct
 
 

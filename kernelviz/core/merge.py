@@ -1,7 +1,5 @@
 """One result of several measurements of the same case: what a later one adds, and what it replaces."""
 
-from __future__ import annotations
-
 import msgspec
 
 from kernelviz.core.notes import LaterFailure, Note

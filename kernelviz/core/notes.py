@@ -1,7 +1,5 @@
 """What was noticed beside a time: tagged values with their numbers. `kernelviz.text.notes` turns them into text."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kernelviz.core.problem import FigureName, Struct

@@ -1,7 +1,5 @@
 """What is asked: a problem, the variants that solve it, the method, and the plan that holds them."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

@@ -4,8 +4,6 @@
 reason: it is the `message` beside them, which is shown and never interpreted.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kernelviz.core.errors import KernelvizError

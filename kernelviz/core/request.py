@@ -1,7 +1,5 @@
 """What a person asks of a run, before it is checked: one object for pages, command line and Python."""
 
-from __future__ import annotations
-
 from kernelviz.core.problem import Struct
 
 

@@ -1,7 +1,5 @@
 """What came back: timings with their samples, failures, accuracy, conditions, kernels. Times in seconds."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import msgspec

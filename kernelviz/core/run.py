@@ -1,7 +1,5 @@
 """A run: id, environment, method, plan, results in order. As a file it is a snapshot, schema ``kernelviz/2``."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kernelviz.core.problem import Method, Plan, Struct

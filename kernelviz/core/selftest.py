@@ -1,7 +1,5 @@
 """What the instrument found when it was tested on a machine: checks with pass or fail, and the picture of one measurement."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from kernelviz.core.problem import Struct

@@ -1,7 +1,5 @@
 """Sizes as people write them: ``4096``, ``1024,2048``, ``2^10..2^24``, ``128..1024:128``, ``2^27/n``."""
 
-from __future__ import annotations
-
 import ast
 import itertools
 import operator

@@ -1,7 +1,5 @@
 """Moments as they are stored: ISO 8601 in UTC, so that texts sort as the moments do."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """What tuning a variant found: the best configuration of one problem on one device, and what it took to find it."""
 
-from __future__ import annotations
-
 import msgspec
 
 from kernelviz.core.problem import Problem, Struct

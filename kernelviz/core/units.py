@@ -1,7 +1,5 @@
 """Quantities for people: SI prefixes where a number is shown, and nowhere else."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

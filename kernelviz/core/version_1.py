@@ -5,8 +5,6 @@ that this module does not know stays what it is: a note of the kind ``text``, or
 does so before: an upgraded result has other facts on the wire.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from typing import Any

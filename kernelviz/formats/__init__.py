@@ -1,7 +1,5 @@
 """Runs as files: the native document, and the formats of others. One file a format."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """CSV: a row a case, the unit in the name of each column, unknown is an empty cell. Samples are left out."""
 
-from __future__ import annotations
-
 import csv
 import io
 

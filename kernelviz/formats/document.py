@@ -1,8 +1,6 @@
 """The native document, ``kernelviz/2``: a run as JSON. Readers ignore fields that they do not know, migrate an older version,
 and refuse a newer one."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

@@ -1,7 +1,5 @@
 """What a format that runs can be written in says of itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Runs as another tool's file tells them: what it does not say is None, empty or the word unknown, never a guess."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -6,8 +6,6 @@ repetition, and 0 where that was not measured. Cases without a usable time would
 context, by name, with their reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import mean, stdev
 from typing import Any

@@ -4,8 +4,6 @@ The format: https://github.com/google/benchmark/blob/main/src/json_reporter.cc. 
 follow under names of their own, and a time that is not finite stands there bare (NaN).
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """A run as one self-contained HTML page: interactive charts, tables, trust, environment, method, and how to measure it again."""
 
-from __future__ import annotations
-
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.offline.page import page
 

@@ -1,7 +1,5 @@
 """What a format that runs can be read from says of itself, and what all readers of other tools' files share."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

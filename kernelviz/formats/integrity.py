@@ -1,7 +1,5 @@
 """Whether a document still says what it said when it was saved: its facts against the digest that it carries."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import msgspec

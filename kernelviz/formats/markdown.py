@@ -3,8 +3,6 @@
 Texts of a run are set as code: there they can neither become a mention, a link nor HTML.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -4,8 +4,6 @@ Tags are nvbench's where the quantity is the same: the mean and the relative sta
 caches flushed. What nvbench has no tag for stands under ``kernelviz/``. As there, numbers are texts, and what is unknown is null.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import fmean, stdev
 from typing import Any

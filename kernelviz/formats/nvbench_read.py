@@ -4,8 +4,6 @@ The format: https://github.com/NVIDIA/nvbench/blob/main/nvbench/json_printer.cu 
 number that is not finite is null, and a skipped state has no summaries.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A file in any of the formats that are read, known by its content: its runs, or the reason why not."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kernelviz.core import DocumentError, Run

@@ -3,8 +3,6 @@
 ``python -m kernelviz.formats.schema > docs/kernelviz-2.schema.json`` writes the published one; a test compares.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs and selftests that come with the package, as package data, so that a machine without a GPU has something to show."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Iterable
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What the types of a document cannot say, and what every reader relies on: quantities that can be, cases of the plan."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime

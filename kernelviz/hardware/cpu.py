@@ -1,7 +1,5 @@
 """The processor of this machine, from /proc, /sys and psutil."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import platform

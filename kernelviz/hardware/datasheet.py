@@ -1,7 +1,5 @@
 """The makers' data sheets. A GPU that is not listed has no data sheet here; no value is a guess."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """A data sheet's values as roofs, so that the arithmetic and charts of measured roofs can use them."""
 
-from __future__ import annotations
-
 from kernelviz.core import DataSheetRoof, Roof
 from kernelviz.hardware.datasheet import datasheet
 

@@ -1,7 +1,5 @@
 """Measured roofs compared with the data sheet."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

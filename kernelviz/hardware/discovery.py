@@ -1,7 +1,5 @@
 """The devices of this machine, whether each can be used, and the needs of a variant that a device does not meet."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """Slices of a divided GPU (MIG, NVIDIA Multi-Instance GPU User Guide): their numbering by CUDA and their properties."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

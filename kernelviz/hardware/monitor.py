@@ -1,7 +1,5 @@
 """One sampler per process: a thread that reads devices once a second while somebody views them or measures on them."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import threading

@@ -1,7 +1,5 @@
 """A notice: one problem of this machine for measuring, as text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

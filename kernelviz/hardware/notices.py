@@ -1,7 +1,5 @@
 """The notices of this machine: problems for measuring with their remedies, for the page and for `kernelviz device`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """NVIDIA's management library (NVML), opened once per process, or the reason why it cannot be opened."""
 
-from __future__ import annotations
-
 import functools
 import importlib
 import threading

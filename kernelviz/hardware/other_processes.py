@@ -1,7 +1,5 @@
 """Other programs on a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path

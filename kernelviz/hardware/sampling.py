@@ -1,7 +1,5 @@
 """One sample of a device: NVML for a GPU, psutil for a processor."""
 
-from __future__ import annotations
-
 import threading
 import time
 from typing import Any

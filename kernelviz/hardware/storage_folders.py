@@ -1,7 +1,5 @@
 """The folders that are written while measuring: the variables that set them, and the free space of their disks."""
 
-from __future__ import annotations
-
 import getpass
 import os
 import re

@@ -1,7 +1,5 @@
 """Current clocks, power, temperature and other processes of a device: context for a measurement, never part of one."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Collection
 from typing import Any

@@ -1,7 +1,5 @@
 """The software that variants need, detected without importing it."""
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import importlib.util

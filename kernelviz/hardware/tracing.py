@@ -1,7 +1,5 @@
 """The causes why CUPTI cannot trace, found by its error, with their remedies. CUPTI itself is used in `measure.timing.cupti`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

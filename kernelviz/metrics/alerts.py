@@ -1,7 +1,5 @@
 """When a device's samples call for somebody's eye: thresholds of the user's, looked at over some time."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

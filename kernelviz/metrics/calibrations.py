@@ -1,7 +1,5 @@
 """A device's calibrations one after the other: what was measured together, and how roofs moved."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta

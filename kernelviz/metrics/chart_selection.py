@@ -1,7 +1,5 @@
 """Which variants of a run are drawn where there are too many to be told apart: the configurations of a tuning."""
 
-from __future__ import annotations
-
 import msgspec
 
 from kernelviz.core import Run

@@ -1,7 +1,5 @@
 """Whether two times of two runs answer the same question, and whether the same machine code ran for both."""
 
-from __future__ import annotations
-
 from kernelviz.core import Failure, Figure, Result, Run, TracingCostUnknown
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE

@@ -4,8 +4,6 @@ A pair is one case of A (the baseline) and its counterpart of B. Ratios are B's 
 pairs come first. Nothing here is stored; the rule and the figures that it rests on: docs/measuring.md, "Two runs".
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

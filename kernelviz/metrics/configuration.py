@@ -1,7 +1,5 @@
 """Whether the name of a variant says its configuration."""
 
-from __future__ import annotations
-
 from kernelviz.core.configuration import base_name
 
 

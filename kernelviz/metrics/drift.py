@@ -1,7 +1,5 @@
 """Whether a series of blocks goes somewhere while it is taken, and whether neighbouring blocks resemble each other."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

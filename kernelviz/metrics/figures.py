@@ -1,7 +1,5 @@
 """The figures of a case: which question each answers, and what follows from them together."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

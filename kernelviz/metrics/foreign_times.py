@@ -1,7 +1,5 @@
 """Times that another tool took: which there are, how each was taken, and whether a run has nothing else."""
 
-from __future__ import annotations
-
 from kernelviz.core import Figure, Result, Run
 
 

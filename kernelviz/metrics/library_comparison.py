@@ -1,7 +1,5 @@
 """Comparison of the variants written here with the libraries' variants and with the measured roof, for each problem."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -31,8 +31,6 @@ Roofs are always the measured ones: a data sheet's are reached by nothing. What 
 needs it does not hold.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod

@@ -7,8 +7,6 @@ Limits a multiprocessor (SM): NVIDIA, CUDA C++ Programming Guide, "Technical Spe
 occupancy here: nothing is a guess.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod

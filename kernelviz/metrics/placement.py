@@ -1,7 +1,5 @@
 """A case on the roofline: its intensity and rate, the roofs that apply to it, how far below them it is, and what limits it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ should be known (blocks were repeated, another way of measuring was used, someth
 anything by it (slowed down, shared with others, too few blocks, not right, not checked). `kernelviz.text.quality` has the text.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal

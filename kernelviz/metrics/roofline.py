@@ -3,8 +3,6 @@
 Williams, Waterman, Patterson: Roofline, an insightful visual performance model (CACM 52(4), 2009).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

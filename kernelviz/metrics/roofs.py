@@ -1,7 +1,5 @@
 """Roofs in words, for every page, chart and terminal alike."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """The samples of one figure in the order in which they were taken, and what they say: quantiles, pauses, clocks, drift."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

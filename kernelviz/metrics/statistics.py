@@ -5,8 +5,6 @@ is resampled. A t-test over pooled samples gives 80-95 % false alarms on driftin
 load share more: there the pass is the unit. A bootstrap over the blocks of three passes covered 50-75 % instead of 95.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

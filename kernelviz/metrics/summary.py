@@ -3,8 +3,6 @@
 Everything is derived from the stored facts each time it is shown; nothing here is stored.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The order in a set of problems: which axis was swept, what stayed the same, where the caches end."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """How a case's time went from run to run on one device: where its level changed, and whether it is slower than it was."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What a tuning says: who is fastest by how much, what failed and why, and what it cost. Derived from its run's results."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

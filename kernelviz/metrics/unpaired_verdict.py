@@ -1,7 +1,5 @@
 """Two times that share no rounds: the ratio of their medians, and the verdict on it."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from kernelviz.core import Figure

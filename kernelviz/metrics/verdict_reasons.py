@@ -1,7 +1,5 @@
 """What a verdict rests on, and why none may be called: tagged values. `kernelviz.text.verdicts` turns them into text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -4,8 +4,6 @@ A variant has the same colour and marker in every chart. Failures are drawn wher
 empty frame with a sentence that says what is missing.
 """
 
-from __future__ import annotations
-
 from kernelviz.plots.bars import time_by_variant
 from kernelviz.plots.by_size import bandwidth_by_size, latency_by_size, rate_by_size
 from kernelviz.plots.comparison import ratio_by_case, shares_by_time

@@ -1,7 +1,5 @@
 """Time of each variant at one size."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -1,7 +1,5 @@
 """Time, bandwidth or arithmetic rate against the swept size, with the roof and the end of the cache."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Comparison of two runs: a bar for each case, the worst first, and the samples of both sides of one case."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from html import escape

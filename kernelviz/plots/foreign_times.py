@@ -1,7 +1,5 @@
 """Times that another tool measured: by size if a size varies, else a bar for each case."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from html import escape

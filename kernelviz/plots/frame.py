@@ -1,7 +1,5 @@
 """What all charts share: the frame, the axes, the words on hover, and the picture of nothing."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Sequence

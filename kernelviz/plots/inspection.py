@@ -1,7 +1,5 @@
 """Charts of an inspection: where an output is wrong, how large the errors are, and which values a tensor has."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from html import escape

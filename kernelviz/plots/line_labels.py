@@ -1,7 +1,5 @@
 """Labels after the last point of lines, which identify lines of the same colour."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

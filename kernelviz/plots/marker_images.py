@@ -1,7 +1,5 @@
 """The marker of a variant as a small image, so that lists and buttons show the same sign as the charts."""
 
-from __future__ import annotations
-
 import math
 from base64 import b64encode
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What a device reported in the last minutes, a panel for each quantity; and the kernel times of recent runs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The line of a roofline: the memory roof up to the compute roof."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

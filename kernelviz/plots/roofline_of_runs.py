@@ -4,8 +4,6 @@ Nothing is labelled inside the plot, so nothing overlaps: the names of lines and
 in the table beside it. Williams, Waterman, Patterson: Roofline (CACM 52(4), 2009).
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The samples of a time: their distribution, and their order with the clock of each block."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """The four tiles of a run, for pages and files: fastest variant, speed-up, share of the roof, worst size."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kernelviz.core import Plan

@@ -1,7 +1,5 @@
 """Timing diagram of one measurement: a bar for each activity of the device on one time axis."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

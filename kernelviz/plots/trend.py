@@ -1,7 +1,5 @@
 """The time of one case from run to run: each run with its interval, the levels, and their changes."""
 
-from __future__ import annotations
-
 from html import escape
 
 import plotly.graph_objects as go

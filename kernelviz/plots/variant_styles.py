@@ -4,8 +4,6 @@ The style of a variant of the catalogue follows from its position in the op. Any
 gets a free style by a hash of its name, so that a new variant never changes the style of others.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass
 from functools import lru_cache

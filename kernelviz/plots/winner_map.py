@@ -1,7 +1,5 @@
 """The fastest variant at each size: a strip of cells for one axis, a map for two."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Sequence
 from html import escape

@@ -1,7 +1,5 @@
 """Connections to the database: SQLite in write-ahead mode unless KERNELVIZ_DATABASE_URL says otherwise."""
 
-from __future__ import annotations
-
 import sqlite3
 import time
 from collections.abc import Callable, Iterator, Mapping

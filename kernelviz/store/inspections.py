@@ -1,7 +1,5 @@
 """Inspections of cases: the newest of each case on each device, and at most MOST altogether."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

@@ -1,7 +1,5 @@
 """The times of the kernels of recent runs, read without samples, which are nearly all of a result."""
 
-from __future__ import annotations
-
 import msgspec
 from sqlalchemy import select
 

@@ -1,7 +1,5 @@
 """Steps that bring the tables of an earlier version to the next one."""
 
-from __future__ import annotations
-
 from types import MappingProxyType
 
 from sqlalchemy import Connection, inspect

@@ -1,7 +1,5 @@
 """The encoding of results in the database: compressed JSON, because nearly all of it is samples (60 KB a case become 14)."""
 
-from __future__ import annotations
-
 import zlib
 
 import msgspec

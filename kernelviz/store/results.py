@@ -1,7 +1,5 @@
 """Results of runs: one row per case, with a revision that gives the order of writing."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any
 

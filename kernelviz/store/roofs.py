@@ -1,7 +1,5 @@
 """The measured roofs of devices, including all earlier ones."""
 
-from __future__ import annotations
-
 import msgspec
 from sqlalchemy import insert, select
 

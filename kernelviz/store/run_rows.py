@@ -1,7 +1,5 @@
 """Rows of the table of runs: the stored header, the summary of a run for lists, and its current status."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs: the header, status, title and note of each run, and the process that measures it."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from typing import Any

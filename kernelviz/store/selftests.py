@@ -1,7 +1,5 @@
 """Selftests of devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

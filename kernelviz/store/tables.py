@@ -1,7 +1,5 @@
 """The tables. The JSON columns hold the facts; the other columns are an index that can be rebuilt from them."""
 
-from __future__ import annotations
-
 from sqlalchemy import Column, Float, Index, Integer, LargeBinary, MetaData, PrimaryKeyConstraint, String, Table
 
 metadata = MetaData()

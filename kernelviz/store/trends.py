@@ -1,7 +1,5 @@
 """The times of every case over all runs, for trends: a table much smaller than the results, which can be rebuilt from them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The best configuration of each variant for each problem on each device; a newer tuning replaces an older one."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import msgspec

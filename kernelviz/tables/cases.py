@@ -3,8 +3,6 @@
 Names and order of the columns with a name are those of data frames, CSV and Parquet, and stay as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A column of a table, and what every renderer needs of a list of columns."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Flag, auto

@@ -1,7 +1,5 @@
 """The columns of a comparison: a row a pair, worst first."""
 
-from __future__ import annotations
-
 from kernelviz.core import Figure, Result, units
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.summary import figure_of

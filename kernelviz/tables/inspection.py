@@ -1,7 +1,5 @@
 """The columns of an inspection: the tensors of a call, and the elements of an output with the largest errors."""
 
-from __future__ import annotations
-
 from kernelviz.core import Element, TensorFacts, units
 from kernelviz.tables.column import Column
 from kernelviz.text.inspection import (

@@ -1,7 +1,5 @@
 """The columns of the kernels that a call of each case launches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

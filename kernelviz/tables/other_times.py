@@ -1,7 +1,5 @@
 """The columns of a run of which another tool took the times."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

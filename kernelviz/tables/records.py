@@ -1,7 +1,5 @@
 """A case as one flat record: the columns of a data frame, of CSV and of Parquet, in SI base units as their names say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable, Mapping
 from itertools import count

@@ -1,7 +1,5 @@
 """The columns of cases under their roofs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kernelviz.core import units

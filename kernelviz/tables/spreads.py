@@ -1,7 +1,5 @@
 """The columns of what the samples of a figure say."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kernelviz.core import Result, units

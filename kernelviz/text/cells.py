@@ -1,7 +1,5 @@
 """What the cells of a run's table say: for pages and files alike."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kernelviz.core import Failure, units

@@ -1,7 +1,5 @@
 """What each chart shows, for those who do not see it: the words are the same on a page and in a file."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kernelviz.core import Problem

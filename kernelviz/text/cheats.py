@@ -1,7 +1,5 @@
 """The cheats in text: what each one does, and why a result that does it is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """What a comparison says, in words: one place for page, terminal and Python."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

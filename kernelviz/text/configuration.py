@@ -1,7 +1,5 @@
 """With which configuration a case was measured, in text: one place for every table, caption and line."""
 
-from __future__ import annotations
-
 from kernelviz.core import Result
 from kernelviz.core.configuration import configuration_text
 from kernelviz.metrics.quality import Configured, configured

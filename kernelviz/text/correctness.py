@@ -1,7 +1,5 @@
 """Correctness in text."""
 
-from __future__ import annotations
-
 from kernelviz.core import Failure, Result
 from kernelviz.text.failures import describe_check
 from kernelviz.text.text import Text

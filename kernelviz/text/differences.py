@@ -1,7 +1,5 @@
 """What differs between two runs beside the code, in text: how they were measured, and where."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar

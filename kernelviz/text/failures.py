@@ -1,7 +1,5 @@
 """Failures in text: the stage, the reasons, and what another program wrote of it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import assert_never

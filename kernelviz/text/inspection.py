@@ -1,7 +1,5 @@
 """What an inspection found, in words and in lines of tables: one place for the page, the terminal and alternative texts."""
 
-from __future__ import annotations
-
 import math
 
 from kernelviz.core import OCTAVES, Element, ErrorMap, Inspection, OutputErrors, TensorFacts, Value, units

@@ -1,7 +1,5 @@
 """The library comparison as text: the cells of its table, the table in Markdown, and its summary line."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from kernelviz.core import Result

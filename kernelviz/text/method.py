@@ -1,7 +1,5 @@
 """How numbers are measured, as Markdown, for the page Method and the offline page."""
 
-from __future__ import annotations
-
 from kernelviz.core import DeviceKind
 from kernelviz.metrics.quality import PartName, QualityLevel
 from kernelviz.text.quality import format_level

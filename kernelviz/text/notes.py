@@ -1,7 +1,5 @@
 """What was noticed beside a time, in text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import assert_never

@@ -1,7 +1,5 @@
 """Measurement quality in text: one line for each time, part by part."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import assert_never

@@ -1,7 +1,5 @@
 """A run told in words, line by line: what a terminal prints and what a Markdown file holds."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

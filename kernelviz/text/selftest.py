@@ -1,7 +1,5 @@
 """Checks of the selftest in words: value, limit and how it went."""
 
-from __future__ import annotations
-
 from kernelviz.core import Check, units
 from kernelviz.core.selftest import CheckUnit
 

@@ -1,7 +1,5 @@
 """A time in text."""
 
-from __future__ import annotations
-
 from kernelviz.core import Figure, units
 
 

@@ -1,7 +1,5 @@
 """What a trend says, in words that page, terminal and exports share."""
 
-from __future__ import annotations
-
 from kernelviz.core import units
 from kernelviz.metrics.trend import Change, Trend
 

@@ -1,7 +1,5 @@
 """A tuning in words, and as plain values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import msgspec

@@ -1,7 +1,5 @@
 """Names of variants as people read them."""
 
-from __future__ import annotations
-
 
 def variant_words(variant: str) -> str:
     """The name as people read it.

@@ -1,7 +1,5 @@
 """Verdicts in text: which of two times is shorter, by how much, and what that rests on."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import assert_never
 

@@ -1,7 +1,5 @@
 """Who leads up to which size, in words: for a terminal, a page, and those who do not see the map."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ stdout and stderr are the log, so that output of a variant can never become a me
 thread, so that nothing runs beside a timed region.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import importlib
 import os

@@ -1,7 +1,5 @@
 """One unit of work done by one worker, from its message to its end, its deadline or its crash."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

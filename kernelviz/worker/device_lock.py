@@ -6,8 +6,6 @@ waited. The descriptor is also passed to the worker's guard (see guard.py), whic
 until every process that the worker started is gone.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import errno

@@ -10,8 +10,6 @@ when its parent dies. Other descriptors that the guard was given (the device loc
 Only the standard library is used, so that this file starts in about 20 ms; importing kernelviz would take longer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

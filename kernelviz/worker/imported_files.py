@@ -1,7 +1,5 @@
 """Detect whether files that a worker imported have changed since."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Limits on how long a worker may send nothing, and how long a case may take, before the worker counts as hung."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from kernelviz.core import Step

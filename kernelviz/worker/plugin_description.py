@@ -1,7 +1,5 @@
 """Describe the variants of plug-ins in a separate process, because the server never imports plug-ins."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """One worker process with its guard, on the server's side: start it, exchange messages, end it, and learn how it ended."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import select

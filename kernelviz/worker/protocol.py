@@ -4,8 +4,6 @@ Server to worker: Open first, then Measure, Calibrate, Selftest, Inspect, Descri
 answers Open, WorkEvent carries an event of core.events, and WorkDone, WorkFailed or Described ends a unit of work.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import msgspec

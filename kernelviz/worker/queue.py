@@ -3,8 +3,6 @@
 Requests that can wait (secondary timings) are taken when there is no other.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Iterable

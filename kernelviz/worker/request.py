@@ -1,7 +1,5 @@
 """The unit of work that is asked of a device, and the receiver of its events."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, Protocol

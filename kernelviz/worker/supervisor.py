@@ -1,7 +1,5 @@
 """One thread a device: it takes requests from the queue, holds the device's lock, and passes the work to the worker."""
 
-from __future__ import annotations
-
 import itertools
 import logging
 import threading

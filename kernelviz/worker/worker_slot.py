@@ -1,7 +1,5 @@
 """The worker of a device: started when it is needed, replaced when it must be, ready before the next request."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -4,8 +4,6 @@ The whole script of 4.8 MB takes 2.0 MB packed (gzip, base64) and always fits th
 smaller build of plain text takes 1.1 to 1.4 MB, would have to be kept beside the code, and would be of another version.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from base64 import b64encode

@@ -1,7 +1,5 @@
 """The charts of a run as data: every view of them that the page can switch to, with the words for who does not see them."""
 
-from __future__ import annotations
-
 import math
 from base64 import b64decode
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The offline page: one HTML file with everything in it, which opens from a disk and asks no network for anything."""
 
-from __future__ import annotations
-
 import json
 from functools import lru_cache
 from html import escape

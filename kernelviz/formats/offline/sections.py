@@ -1,7 +1,5 @@
 """The sections of the offline page as HTML. Every text of the run goes through `escape`; nothing else is put in."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from html import escape

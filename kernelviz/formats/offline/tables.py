@@ -1,7 +1,5 @@
 """The tables of the offline page: every case with its time, share, verdict and quality; every figure of every case."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 

@@ -4,8 +4,6 @@ The bound comes from the op (|err| <= c u sqrt(K) sum|terms| for reductions and 
 as the bound would reject good algorithms by chance (18 of 60 seeds on a 4 M sum).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 

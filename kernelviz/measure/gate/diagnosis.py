@@ -1,7 +1,5 @@
 """Recognise two causes of wrong outputs: the answer to earlier inputs, and arithmetic in a narrower format."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec

@@ -1,7 +1,5 @@
 """Outputs compared with the float64 reference element by element: the size, number and positions of the errors."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Nothing is timed. Later timings are not affected, because the inputs hold the timed fill again at the end.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Facts of a tensor and its values, computed in pieces, so that a large tensor needs no second one of its size."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ precision and unit, launches, and transfers between host and device.
 A roof is the fastest of several candidates, so it is a rate that was reached, never a constant.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from kernelviz.core import Device, DeviceError, Roof, RoofDone

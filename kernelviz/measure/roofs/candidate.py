@@ -1,7 +1,5 @@
 """The candidates for one roof, timed in interleaved rounds: ten rounds of all, then the best two until they are known well."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterable, Sequence

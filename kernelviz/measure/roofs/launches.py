@@ -1,7 +1,5 @@
 """Launch costs: an empty kernel on the device, and the host's time from idle until Python continues (as a result's enqueue)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from statistics import median

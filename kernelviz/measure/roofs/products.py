@@ -1,7 +1,5 @@
 """Matrix products: the tensor cores' rate by precision where there are tensor cores, else the library's rate."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ McCalpin: Memory bandwidth and machine balance in current high performance compu
 only the program's bytes are counted; a cache's read of a line before it is written is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

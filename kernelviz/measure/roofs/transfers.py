@@ -1,7 +1,5 @@
 """Copies between pinned host memory and the device in both directions, by CUDA events, whose constant is small beside 5 ms."""
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Multiply-adds in registers: the peak rate of a GPU's vector units, by precision."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A check is a function with `@probe(question, limit=…)` in one of the modules of this package, listed in CUDA or CPU.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 import traceback

@@ -4,8 +4,6 @@ Each has its own process because torch.profiler takes over CUPTI's callbacks, wh
 independent timer must not share memory and state with the instrument.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

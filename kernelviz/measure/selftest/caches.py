@@ -1,7 +1,5 @@
 """Checks of the flush: a read of 16 MB after it must come from DRAM, whatever priority its lines had before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from statistics import median

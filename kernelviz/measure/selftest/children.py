@@ -1,7 +1,5 @@
 """Run Python modules of this package in their own processes, for other tracers and profilers."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

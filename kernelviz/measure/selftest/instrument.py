@@ -1,7 +1,5 @@
 """Checks of the instrument by known work: an empty kernel, a copy of known traffic, gaps between kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import median
 

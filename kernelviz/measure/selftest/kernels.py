@@ -1,7 +1,5 @@
 """The selftest's own kernels, bound to tensors: an empty one, copies and reads of known traffic."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Run a module's kernels under Nsight Compute (`ncu`), an independent timer, and parse the rows that it prints."""
 
-from __future__ import annotations
-
 import csv
 import io
 import shutil

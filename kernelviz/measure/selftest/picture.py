@@ -1,7 +1,5 @@
 """The timeline of one measurement: the device's activity in a few consecutive iterations of a real block."""
 
-from __future__ import annotations
-
 from kernelviz.core import Mark, MarkKind, Timeline
 from kernelviz.measure.selftest.workbench import Workbench
 from kernelviz.measure.timing.capture import CudaTimed

@@ -1,7 +1,5 @@
 """Checks of the instrument on a processor, whose timer is the host's clock round one call."""
 
-from __future__ import annotations
-
 import time
 from statistics import median
 

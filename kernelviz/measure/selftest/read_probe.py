@@ -3,8 +3,6 @@
 ncu --profile-from-start off … python -m kernelviz.measure.selftest.read_probe cuda:0
 """
 
-from __future__ import annotations
-
 import sys
 from contextlib import nullcontext
 

@@ -1,7 +1,5 @@
 """Checks that every cheat is refused by its name, without harm to the honest call beside it."""
 
-from __future__ import annotations
-
 import torch
 
 from kernelviz.core import Failure, Problem, Timing

@@ -3,8 +3,6 @@
 python -m kernelviz.measure.selftest.timer_probe cuda:0 kineto|events|do_bench CASES
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Check of the cost of tracing: CUPTI stamps kernels by code in their blocks, which makes kernels of many blocks longer."""
 
-from __future__ import annotations
-
 from kernelviz.core import Case, Method, Problem
 from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.session.binding import BoundProblem

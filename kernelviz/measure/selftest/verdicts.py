@@ -1,7 +1,5 @@
 """Checks of the verdicts: the same call twice, and slow-downs of known size, many times each."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from statistics import median

@@ -1,7 +1,5 @@
 """The configuration with which a variant is bound: the one in its name, the tuned one, or its default."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from kernelviz.core import StaleTuning, Tuned, UsageError

@@ -1,7 +1,5 @@
 """The interface of a measuring session for the worker, so that tests can replace the real session."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Protocol

@@ -1,7 +1,5 @@
 """A measuring session: one device, its timer and its bound variants, for the life of one worker process."""
 
-from __future__ import annotations
-
 import gc
 from collections import OrderedDict
 from collections.abc import Mapping

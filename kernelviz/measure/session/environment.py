@@ -1,7 +1,5 @@
 """The device and the software around it, as this process sees them."""
 
-from __future__ import annotations
-
 import os
 import platform
 import socket

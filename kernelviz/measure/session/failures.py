@@ -1,7 +1,5 @@
 """Convert an exception to a Failure with its stage and reason, and decide whether this process can continue."""
 
-from __future__ import annotations
-
 import errno
 import os
 

@@ -1,7 +1,5 @@
 """Input tensors of a problem: filled from a seed, with the data that the problem names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """The measurement of one problem: prepare its variants, run the rounds, and emit the results."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 

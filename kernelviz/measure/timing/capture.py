@@ -1,7 +1,5 @@
 """A call captured for timing: graphs of [poison; restore; flush; call; marker], or the same pattern in the stream."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import median
 from typing import Any

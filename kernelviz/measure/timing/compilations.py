@@ -1,7 +1,5 @@
 """Count compilations in this process, because nothing may be compiled inside a timed region."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

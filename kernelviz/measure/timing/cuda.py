@@ -4,8 +4,6 @@ Events round a call include Python's time when the kernel is short (12 us for un
 end stamps do not. docs/measuring.md has the reasons and the figures.
 """
 
-from __future__ import annotations
-
 import functools
 import itertools
 import time

@@ -1,7 +1,5 @@
 """Energy of a call: the board's energy counter over back-to-back calls, read when the counter changes."""
 
-from __future__ import annotations
-
 import time
 from collections import deque
 from collections.abc import Callable

@@ -4,8 +4,6 @@ Events add a constant of 1.3 us (an empty pair) to 3.3 us (round an empty kernel
 so the subtracted constant is measured in this process by the same pattern.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from statistics import median
 from typing import Any

@@ -3,8 +3,6 @@
 The names are those of the GPU's timer. The time includes one Python call of the launch (0.3-2 us), as the method line states.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 from statistics import median

@@ -1,7 +1,5 @@
 """A call as a program makes it, by the host's clock: from idle to done, until Python continues, as a graph, back to back."""
 
-from __future__ import annotations
-
 import gc
 import time
 from collections.abc import Callable, Iterator

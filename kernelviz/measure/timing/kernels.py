@@ -1,7 +1,5 @@
 """The instrument's own CUDA kernels, bound to one device: flush, end marker, poison, streams."""
 
-from __future__ import annotations
-
 import ctypes
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Conditions that a round shares (clock, temperature, neighbours) cancel in its ra
 comparison, which gives the noise floor of every verdict.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Sequence

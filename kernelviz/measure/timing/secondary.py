@@ -1,7 +1,5 @@
 """Secondary timings: device warm, and the call as a program makes it. They are measured after the cold times."""
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The interface of a device's timer for the rounds: prepare a call, measure blocks of samples."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol

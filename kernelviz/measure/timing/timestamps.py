@@ -1,7 +1,5 @@
 """Start and end times of a pattern's calls on the device: by a tracer's records, or by events where there is no tracer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 

@@ -3,8 +3,6 @@
 `tracers.open_tracer` chooses the tracer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol

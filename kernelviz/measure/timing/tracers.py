@@ -1,7 +1,5 @@
 """The choice of the tracer: CUPTI; where it fails torch.profiler, which uses CUPTI differently; where both fail none."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

@@ -5,8 +5,6 @@ traced; softmax 8192 x 8192 by torch gets 5.6 us of 258 longer; an add of 2^24 i
 captured call is run traced and untraced, by events round whole graphs, and the difference is subtracted from its samples.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from statistics import median

@@ -1,7 +1,5 @@
 """The charts of a run on the page Bench: by size, the roofline, and all variants at one size."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the page Bench shows without a run: a first visit, a deleted run, an unknown run, an invalid link."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

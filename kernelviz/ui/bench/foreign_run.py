@@ -1,7 +1,5 @@
 """A run that another tool measured: a chart and a table of the times in its file."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from kernelviz import plots

@@ -1,7 +1,5 @@
 """The form of the page Bench as a value: text and names, always complete, checked against what this machine offers."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args

@@ -1,7 +1,5 @@
 """The head of a run on the page Bench: what was measured, what can be done with it, its notes and its progress."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import streamlit as st

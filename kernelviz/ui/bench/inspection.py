@@ -1,7 +1,5 @@
 """The tab Inspect: the tensors of one call of a case, and where its outputs differ from the reference."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 An invalid value is reported with the nearest valid one, and only its field falls back to a default.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import cast

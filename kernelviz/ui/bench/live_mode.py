@@ -3,8 +3,6 @@
 A new measurement cancels and discards the one before it; the last one stays in the list of runs.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 

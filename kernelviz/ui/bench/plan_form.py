@@ -1,7 +1,5 @@
 """The sidebar form: what to measure. A link can fill it, and the page's address repeats its values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast

@@ -1,7 +1,5 @@
 """The tab Samples: the distribution of the samples at one size, their order, and whether the order shows a drift."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

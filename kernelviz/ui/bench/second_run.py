@@ -1,7 +1,5 @@
 """Two runs on one page: a run of another machine, and the same plan measured on this machine."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import msgspec

@@ -1,7 +1,5 @@
 """The tabs below the charts of a run. Only the open one is drawn: a table costs a browser 50 ms, and most are never opened."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st

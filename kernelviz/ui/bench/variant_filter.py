@@ -1,7 +1,5 @@
 """The filter of variants: all are visible until the user hides some; the hidden ones are in the address."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from kernelviz.core import Run

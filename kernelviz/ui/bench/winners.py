@@ -1,7 +1,5 @@
 """The sentences below the chart of the fastest variants, which are also its alternative text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The boxes of the page Compare: two runs (from the address, the boxes or a file), and one variant of each or all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 

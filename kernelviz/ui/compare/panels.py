@@ -1,7 +1,5 @@
 """The panels of the page Compare. `pages/compare.py` puts them in reading order."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from kernelviz import plots

@@ -1,7 +1,5 @@
 """The sentences of the page Compare."""
 
-from __future__ import annotations
-
 from kernelviz.metrics.comparison import PairWord
 from kernelviz.text.comparison import MEANINGS, SIGNS
 

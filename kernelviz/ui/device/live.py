@@ -1,7 +1,5 @@
 """The activity panels of the page Device: what the device reports now and in the last hour, and the user's alerts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What this machine is, on the page Device: its devices, driver, CUDA, MIG, tools, and the kernel times of recent runs."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Sequence
 

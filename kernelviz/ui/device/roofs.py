@@ -1,7 +1,5 @@
 """The roofs on the page Device: calibration, measured values beside the data sheet, and change between calibrations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The sentences of the page Device, as Markdown."""
 
-from __future__ import annotations
-
 SHADED = "Shaded: a measurement was running."
 BUSY = (
     "**SMs busy** is the share of the driver's last sampling period in which at least one kernel ran, and **memory** the share "

@@ -1,7 +1,5 @@
 """The actions of one run on the page History: title, note, open, resume, measure again, compare, share, delete with undo."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary

@@ -1,7 +1,5 @@
 """The lists of the page History: stored runs, recorded runs that came with kernelviz, deleted runs."""
 
-from __future__ import annotations
-
 from typing import Literal, assert_never
 
 import streamlit as st

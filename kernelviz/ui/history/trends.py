@@ -1,7 +1,5 @@
 """Trends on the page History: which cases became slower and when, and the time of one case from run to run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import streamlit as st

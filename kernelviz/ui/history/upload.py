@@ -1,7 +1,5 @@
 """The upload on the page History: files of other machines and of other tools."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -1,7 +1,5 @@
 """The sections of the page Method. `pages/method.py` puts them in reading order."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

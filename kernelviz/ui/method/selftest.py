@@ -1,7 +1,5 @@
 """The selftest on the page Method: start it, follow it, read its results."""
 
-from __future__ import annotations
-
 import pandas as pd
 import streamlit as st
 

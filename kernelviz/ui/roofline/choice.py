@@ -1,7 +1,5 @@
 """The boxes of the page Roofline: runs, memory level, roofs, precision, and the variant or case that stands out."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """The panels of the page Roofline. `pages/roofline.py` puts them in reading order."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """The sentences of the page Roofline."""
 
-from __future__ import annotations
-
 from kernelviz.bench.roofline import RoofSource
 from kernelviz.core import Level
 from kernelviz.metrics.limiter import MEANINGS as MEANINGS

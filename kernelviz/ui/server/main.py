@@ -1,7 +1,5 @@
 """The entry script: page configuration, navigation, and the errors of every page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import streamlit as st

@@ -3,8 +3,6 @@
 Their paths start with `server.baseUrlPath`, like Streamlit's own routes.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import threading

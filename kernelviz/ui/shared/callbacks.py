@@ -5,8 +5,6 @@ Streamlit ends a redraw as soon as the next one is requested: at any write to th
 ``if st.button(…)`` may therefore never run, and a job that it started may never be stored. Callbacks always run.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field

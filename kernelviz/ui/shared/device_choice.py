@@ -1,7 +1,5 @@
 """The box in which a page's device is chosen."""
 
-from __future__ import annotations
-
 import streamlit as st
 
 from kernelviz.bench import Bench

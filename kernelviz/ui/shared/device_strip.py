@@ -1,7 +1,5 @@
 """The strip above the page Bench: the device, its state, its roofs, and what impairs measurements on it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

@@ -4,8 +4,6 @@ Streamlit's own deferred download writes the file from the values before the cli
 missing. A redraw could also delete that file before the browser fetched it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The choice between the two device times: with flushed caches (cold) or with data left in them (warm)."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import streamlit as st

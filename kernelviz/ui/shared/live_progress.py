@@ -4,8 +4,6 @@ The page itself reruns at most every 0.8 s, when cases are done, to redraw its c
 fragment that polls each second takes over.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """A run on one line, as lists and boxes show it."""
 
-from __future__ import annotations
-
 from kernelviz.bench import RunSummary
 from kernelviz.ui.shared.text import when
 

@@ -1,7 +1,5 @@
 """The bench of the process, and the name of this browser session in the queue."""
 
-from __future__ import annotations
-
 import uuid
 
 import streamlit as st

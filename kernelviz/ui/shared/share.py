@@ -1,7 +1,5 @@
 """Two ways to share a run: its link, and the run as a file."""
 
-from __future__ import annotations
-
 import ipaddress
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """The form that saves a run, or its visible part, as a file with its own title and note."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 

@@ -1,7 +1,5 @@
 """A table of a page, from the columns that every renderer shares. Its cells show text as it is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Text from files, links and plug-ins is shown literally: never as Markdown, never as HTML."""
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime
 

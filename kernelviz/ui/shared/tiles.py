@@ -1,7 +1,5 @@
 """Tiles: a label, a value and its basis. A run has four of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import streamlit as st

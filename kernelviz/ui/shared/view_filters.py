@@ -1,7 +1,5 @@
 """View parameters: set by widgets, and repeated in the address unless they have their default value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
