@@ -86,11 +86,11 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'kernelviz' has no attribute {name!r}")
     home = _HOMES[name]
-    found: object = (
+    public: object = (
         getattr(importlib.import_module(home), name) if home else importlib.import_module(f"kernelviz.{name}")
     )
-    globals()[name] = found
-    return found
+    globals()[name] = public
+    return public
 
 
 def __dir__() -> list[str]:
