@@ -10,11 +10,11 @@ from kernelviz.core import Run
 class Export:
     """A way to write a run. `encode` gives the bytes of the whole file; `suffix` is the file's ending, with its dot.
 
-    `words`: what the file is and holds, for a list to choose from.
+    `description`: what the file is and holds, for a list to choose from.
     """
 
     name: str
     suffix: str
     media_type: str
     encode: Callable[[Run], bytes]
-    words: str = ""
+    description: str = ""
