@@ -39,6 +39,4 @@ def _cell(value: Value) -> str:
             return repr(value)
 
 
-EXPORT = Export(
-    name="csv", suffix=".csv", media_type="text/csv", encode=encode, description="CSV: a row a case, without samples"
-)
+EXPORT = Export(name="csv", suffix=".csv", media_type="text/csv", encode=encode)

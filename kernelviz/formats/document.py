@@ -199,9 +199,7 @@ def _required(run: Run) -> Iterator[tuple[str, float]]:
         yield f"$.method.{name}", getattr(run.method, name)
 
 
-EXPORT = Export(
-    name="json", suffix=".json", media_type="application/json", encode=encode, description="JSON: everything, native"
-)
+EXPORT = Export(name="json", suffix=".json", media_type="application/json", encode=encode)
 IMPORT = Import(
     name="json",
     label="kernelviz JSON",

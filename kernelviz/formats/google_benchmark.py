@@ -124,10 +124,4 @@ def _context(run: Run, failures: dict[str, str]) -> dict[str, Any]:
     }
 
 
-EXPORT = Export(
-    name="gbench",
-    suffix=".gbench.json",
-    media_type="application/json",
-    encode=encode,
-    description="google-benchmark JSON, for its compare.py",
-)
+EXPORT = Export(name="gbench", suffix=".gbench.json", media_type="application/json", encode=encode)

@@ -180,7 +180,9 @@ def _figures(entries: Sequence[tuple[int, _Entry]], kind: str, label: str, odd: 
     singles = [(e, s) for i, e in entries if not e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
     aggregates = [(e, s) for i, e in entries if e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
     named_ones = {e.aggregate_name: s for e, s in aggregates if e.aggregate_name}
-    timer: Timer | None = None if kind == "cpu" or any("manual_time" in e.case.split("/") for _, e in entries) else "host"
+    timer: Timer | None = (
+        None if kind == "cpu" or any("manual_time" in e.case.split("/") for _, e in entries) else "host"
+    )
     figures: dict[str, Figure] = {}
     if singles:
         calls = {e.iterations for e, _ in singles}

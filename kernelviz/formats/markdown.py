@@ -48,7 +48,11 @@ def _lines(run: Run) -> Iterator[str]:
     yield ""
     if not alone:
         yield f"**{code(conclusion(summary(table_rows), run, run.environment.roofs))}**\n"
-    for line in (*failures(table_rows), *configurations(table_rows, run), *(() if alone else doubts(table_rows, run, "cold"))):
+    for line in (
+        *failures(table_rows),
+        *configurations(table_rows, run),
+        *(() if alone else doubts(table_rows, run, "cold")),
+    ):
         yield f"- {code(line)}"
     yield ""
     if not alone:
@@ -104,10 +108,4 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
-EXPORT = Export(
-    name="md",
-    suffix=".md",
-    media_type="text/markdown",
-    encode=encode,
-    description="Markdown: a table for an issue or a pull request",
-)
+EXPORT = Export(name="md", suffix=".md", media_type="text/markdown", encode=encode)

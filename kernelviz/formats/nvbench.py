@@ -127,7 +127,9 @@ def _cold(figure: Figure, result: Result) -> list[Values]:
     what = "Mean" if samples else "Estimate, since samples are unknown,"
     clocks = [b.clock_hz for b in figure.blocks or () if b.clock_hz]
     summaries = [_summary("nv/cold/sample_size", "Samples", "Number of isolated calls", "sample_size", len(samples))]
-    summaries.append(_summary("nv/cold/time/gpu/mean", "GPU Time", f"{what} of isolated calls by {by}", "duration", middle))
+    summaries.append(
+        _summary("nv/cold/time/gpu/mean", "GPU Time", f"{what} of isolated calls by {by}", "duration", middle)
+    )
     summaries.append(
         _summary(
             "nv/cold/time/gpu/stdev/relative",
@@ -165,10 +167,4 @@ def _device(device: Device) -> Values:
     }
 
 
-EXPORT = Export(
-    name="nvbench",
-    suffix=".nvbench.json",
-    media_type="application/json",
-    encode=encode,
-    description="nvbench JSON, for its own compare script",
-)
+EXPORT = Export(name="nvbench", suffix=".nvbench.json", media_type="application/json", encode=encode)

@@ -193,13 +193,7 @@ def _array(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
         return pa.array([None if v is None else str(v) for v in values], pa.string())
 
 
-EXPORT = Export(
-    name="parquet",
-    suffix=".parquet",
-    media_type="application/vnd.apache.parquet",
-    encode=encode,
-    description="Parquet: everything, a row a case",
-)
+EXPORT = Export(name="parquet", suffix=".parquet", media_type="application/vnd.apache.parquet", encode=encode)
 IMPORT = Import(
     name="parquet",
     label="kernelviz Parquet",

@@ -94,7 +94,9 @@ def thinned(run: Run) -> Run:
         if figure is None or not figure.samples or not figure.blocks:
             return figure
         ends = accumulate(b.size for b in figure.blocks)
-        pieces = [figure.samples[end - b.size : end : SHIPPED_CALLS] for end, b in zip(ends, figure.blocks, strict=True)]
+        pieces = [
+            figure.samples[end - b.size : end : SHIPPED_CALLS] for end, b in zip(ends, figure.blocks, strict=True)
+        ]
         samples = tuple(s for piece in pieces for s in piece)
         interval = median_interval([median(piece) for piece in pieces])
         return msgspec.structs.replace(
@@ -120,7 +122,8 @@ def selftests() -> tuple[Selftest, ...]:
     """The selftests that came with the package, by name of file."""
     of_selftests = [n for n in _files() if n.startswith(_SELFTEST)]
     return tuple(
-        msgspec.json.decode(gzip.decompress((_FOLDER / f"{n}{_ENDING}").read_bytes()), type=Selftest) for n in of_selftests
+        msgspec.json.decode(gzip.decompress((_FOLDER / f"{n}{_ENDING}").read_bytes()), type=Selftest)
+        for n in of_selftests
     )
 
 

@@ -12,6 +12,7 @@ from kernelviz.plots.frame import (
     Draft,
     Props,
     Runs,
+    format_share,
     hover,
     listed,
     neutral_line,
@@ -19,7 +20,6 @@ from kernelviz.plots.frame import (
     only,
     problems_of,
     roofs_of,
-    format_share,
     table_of,
     trace_name,
 )

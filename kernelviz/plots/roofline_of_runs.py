@@ -15,7 +15,7 @@ from kernelviz.core import DataSheetRoof, Roof, units
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.frame import decade_ticks, framed, neutral_line, nothing, format_share
+from kernelviz.plots.frame import decade_ticks, format_share, framed, neutral_line, nothing
 from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
 from kernelviz.plots.variant_styles import style_of, variant_words
 from kernelviz.text.quality import format_level

@@ -46,7 +46,9 @@ def winner_by_size(
     figure = go.Figure()
     for many in (False, True):
         for names in dict.fromkeys(_marked_variants(run, w) for w in cells.values() if (len(w.names) > 1) is many):
-            figure.add_trace(_tiles(run, {at: w for at, w in cells.items() if _marked_variants(run, w) == names}, names))
+            figure.add_trace(
+                _tiles(run, {at: w for at, w in cells.items() if _marked_variants(run, w) == names}, names)
+            )
     _add_crossovers(figure, cells)
     _add_markers(figure, run, cells, len(sizes))
     _add_legend(figure, winner_list)

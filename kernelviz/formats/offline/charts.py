@@ -115,7 +115,7 @@ def _at_size(view: View, headline: Headline) -> _Charts:
 
 
 def _samples(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
-    """How samples are spread, all variants of a size in chart; and the samples of each variant in the order in which they were taken."""
+    """For each size the distribution of the samples of all variants, and the samples of each variant in the order of measurement."""
     op, field = view.run.plan.op, FIELDS[headline]
     for i, problem in enumerate(view.problems):
         sampled = _sampled(view, table, problem)
@@ -141,7 +141,10 @@ def _lines(view: View, table: Sequence[Row], headline: Headline) -> Iterator[tup
     numbers = {v: n for n, v in enumerate(view.run.plan.variants)}
     for i, problem in enumerate(view.problems):
         here = [r for r in table if r.result.problem == problem]
-        yield str(i), [[numbers[r.result.variant], _format_case(r, headline), _quality(view, r, headline)] for r in here]
+        yield (
+            str(i),
+            [[numbers[r.result.variant], _format_case(r, headline), _quality(view, r, headline)] for r in here],
+        )
         for row in here:
             said = spread(row.result, FIELDS[headline])
             if said is not None:

@@ -23,7 +23,9 @@ def cases(run: Run, headlines: Sequence[Headline]) -> str:
     tables = []
     for headline in headlines:
         table_cases = cases_of(run, rows(run, run.environment.roofs, headline), headline)
-        table = _table(case_columns(table_cases, View.WIDE), table_cases, f"Every case, {headline}", f"cases-{headline}")
+        table = _table(
+            case_columns(table_cases, View.WIDE), table_cases, f"Every case, {headline}", f"cases-{headline}"
+        )
         tables.append(f"<div data-l2={headline}>{table}</div>")
     return "".join(tables)
 
@@ -59,7 +61,8 @@ def _table(columns: Sequence[Column[Row]], of: Sequence[Row], name: str, key: st
         for m in evaluated
     )
     body = "".join(
-        f"<tr>{''.join(_cell(m.column, row, m.values[number]) for m in evaluated)}</tr>" for number, row in enumerate(of)
+        f"<tr>{''.join(_cell(m.column, row, m.values[number]) for m in evaluated)}</tr>"
+        for number, row in enumerate(of)
     )
     return (
         f'<div class=scroll tabindex=0 role=region aria-label="{escape(name)}"><table id={key}>'
