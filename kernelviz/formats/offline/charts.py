@@ -115,7 +115,7 @@ def _at_size(view: View, headline: Headline) -> _Charts:
 
 
 def _samples(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
-    """For each size the distribution of the samples of all variants, and the samples of each variant in the order of measurement."""
+    """For each size the distribution of the samples of all variants, and the samples of each variant in the order taken."""
     op, field = view.run.plan.op, FIELDS[headline]
     for i, problem in enumerate(view.problems):
         sampled = _sampled(view, table, problem)
