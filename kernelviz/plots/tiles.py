@@ -50,7 +50,7 @@ def tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> t
 
 
 def _fastest(summary: Summary) -> Tile:
-    alike_names = ", ".join(variant_words(name) for name in summary.alike)
+    alike_names = ", ".join(map(variant_words, summary.alike))
     return Tile(
         "Fastest correct variant",
         variant_words(summary.fastest),
