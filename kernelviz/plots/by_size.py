@@ -198,7 +198,7 @@ def _variants(chart: _Chart, run: Run, points: Sequence[_CasePoint], dash: str) 
             if point.row.result.variant == variant and point.y is not None:
                 wrong = point.row.figure is None
                 lines.setdefault((wrong, () if wrong else point.other_sizes), []).append(point)
-        first_of = {wrong: key for key in reversed(lines) for wrong in key[:1]}
+        first_of = {key[0]: key for key in reversed(lines)}
         for key, line in lines.items():
             wrong = key[0]
             yield _line(line, chart.scale, dash, wrong=wrong) | {

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from kernelviz.core import Figure, Result, Run, units
 from kernelviz.metrics.foreign_times import names, of_case
 from kernelviz.metrics.sweep import others, size_words, swept_axis, varying_axes
-from kernelviz.plots.frame import Draft, Props, log_axis, nothing, scatter_type, size_ticks
+from kernelviz.plots.frame import Draft, Props, log_axis, nothing, scatter_type, shorten, size_ticks
 from kernelviz.plots.variant_styles import Style, series, style_of
 
 HEIGHT = 380
@@ -93,7 +93,7 @@ def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name:
         "autorange": "reversed",
         "showgrid": False,
         "tickvals": list(range(len(visible))),
-        "ticktext": [escape(_short(r.variant)) for r, _ in visible],
+        "ticktext": [escape(shorten(r.variant, 34)) for r, _ in visible],
     }
     if max(times) / min(times) > _LEAST_SPREAD:
         draft.x_axis |= _decades(times, scale) | {"title": draft.x_axis["title"] | {"text": escape(f"{name}{remark}")}}
@@ -118,9 +118,5 @@ def _decades(values: Sequence[float], scale: float) -> Props:
 
 
 def _hover(result: Result, figure: Figure) -> str:
-    lines = [f"<b>{escape(_short(result.variant, 80))}</b>", escape(size_words(result.problem))]
+    lines = [f"<b>{escape(shorten(result.variant, 80))}</b>", escape(size_words(result.problem))]
     return "<br>".join(w for w in (*lines, units.seconds(figure.estimate), escape(figure.method or "")) if w)
-
-
-def _short(text: str, most: int = 34) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

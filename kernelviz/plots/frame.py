@@ -158,6 +158,11 @@ def failure_line(row: Row, length: int = 90) -> str:
     return "" if row.failure is None else str(format_failure(row.failure, most=length))
 
 
+def shorten(text: str, most: int) -> str:
+    """The text, or its beginning and an ellipsis if it has more than `most` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
     """The variant, and with several runs also the run, see `format_run`."""
     return escape(variant_words(variant)) + run_suffix(run, runs)
