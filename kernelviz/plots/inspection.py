@@ -1,7 +1,7 @@
 """Charts of an inspection: where an output is wrong, how large the errors are, and which values a tensor has."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 from itertools import pairwise
 from typing import Any
@@ -27,7 +27,7 @@ _SCALE = (
     (0.5, "rgba(220,74,74,0.55)"),
     (1.0, "rgba(220,74,74,1)"),
 )
-_MARKS = (
+_MARKS: tuple[tuple[str, str, Callable[[OutputErrors, int], bool]], ...] = (
     ("wrong", "x-thin", lambda errors, cell: errors.map.wrong[cell] > errors.map.unwritten[cell]),
     ("never written", "circle-open", lambda errors, cell: errors.map.unwritten[cell] > 0),
 )
