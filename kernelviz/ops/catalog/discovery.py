@@ -57,7 +57,7 @@ def with_plugins(paths: Iterable[str]) -> Mapping[str, Op]:
         own_ops = getattr(module, "OPS", ())
         if not variants and not own_ops:
             raise BadField(
-                "plug-in", where, "it has no variant; decorate a bind function with @variant(op=…, backend=…)"
+                "plug-in", where, "it holds no variant; decorate a bind function with @variant(op=…, backend=…)"
             )
         for op in own_ops:
             ops[op.name] = op
