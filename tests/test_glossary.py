@@ -11,8 +11,6 @@ import kernelviz
 
 PACKAGE = Path(kernelviz.__file__).parent
 NOT_YET = {
-    "api",
-    "bench",
     "cli",
     "core",
     "formats",

@@ -43,7 +43,7 @@ def selftest_section(bench: Bench, device: Device, last: Selftest | None, job: J
         st.caption(plain(f"{device.name} cannot be tested: {device.reason}"))
     if job is not None:
         _progress(bench, *job, device)
-    partial = bench.selftest_made(job[0]) if job is not None and running else None
+    partial = bench.selftest_result(job[0]) if job is not None and running else None
     if partial is not None and partial.checks:
         st.markdown("**Results so far**")
         results(partial)
