@@ -19,7 +19,6 @@ NOT_YET = {
     "ops",
     "plots",
     "tables",
-    "ui",
 }
 FILES = {p.stem: sorted(p.rglob("*.py")) or [p] for p in PACKAGE.iterdir() if p.suffix == ".py" or any(p.rglob("*.py"))}
 REPLACED = frozenset(

@@ -34,7 +34,7 @@ class Difference:
     def line(self) -> str:
         """One line; a difference that stops verdicts says so.
 
-        >>> Difference("method", "clock mode", "burst", "sustained", stops=True).words
+        >>> Difference("method", "clock mode", "burst", "sustained", stops=True).line
         'clock mode: burst in A, sustained in B (no verdict)'
         """
         return f"{self.what}: {self.values}"

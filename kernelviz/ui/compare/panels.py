@@ -232,4 +232,4 @@ def verdict_rule(comparison: Comparison) -> None:
     with st.expander("How the verdict is determined", icon=":material/rule:"):
         st.markdown(text.RULE)
         counts = comparison.counts
-        st.markdown("\n".join(f"- {text.describe_verdict(word)} Here: {counts[word]}." for word in WORDS))
+        st.markdown("\n".join(f"- {text.describe_verdict(verdict)} Here: {counts[verdict]}." for verdict in WORDS))

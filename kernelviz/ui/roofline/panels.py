@@ -140,7 +140,7 @@ def limiter_counts(cases: Sequence[Placed]) -> None:
     """How many cases each limiter has, what it means, and the rule that determines it."""
     counts: Counter[LimiterWord] = Counter(c.limiter.word for c in cases)
     st.markdown("##### What limits these cases")
-    lines = [f"- {count} × {text.describe_limiter(word)}" for word, count in counts.most_common()]
+    lines = [f"- {count} × {text.describe_limiter(limiter)}" for limiter, count in counts.most_common()]
     st.markdown("\n".join(lines))
     with st.expander("How the limiter is determined", icon=":material/rule:"):
         st.markdown(text.RULE)
