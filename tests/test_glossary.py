@@ -14,10 +14,8 @@ NOT_YET = {
     "api",
     "bench",
     "cli",
-    "formats",
     "metrics",
     "ops",
-    "plots",
     "tables",
 }
 FILES = {p.stem: sorted(p.rglob("*.py")) or [p] for p in PACKAGE.iterdir() if p.suffix == ".py" or any(p.rglob("*.py"))}
