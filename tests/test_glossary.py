@@ -15,13 +15,10 @@ NOT_YET = {
     "bench",
     "cli",
     "core",
-    "formats",
     "metrics",
     "ops",
-    "plots",
     "tables",
     "text",
-    "ui",
 }
 FILES = {p.stem: sorted(p.rglob("*.py")) or [p] for p in PACKAGE.iterdir() if p.suffix == ".py" or any(p.rglob("*.py"))}
 REPLACED = frozenset(

@@ -49,7 +49,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     names = dict(zip((p.key for p in visible), _labels(visible, axes, comparison), strict=True))
     draft = Draft(FRAME_PX + ROW_PX * len(visible), x_title="B is faster ←  → B is slower")
     draft.traces += [_bands(visible, names)] + [
-        _bars(word, group, names, comparison) for word, group in _by_word(visible)
+        _bars(verdict, group, names, comparison) for verdict, group in _by_verdict(visible)
     ]
     for pair in visible:
         if pair.ratio is None:
@@ -84,11 +84,11 @@ def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison
         yield name + " " * (seen[name] - 1)
 
 
-def _by_word(visible: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
-    for word in WORDS:
-        group = [p for p in visible if p.word == word]
+def _by_verdict(visible: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
+    for verdict in WORDS:
+        group = [p for p in visible if p.word == verdict]
         if group:
-            yield word, group
+            yield verdict, group
 
 
 def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
@@ -108,7 +108,7 @@ def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
     }
 
 
-def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
+def _bars(verdict: PairWord, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
     ratios = [p.ratio for p in group]
     middles = [0.0 if r is None else math.log(r.estimate) for r in ratios]
     ends = [(r.low, r.high) if r is not None and r.low and r.high else None for r in ratios]
@@ -118,8 +118,8 @@ def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], comparis
         "y": [names[p.key] for p in group],
         "x": middles,
         "width": 0.5,
-        "marker": _LOOKS[word],
-        "name": f"{SIGNS[word]} {word}",
+        "marker": _LOOKS[verdict],
+        "name": f"{SIGNS[verdict]} {verdict}",
         "error_x": {
             "type": "data",
             "symmetric": False,
@@ -178,8 +178,8 @@ def ratio_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
         return [round(1 + p / 100, 6) for p in percents], ["equal" if p == 0 else f"{p:+g} %" for p in percents]
     exponents = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
     stride = math.ceil(len(exponents) / _MOST_TICKS)
-    powers = [e for e in exponents if e % stride == 0]
-    return [2.0**e for e in powers], [_factor(e) for e in powers]
+    multiples = [e for e in exponents if e % stride == 0]
+    return [2.0**e for e in multiples], [_factor(e) for e in multiples]
 
 
 def _factor(exponent: int) -> str:

@@ -109,7 +109,7 @@ def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 3
         return nothing("Waiting for the first sample, which takes about two seconds.", height=_PANEL_PX * 3)
     step = math.ceil(len(recent) / MOST_POINTS)
     # The first minutes fill the frame: a line of ten seconds would be invisible in five empty minutes.
-    shown_s = min(window_s, max(60.0, end_s - recent[0].at_s))
+    span_s = min(window_s, max(60.0, end_s - recent[0].at_s))
     times = [(s.at_s - end_s) / 60 for s in recent]
     traces = [
         _line(times, [line.value(s) for s in recent], line, panel, row, number, step)
@@ -122,7 +122,7 @@ def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 3
         showlegend=False,
         hovermode="x unified",
         margin={"t": 22},
-        xaxis={"range": [-shown_s / 60, 0.0], "anchor": _axis("y", len(visible))},
+        xaxis={"range": [-span_s / 60, 0.0], "anchor": _axis("y", len(visible))},
         annotations=[_label(row, len(visible), panel) for row, panel in enumerate(visible, 1)],
         shapes=[_shade(begin_s - end_s, stop_s - end_s) for begin_s, stop_s in measured_spans(recent)],
         **{_axis("yaxis", row): _y_axis(row, len(visible), panel) for row, panel in enumerate(visible, 1)},

@@ -278,10 +278,10 @@ def _add_seconds(draft: Draft, series: Series, under: str) -> None:
     }
 
 
-def samples_words(variants: Sequence[str], figure_name: str) -> str:
+def describe_samples(variants: Sequence[str], figure_name: str) -> str:
     """Alternative text of the distribution.
 
-    >>> samples_words(["torch_eager", "triton_block"], "device cold")
+    >>> describe_samples(["torch_eager", "triton_block"], "device cold")
     'Distribution of the device cold samples of torch eager, triton block; the table beside it has the percentiles'
     """
     names = ", ".join(map(variant_words, variants))

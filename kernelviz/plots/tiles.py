@@ -6,7 +6,7 @@ from kernelviz.core import Plan
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import size_words, telling_axes
-from kernelviz.plots.frame import share_words
+from kernelviz.plots.frame import format_share
 from kernelviz.plots.variant_styles import variant_words
 
 
@@ -90,11 +90,11 @@ def _share(summary: Summary) -> Tile:
     how = "The shortest time that the measured bandwidth and arithmetic rate of this device allow, divided by the measured time."
     if summary.efficiency is None:
         return Tile(label, "not calibrated", "press Calibrate to measure the roofs", how)
-    best = share_words(summary.best_efficiency or summary.efficiency)
+    best = format_share(summary.best_efficiency or summary.efficiency)
     basis = "1 size" if summary.efficiencies == 1 else f"mean, {summary.efficiencies} sizes; best {best}"
     if (summary.best_efficiency or 0) > 1:
         how += " Above 100 %: faster than the kernel that measured the roof, or part of the output is still in the L2."
-    return Tile(label, share_words(summary.efficiency), basis, how)
+    return Tile(label, format_share(summary.efficiency), basis, how)
 
 
 def _worst(summary: Summary, plan: Plan) -> Tile:
@@ -104,6 +104,6 @@ def _worst(summary: Summary, plan: Plan) -> Tile:
     base = variant_words(plan.baseline)
     sizes = size_words(summary.worst, telling_axes(plan.problems))
     if summary.worst_efficiency is not None:
-        return Tile("Worst size", sizes, f"{share_words(summary.worst_efficiency)} of the roof", how)
+        return Tile("Worst size", sizes, f"{format_share(summary.worst_efficiency)} of the roof", how)
     gain = "unknown" if summary.worst_speed_up is None else f"{summary.worst_speed_up:.2f}× the speed of {base}"
     return Tile("Worst size", sizes, gain, how)

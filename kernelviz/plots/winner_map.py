@@ -23,7 +23,7 @@ _INK, _PAPER = "#0F1413", "#FFFFFF"
 _UNDECIDED = "statistical tie"
 _NO_TIME = "no correct time"
 _CROSSOVER = "the fastest variant changes"
-_MOST_SHOWN = 2
+_MOST_MARKERS = 2
 """Markers in a cell of tied variants; the hover text names all of them."""
 
 
@@ -45,8 +45,10 @@ def winner_by_size(
     cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(strip_rows.values()) for w in s}
     figure = go.Figure()
     for many in (False, True):
-        for names in dict.fromkeys(_drawn_variants(run, w) for w in cells.values() if (len(w.names) > 1) is many):
-            figure.add_trace(_tiles(run, {at: w for at, w in cells.items() if _drawn_variants(run, w) == names}, names))
+        for names in dict.fromkeys(_marked_variants(run, w) for w in cells.values() if (len(w.names) > 1) is many):
+            figure.add_trace(
+                _tiles(run, {at: w for at, w in cells.items() if _marked_variants(run, w) == names}, names)
+            )
     _add_crossovers(figure, cells)
     _add_markers(figure, run, cells, len(sizes))
     _add_legend(figure, winner_list)
@@ -57,10 +59,10 @@ def winner_by_size(
 Cells = dict[tuple[int, int], Winner]
 
 
-def _drawn_variants(run: Run, one: Winner) -> tuple[str, ...]:
+def _marked_variants(run: Run, one: Winner) -> tuple[str, ...]:
     """The variants drawn in a cell, in the order of the plan, so that cells with the same two look alike."""
     order = {name: i for i, name in enumerate(run.plan.variants)}
-    return tuple(sorted(one.names[:_MOST_SHOWN], key=lambda name: order.get(name, len(order))))
+    return tuple(sorted(one.names[:_MOST_MARKERS], key=lambda name: order.get(name, len(order))))
 
 
 def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
@@ -144,7 +146,7 @@ def _add_markers(figure: go.Figure, run: Run, cells: Cells, columns: int) -> Non
     size = 11 if columns <= 9 else 9 if columns <= 18 else 6
     positions: dict[str, list[tuple[float, float]]] = {}
     for (x, y), one in cells.items():
-        variants = _drawn_variants(run, one)
+        variants = _marked_variants(run, one)
         for offset, name in zip((0.0,) if len(variants) < 2 else (-0.22, 0.22), variants, strict=False):
             # In narrow cells, markers side by side would touch.
             positions.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))

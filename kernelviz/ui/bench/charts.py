@@ -14,7 +14,7 @@ from kernelviz.metrics.figures import host_bound_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate, rows
 from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
-from kernelviz.plots.frame import run_words
+from kernelviz.plots.frame import format_run
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text.cells import against_words, outcome_words
@@ -128,7 +128,7 @@ def time_bars(runs: Sequence[Run], problem: Problem, headline: Headline) -> None
 def variants_compared_with_baseline(runs: Sequence[Run], problem: Problem, headline: Headline) -> None:
     """Each variant at one size: time, comparison with the baseline, and measurement quality."""
     for run in runs:
-        name = f" · {plain(run_words(run, runs))}" if len(runs) > 1 else ""
+        name = f" · {plain(format_run(run, runs))}" if len(runs) > 1 else ""
         st.markdown(f"**Compared with {plain(variant_words(run.plan.baseline))} at this size{name}**")
         at_size = narrowed(run, None, [problem.key]) if problem in run.plan.problems else None
         results = rows(at_size, run.environment.roofs, headline) if at_size is not None else ()

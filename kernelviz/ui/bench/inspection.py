@@ -120,11 +120,11 @@ class _Case:
 
     def inspect(self) -> None:
         """Start an inspection, and wait for it as long as a click may take. Errors: those of `Bench.inspect`."""
-        self.actions.jobs.pop(self.key, None)
-        job = self.bench.inspect(self.problem, self.variant, self.device.id, plugins=self.plugins, owner=self.owner)
-        self.actions.jobs[self.key] = job
+        self.actions.activities.pop(self.key, None)
+        name = self.bench.inspect(self.problem, self.variant, self.device.id, plugins=self.plugins, owner=self.owner)
+        self.actions.activities[self.key] = name
         until_s = time.monotonic() + _WAIT_S
-        for _, event in self.bench.follow(job, timeout_s=_WAIT_S):
+        for _, event in self.bench.follow(name, timeout_s=_WAIT_S):
             if isinstance(event, RunEnded) or time.monotonic() > until_s:
                 return
 
@@ -137,15 +137,17 @@ class _Case:
     @property
     def progress(self) -> Progress | None:
         """The progress of the inspection; None without one."""
-        job = self.actions.jobs.get(self.key)
-        return live_progress.progress_of(self.bench, job) if job is not None else None
+        name = self.actions.activities.get(self.key)
+        return live_progress.progress_of(self.bench, name) if name is not None else None
 
     def draw_progress(self, progress: Progress) -> None:
         """The running inspection, or how it ended if it has no result."""
         if progress.status in LIVING:
             sentence = f"Inspecting {variant_words(self.variant)} at {size_words(self.problem)}"
-            job = self.actions.jobs[self.key]
-            live_progress.running_job(self.bench, job, progress, sentence, key="inspection", box="inspection_going")
+            name = self.actions.activities[self.key]
+            live_progress.running_activity(
+                self.bench, name, progress, sentence, key="inspection", box="inspection_going"
+            )
         elif progress.status == "cancelled":
             st.caption("The inspection was cancelled.")
         elif progress.status == "interrupted":

@@ -338,8 +338,8 @@ def format_estimate(plan: Plan, form: Form, queued: int | None) -> str:
     most_s = cases * form.budget_s
     time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
     # Not "ahead of you": users alternate, so of another user's twelve problems only one comes first.
-    others = f" · {queued} job{'s' if queued != 1 else ''} queued; users alternate"
-    queue = {None: "", 0: " · queue empty"}.get(queued, others)
+    waiting = f" · {queued} job{'s' if queued != 1 else ''} queued; users alternate"
+    queue = {None: "", 0: " · queue empty"}.get(queued, waiting)
     return f"{cases} case{'s' if cases != 1 else ''} · ≤ {time} measuring, plus compile time{queue}"
 
 

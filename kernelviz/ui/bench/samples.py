@@ -9,7 +9,7 @@ from kernelviz.core import Problem, Run
 from kernelviz.metrics.samples import SHOWN, Spread, spread, spread_words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.samples import samples_words
+from kernelviz.plots.samples import describe_samples
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
@@ -40,7 +40,7 @@ def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
     with left:
         st.plotly_chart(
             plots.share_by_time({v: s.figure for v, s in spreads.items()}, run.plan.op), key="share_by_time",
-            config=view_filters.CHART, alt=samples_words(list(spreads), _NAMES[field]),
+            config=view_filters.CHART, alt=describe_samples(list(spreads), _NAMES[field]),
         )  # fmt: skip
     with right:
         by_variant = {row.result.variant: row.result for row in rows}

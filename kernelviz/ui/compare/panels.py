@@ -9,7 +9,7 @@ from kernelviz.metrics.comparison import WORDS, Comparison, Pair
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.comparison import describe_comparison
-from kernelviz.plots.samples import samples_words
+from kernelviz.plots.samples import describe_samples
 from kernelviz.plots.tiles import Tile
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.tables.column import View
@@ -190,7 +190,7 @@ def samples_of_case(comparison: Comparison, pair: Pair) -> None:
         plots.shares_by_time(comparison, pair),
         key="shares",
         config=view_filters.CHART,
-        alt=samples_words(names, comparison.headline),
+        alt=describe_samples(names, comparison.headline),
     )
 
 
@@ -232,4 +232,4 @@ def verdict_rule(comparison: Comparison) -> None:
     with st.expander("How the verdict is determined", icon=":material/rule:"):
         st.markdown(text.RULE)
         counts = comparison.counts
-        st.markdown("\n".join(f"- {text.describe_verdict(word)} Here: {counts[word]}." for word in WORDS))
+        st.markdown("\n".join(f"- {text.describe_verdict(verdict)} Here: {counts[verdict]}." for verdict in WORDS))

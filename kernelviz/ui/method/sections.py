@@ -11,7 +11,7 @@ from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import FIGURES, HOST_BOUND
 from kernelviz.metrics.quality import LEVELS, PartName, Quality, quality
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.timeline import counted_words
+from kernelviz.plots.timeline import describe_timeline
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text import method as text
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
@@ -66,7 +66,7 @@ def device_cold(device: Device, last: Selftest | None) -> None:
     if not own and source.environment.device.kind != device.kind:
         st.markdown("On a GPU, the device itself records when each kernel started and ended:")
     st.plotly_chart(
-        plots.marks_by_time(timeline), key="timeline", config=view_filters.CHART, alt=counted_words(timeline)
+        plots.marks_by_time(timeline), key="timeline", config=view_filters.CHART, alt=describe_timeline(timeline)
     )
     case = f"{timeline.case}, {source.environment.device.name}, {when(source.created_at)}"
     origin = "" if own else " This recording came with kernelviz, because this machine has none."
