@@ -53,9 +53,9 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import rows, summary
 from kernelviz.tables.records import records
 from kernelviz.text import winners as winners_text
-from kernelviz.text.comparison import counts_words, mean_words
+from kernelviz.text.comparison import describe_mean, format_counts
 from kernelviz.text.failures import describe_failure
-from kernelviz.text.tuning import reason_words
+from kernelviz.text.tuning import describe_failures
 from kernelviz.text.tuning import record as tuning_record
 from kernelviz.text.tuning import records as tuning_records
 
@@ -299,7 +299,7 @@ class Tuned:
     def failures(self) -> dict[str, tuple[dict[str, int], ...]]:
         """The configurations that failed, by reason."""
         return {
-            reason_words(reason): tuple(parted(name)[1] or {} for name in reason.variants)
+            describe_failures(reason): tuple(parted(name)[1] or {} for name in reason.variants)
             for reason in self._report.tried.failures
         }
 
@@ -501,7 +501,7 @@ class Compared(Comparison):
         return pd.DataFrame(comparison.records(self))
 
     def __repr__(self) -> str:
-        return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {counts_words(self)}; {mean_words(self)}>"
+        return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {format_counts(self)}; {describe_mean(self)}>"
 
 
 def compare(

@@ -243,7 +243,7 @@ class Bench:
         return self._runner.calibrate(self.device(device_id), owner=owner)
 
     def selftest(self, device_id: str, *, owner: str = "", only: tuple[str, ...] = (), quick: bool = False) -> str:
-        """Queue a selftest, and return an id for follow(), progress() and cancel() (events CheckDone, TimelineTaken, RunEnded).
+        """Queue a selftest, and return an id for follow(), progress() and cancel() (events CheckDone, TimelineDone, RunEnded).
 
         `only`: names of checks, or their beginnings; the result of such a selftest is reported but not stored. `quick`: fewer
         repetitions. If no check has a given name, the selftest ends at once with a message that lists the known names.

@@ -17,7 +17,7 @@ from kernelviz.core import (
     Selftest,
     Status,
     Timeline,
-    TimelineTaken,
+    TimelineDone,
     timestamps,
 )
 from kernelviz.store import Store
@@ -120,7 +120,7 @@ class LiveSelftest(LiveRequest):
     def keep(self, event: Event) -> None:
         if isinstance(event, CheckDone):
             self._checks.append(event.check)
-        elif isinstance(event, TimelineTaken):
+        elif isinstance(event, TimelineDone):
             self._timeline = event.timeline
 
     def finish(self, status: Status, message: str) -> None:

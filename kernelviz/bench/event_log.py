@@ -16,7 +16,7 @@ from kernelviz.core import (
     RunEnded,
     RunQueued,
     Status,
-    TimelineTaken,
+    TimelineDone,
     WorkerStarting,
 )
 
@@ -79,7 +79,7 @@ class EventLog:
                 self._status, self._message = "running", ""
                 self._failed[check.name] = check.passed is False
                 return f"check {check.name}"
-            case TimelineTaken():
+            case TimelineDone():
                 return "timeline"
             case InspectionDone(inspection=inspection):
                 self._failed[inspection.case_key] = not inspection.passed

@@ -10,7 +10,7 @@ import msgspec
 from kernelviz.bench.event_log import EventLog
 from kernelviz.core import CaseDone, Environment, Event, Failure, Plan, Problem, Result, RunEnded, Status
 from kernelviz.core.chunks import parts
-from kernelviz.core.merge import with_later
+from kernelviz.core.merge import merge_later_result
 from kernelviz.core.problem import case_key
 from kernelviz.core.reasons import CancelledBefore
 from kernelviz.ops import Op
@@ -98,7 +98,7 @@ class LiveRun:
         merged: dict[str, Result] = {}
         for key, result in zip(keys, results, strict=True):
             earlier = merged.get(key) or known.get(key)
-            merged[key] = result if earlier is None else with_later(earlier, result)
+            merged[key] = result if earlier is None else merge_later_result(earlier, result)
         self._store.results.put(self.run_id, [(self._positions[key], r) for key, r in merged.items()])
         for key, result in merged.items():
             if result.timing is not None:

@@ -17,7 +17,7 @@ from kernelviz.cli.arguments import options_on_command_line, parse_names, parse_
 from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.cli.run import print_run
 from kernelviz.core import BadField, KernelvizError, units
-from kernelviz.formats.integrity import WORDS as SEALS
+from kernelviz.formats.integrity import DESCRIPTIONS as SEALS
 from kernelviz.formats.integrity import sealed
 from kernelviz.metrics.summary import rows
 from kernelviz.tables.column import Column

@@ -13,7 +13,7 @@ from kernelviz.bench import Bench
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.core import Check, Selftest
-from kernelviz.text.selftest import amount, limit_words, outcome_word
+from kernelviz.text.selftest import amount, format_limit, format_outcome
 
 _STYLES = {True: "green", False: "bold red", None: "dim"}
 
@@ -77,9 +77,9 @@ def table(done: Selftest) -> Table:
     for check in done.checks:
         checks.add_row(
             Text(check.name),
-            Text(outcome_word(check), style=_STYLES[check.passed]),
+            Text(format_outcome(check), style=_STYLES[check.passed]),
             Text(amount(check.value, check.unit) if check.value is not None else ""),
-            Text(limit_words(check)),
+            Text(format_limit(check)),
             Text(_question_and_message(check)),
         )
     return checks

@@ -22,7 +22,7 @@ from kernelviz.tables.column import Column
 from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
 from kernelviz.text.times import format_time
-from kernelviz.text.tuning import cost_words, gain_words, kept_words, reason_words, record, tried_words
+from kernelviz.text.tuning import describe_best, describe_cost, describe_failures, describe_search, format_gain, record
 from kernelviz.text.verdicts import format_verdict
 
 app = typer.Typer(
@@ -141,14 +141,14 @@ def report(found: TuningReport) -> RenderableType:
     words = (
         f"{problem.op} {problem.precision} {typed_sizes(problem)}, {tried.variant}, on {run.environment.device.name}"
     )
-    parts: list[RenderableType] = [Text(words), Text(tried_words(tried, run.plan.search))]
+    parts: list[RenderableType] = [Text(words), Text(describe_search(tried, run.plan.search))]
     if tried.ranked:
         parts.append(_table(found))
     for reason in tried.failures:
-        parts += [Text(f"✕ {len(reason.variants)} × {reason_words(reason)}", style="red")]
+        parts += [Text(f"✕ {len(reason.variants)} × {describe_failures(reason)}", style="red")]
         parts += [Text(f"    {'; '.join(_values(name) for name in reason.variants)}", style="dim")]
-    parts.append(Text(kept_words(tried, found.tuning)))
-    parts.append(Text(cost_words(found.seconds, tried)))
+    parts.append(Text(describe_best(tried, found.tuning)))
+    parts.append(Text(describe_cost(found.seconds, tried)))
     parts.append(Text(f"run {run.id}", style="dim"))
     return Group(*parts)
 
@@ -274,7 +274,7 @@ _KEPT: tuple[Column[StoredTuning], ...] = (
     Column("", "Device", "", units.TEXT, lambda kept: kept.tuning.device),
     Column("", "Configuration", "", units.TEXT, lambda kept: configuration_text(kept.tuning.configuration)),
     Column("", "Time", "", units.SECONDS, lambda kept: kept.tuning.time_s.estimate),
-    Column("", "Over the default", "", units.TEXT, lambda kept: gain_words(kept.tuning)),
+    Column("", "Over the default", "", units.TEXT, lambda kept: format_gain(kept.tuning)),
     Column("", "When", "", units.TEXT, lambda kept: kept.tuning.created_at[:16].replace("T", " ")),
     Column("", "Run", "", units.TEXT, lambda kept: kept.tuning.run_id),
     Column("", "Used", "", units.TEXT, lambda kept: f"no: {kept.stale}" if kept.stale else "yes"),

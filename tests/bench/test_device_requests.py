@@ -17,7 +17,7 @@ from kernelviz.core.events import CheckDone, Event, InspectionDone, RoofDone, Ru
 from kernelviz.core.run import Roof
 from kernelviz.core.selftest import Selftest
 from kernelviz.store import Store, StoreError
-from kernelviz.store.selftests import Selftests
+from kernelviz.store.device_records import Selftests
 
 ENVIRONMENT = samples.run([]).environment
 UUID = ENVIRONMENT.device.uuid

@@ -7,7 +7,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Check, Device, Selftest
 from kernelviz.core.selftest import CheckUnit
 from kernelviz.formats import shipped_runs
-from kernelviz.text.selftest import amount, limit_words
+from kernelviz.text.selftest import amount, format_limit
 from kernelviz.ui.shared import live_progress
 from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when
@@ -144,7 +144,7 @@ def _line(check: Check) -> str:
         f":{colour}[{outcome}]",
         f"**{_name(check)}** · {plain(check.question)}{remark if message else ''}",
         _unbroken(plain(measured)),
-        _unbroken(plain(limit_words(check))),
+        _unbroken(plain(format_limit(check))),
     )
     return f"| {' | '.join(cells)} |"
 

@@ -10,7 +10,7 @@ from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, default_runs, 
 from kernelviz.core import Level
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.roofline import text
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.run_label import run_label
@@ -134,7 +134,7 @@ def highlighted(cases: Sequence[Placed]) -> tuple[str | None, str | None]:
 
 
 def _variant_label(case: Placed) -> str:
-    return f"{case.problem.op}: {variant_words(case.variant)}"
+    return f"{case.problem.op}: {format_variant(case.variant)}"
 
 
 def case_label(case: Placed) -> str:
