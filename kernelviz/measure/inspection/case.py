@@ -33,7 +33,7 @@ def inspect(
     stop: Stop,
 ) -> Inspection | None:
     """The inspection of the case; None when stopped. Raises whatever the variant raises in its bind or call."""
-    progress("compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding", None)
+    progress("compiling" if variant.slow_compile or variant.backend in ("triton", "cuda") else "binding", None)
     fill(bound.op, bound.inputs, bound.problem, TIMED_SEED)  # the last call timed may have changed them
     existing = bound.already_bound(variant)
     timed = _Eager(bound, variant) if existing is None else existing.timed

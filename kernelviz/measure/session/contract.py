@@ -50,7 +50,7 @@ class Session(Protocol):
         """Measure the roofs of the device; emits RoofDone for each."""
 
     def selftest(self, emit: Emit, stop: Stop, *, only: tuple[str, ...] = (), quick: bool = False) -> None:
-        """Test the instrument; emits CheckDone for each check and TimelineTaken for the timeline of one block.
+        """Test the instrument; emits CheckDone for each check and TimelineDone for the timeline of one block.
 
         `only`: names of checks, or beginnings of names; empty: all. `quick`: fewer repetitions of each. Errors: UnknownName.
         """

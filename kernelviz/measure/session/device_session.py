@@ -69,7 +69,7 @@ class DeviceSession:
             return
         if "cold" in method.figures:
             # Variants that are compiled already, or that compile quickly, are measured first.
-            prompt = [v for v in chosen if not v.late or v.name == baseline or v.name in bound.variants]
+            prompt = [v for v in chosen if not v.slow_compile or v.name == baseline or v.name in bound.variants]
             measurement.cold(bound, prompt)
             for variant in chosen:
                 if variant not in prompt and self.spoilt is None:

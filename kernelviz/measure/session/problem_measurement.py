@@ -157,7 +157,9 @@ class ProblemMeasurement:
         if refused is not None:  # only this process knows what a plug-in says of its configurations
             self.emit(CaseDone(result=self.result(variant, Failure(stage="unavailable", reasons=(refused,)))))
             return None
-        self.step(variant.name, "compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding")
+        self.step(
+            variant.name, "compiling" if variant.slow_compile or variant.backend in ("triton", "cuda") else "binding"
+        )
         calling = False
 
         def checking() -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from kernelviz.core import Block, CallTooLong, Energy, Figure, LaunchMode, Method, NotCapturable, Note, Timing
-from kernelviz.core.merge import completed
+from kernelviz.core.merge import merge_timings
 from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.session.device_state import DeviceState, Watch
@@ -107,10 +107,14 @@ class SecondaryTimings:
         warm = "warm" in self.method.figures
         timings = self._warm(ready, baseline) if warm else {b.variant.name: Timing() for b in ready}
         if self.method.clock == "burst" and {"call", "graph", "loop"} & set(self.method.figures):
-            timings = {name: completed(timings[name], timing) for name, timing in self._calls(ready, timings).items()}
+            timings = {
+                name: merge_timings(timings[name], timing) for name, timing in self._calls(ready, timings).items()
+            }
         if "energy" in self.method.figures:
             for b in ready:
-                timings[b.variant.name] = completed(timings[b.variant.name], self._energy(b, timings[b.variant.name]))
+                timings[b.variant.name] = merge_timings(
+                    timings[b.variant.name], self._energy(b, timings[b.variant.name])
+                )
         return timings
 
     def _short(self, bound: BoundVariant) -> bool:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.op import Configuration, Launch, Staged, Variant, variant
+from kernelviz.ops.catalog.variant import Configuration, Launch, Staged, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -59,7 +59,7 @@ def ladder(operation: str) -> tuple[Variant, ...]:
         function = getattr(torch, operation)
         return lambda: function(x_N, y_N, out=out_N)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_N: Tensor, y_N: Tensor) -> Launch:
         """torch.compile: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
         from kernelviz.ops.kernels.inductor import compiled

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -46,7 +46,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
         out_N = torch.empty_like(x_N, dtype=getattr(torch, name))
         return lambda: out_N.copy_(x_N)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_N: Tensor) -> Launch:
         """torch.compile of Tensor.to: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
         from kernelviz.ops.kernels.inductor import compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,7 +20,7 @@ def torch_eager(x_NS: Tensor) -> Launch:
     return lambda: out_N.copy_(column_N)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_NS: Tensor) -> Launch:
     """torch.compile of the column's clone, on the elements' bits: on a GPU one Triton kernel, on a CPU vectorised C++."""
     import torch

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -73,7 +73,7 @@ def torch_eager(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return lambda: fused(logits_MV, labels_M)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True, backward=compile_backward)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True, backward=compile_backward)
 def torch_compile(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """torch.compile of cross_entropy: inductor reads the logits twice and stores no ln p."""
     from kernelviz.ops.kernels.inductor import compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.cross_entropy.variants import fused
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def torch_eager(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return launch
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """torch.compile of the formulas of loss and gradient: one function, so inductor may share what they read."""
     from kernelviz.ops.kernels.inductor import compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,7 +28,7 @@ def torch_as_stored(x_N: Tensor) -> Launch:
     return lambda: torch.cumsum(x_N, 0)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile of cumsum: on a GPU inductor makes a Triton scan with look-back, a tile at a time."""
     from kernelviz.ops.kernels.inductor import compiled

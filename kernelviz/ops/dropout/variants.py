@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.dropout.reference import KEEP_PROBABILITY, P
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def dropout(x_N: Tensor) -> Tensor:
     return functional.dropout(x_N, P, training=True)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile: Philox inside one Triton kernel made by inductor, no mask stored; a second kernel draws its seed."""
     from kernelviz.ops.kernels.inductor import compiled

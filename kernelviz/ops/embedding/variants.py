@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,7 +30,7 @@ def embedding_variants() -> tuple[Variant, ...]:
         """torch.nn.functional.embedding, which is index_select inside."""
         return lambda: _eager_embedding(x_VD, ids_T)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
         """torch.compile of embedding: one Triton kernel that finds the row anew for each element, and checks its id."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -49,7 +49,7 @@ def index_select_variants() -> tuple[Variant, ...]:
         out_TD = torch.empty((ids_T.shape[0], x_VD.shape[1]), dtype=x_VD.dtype, device=x_VD.device)
         return lambda: torch.index_select(x_VD, 0, ids_T, out=out_TD)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
         """torch.compile of index_select: one Triton kernel that finds the row anew for each element, and checks its id."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -69,7 +69,7 @@ def gather_variants() -> tuple[Variant, ...]:
         out_TD = torch.empty(ids_TD.shape, dtype=x_VD.dtype, device=x_VD.device)
         return lambda: torch.gather(x_VD, 0, ids_TD, out=out_TD)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
         """torch.compile of gather: inductor sees through the expanded index, and makes the kernel of index_select."""
         from kernelviz.ops.kernels.inductor import compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.histogram.reference import BINS
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def scatter_add_eager(x_N: Tensor) -> Launch:
     return lambda: out.zero_().scatter_add_(0, x_N.long(), ones_N)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile of scatter_add: inductor reads the bytes once and makes an atomic in L2 of each."""
     import torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Staged, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Staged, Variant, variant
 from kernelviz.ops.normalisation.reference import EPS
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
         count = len(INPUTS[op])
         return compiled_backward(COMPOSITES[op], tensors[:count], tensors[count:], DIFFERENTIATED[op])
 
-    @variant(backend="inductor", needs=("inductor",), late=True, backward=compiled_composite_backward)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True, backward=compiled_composite_backward)
     def torch_compile(*tensors: Tensor) -> Launch:
         """torch.compile of the composite: inductor fuses its steps into one kernel."""
         from kernelviz.ops.kernels.inductor import compiled

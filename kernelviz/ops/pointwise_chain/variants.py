@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.pointwise_chain.reference import chain
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def torch_graph(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return _bind_graph(lambda: chain(x, s_K, b_K), x.device.type)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """torch.compile: inductor fuses all steps into one kernel."""
     from kernelviz.ops.kernels.inductor import compiled

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Need, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Need, Variant, variant
 from kernelviz.ops.quantize.reference import EPS, SMALLEST, largest
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
         """Torch ops in float32: magnitude, maximum, quotient, rounding and conversion are each a pass over the matrix."""
         return lambda: quantised(x_MN, target)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_MN: Tensor) -> Launch:
         """torch.compile of these ops: inductor makes one kernel of them."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -96,7 +96,7 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
         shape = tuple(w_N.shape)
         return lambda: quantised(functional.rms_norm(x_MN, shape, w_N, EPS), "fp8")
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_MN: Tensor, w_N: Tensor) -> Launch:
         """torch.compile of both, with the normalisation as single ops: inductor fuses them into one kernel."""
         from kernelviz.ops.kernels.inductor import compiled

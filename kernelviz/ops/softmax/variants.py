@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -91,7 +91,7 @@ def torch_eager(x_MN: Tensor) -> Launch:
     return lambda: x_MN.softmax(-1)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True, backward=compile_backward)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True, backward=compile_backward)
 def torch_compile(x_MN: Tensor) -> Launch:
     """torch.compile of softmax: inductor makes one kernel of its steps."""
     from kernelviz.ops.kernels.inductor import compiled

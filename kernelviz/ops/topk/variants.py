@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -27,7 +27,7 @@ def torch_eager(x_MN: Tensor, k: int) -> Launch:
     return lambda: tuple(x_MN.topk(k))
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_MN: Tensor, k: int) -> Launch:
     """torch.compile of topk: inductor has no kernel of its own for it and calls torch's."""
     from kernelviz.ops.kernels.inductor import compiled
