@@ -1,7 +1,7 @@
 """The tab Inspect: the tensors of one call of a case, and where its outputs differ from the reference."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import streamlit as st
@@ -10,6 +10,8 @@ from kernelviz import plots
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import (
     LIVING,
+    Case,
+    Device,
     Failure,
     Inspection,
     OutputErrors,
@@ -19,7 +21,6 @@ from kernelviz.core import (
     RunEnded,
     TensorFacts,
 )
-from kernelviz.core.problem import case_key
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import variant_words
@@ -34,10 +35,6 @@ _WAIT_S = 0.3
 _WHAT = (
     "Calls the variant once, without timing it: shape, strides, memory and values of every tensor, and the error of each output "
     "element compared with the float64 reference. In a terminal: kernelviz inspect"
-)
-_MAP_HELP = (
-    "Each cell is a block of the output, with the first row at the top. Its colour is the largest error in the block, divided by "
-    "the allowed error; wrong tiles, rows or columns become visible as patterns."
 )
 
 
@@ -59,16 +56,16 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="inspect_head"):
         variant = _variant_box(names, results, problem)
         result, stored = results[variant], bench.inspection(problem, variant, device.id)
-        key, actions = f"inspect {device.id} {case_key(problem, variant)}", callbacks.actions()
+        key, actions = f"inspect {device.id} {result.case.key}", callbacks.actions()
         progress = _progress(bench, actions, key)
         failure = result.outcome if isinstance(result.outcome, Failure) else None
         unavailable = stored is None and failure is not None and failure.stage == "unavailable"
         running = progress is not None and progress.status in LIVING
-        start = partial(bench.inspect, problem, variant, device.id, plugins=run.plan.plugins, owner=session.owner())
+        act = partial(_inspect, bench, run, result.case, device, actions, key, session.owner())
         st.button(
             "Inspect" if stored is None else "Inspect again", key="inspect_now", icon=":material/biotech:",
             disabled=running or unavailable, help=_WHAT,
-            on_click=callbacks.run_action, args=(actions.errors, key, "", partial(_inspect, bench, start, actions, key)),
+            on_click=callbacks.run_action, args=(actions.errors, key, "", act),
         )  # fmt: skip
     # Containers of their own, so that a change of the state does not move the result below it.
     with st.container(key="inspect_state"):
@@ -101,10 +98,13 @@ def _progress(bench: Bench, actions: callbacks.Actions, key: str) -> Progress | 
     return live_progress.progress_of(bench, name) if name is not None else None
 
 
-def _inspect(bench: Bench, start: Callable[[], str], actions: callbacks.Actions, key: str) -> None:
+def _inspect(
+    bench: Bench, run: Run, case: Case, device: Device, actions: callbacks.Actions, key: str, owner: str
+) -> None:
     """Start an inspection, and wait for it as long as a click may take. Errors: those of `Bench.inspect`."""
     actions.activities.pop(key, None)
-    name = actions.activities[key] = start()
+    name = bench.inspect(case.problem, case.variant, device.id, plugins=run.plan.plugins, owner=owner)
+    actions.activities[key] = name
     until_s = time.monotonic() + _WAIT_S
     for _, event in bench.follow(name, timeout_s=_WAIT_S):
         if isinstance(event, RunEnded) or time.monotonic() > until_s:
@@ -146,7 +146,11 @@ def _errors(errors: OutputErrors, rule: str) -> None:
     name = plain(errors.name)
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
-        st.markdown(f"**Location of errors in {name}**", help=_MAP_HELP)
+        st.markdown(
+            f"**Location of errors in {name}**",
+            help="Each cell is a block of the output, with the first row at the top. Its colour is the largest error in the block, "
+            "divided by the allowed error; wrong tiles, rows or columns become visible as patterns.",
+        )
         charts.draw(plots.share_by_element(errors), key=f"map_{errors.name}", alt=text.map_words(errors))
     with right:
         st.markdown(f"**Size of errors in {name}**", help=f"The allowed error of an element: {plain(rule)}")

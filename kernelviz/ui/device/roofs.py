@@ -28,7 +28,8 @@ def heading_and_calibrate_button(bench: Bench, device: Device, calibration: Acti
         live_progress.start_button(
             "Calibrate", bench.calibrate, device, kind=PARAM, key="calibrate_device", icon=":material/straighten:",
             disabled=running or not device.usable,
-            help="Measures bandwidth, arithmetic rates, kernel launches and transfers. In a terminal: kernelviz device --calibrate",
+            help="Measures bandwidth, arithmetic rates, kernel launches and transfers. In a terminal: "
+            "kernelviz device --calibrate",
         )  # fmt: skip
 
 

@@ -43,7 +43,8 @@ def when(stamp: str | None, now: datetime | None = None) -> str:
 
 
 def run_label(run: RunSummary) -> str:
-    """A run on one line: its name, its device unless the name says it, and when it was measured (or that it came with kernelviz)."""
+    """A run on one line: its name, its device unless the name says it, and when it was measured or that it came with
+    kernelviz."""
     origin = "came with kernelviz" if run.shipped else when(run.created_at)
     device = "" if run.device.removeprefix("NVIDIA ") in run.name else f" · {run.device}"
     return f"{run.name}{device} · {origin}"
