@@ -148,8 +148,8 @@ def _errors(errors: OutputErrors, rule: str) -> None:
     with left:
         st.markdown(
             f"**Location of errors in {name}**",
-            help="Each cell is a block of the output, with the first row at the top. Its colour is the largest error in the block, "
-            "divided by the allowed error; wrong tiles, rows or columns become visible as patterns.",
+            help="Each cell is a block of the output, with the first row at the top. Its colour is the largest error in the "
+            "block, divided by the allowed error; wrong tiles, rows or columns become visible as patterns.",
         )
         charts.draw(plots.share_by_element(errors), key=f"map_{errors.name}", alt=text.map_words(errors))
     with right:
