@@ -147,6 +147,11 @@ class Comparison:
         self.worst = max(self.worst, facts[3])
         self.not_finite += int(facts[4])
 
+    @property
+    def inexact(self) -> bool:
+        """Whether an error is too large, and every element is written and finite."""
+        return self.worst > 1 and not (self.unwritten or self.not_finite)
+
     def accuracy(self, rule: str) -> Accuracy:
         """The accuracy; passed when every element of every seed lies within the bound and there is no other reason."""
         faults = list(self.reasons)

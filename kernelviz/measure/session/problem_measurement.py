@@ -25,8 +25,7 @@ from kernelviz.core import (
 from kernelviz.core.reasons import CancelledBefore, CancelledDuring, ImpossiblyFast, Recompiled
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session import failures
-from kernelviz.measure.session.binding import BoundProblem, BoundVariant
-from kernelviz.measure.session.configuration import stale
+from kernelviz.measure.session.binding import BoundProblem, BoundVariant, stale
 from kernelviz.measure.session.contract import UNTUNED, Emit, Stop
 from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.compilations import compilations
