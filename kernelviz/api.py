@@ -27,7 +27,7 @@ from kernelviz.bench import roofline as placing
 from kernelviz.bench.history import History
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.bench.tunings import METHOD as TUNING
-from kernelviz.bench.tunings import KeptTuning, TuningReport
+from kernelviz.bench.tunings import StoredTuning, TuningReport
 from kernelviz.core import (
     USUAL_FIGURES,
     BadField,
@@ -53,9 +53,9 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import rows, summary
 from kernelviz.tables.records import records
 from kernelviz.text import winners as winners_text
-from kernelviz.text.comparison import counts_words, mean_words
+from kernelviz.text.comparison import describe_mean, format_counts
 from kernelviz.text.failures import describe_failure
-from kernelviz.text.tuning import reason_words
+from kernelviz.text.tuning import describe_failures
 from kernelviz.text.tuning import record as tuning_record
 from kernelviz.text.tuning import records as tuning_records
 
@@ -95,8 +95,8 @@ class Report(Run, frozen=True, kw_only=True):
     @property
     def fastest(self) -> str | None:
         """The fastest correct variant over all sizes. None if no case has a correct time."""
-        found = summary(rows(self, self.environment.roofs))
-        return None if found is None else found.fastest
+        totals = summary(rows(self, self.environment.roofs))
+        return None if totals is None else totals.fastest
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each case in the order of the plan, in the SI base units that the column names state. Unknown is NaN or
@@ -142,7 +142,7 @@ class Report(Run, frozen=True, kw_only=True):
         if frame.empty:
             return f"<p>{html.escape(repr(self))}</p>"
         axes = list(self.plan.problems[0].sizes)
-        return str(frame[["variant", *axes, *SHOWN]].to_html(index=False, na_rep=""))
+        return str(frame[["variant", *axes, *SHORT_COLUMNS]].to_html(index=False, na_rep=""))
 
     def __rich_repr__(self) -> list[tuple[str, Any]]:
         return [
@@ -161,7 +161,7 @@ class Report(Run, frozen=True, kw_only=True):
         )
 
 
-SHOWN = (
+SHORT_COLUMNS = (
     "time_s",
     "time_low_s",
     "time_high_s",
@@ -243,7 +243,7 @@ def load(source: PathLike) -> Report:
     if path.is_file():
         return Report.of(formats.one_of(formats.read_file(path)))
     if path.suffix or len(path.parts) != 1:
-        raise BadField("file", source, comparison.missing_words(path))
+        raise BadField("file", source, comparison.describe_missing_file(path))
     return Report.of(use_cases.current().load(str(source)))
 
 
@@ -276,58 +276,58 @@ def resume(run_id: str) -> Report:
 class Tuned:
     """The result of a tuning. Later runs use `best`, unless the tuning did not finish."""
 
-    def __init__(self, found: TuningReport) -> None:
-        self._found = found
+    def __init__(self, report: TuningReport) -> None:
+        self._report = report
 
     @property
     def run(self) -> Report:
         """The run whose cases are the configurations."""
-        return Report.of(self._found.run)
+        return Report.of(self._report.run)
 
     @property
     def best(self) -> dict[str, int] | None:
         """The best correct configuration. It is the default if none is measurably faster, and None if none is correct."""
-        row = self._found.tried.best
+        row = self._report.tried.best
         return None if row is None else parted(row.result.variant)[1]
 
     @property
-    def kept(self) -> Tuning | None:
+    def tuning(self) -> Tuning | None:
         """The configuration that later runs use. None if the tuning did not finish, or if a newer tuning has replaced it."""
-        return self._found.kept
+        return self._report.tuning
 
     @property
     def failures(self) -> dict[str, tuple[dict[str, int], ...]]:
         """The configurations that failed, by reason."""
         return {
-            reason_words(reason): tuple(parted(name)[1] or {} for name in reason.variants)
-            for reason in self._found.tried.failures
+            describe_failures(reason): tuple(parted(name)[1] or {} for name in reason.variants)
+            for reason in self._report.tried.failures
         }
 
     @property
     def seconds(self) -> float:
         """Seconds for which the device was used, over all parts of the run. `preparing_s` of it was spent on binding and
         compiling."""
-        return self._found.seconds
+        return self._report.seconds
 
     @property
     def preparing_s(self) -> float:
-        return self._found.tried.preparing_s
+        return self._report.tried.preparing_s
 
     @property
     def record(self) -> dict[str, Any]:
         """The record that `kernelviz tune --json` prints."""
-        return tuning_record(self._found.run, self._found.tried, self._found.kept, self._found.seconds)
+        return tuning_record(self._report.run, self._report.tried, self._report.tuning, self._report.seconds)
 
     def to_frame(self) -> pd.DataFrame:
         """One row for each correct configuration, best first: values, time with interval, speed-up over the default, verdict."""
         import pandas as pd
 
-        return pd.DataFrame(tuning_records(self._found.tried))
+        return pd.DataFrame(tuning_records(self._report.tried))
 
     def __repr__(self) -> str:
-        tried = self._found.tried
+        tried = self._report.tried
         return (
-            f"<kernelviz tuning {self._found.run.id}: {tried.tried} of {tried.planned} configurations of {tried.variant}, "
+            f"<kernelviz tuning {self._report.run.id}: {tried.tried} of {tried.planned} configurations of {tried.variant}, "
             f"{tried.failed} failed, best {self.best}, {self.seconds:.1f} s>"
         )
 
@@ -383,7 +383,9 @@ def resume_tuning(run_id: str) -> Tuned:
     return Tuned(bench.tunings.report(run_id))
 
 
-def tunings(op: str | None = None, *, variant: str | None = None, device: str | None = None) -> tuple[KeptTuning, ...]:
+def tunings(
+    op: str | None = None, *, variant: str | None = None, device: str | None = None
+) -> tuple[StoredTuning, ...]:
     """The stored tunings: `tuning` has configuration, times, gain and cost; `stale` is the reason why it is not used."""
     return use_cases.current().tunings.find(op, variant=variant, device=device)
 
@@ -397,10 +399,10 @@ def selftest(device: str | None = None) -> Selftest:
     bench = use_cases.current()
     followed = bench.selftest(device or bench.default_device(), owner=f"python {os.getpid()}")
     message = _ending(bench, followed)
-    made = bench.selftest_made(followed)
-    if made is None or not made.checks:
+    result = bench.selftest_result(followed)
+    if result is None or not result.checks:
         raise DeviceError(message or "no check could be made")
-    return made
+    return result
 
 
 def _ending(bench: use_cases.Bench, followed: str) -> str:
@@ -454,10 +456,10 @@ def inspect(
         plan.problems[0], variant, plan.device, plugins=plan.plugins, owner=f"python {os.getpid()}"
     )
     message = _ending(bench, followed)
-    found = bench.inspected(followed)
-    if found is None:
+    inspection = bench.inspected(followed)
+    if inspection is None:
         raise DeviceError(message or "the case could not be looked at")
-    return found
+    return inspection
 
 
 def roofline(
@@ -472,9 +474,9 @@ def roofline(
     import pandas as pd
 
     bench = use_cases.current()
-    ids = runs or placing.first_shown(bench)
-    found = placing.place(bench, ids, level=level, source=roofs, precision=precision, variant=variant)
-    return pd.DataFrame(placing.records(found))
+    ids = runs or placing.default_runs(bench)
+    placement = placing.place(bench, ids, level=level, source=roofs, precision=precision, variant=variant)
+    return pd.DataFrame(placing.records(placement))
 
 
 class Compared(Comparison):
@@ -482,8 +484,8 @@ class Compared(Comparison):
     over 2 %."""
 
     @classmethod
-    def of(cls, found: Comparison) -> Self:
-        return cls(**{field.name: getattr(found, field.name) for field in dataclasses.fields(found)})
+    def of(cls, comparison: Comparison) -> Self:
+        return cls(**{field.name: getattr(comparison, field.name) for field in dataclasses.fields(comparison)})
 
     @property
     def record(self) -> dict[str, Any]:
@@ -499,7 +501,7 @@ class Compared(Comparison):
         return pd.DataFrame(comparison.records(self))
 
     def __repr__(self) -> str:
-        return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {counts_words(self)}; {mean_words(self)}>"
+        return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {format_counts(self)}; {describe_mean(self)}>"
 
 
 def compare(

@@ -13,8 +13,8 @@ from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing
 from kernelviz.plots.samples import QUANTILES
-from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, style_of, variant_words
-from kernelviz.text.comparison import SIGNS, case_words, change_words, pair_words, sign_of
+from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, format_variant, style_of
+from kernelviz.text.comparison import SIGNS, describe_pair, format_case, format_change, sign_of
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_pair_reason
 
@@ -78,8 +78,8 @@ def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison
     """The name of each row with the sign of its verdict and the change; spaces make equal names unique."""
     seen: dict[str, int] = {}
     for pair in visible:
-        change = "" if pair.ratio is None else f" {change_words(pair.ratio.estimate)}"
-        name = f"{escape(case_words(pair, axes, by_problem=comparison.by_problem))} {sign_of(pair)}{change}"
+        change = "" if pair.ratio is None else f" {format_change(pair.ratio.estimate)}"
+        name = f"{escape(format_case(pair, axes, by_problem=comparison.by_problem))} {sign_of(pair)}{change}"
         seen[name] = seen.get(name, 0) + 1
         yield name + " " * (seen[name] - 1)
 
@@ -137,12 +137,12 @@ def _bars(verdict: PairWord, group: Sequence[Pair], names: dict[str, str], compa
 
 def _hover(pair: Pair, comparison: Comparison) -> str:
     first, second = (figure_of(r.timing, comparison.headline) for r in (pair.before, pair.after))
-    names = (variant_words(r.variant) for r in (pair.before, pair.after))
+    names = (format_variant(r.variant) for r in (pair.before, pair.after))
     lines = [f"<b>{escape(problem_words(pair.problem))}</b>"]
     lines += [
         f"{side}: {escape(name)}, {format_time(f)}" for side, name, f in zip("AB", names, (first, second), strict=True)
     ]
-    lines += [escape(pair_words(pair)), escape(str(describe_pair_reason(pair.reason)))]
+    lines += [escape(describe_pair(pair)), escape(str(describe_pair_reason(pair.reason)))]
     if pair.floor is not None:
         lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))
@@ -215,7 +215,7 @@ def _steps(side: str, variant: str, op: str, figure: Figure, scale: float) -> li
     ordered = np.sort(np.asarray(figure.samples, dtype=np.float64))
     count, style = len(ordered), style_of(op, variant)
     colour = NEUTRAL if side == "A" else style.colour
-    name = f"{side}: {escape(variant_words(variant))}"
+    name = f"{side}: {escape(format_variant(variant))}"
     at = np.quantile(ordered, QUANTILES)
     return [
         {
@@ -248,7 +248,7 @@ def _steps(side: str, variant: str, op: str, figure: Figure, scale: float) -> li
 def describe_comparison(comparison: Comparison) -> str:
     """Alternative text of the bars."""
     worst = comparison.pairs[0] if comparison.pairs else None
-    first = "" if worst is None else f" Worst: {worst.after.case.key}, {pair_words(worst)}."
+    first = "" if worst is None else f" Worst: {worst.after.case.key}, {describe_pair(worst)}."
     return (
         f"Time of B divided by time of A for {len(comparison.pairs)} cases.{first} The table below has the same values."
     )

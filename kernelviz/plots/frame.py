@@ -13,7 +13,7 @@ from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.sweep import size_text, size_words
-from kernelviz.plots.variant_styles import NEUTRAL, variant_words
+from kernelviz.plots.variant_styles import NEUTRAL, format_variant
 from kernelviz.text.failures import format_failure
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.times import format_time
@@ -130,7 +130,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     """Hover text of a point: variant, problem, time, rates, verdict and measurement quality. Names are escaped."""
     result = row.result
     lines = [
-        f"<b>{escape(variant_words(result.variant))}</b>",
+        f"<b>{escape(format_variant(result.variant))}</b>",
         escape(f"{size_words(result.problem)} · {_format_dtype(result.problem)} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
@@ -168,7 +168,7 @@ def failure_line(row: Row, length: int = 90) -> str:
 
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
     """The variant, and with several runs also the run, see `format_run`."""
-    name = escape(variant_words(variant))
+    name = escape(format_variant(variant))
     if len(runs) < 2:
         return name
     return f"{name} · {escape(format_run(run, runs))}"

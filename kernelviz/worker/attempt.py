@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from kernelviz.core import CaseDone, CaseStep, Event, Failure, Figure, Problem, Result, Step
-from kernelviz.core.merge import completed
+from kernelviz.core.merge import merge_timings
 from kernelviz.core.reasons import NoResult
 from kernelviz.metrics.statistics import figure_interval
 
@@ -130,7 +130,7 @@ def merge_results(earlier: Result, later: Result) -> Result:
         for name in ("device_cold_s", "busy_s", "again_s")
         if (before := getattr(old, name)) is not None and (after := getattr(new, name)) is not None
     }
-    return msgspec.structs.replace(later, outcome=msgspec.structs.replace(completed(old, new), **figures))
+    return msgspec.structs.replace(later, outcome=msgspec.structs.replace(merge_timings(old, new), **figures))
 
 
 def merge_figures(before: Figure, after: Figure) -> Figure:

@@ -7,7 +7,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Check, Device, Selftest
 from kernelviz.core.selftest import CheckUnit
 from kernelviz.formats import shipped_runs
-from kernelviz.text.selftest import amount, limit_words
+from kernelviz.text.selftest import amount, format_limit
 from kernelviz.ui.shared import live_progress
 from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when
@@ -44,7 +44,7 @@ def selftest_section(bench: Bench, device: Device, last: Selftest | None, activi
         st.caption(plain(f"{device.name} cannot be tested: {device.reason}"))
     if activity is not None:
         _progress(bench, *activity, device)
-    partial = bench.selftest_made(activity[0]) if activity is not None and running else None
+    partial = bench.selftest_result(activity[0]) if activity is not None and running else None
     if partial is not None and partial.checks:
         st.markdown("**Results so far**")
         results(partial)
@@ -144,7 +144,7 @@ def _line(check: Check) -> str:
         f":{colour}[{outcome}]",
         f"**{_name(check)}** · {plain(check.question)}{remark if message else ''}",
         _unbroken(plain(measured)),
-        _unbroken(plain(limit_words(check))),
+        _unbroken(plain(format_limit(check))),
     )
     return f"| {' | '.join(cells)} |"
 
