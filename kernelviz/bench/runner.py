@@ -169,7 +169,7 @@ class Runner:
             # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start. One
             # problem is left to the worker, which knows what is compiled and measures that in the same rounds.
             several = len(run.plan.problems) > 1
-            slow = tuple(n for n in fresh if several and op.variant_named(n).late and n != run.plan.baseline)
+            slow = tuple(n for n in fresh if several and op.variant_named(n).slow_compile and n != run.plan.baseline)
             quick = tuple(n for n in fresh if n not in slow)
             most = _most_together(op, problem, device)
             quick_requests += [_request(run, live, problem, names, owner, tuned) for names in _groups(quick, most)]

@@ -9,7 +9,7 @@ from kernelviz.bench.history import RESTORABLE_DAYS
 from kernelviz.core import UnknownRun
 from kernelviz.core.configuration import base_name
 from kernelviz.ops import Op
-from kernelviz.ops.catalog.space import space_words
+from kernelviz.ops.catalog.space import format_space
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.bench import plan_form
@@ -56,7 +56,7 @@ def variant_list(op: Op | None, variants: Sequence[str]) -> None:
         return
     lines = [
         f"- {mark(op.name, v.name)} **{plain(format_variant(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
-        + (f" :gray[{plain(space_words(v))}]" if v.space else "")
+        + (f" :gray[{plain(format_space(v))}]" if v.space else "")
         for v in op.variants
         if v.name in {base_name(name) for name in variants}
     ]
