@@ -52,7 +52,7 @@ def make_selftest(bench: Bench, device_id: str | None, *, only: tuple[str, ...],
     with Reporter(None) as reporter:
         reporter.say(f"checking how well kernelviz measures on {device.name}")
         follow_run(bench, selftest_id, reporter)
-    done = bench.selftest_made(selftest_id)
+    done = bench.selftest_result(selftest_id)
     if done is None:
         return 2
     if as_json:

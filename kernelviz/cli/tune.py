@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.bench.tunings import METHOD, KeptTuning, TuningReport
+from kernelviz.bench.tunings import METHOD, StoredTuning, TuningReport
 from kernelviz.cli import console, options
 from kernelviz.cli.arguments import options_on_command_line, parse_sizes
 from kernelviz.cli.progress import Reporter, follow_run
@@ -116,7 +116,7 @@ def print_report(bench: Bench, run_id: str, *, as_json: bool = False) -> int:
     """Print the result of a tuning on stdout and return the exit code."""
     found = bench.tunings.report(run_id)
     if as_json:
-        console.print_json(record(found.run, found.tried, found.kept, found.seconds))
+        console.print_json(record(found.run, found.tried, found.tuning, found.seconds))
     else:
         console.show(report(found))
     if found.run.status != "finished":
@@ -147,7 +147,7 @@ def report(found: TuningReport) -> RenderableType:
     for reason in tried.failures:
         parts += [Text(f"✕ {len(reason.variants)} × {describe_failures(reason)}", style="red")]
         parts += [Text(f"    {'; '.join(_values(name) for name in reason.variants)}", style="dim")]
-    parts.append(Text(describe_best(tried, found.kept)))
+    parts.append(Text(describe_best(tried, found.tuning)))
     parts.append(Text(describe_cost(found.seconds, tried)))
     parts.append(Text(f"run {run.id}", style="dim"))
     return Group(*parts)
@@ -263,12 +263,12 @@ def _sizes(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
     return {axis: str(several[0]) for axis, several in sizes.items()}
 
 
-def _record(kept: KeptTuning) -> dict[str, Any]:
+def _record(kept: StoredTuning) -> dict[str, Any]:
     values: dict[str, Any] = msgspec.to_builtins(kept.tuning)
     return values | {"used": not kept.stale, "stale": kept.stale}
 
 
-_KEPT: tuple[Column[KeptTuning], ...] = (
+_KEPT: tuple[Column[StoredTuning], ...] = (
     Column("", "Variant", "", units.TEXT, lambda kept: kept.tuning.variant),
     Column("", "Problem", "", units.TEXT, lambda kept: kept.tuning.problem.key),
     Column("", "Device", "", units.TEXT, lambda kept: kept.tuning.device),

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
-from kernelviz.bench.history import KEPT_DAYS
+from kernelviz.bench.history import RESTORABLE_DAYS
 from kernelviz.core import UnknownRun
 from kernelviz.core.configuration import base_name
 from kernelviz.ops import Op
-from kernelviz.ops.catalog.space import space_words
+from kernelviz.ops.catalog.space import format_space
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.bench import plan_form
@@ -56,7 +56,7 @@ def variant_list(op: Op | None, variants: Sequence[str]) -> None:
         return
     lines = [
         f"- {mark(op.name, v.name)} **{plain(format_variant(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
-        + (f" :gray[{plain(space_words(v))}]" if v.space else "")
+        + (f" :gray[{plain(format_space(v))}]" if v.space else "")
         for v in op.variants
         if v.name in {base_name(name) for name in variants}
     ]
@@ -85,7 +85,7 @@ def missing_run(bench: Bench, run_id: str) -> None:
 def deleted_run(bench: Bench, run: RunSummary) -> None:
     """Says that the run was deleted, and offers to restore it."""
     st.subheader("This run was deleted")
-    st.markdown(f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {KEPT_DAYS} days.")
+    st.markdown(f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {RESTORABLE_DAYS} days.")
     if st.button("Restore", key="restore", type="primary", icon=":material/undo:"):
         bench.history.restore(run.id)
         st.rerun()
@@ -119,4 +119,4 @@ def recent_runs(recent: Sequence[RunSummary]) -> None:
 
 
 def _line(run: RunSummary) -> str:
-    return f"{run.name} · {run.cases_words} · {run.status} · {when(run.created_at)}"
+    return f"{run.name} · {run.case_counts} · {run.status} · {when(run.created_at)}"

@@ -44,7 +44,7 @@ def selftest_section(bench: Bench, device: Device, last: Selftest | None, activi
         st.caption(plain(f"{device.name} cannot be tested: {device.reason}"))
     if activity is not None:
         _progress(bench, *activity, device)
-    partial = bench.selftest_made(activity[0]) if activity is not None and running else None
+    partial = bench.selftest_result(activity[0]) if activity is not None and running else None
     if partial is not None and partial.checks:
         st.markdown("**Results so far**")
         results(partial)
