@@ -14,11 +14,11 @@ from kernelviz.metrics.figures import host_bound_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate, rows
 from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
-from kernelviz.plots.frame import run_words
+from kernelviz.plots.frame import format_run
 from kernelviz.plots.marker_images import mark
-from kernelviz.plots.variant_styles import variant_words
-from kernelviz.text.cells import against_words, outcome_words
-from kernelviz.text.charts import bars_words, by_size_words, roofline_words
+from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
+from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline
 from kernelviz.text.configuration import format_configuration
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.times import format_time
@@ -109,8 +109,8 @@ def time_bars(runs: Sequence[Run], problem: Problem, headline: Headline) -> None
 def variants_compared_with_baseline(runs: Sequence[Run], problem: Problem, headline: Headline) -> None:
     """Each variant at one size: time, comparison with the baseline, and measurement quality."""
     for run in runs:
-        name = f" · {plain(run_words(run, runs))}" if len(runs) > 1 else ""
-        st.markdown(f"**Compared with {plain(variant_words(run.plan.baseline))} at this size{name}**")
+        name = f" · {plain(format_run(run, runs))}" if len(runs) > 1 else ""
+        st.markdown(f"**Compared with {plain(format_variant(run.plan.baseline))} at this size{name}**")
         at_size = narrowed(run, None, [problem.key]) if problem in run.plan.problems else None
         results = rows(at_size, run.environment.roofs, headline) if at_size is not None else ()
         lines = [_describe_row(row, run, headline) for row in results]
@@ -118,14 +118,14 @@ def variants_compared_with_baseline(runs: Sequence[Run], problem: Problem, headl
 
 
 def _describe_row(row: Row, run: Run, headline: Headline) -> str:
-    name = f"{mark(run.plan.op, row.result.variant)} **{plain(variant_words(row.result.variant))}**"
+    name = f"{mark(run.plan.op, row.result.variant)} **{plain(format_variant(row.result.variant))}**"
     if row.failure is not None:
-        return f"{name} :red[✕] {plain(outcome_words(row))[1:].strip()}"
+        return f"{name} :red[✕] {plain(describe_outcome(row))[1:].strip()}"
     if row.figure is None:
         return f"{name} no {headline} time"
     quality = describe_quality_of(row.result, headline, run.method.clock)
     bound = host_bound_words(row.result.timing)
     configuration = format_configuration(row.result)
-    line = f"{name} {plain(format_time(row.figure))} · {plain(against_words(row))}"
+    line = f"{name} {plain(format_time(row.figure))} · {plain(describe_comparison_with_baseline(row))}"
     line += f" · {plain(configuration)}" if configuration and not is_configuration(row.result.variant) else ""
     return f"{line}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(quality)}]]"

@@ -23,7 +23,7 @@ from kernelviz.core import (
 )
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as text
 from kernelviz.text.failures import describe_failure
@@ -124,11 +124,11 @@ def _draw_progress(bench: Bench, name: str, progress: Progress, sentence: str) -
 
 def _result(inspection: Inspection, result: Result | None) -> None:
     colour = "green" if inspection.passed else "red"
-    st.markdown(f"**:{colour}[{plain(text.verdict_words(inspection))}]**")
-    lines = [line for errors in inspection.errors for line in text.output_words(errors)]
+    st.markdown(f"**:{colour}[{plain(text.describe_inspection(inspection))}]**")
+    lines = [line for errors in inspection.errors for line in text.describe_output(errors)]
     if lines:
         st.markdown("\n".join(f"- {plain(line)}" for line in lines))
-    st.caption(plain(f"{text.fill_words(inspection)} · inspected {when(inspection.created_at)}"))
+    st.caption(plain(f"{text.describe_inputs(inspection)} · inspected {when(inspection.created_at)}"))
     if result is not None and result.source_digest not in (None, inspection.source_digest):
         st.caption(
             ":orange[The source of the variant differs between this inspection and this run: inspect it again, or measure a new "

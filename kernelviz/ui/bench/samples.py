@@ -9,8 +9,8 @@ from kernelviz.core import Problem, Run
 from kernelviz.metrics.samples import SHOWN, Spread, spread, spread_words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.samples import samples_words
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.samples import describe_samples
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
 from kernelviz.text.quality import describe_throttle

@@ -110,7 +110,7 @@ def variant_boxes(bench: Bench, run_a: str, run_b: str) -> tuple[str | None, str
 
 
 def _variant_label(every: str, variant: str) -> str:
-    return every if variant == _EVERY else variant_words(variant)
+    return every if variant == _EVERY else format_variant(variant)
 
 
 def empty_state(bench: Bench) -> None:

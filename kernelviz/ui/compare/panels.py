@@ -11,9 +11,9 @@ from kernelviz.metrics.comparison import WORDS, Comparison, Pair
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.comparison import describe_comparison
-from kernelviz.plots.samples import samples_words
+from kernelviz.plots.samples import describe_samples
 from kernelviz.plots.tiles import Tile
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
 from kernelviz.text.comparison import (
@@ -22,11 +22,7 @@ from kernelviz.text.comparison import (
     case_words,
     change_words,
     mean_basis,
-    noise_words,
     noisy,
-    only_words,
-    pair_words,
-    refusal_words,
 )
 from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
@@ -108,7 +104,7 @@ def verdict_tiles(comparison: Comparison) -> None:
             ),
             Tile(
                 "Mean time, B relative to A",
-                "no verdict" if mean is None else change_words(mean),
+                "no verdict" if mean is None else format_change(mean),
                 mean_basis(comparison),
             ),
         )
@@ -141,7 +137,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
 
 def cases_without_verdict(comparison: Comparison) -> None:
     """Why cases are not comparable: a warning if no case has a verdict, else a remark."""
-    reasons = refusal_words(comparison)
+    reasons = describe_refusals(comparison)
     if reasons and not comparison.judged:
         st.warning(plain(reasons), icon=":material/block:")
     elif reasons:
@@ -206,15 +202,15 @@ def samples_of_case(comparison: Comparison, pair: Pair) -> None:
 def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
     """The verdict of one case with its reason, and both times with their measurement quality."""
     with st.container(border=True, key="one_pair"):
-        st.markdown(f"**{plain(problem_words(pair.problem))}**  \n{plain(pair_words(pair))}")
+        st.markdown(f"**{plain(problem_words(pair.problem))}**  \n{plain(describe_pair(pair))}")
         floor = "" if pair.floor is None else f"Noise threshold: ±{units.percent(pair.floor)}."
         if pair.word != "not comparable":  # there the verdict itself contains the reason
-            st.markdown(f"{plain(sentence_case(describe_pair_reason(pair.reason)))}. {plain(floor)}")
+            st.markdown(f"{plain(sentence_case(describe_verdict_reason(pair.reason)))}. {plain(floor)}")
         for side, run, result in (("A", comparison.a, pair.before), ("B", comparison.b, pair.after)):
             figure = figure_of(result.timing, comparison.headline)
             time = f"no correct {comparison.headline} time" if figure is None else format_time(figure)
             st.markdown(
-                f"{side}: **{plain(variant_words(result.variant))}** {plain(time)}  \n"
+                f"{side}: **{plain(format_variant(result.variant))}** {plain(time)}  \n"
                 f":small[:gray[{plain(describe_quality_of(result, comparison.headline, run.method.clock))}]]"
             )
             site.run_link(f"Open run {side}", run.id)
@@ -232,7 +228,7 @@ def case_table(comparison: Comparison) -> None:
 
 def cases_in_one_run_only(comparison: Comparison) -> None:
     """How many cases only one of the runs has."""
-    for line in only_words(comparison):
+    for line in describe_unpaired(comparison):
         st.caption(plain(line))
 
 

@@ -121,7 +121,7 @@ def _name_and_facts(run: RunSummary) -> None:
 
 
 def _facts(run: RunSummary) -> str:
-    return plain(f"{run.op} · {run.device} · {when(run.created_at)} · {run.cases_words}")
+    return plain(f"{run.op} · {run.device} · {when(run.created_at)} · {run.case_counts}")
 
 
 def shipped_runs(bench: Bench) -> None:
@@ -144,7 +144,7 @@ def deleted_runs(bench: Bench) -> None:
         return
     with st.expander(f"Deleted ({len(runs)})", key="deleted", icon=":material/delete:"):
         st.caption(
-            f"A deleted run can be restored for {KEPT_DAYS} days. After that, the next start of the server removes it."
+            f"A deleted run can be restored for {RESTORABLE_DAYS} days. After that, the next start of the server removes it."
         )
         for run in runs:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, first_shown, offered, unknown
+from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, default_runs, offered, unknown
 from kernelviz.core import Level
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.sweep import size_words
@@ -31,7 +31,7 @@ def run_box(bench: Bench) -> tuple[str, ...]:
         st.page_link(site.page("history"), label="Runs on this server, and upload", icon=":material/history:")
     runs = offered(bench, params)
     if "chosen_runs" not in st.session_state:
-        initial = [r for r in params if r in runs] if "runs" in st.query_params else list(first_shown(bench))
+        initial = [r for r in params if r in runs] if "runs" in st.query_params else list(default_runs(bench))
         st.session_state["chosen_runs"] = initial
     # A run that was deleted meanwhile is no longer an option.
     st.session_state["chosen_runs"] = [r for r in st.session_state["chosen_runs"] if r in runs]
@@ -133,7 +133,7 @@ def show_all_cases() -> None:
 
 
 def _variant_label(case: Placed) -> str:
-    return f"{case.problem.op}: {variant_words(case.variant)}"
+    return f"{case.problem.op}: {format_variant(case.variant)}"
 
 
 def case_label(case: Placed) -> str:

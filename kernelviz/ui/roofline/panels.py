@@ -10,7 +10,7 @@ from kernelviz.bench.roofline import Placement, RoofSource
 from kernelviz.core import Level
 from kernelviz.metrics.limiter import MEANINGS, LimiterWord
 from kernelviz.metrics.placement import Placed
-from kernelviz.plots.roofline_of_runs import MOST_NAMED, distance_words, lines_of, rates_words
+from kernelviz.plots.roofline_of_runs import MOST_NAMED, describe_distance, format_rates, lines_of
 from kernelviz.tables.column import View
 from kernelviz.tables.roofline import placed_columns
 from kernelviz.text.quality import describe_quality

@@ -12,6 +12,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Device, RunQueued, UnknownRun
+from kernelviz.text.events import describe_queue_position
 from kernelviz.ui.server.routes import events_path
 from kernelviz.ui.shared import callbacks, session, view_filters
 from kernelviz.ui.shared.text import plain
@@ -166,7 +167,7 @@ def following(run_id: str, progress: Progress, key: str) -> None:
 def _message(progress: Progress) -> str:
     """What the run waits for, or its position in the queue."""
     queued = progress.status == "queued" or progress.ahead > 0
-    return progress.message or (RunQueued(ahead=progress.ahead).words if queued else "")
+    return progress.message or (str(describe_queue_position(RunQueued(ahead=progress.ahead))) if queued else "")
 
 
 def running_activity(bench: Bench, name: str, progress: Progress, sentence: str, *, key: str, box: str) -> None:
