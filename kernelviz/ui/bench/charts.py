@@ -52,8 +52,8 @@ def chart_by_size(runs: Sequence[Run], results: Sequence[Row], headline: Headlin
         axis = _axis_box(problems)
     # Each run has the roofs of its own machine. The fastest variant is shown for one run only.
     figure = _CHARTS[chosen](runs[0] if chosen == "winner" else runs, axis=axis, headline=headline)
-    sentences = winners.describe_winners(results, axis, headline) if chosen == "winner" else []
-    clicked = charts.draw_clickable(figure, key="by_size", alt=by_size_words(chosen, sentences))
+    sentences = winners.winner_lines(results, axis, headline) if chosen == "winner" else []
+    clicked = charts.draw_clickable(figure, key="by_size", alt=describe_chart_by_size(chosen, sentences))
     if sentences:
         winners.winner_sentences(sentences)
     return clicked
@@ -97,13 +97,15 @@ def _size_name(problem: Problem) -> str:
 
 def roofline_at_size(runs: Sequence[Run], problem: Problem, headline: Headline) -> None:
     """The variants at one size under the roofs of the device."""
-    charts.draw(plots.rate_by_intensity(runs, problem, headline=headline), key="roofline", alt=roofline_words(problem))
+    charts.draw(
+        plots.rate_by_intensity(runs, problem, headline=headline), key="roofline", alt=describe_roofline(problem)
+    )
 
 
 def time_bars(runs: Sequence[Run], problem: Problem, headline: Headline) -> None:
     """The time of each variant at one size."""
     st.markdown(f"**Time and share of the roof at {plain(size_words(problem))}**")
-    charts.draw(plots.time_by_variant(runs, problem, headline=headline), key="bars", alt=bars_words(problem))
+    charts.draw(plots.time_by_variant(runs, problem, headline=headline), key="bars", alt=describe_bars(problem))
 
 
 def variants_compared_with_baseline(runs: Sequence[Run], problem: Problem, headline: Headline) -> None:

@@ -78,7 +78,9 @@ def missing_run(bench: Bench, run_id: str) -> None:
         run = None
     if run is not None and run.deleted_at is not None:
         st.subheader("This run was deleted")
-        st.markdown(f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {KEPT_DAYS} days.")
+        st.markdown(
+            f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {RESTORABLE_DAYS} days."
+        )
         if st.button("Restore", key="restore", type="primary", icon=":material/undo:"):
             bench.history.restore(run.id)
             st.rerun()
@@ -108,7 +110,7 @@ def recent_runs(recent: Sequence[RunSummary]) -> None:
     st.markdown("##### Latest runs on this server")
     with st.container(gap="xxsmall", key="recent"):
         for run in recent:
-            label = plain(f"{run.name} · {run.cases_words} · {run.status} · {when(run.created_at)}")
+            label = plain(f"{run.name} · {run.case_counts} · {run.status} · {when(run.created_at)}")
             if st.button(label, key=f"open_{run.id}", type="tertiary", icon=":material/monitoring:"):
                 st.query_params.from_dict({"run": run.id})
                 st.rerun()

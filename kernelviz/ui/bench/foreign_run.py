@@ -10,7 +10,7 @@ from kernelviz.metrics.summary import rows
 from kernelviz.tables.cases import cases
 from kernelviz.tables.column import View
 from kernelviz.tables.other_times import other_times_columns
-from kernelviz.text.charts import other_times_words
+from kernelviz.text.charts import describe_foreign_times
 from kernelviz.ui.shared import charts, share, table
 from kernelviz.ui.shared.text import plain, when
 
@@ -39,7 +39,7 @@ def time_box(run: Run) -> str:
 
 def times_chart(run: Run, chosen: str) -> None:
     """One of the times by size, and how the tool measured it."""
-    charts.draw(plots.other_times_by_size(run, chosen), key="other_times", alt=other_times_words(chosen))
+    charts.draw(plots.other_times_by_size(run, chosen), key="other_times", alt=describe_foreign_times(chosen))
     st.caption(plain(f"{chosen}: {foreign_times.methods(run)[chosen]}"))
 
 

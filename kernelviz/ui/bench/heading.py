@@ -39,7 +39,7 @@ def _describe_run(run: Run) -> str:
     parts = (
         run.title,
         when(run.created_at),
-        f"baseline {variant_words(run.plan.baseline)}",
+        f"baseline {format_variant(run.plan.baseline)}",
         "" if data in (None, "normal") else f"{data} data".replace("_", " "),
         "sustained load" if run.method.clock == "sustained" else "",
     )

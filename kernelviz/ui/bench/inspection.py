@@ -73,7 +73,7 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
         if unavailable and failure is not None:
             st.caption(f"This variant cannot run on this machine: {plain(describe_failure(failure))}")
         elif progress is not None:
-            sentence = f"Inspecting {variant_words(variant)} at {size_words(problem)}"
+            sentence = f"Inspecting {format_variant(variant)} at {size_words(problem)}"
             _draw_progress(bench, actions.activities[key], progress, sentence)
         elif error is not None:
             st.warning(f"This case could not be inspected: {plain(error)}", icon=":material/error:")
@@ -89,7 +89,7 @@ def _variant_box(names: Sequence[str], results: Mapping[str, Result], problem: P
     wrong = [n for n in names if isinstance(o := results[n].outcome, Failure) and o.stage == "wrong"]
     return view_filters.choose(
         st.selectbox, plain(f"Variant, at {size_words(problem)}"), names, [*wrong, *names][0], key="inspect", width=320,
-        format_func=lambda n: ("✕ " if n in wrong else "") + variant_words(n),
+        format_func=lambda n: ("✕ " if n in wrong else "") + format_variant(n),
     )  # fmt: skip
 
 
@@ -151,7 +151,7 @@ def _errors(errors: OutputErrors, rule: str) -> None:
             help="Each cell is a block of the output, with the first row at the top. Its colour is the largest error in the "
             "block, divided by the allowed error; wrong tiles, rows or columns become visible as patterns.",
         )
-        charts.draw(plots.share_by_element(errors), key=f"map_{errors.name}", alt=text.map_words(errors))
+        charts.draw(plots.share_by_element(errors), key=f"map_{errors.name}", alt=text.describe_map(errors))
     with right:
         st.markdown(f"**Size of errors in {name}**", help=f"The allowed error of an element: {plain(rule)}")
         charts.draw(

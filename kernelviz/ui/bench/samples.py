@@ -43,7 +43,7 @@ def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
         figure = plots.share_by_time({v: s.figure for v, s in spreads.items()}, run.plan.op)
-        charts.draw(figure, key="share_by_time", alt=samples_words(list(spreads), _NAMES[field]))
+        charts.draw(figure, key="share_by_time", alt=describe_samples(list(spreads), _NAMES[field]))
     with right:
         by_variant = {row.result.variant: row.result for row in rows}
         spreads_of_cases = [SpreadOfCase(by_variant[variant], _NAMES[field], s) for variant, s in spreads.items()]
@@ -67,7 +67,7 @@ def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[s
     left, right = st.columns([1.15, 1], gap="medium")
     with right:
         variant = view_filters.choose(
-            st.selectbox, "Samples in order of", list(spreads), fastest, key="samples_of", format_func=variant_words,
+            st.selectbox, "Samples in order of", list(spreads), fastest, key="samples_of", format_func=format_variant,
             help="Each dot is a sample, and blocks are in the order of their start times. Dotted vertical lines are pauses in "
             "the measurement.",
         )  # fmt: skip
@@ -80,5 +80,5 @@ def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[s
     with left:
         charts.draw(
             plots.samples_by_order(one.figure, field, op=run.plan.op, variant=variant), key="samples_by_order",
-            alt=f"{_NAMES[field]} samples of {variant_words(variant)} in order: {'; '.join(spread_words(one))}",
+            alt=f"{_NAMES[field]} samples of {format_variant(variant)} in order: {'; '.join(spread_words(one))}",
         )  # fmt: skip

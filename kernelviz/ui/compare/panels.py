@@ -19,8 +19,12 @@ from kernelviz.tables.comparison import pair_columns
 from kernelviz.text.comparison import (
     MEANINGS,
     SIGNS,
-    case_words,
-    change_words,
+    describe_noise,
+    describe_pair,
+    describe_refusals,
+    describe_unpaired,
+    format_case,
+    format_change,
     mean_basis,
     noisy,
 )
@@ -28,7 +32,7 @@ from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.text import sentence_case
 from kernelviz.text.times import format_time
-from kernelviz.text.verdicts import describe_pair_reason
+from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.ui.shared import charts, site, table, tiles, view_filters
 from kernelviz.ui.shared.text import plain
 
@@ -114,12 +118,12 @@ def verdict_tiles(comparison: Comparison) -> None:
 def _change(which: str, pair: Pair | None, comparison: Comparison) -> str:
     if pair is None or pair.ratio is None:
         return ""
-    return f"{which}: {change_words(pair.ratio.estimate)}, {_case(pair, comparison)}"
+    return f"{which}: {format_change(pair.ratio.estimate)}, {_case(pair, comparison)}"
 
 
 def _case(pair: Pair, comparison: Comparison) -> str:
     """The name of a case, with the axes that differ between the cases."""
-    return case_words(pair, telling_axes([p.problem for p in comparison.pairs]), by_problem=comparison.by_problem)
+    return format_case(pair, telling_axes([p.problem for p in comparison.pairs]), by_problem=comparison.by_problem)
 
 
 def cases_without_time_in_b(comparison: Comparison) -> None:
@@ -148,7 +152,7 @@ def measurement_noise(comparison: Comparison) -> None:
     """How much the times of the two runs vary without a change of code."""
     st.markdown("##### Measurement noise")
     show = partial(st.warning, icon=":material/waves:") if noisy(comparison) else st.markdown
-    show(plain(noise_words(comparison)))
+    show(plain(describe_noise(comparison)))
 
 
 def environment_differences(comparison: Comparison) -> None:
@@ -188,14 +192,14 @@ def case_box(comparison: Comparison) -> Pair:
     worst = next((p.key for p in comparison.pairs if p.ratio is not None), comparison.pairs[0].key)
     key = view_filters.choose(
         st.selectbox, "Case", list(keys), worst, key="case", label_visibility="collapsed",
-        format_func=lambda k: f"{_case(keys[k], comparison)}: {pair_words(keys[k])}",
+        format_func=lambda k: f"{_case(keys[k], comparison)}: {describe_pair(keys[k])}",
     )  # fmt: skip
     return keys[key]
 
 
 def samples_of_case(comparison: Comparison, pair: Pair) -> None:
     """The distribution of the samples of both sides."""
-    alt = samples_words([r.variant for r in (pair.before, pair.after)], comparison.headline)
+    alt = describe_samples([r.variant for r in (pair.before, pair.after)], comparison.headline)
     charts.draw(plots.shares_by_time(comparison, pair), key="shares", alt=alt)
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
-from kernelviz.bench.history import KEPT_DAYS
+from kernelviz.bench.history import RESTORABLE_DAYS
 from kernelviz.core.run import Status
 from kernelviz.ui.history import one_run
 from kernelviz.ui.shared import share, site, view_filters

@@ -13,7 +13,7 @@ from kernelviz.metrics.trend import Point
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import Column
-from kernelviz.text.trends import change_words, setup_words, state_words
+from kernelviz.text.trends import describe_change, describe_trend, format_setup
 from kernelviz.ui.shared import charts, site, table, view_filters
 from kernelviz.ui.shared.text import plain
 
@@ -90,7 +90,7 @@ def case_box(cases: list[CaseTrend], slower: tuple[CaseTrend, ...]) -> CaseTrend
 def _name(case: CaseTrend) -> str:
     data = case.problem.data
     suffix = "" if data in (None, "normal") else f", {data} data".replace("_", " ")
-    return f"{problem_words(case.problem)}{suffix} · {variant_words(case.variant)}"
+    return f"{problem_words(case.problem)}{suffix} · {format_variant(case.variant)}"
 
 
 def trend_of_case(case: CaseTrend) -> None:
@@ -104,7 +104,7 @@ def trend_of_case(case: CaseTrend) -> None:
     st.markdown(state)
     charts.draw(
         plots.time_by_run(case.trend, case.problem.op, case.variant), key="trend_chart",
-        alt=f"Time of {_name(case)} from run to run: {state_words(case.trend)}",
+        alt=f"Time of {_name(case)} from run to run: {describe_trend(case.trend)}",
     )  # fmt: skip
     if case.trend.changes:
-        st.markdown("\n".join(f"- {plain(change_words(c, case.trend))}" for c in reversed(case.trend.changes)))
+        st.markdown("\n".join(f"- {plain(describe_change(c, case.trend))}" for c in reversed(case.trend.changes)))

@@ -61,7 +61,7 @@ def device_cold(device: Device, last: Selftest | None) -> None:
     own = last is not None and source.id == last.id
     if not own and source.environment.device.kind != device.kind:
         st.markdown("On a GPU, the device itself records when each kernel started and ended:")
-    charts.draw(plots.marks_by_time(timeline), key="timeline", alt=counted_words(timeline))
+    charts.draw(plots.marks_by_time(timeline), key="timeline", alt=describe_timeline(timeline))
     case = f"{timeline.case}, {source.environment.device.name}, {when(source.created_at)}"
     origin = "" if own else " This recording came with kernelviz, because this machine has none."
     st.caption(plain(f"A real measurement: {case}. Only the shaded part counts as the time of the call.{origin}"))

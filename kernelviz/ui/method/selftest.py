@@ -45,7 +45,7 @@ def selftest_section(bench: Bench, device: Device, last: Selftest | None, activi
             cancelled="The selftest was cancelled, and its results were not stored.", again="Run the selftest",
             key="selftest", box="selftest_going",
         )  # fmt: skip
-    partial = bench.selftest_made(activity[0]) if activity is not None and running else None
+    partial = bench.selftest_result(activity[0]) if activity is not None and running else None
     if partial is not None and partial.checks:
         st.markdown("**Results so far**")
         results(partial)
@@ -120,7 +120,7 @@ def _cells(check: Check) -> tuple[str, ...]:
     return (
         f":{colour}[{outcome}]",
         f"**{plain(check.name)}** · {plain(check.question)}{remark if message else ''}",
-        *(plain(text).replace(" ", "\u00a0") for text in (measured, limit_words(check))),
+        *(plain(text).replace(" ", "\u00a0") for text in (measured, format_limit(check))),
     )
 
 

@@ -9,7 +9,7 @@ from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, default_runs, 
 from kernelviz.core import Level
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.text import plain, run_label
 
@@ -55,7 +55,7 @@ def empty_state(bench: Bench) -> None:
             "own machine."
         )
         with st.container(horizontal=True, gap="small"):
-            suggested = first_shown(bench)
+            suggested = default_runs(bench)
             label = "Show the newest run" if any(run.id in suggested for run in bench.runs(8)) else "Show an example"
             if suggested and st.button(label, icon=":material/play_arrow:", type="primary", key="example"):
                 st.query_params["runs"] = ",".join(suggested)

@@ -148,7 +148,9 @@ def case_facts(case: Placed) -> None:
     """One case: time, rates, distance to the roof, and its limiter with the evidence."""
     with st.container(border=True, key="one_case"):
         st.markdown(f"**{plain(choice.case_label(case))}**")
-        st.markdown(f"{plain(format_time(case.figure))} · {plain(rates_words(case))}  \n{plain(distance_words(case))}")
+        st.markdown(
+            f"{plain(format_time(case.figure))} · {plain(format_rates(case))}  \n{plain(describe_distance(case))}"
+        )
         st.markdown(f"**{plain(case.limiter.words)}**: {plain(MEANINGS[case.limiter.word])}")
         evidence = [*case.limiter.evidence, *(f"unknown: {m}" for m in case.limiter.missing)]
         st.markdown("\n".join(f"- {plain(line)}" for line in evidence))
