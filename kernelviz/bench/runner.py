@@ -45,8 +45,9 @@ from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
+from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.request import InspectionRequest, Request, SelftestRequest
+from kernelviz.worker.request import Request
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 
 _log = logging.getLogger(__name__)
@@ -197,15 +198,15 @@ class Runner:
     def calibrate(self, device: Device, *, owner: str) -> str:
         """Queue a calibration; the name under which it can be followed."""
         name = f"calibration-{secrets.token_hex(4)}"
-        self._submit_alone(device, LiveCalibration(name, self._store, EventLog(0), device.uuid), owner)
+        live = LiveCalibration(name, self._store, EventLog(0), device.uuid)
+        self._submit_alone(device, live, owner, protocol.Calibrate())
         return name
 
-    def selftest(self, device: Device, request: SelftestRequest, *, owner: str) -> str:
+    def selftest(self, device: Device, request: protocol.Selftest, *, owner: str) -> str:
         """Queue a selftest; the name under which it can be followed, which is its id in the store."""
         name = f"selftest-{secrets.token_hex(6)}"
-        self._submit_alone(
-            device, LiveSelftest(name, self._store, EventLog(0), stored=not request.only), owner, request
-        )
+        live = LiveSelftest(name, self._store, EventLog(0), stored=not request.only)
+        self._submit_alone(device, live, owner, request)
         return name
 
     def inspect(
@@ -216,10 +217,10 @@ class Runner:
         if reason is not None:
             raise BadField("variant", name, str(describe_reason(reason)))
         followed = f"inspection-{secrets.token_hex(6)}"
-        request = InspectionRequest(problem=problem, variant=name)
         live = LiveInspection(followed, self._store, EventLog(0))
-        tuned = Chosen(self._store, device, op).of(problem, (name,))
-        self._submit_alone(device, live, owner, inspection=request, plugins=plugins, tuned=tuned)
+        tuned = dict(Chosen(self._store, device, op).of(problem, (name,)))
+        inspect = protocol.Inspect(problem=problem, variant=name, tuned=tuned)
+        self._submit_alone(device, live, owner, inspect, plugins)
         return followed
 
     def inspection_result(self, name: str) -> Inspection | None:
@@ -291,10 +292,8 @@ class Runner:
         device: Device,
         live: LiveRequest,
         owner: str,
-        selftest: SelftestRequest | None = None,
-        inspection: InspectionRequest | None = None,
+        work: protocol.Calibrate | protocol.Selftest | protocol.Inspect,
         plugins: tuple[str, ...] | None = None,
-        tuned: Mapping[str, Tuned] = MappingProxyType({}),
     ) -> None:
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(live.name)
@@ -305,9 +304,7 @@ class Runner:
             owner=owner,
             sink=live,
             plugins=files,
-            selftest=selftest,
-            inspection=inspection,
-            tuned=tuned,
+            work=work,
         )
         supervisor.submit([request])
 

@@ -44,7 +44,7 @@ def cuda_launches(x_K: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_graph(x_K: Tensor) -> Launch:
-    """The same k launches as one graph. On the device a graph takes as long; what it saves is the host's time for each call."""
+    """The same k launches as one graph. It takes as long on the device; it saves the host's time for each call."""
     from kernelviz.ops.empty_launch import cuda as kernels
 
     return kernels.bind_graph(x_K)

@@ -77,7 +77,7 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
 
     @variant(backend="triton", needs=("triton", "cuda"), backward=triton_backward)
     def triton_block(a_MN: Tensor, b_MN: Tensor) -> Launch:
-        """Triton, 16 bytes of each input a thread, whatever the rows; the gate by a logistic function in fp32."""
+        """Triton, 16 bytes of each input a thread, independent of rows; the gate is computed with a logistic function in fp32."""
         from kernelviz.ops.gated import triton as kernels
 
         return kernels.bind_gated(a_MN, b_MN, tanh=tanh)

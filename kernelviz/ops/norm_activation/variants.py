@@ -45,7 +45,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_erf(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """Triton, one program a row, gelu with libdevice's erf: its arithmetic takes about as long as the memory."""
+        """Triton, one program a row, gelu with libdevice's erf: its arithmetic takes about as long as the memory traffic."""
         from kernelviz.ops.norm_activation import triton as kernels
 
         return kernels.bind_layernorm_gelu(x_MN, w_N, b_N, eps=EPS, exact=True)
@@ -117,7 +117,7 @@ def batchnorm_relu_variants() -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_fused(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """Triton, a program a few rows of the same channels: factor and summand are computed once for all of them."""
+        """Triton, a program for a few rows of the same channels: factor and summand are computed once for all of them."""
         from kernelviz.ops.norm_activation import triton as kernels
 
         return kernels.bind_batchnorm_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)

@@ -43,7 +43,7 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
     @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_MN: Tensor) -> Launch:
-        """torch.compile of these ops: inductor makes one kernel of them."""
+        """torch.compile of these ops: inductor fuses them into one kernel."""
         from kernelviz.ops.kernels.inductor import compiled
 
         def quantise(x_MN: Tensor) -> tuple[Tensor, Tensor]:
@@ -53,14 +53,14 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=triton_needs)
     def triton_row(x_MN: Tensor) -> Launch:
-        """Triton, one program a row (or several short ones), kept in registers up to 64 KiB; longer ones are read twice."""
+        """Triton, one program a row (or several short ones), kept in registers up to 64 KiB; longer rows are read twice."""
         from kernelviz.ops.quantize import triton as kernels
 
         return kernels.bind_quantize(x_MN, target)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_registers(x_MN: Tensor) -> Launch:
-        """CUDA C++, a block a row of up to 64 KiB in registers, 8 or 16 bytes a store; longer ones are read twice."""
+        """CUDA C++, a block a row of up to 64 KiB in registers, 8 or 16 bytes a store; longer rows are read twice."""
         from kernelviz.ops.quantize import cuda as kernels
 
         return kernels.bind_rows(x_MN, None, target)
@@ -77,7 +77,7 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
         needs=("nvrtc", "cuda", "sm_90"),
     )
     def cuda_columns(x_MN: Tensor) -> Launch:
-        """CUDA C++, persistent blocks and clusters: rows stream through shared memory, the next ones load while one is stored."""
+        """CUDA C++, persistent blocks and clusters: the next rows are prefetched into shared memory while one is stored."""
         from kernelviz.ops.quantize import cuda as kernels
 
         return kernels.bind_columns(x_MN, None, target)

@@ -41,7 +41,7 @@ def torch_compile(x_N: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_block(x_N: Tensor) -> Launch:
-    """Triton, 1024 elements a program whatever the size."""
+    """Triton, 1024 elements a program at every size."""
     from kernelviz.ops.scale import triton as kernels
 
     return kernels.bind_scale(x_N, FACTOR, block=1024)

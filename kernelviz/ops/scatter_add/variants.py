@@ -23,7 +23,7 @@ def torch_eager(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="torch", needs=("cuda",), mutates=IN_PLACE, dtypes=NARROW, only_when_named=True)
 def torch_index_add_16bit(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """index_add_ on 16-bit tensors, as often written. It is claimed to be the same sum, but is rounded at every addition."""
+    """index_add_ on 16-bit tensors, as it is often written and called the same sum, but it rounds at every addition."""
     return lambda: x_VD.index_add_(0, ids_T, src_TD)
 
 
