@@ -21,7 +21,7 @@ from kernelviz.text.report import (
     doubts,
     failures,
     heading,
-    trust_lines,
+    quality_lines,
 )
 
 _BAR = "\\|"
@@ -56,7 +56,7 @@ def _lines(run: Run) -> Iterator[str]:
         yield f"- {code(line)}"
     yield ""
     if not alone:
-        yield from _folded("What stands behind each time", trust_lines(table_rows, run, "cold"))
+        yield from _folded("What stands behind each time", quality_lines(table_rows, run, "cold"))
     yield from _behind(run, measured_here=not alone)
 
 

@@ -14,10 +14,10 @@ from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.frame import Draft, Props, intervals, nothing
 from kernelviz.plots.samples import SHARE_AXIS, distribution
-from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, style_of, variant_words
-from kernelviz.text.comparison import SIGNS, case_words, change_words, pair_words, sign_of
+from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, format_variant, style_of
+from kernelviz.text.comparison import SIGNS, describe_pair, format_case, format_change, sign_of
 from kernelviz.text.times import format_time
-from kernelviz.text.verdicts import describe_pair_reason
+from kernelviz.text.verdicts import describe_verdict_reason
 
 ROW_PX, FRAME_PX = 22, 96
 SAMPLES_PX = 360
@@ -55,7 +55,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     for pair in visible:
         if pair.ratio is None:
             draft.note(
-                escape(str(describe_pair_reason(pair.reason))),
+                escape(str(describe_verdict_reason(pair.reason))),
                 x=0,
                 xref="x domain",
                 y=names[pair.key],
@@ -92,8 +92,8 @@ def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison
     """The name of each row with the sign of its verdict and the change; spaces make equal names unique."""
     seen: Counter[str] = Counter()
     for pair in visible:
-        change = "" if pair.ratio is None else f" {change_words(pair.ratio.estimate)}"
-        name = f"{escape(case_words(pair, axes, by_problem=comparison.by_problem))} {sign_of(pair)}{change}"
+        change = "" if pair.ratio is None else f" {format_change(pair.ratio.estimate)}"
+        name = f"{escape(format_case(pair, axes, by_problem=comparison.by_problem))} {sign_of(pair)}{change}"
         yield name + " " * seen[name]
         seen[name] += 1
 
@@ -136,11 +136,11 @@ def _bars(verdict: PairWord, group: Sequence[Pair], names: dict[str, str], compa
 
 def _hover(pair: Pair, comparison: Comparison) -> str:
     sides = [
-        f"{side}: {escape(variant_words(r.variant))}, {format_time(figure_of(r.timing, comparison.headline))}"
+        f"{side}: {escape(format_variant(r.variant))}, {format_time(figure_of(r.timing, comparison.headline))}"
         for side, r in (("A", pair.before), ("B", pair.after))
     ]
-    reason = escape(str(describe_pair_reason(pair.reason)))
-    lines = [f"<b>{escape(problem_words(pair.problem))}</b>", *sides, escape(pair_words(pair)), reason]
+    reason = escape(str(describe_verdict_reason(pair.reason)))
+    lines = [f"<b>{escape(problem_words(pair.problem))}</b>", *sides, escape(describe_pair(pair)), reason]
     if pair.floor is not None:
         lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))
@@ -197,7 +197,7 @@ def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
     scale, unit = units.time_unit(float(np.median([f.estimate for _, _, f, _ in known])))
     draft = Draft(SAMPLES_PX, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
     for side, variant, _, ordered in known:
-        style, name = style_of(pair.problem.op, variant), f"{side}: {variant_words(variant)}"
+        style, name = style_of(pair.problem.op, variant), f"{side}: {format_variant(variant)}"
         if side == "A":
             look = {"colour": NEUTRAL, "symbol": f"{style.marker}-open", "dash": "dash"}
         else:
@@ -214,7 +214,7 @@ def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
 def describe_comparison(comparison: Comparison) -> str:
     """Alternative text of the bars."""
     worst = comparison.pairs[0] if comparison.pairs else None
-    first = "" if worst is None else f" Worst: {worst.after.case.key}, {pair_words(worst)}."
+    first = "" if worst is None else f" Worst: {worst.after.case.key}, {describe_pair(worst)}."
     return (
         f"Time of B divided by time of A for {len(comparison.pairs)} cases.{first} The table below has the same values."
     )

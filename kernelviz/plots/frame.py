@@ -13,7 +13,7 @@ from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.sweep import size_text, size_words
-from kernelviz.plots.variant_styles import NEUTRAL, variant_words
+from kernelviz.plots.variant_styles import NEUTRAL, format_variant
 from kernelviz.text.failures import format_failure
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.times import format_time
@@ -129,7 +129,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     result, problem = row.result, row.result.problem
     direction = f" · {problem.direction}" if problem.direction == "backward" else ""
     lines = [
-        f"<b>{escape(variant_words(result.variant))}</b>",
+        f"<b>{escape(format_variant(result.variant))}</b>",
         escape(f"{size_words(problem)} · {problem.dtype}{direction} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
@@ -165,7 +165,7 @@ def shorten(text: str, most: int) -> str:
 
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
     """The variant, and with several runs also the run, see `format_run`."""
-    return escape(variant_words(variant)) + run_suffix(run, runs)
+    return escape(format_variant(variant)) + run_suffix(run, runs)
 
 
 def run_suffix(run: Run, runs: Sequence[Run]) -> str:

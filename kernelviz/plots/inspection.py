@@ -13,7 +13,7 @@ from kernelviz.core import OCTAVES, OutputErrors, TensorFacts
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import framed, nothing
 from kernelviz.plots.variant_styles import BAD, COLOURS, NEUTRAL
-from kernelviz.text.inspection import block_words, number, octave_words, power_words
+from kernelviz.text.inspection import describe_block, describe_octave, format_power_of_two, number
 
 HEIGHT = 400
 _FRAME_PX = 110
@@ -131,9 +131,9 @@ def _axis_titles(errors: OutputErrors) -> tuple[str, str]:
     """The titles of the row axis and the column axis, with the size of a cell."""
     if errors.map.wraps:
         axis = errors.axes[0] if errors.axes else ""
-        return f"{axis}, line by line", f"{axis} within the line ({block_words(errors.map)})"
+        return f"{axis}, line by line", f"{axis} within the line ({describe_block(errors.map)})"
     folded = f", largest over {', '.join(errors.axes[:-2])}" if len(errors.axes) > 2 else ""
-    return errors.axes[-2], f"{errors.axes[-1]} ({block_words(errors.map)}{folded})"
+    return errors.axes[-2], f"{errors.axes[-1]} ({describe_block(errors.map)}{folded})"
 
 
 def _cell_ticks(cells: int, block: int) -> dict[str, Any]:
@@ -150,7 +150,7 @@ def elements_by_error(errors: OutputErrors | None) -> go.Figure:
     known = [i for i, c in enumerate(counts.octaves) if c]
     first, last = min([*known, OCTAVES - 1]), max([*known, OCTAVES + 1])
     # Each bar is between two powers of two. Exact elements, and those beyond any tolerance, have a bar of their own.
-    bars = [(i - OCTAVES - 0.5, octave_words(i), counts.octaves[i]) for i in range(first, last + 1)]
+    bars = [(i - OCTAVES - 0.5, describe_octave(i), counts.octaves[i]) for i in range(first, last + 1)]
     left, right = first - OCTAVES - 2.5, last - OCTAVES + 1.5
     bars = [(left, "exact", counts.exact), *bars, (right, "beyond any tolerance", counts.beyond)]
     sides = [([bar for bar in bars if (bar[0] > 0) is wrong], wrong) for wrong in (False, True)]
@@ -160,7 +160,7 @@ def elements_by_error(errors: OutputErrors | None) -> go.Figure:
     exponents = [e for e in range(first - OCTAVES, last - OCTAVES + 1) if e % step == 0]
     figure.update_xaxes(
         tickvals=[left, *exponents, right],
-        ticktext=["0", *(power_words(e) for e in exponents), "∞"],
+        ticktext=["0", *(format_power_of_two(e) for e in exponents), "∞"],
         tickangle=0,
         range=[left - 0.6, right + 0.6],
         showgrid=False,

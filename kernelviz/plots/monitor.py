@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from kernelviz.core import RunTimes, Sample, units
 from kernelviz.plots.frame import GRID, decade_ticks, framed, neutral_line, nothing, shorten
-from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, style_of, variant_words
+from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, format_variant, style_of
 
 MOST_POINTS = 300
 """Longer lines are averaged: 3,600 samples of nine lines would be 600 KB every two seconds."""
@@ -251,7 +251,7 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
                 mode="markers",
                 marker={"color": [s.colour for s in styles], "symbol": [s.marker for s in styles], "size": 7},
                 opacity=0.8,
-                hovertext=[f"{escape(variant_words(v))}: {units.seconds(time)}" for v, time in run.times_s],
+                hovertext=[f"{escape(format_variant(v))}: {units.seconds(time)}" for v, time in run.times_s],
                 hoverinfo="text",
             )
         )

@@ -18,7 +18,7 @@ from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.frame import decade_ticks, folded, format_share, framed, neutral_line, nothing
 from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
-from kernelviz.plots.variant_styles import style_of, variant_words
+from kernelviz.plots.variant_styles import format_variant, style_of
 from kernelviz.text.quality import format_level
 from kernelviz.text.times import format_time
 
@@ -207,7 +207,7 @@ def _stays(placed: Placed, group: str | None, case: str | None) -> bool:
 
 def format_trace(placed: Placed, cases: Sequence[Placed]) -> str:
     """The variant, with op, run or device if the cases have several."""
-    label = variant_words(placed.variant)
+    label = format_variant(placed.variant)
     if len({c.problem.op for c in cases}) > 1:
         label = f"{placed.problem.op}: {label}"
     same_op = {c.run_id: c for c in cases if c.problem.op == placed.problem.op}
@@ -220,7 +220,7 @@ def format_trace(placed: Placed, cases: Sequence[Placed]) -> str:
 def describe_point(placed: Placed) -> str:
     """Hover text: case, time, rates, distance to the roof, limiter with its evidence, quality. Names are escaped."""
     lines = [
-        f"<b>{escape(placed.problem.op)}: {escape(variant_words(placed.variant))}</b>",
+        f"<b>{escape(placed.problem.op)}: {escape(format_variant(placed.variant))}</b>",
         *folded(f"{size_words(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
         escape(f"{format_time(placed.figure)} · {format_rates(placed)}"),
         *folded(describe_distance(placed)),

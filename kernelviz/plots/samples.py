@@ -11,7 +11,7 @@ from kernelviz.core import Figure, units
 from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import GRID, Draft, Props, decade_ticks, nothing, scatter_type
-from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of, variant_words
+from kernelviz.plots.variant_styles import BAD, NEUTRAL, format_variant, style_of
 from kernelviz.text.times import format_time
 
 HEIGHT = 380
@@ -38,7 +38,7 @@ def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
     for variant, ordered in samples.items():
         style = style_of(op, variant)
         draft.traces += distribution(
-            ordered, scale, name=variant_words(variant), group=variant, colour=style.colour, symbol=style.marker
+            ordered, scale, name=format_variant(variant), group=variant, colour=style.colour, symbol=style.marker
         )
     draft.y_axis |= SHARE_AXIS
     wide = _logarithmic(low, high, scale)
@@ -126,7 +126,7 @@ def _samples(series: Series, scale: float, op: str, variant: str) -> Props:
             "opacity": 1 if _alone(series) else 0.6,
             "symbol": style.marker,
         },
-        "name": f"samples of {escape(variant_words(variant))}",
+        "name": f"samples of {escape(format_variant(variant))}",
         "hoverinfo": "skip",
     }
 
@@ -265,5 +265,5 @@ def describe_samples(variants: Sequence[str], figure_name: str) -> str:
     >>> describe_samples(["torch_eager", "triton_block"], "device cold")
     'Distribution of the device cold samples of torch eager, triton block; the table beside it has the percentiles'
     """
-    names = ", ".join(map(variant_words, variants))
+    names = ", ".join(map(format_variant, variants))
     return f"Distribution of the {figure_name} samples of {names}; the table beside it has the percentiles"

@@ -7,7 +7,7 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.plots.frame import format_share
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +22,14 @@ class Tile:
 
 def tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> tuple[Tile, ...]:
     """The four tiles of a run; without a correct time each says what is missing."""
-    base, fastest, alike, above = variant_words(plan.baseline), "the fastest variant", "", ""
+    base, fastest, alike, above = format_variant(plan.baseline), "the fastest variant", "", ""
     waiting = ("–", "no correct time yet" if headline == "cold" else "no correct warm time")
     values = [waiting] * 4
     if summary is not None:
-        fastest = variant_words(summary.fastest)
+        fastest = format_variant(summary.fastest)
         values = [(fastest, _leads(summary)), _speed_up(summary, plan), _share(summary), _worst(summary, plan)]
         if summary.alike:
-            alike = f" Within 0.5 % of its mean: {', '.join(map(variant_words, summary.alike))}."
+            alike = f" Within 0.5 % of its mean: {', '.join(map(format_variant, summary.alike))}."
         if (summary.best_efficiency or 0) > 1:
             above = (
                 " Above 100 %: faster than the kernel that measured the roof, or part of the output is still in the L2."
@@ -51,7 +51,7 @@ def tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> t
 def _leads(summary: Summary) -> str:
     if summary.problems == 1:
         return "fastest at 1 size" if summary.wins else "tied at 1 size"
-    alike = f", within 0.5 % of {variant_words(summary.alike[0])}" if summary.alike else ""
+    alike = f", within 0.5 % of {format_variant(summary.alike[0])}" if summary.alike else ""
     tied = f", tied at {summary.tied}" if summary.tied else ""
     return f"fastest at {summary.wins} of {summary.problems} sizes{tied or alike}"
 
@@ -82,4 +82,4 @@ def _worst(summary: Summary, plan: Plan) -> tuple[str, str]:
         return sizes, f"{format_share(summary.worst_efficiency)} of the roof"
     if summary.worst_speed_up is None:
         return sizes, "unknown"
-    return sizes, f"{summary.worst_speed_up:.2f}× the speed of {variant_words(plan.baseline)}"
+    return sizes, f"{summary.worst_speed_up:.2f}× the speed of {format_variant(plan.baseline)}"

@@ -11,7 +11,7 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.sweep import size_text, size_words, swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, winners
 from kernelviz.plots.frame import folded, framed, nothing, roofs_of, size_ticks, table_of
-from kernelviz.plots.variant_styles import NEUTRAL, style_of, variant_words
+from kernelviz.plots.variant_styles import NEUTRAL, format_variant, style_of
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.text.winners import Beside, strips
@@ -80,7 +80,7 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
             "pattern": pattern,
             "line": {"width": 1, "color": "rgba(255,255,255,0.35)" if names else NEUTRAL},
         },
-        name=escape(" or ".join(map(variant_words, names)) or _NO_TIME),
+        name=escape(" or ".join(map(format_variant, names)) or _NO_TIME),
         showlegend=False,
         customdata=[w.problem.key for w in cells.values()],
         hovertext=[_hover(run, w) for w in cells.values()],
@@ -91,14 +91,14 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
 
 def _hover(run: Run, one: Winner) -> str:
     """Hover text: sizes, all times from the fastest on, the ratio of the second to the first, and why that is a verdict."""
-    who = " or ".join(map(variant_words, one.names))
+    who = " or ".join(map(format_variant, one.names))
     heading = f"{who} ({_UNDECIDED})" if len(one.names) > 1 else f"{who} is the fastest" if who else _NO_TIME
     lines = [f"<b>{escape(heading)}</b>", escape(f"{size_words(one.problem)} · {one.problem.dtype}")]
-    lines += [f"{escape(variant_words(r.result.variant))}: {escape(format_time(r.figure))}" for r in one.timed]
+    lines += [f"{escape(format_variant(r.result.variant))}: {escape(format_time(r.figure))}" for r in one.timed]
     ratio = one.verdict.ratio if one.verdict else None
     if one.second is not None and one.ratio is not None:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""
-        lines.append(f"{escape(variant_words(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
+        lines.append(f"{escape(format_variant(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
     if one.verdict is not None:
         floor = "" if one.verdict.floor is None else f"; noise floor {units.percent(one.verdict.floor)}"
         lines += folded(f"{describe_verdict_reason(one.verdict.reason)}{floor}", 60)
@@ -143,7 +143,7 @@ def _markers(run: Run, cells: Cells, columns: int) -> Iterator[go.Scatter]:
             positions.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
     for name in sorted(positions, key=lambda n: _plan_order(run, n)):
         style = style_of(run.plan.op, name)
-        common = {"mode": "markers", "hoverinfo": "skip", "name": escape(variant_words(name))}
+        common = {"mode": "markers", "hoverinfo": "skip", "name": escape(format_variant(name))}
         marker = {"symbol": style.marker, "size": size, "color": _PAPER, "line": {"width": 1.2, "color": _INK}}
         xs, ys = zip(*positions[name], strict=True)
         yield go.Scatter(x=xs, y=ys, marker=marker, showlegend=False, **common)

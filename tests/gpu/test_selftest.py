@@ -7,7 +7,7 @@ from judged import MOST_FURTHER_OFF, PARTS, cases_of, further_off, one_kernel, w
 from parts import part
 
 from kernelviz.core.problem import Problem
-from kernelviz.text.selftest import check_words
+from kernelviz.text.selftest import describe_check
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
@@ -28,7 +28,7 @@ def test_every_check_passes_or_cannot_be_made_here(tmp_path) -> None:
         bench.close()
     assert made is not None
     record("selftest", msgspec.to_builtins(made))
-    assert {c.name: check_words(c) for c in made.failed} == {}
+    assert {c.name: describe_check(c) for c in made.failed} == {}
     assert made.timeline is not None
     assert len(made.timeline.counted) == 3
     assert sum(c.passed is True for c in made.checks) >= 15
@@ -46,12 +46,12 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
     """
     from kernelviz.core.events import CaseDone, Event
     from kernelviz.core.problem import Method
-    from kernelviz.measure.selftest import ncu
+    from kernelviz.measure.selftest import children
     from kernelviz.measure.selftest.agreement import ncu_times, shape_of
     from kernelviz.measure.selftest.workbench import NotHere, Workbench
     from kernelviz.measure.session.device_session import DeviceSession, open_session
 
-    if ncu.path() is None:
+    if children.path() is None:
         pytest.skip("ncu is not on the PATH")
     cases = cases_of(share)
     session = open_session("cuda:0")

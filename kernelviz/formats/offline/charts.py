@@ -20,12 +20,12 @@ from kernelviz.metrics.summary import Row, by_rate, figure_of, rows
 from kernelviz.metrics.sweep import others, size_text, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.samples import describe_samples
-from kernelviz.plots.variant_styles import variant_words
-from kernelviz.text.cells import against_words, outcome_words
-from kernelviz.text.charts import bars_words, by_size_words, roofline_words
+from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
+from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.times import format_time
-from kernelviz.text.winners import winner_words
+from kernelviz.text.winners import describe_winners
 
 BY_SIZE = {
     "bandwidth": plots.bandwidth_by_size,
@@ -79,7 +79,7 @@ def data(view: View) -> dict[str, Any]:
         "axes": list(view.axes),
         "sizes": [size_words(p) for p in view.problems],
         "keys": [p.key for p in view.problems],
-        "variants": [variant_words(v) for v in view.run.plan.variants],
+        "variants": [format_variant(v) for v in view.run.plan.variants],
         "charts": charts,
         "words": texts,
         "lines": lines,
@@ -93,10 +93,14 @@ def _by_size(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
     run, roofs = view.run, view.run.environment.roofs
     for axis in view.axes or (None,):
         for name, draw in BY_SIZE.items():
-            yield f"by/{name}/{axis or ''}", draw(run, roofs=roofs, axis=axis, headline=headline), by_size_words(name)
-        leads = winner_words(table, winners(table, headline), axis, variant_words, size_text)
+            yield (
+                f"by/{name}/{axis or ''}",
+                draw(run, roofs=roofs, axis=axis, headline=headline),
+                describe_chart_by_size(name),
+            )
+        leads = describe_winners(table, winners(table, headline), axis, format_variant, size_text)
         figure = plots.winner_by_size(run, axis=axis, roofs=roofs, headline=headline)
-        yield f"by/winner/{axis or ''}", figure, by_size_words("winner", leads)
+        yield f"by/winner/{axis or ''}", figure, describe_chart_by_size("winner", leads)
     cases = placed(run, run.title or run.id, roofs, roofs, headline)
     count = sum(c.drawable for c in cases)
     yield (
@@ -110,8 +114,8 @@ def _at_size(view: View, headline: Headline) -> _Charts:
     run, roofs = view.run, view.run.environment.roofs
     for i, problem in enumerate(view.problems):
         figure = plots.rate_by_intensity(run, problem, roofs=roofs, headline=headline)
-        yield f"roof/{i}", figure, roofline_words(problem)
-        yield f"bars/{i}", plots.time_by_variant(run, problem, roofs=roofs, headline=headline), bars_words(problem)
+        yield f"roof/{i}", figure, describe_roofline(problem)
+        yield f"bars/{i}", plots.time_by_variant(run, problem, roofs=roofs, headline=headline), describe_bars(problem)
 
 
 def _samples(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
@@ -125,7 +129,7 @@ def _samples(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
         yield f"spread/{i}", plots.share_by_time({v: f for _, v, f in sampled}, op), text
         for number, variant, figure in sampled:
             if figure.blocks:
-                order_text = f"{_NAMES[field]} samples of {variant_words(variant)} in the order taken"
+                order_text = f"{_NAMES[field]} samples of {format_variant(variant)} in the order taken"
                 yield f"order/{i}/{number}", plots.samples_by_order(figure, field, op=op, variant=variant), order_text
 
 
@@ -153,11 +157,11 @@ def _lines(view: View, table: Sequence[Row], headline: Headline) -> Iterator[tup
 
 def _format_case(row: Row, headline: Headline) -> str:
     if row.failure is not None:
-        return str(outcome_words(row))
+        return str(describe_outcome(row))
     if row.figure is None:
         return f"no {headline} time"
     bound = host_bound_words(row.result.timing)
-    return f"{format_time(row.figure)} · {against_words(row)}{f' · {bound}' if bound else ''}"
+    return f"{format_time(row.figure)} · {describe_comparison_with_baseline(row)}{f' · {bound}' if bound else ''}"
 
 
 def _quality(view: View, row: Row, headline: Headline) -> str:

@@ -16,7 +16,7 @@ from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.marker_images import svg
 from kernelviz.plots.tiles import tiles
-from kernelviz.plots.variant_styles import style_of, variant_words
+from kernelviz.plots.variant_styles import format_variant, style_of
 from kernelviz.text import cells
 from kernelviz.text import method as method_text
 from kernelviz.text.failures import STAGES, describe_failure, has_description
@@ -30,7 +30,7 @@ def head(run: Run) -> str:
     facts = [
         run.environment.device.name,
         f"measured {when(run.created_at)} on {run.environment.host}",
-        *([] if foreign_times.alone(run) else [f"baseline {variant_words(run.plan.baseline)}"]),
+        *([] if foreign_times.alone(run) else [f"baseline {format_variant(run.plan.baseline)}"]),
         *([f"{first.data.replace('_', ' ')} data"] if first.data not in (None, "normal") else []),
         *(["sustained load"] if run.method.clock == "sustained" else []),
     ]
@@ -77,7 +77,7 @@ def failures(run: Run) -> str:
     if not groups:
         return ""
     entries = (
-        f"<li><b>✕ {escape(variant_words(v))}</b> · {escape(str(STAGES[failure.stage]))} · "
+        f"<li><b>✕ {escape(format_variant(v))}</b> · {escape(str(STAGES[failure.stage]))} · "
         f"{escape(', '.join(size_words(row.result.problem, axes) for row in group))}"
         f"<pre tabindex=0>{escape(str(describe_failure(failure)) if has_description(failure) else 'no message')}</pre></li>"
         for (v, failure), group in groups.items()
