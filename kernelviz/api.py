@@ -48,13 +48,14 @@ from kernelviz.core.configuration import parted
 from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
 from kernelviz.metrics.comparison import Comparison
-from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import rows, summary
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import rows
+from kernelviz.metrics.summary import summary
 from kernelviz.tables.records import records
 from kernelviz.text import winners as winners_text
 from kernelviz.text.comparison import counts_words, mean_words
 from kernelviz.text.failures import describe_failure
+from kernelviz.text.times import FIGURES
 from kernelviz.text.tuning import reason_words
 from kernelviz.text.tuning import record as tuning_record
 from kernelviz.text.tuning import records as tuning_records

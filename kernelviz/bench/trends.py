@@ -8,7 +8,7 @@ from typing import get_args
 
 from kernelviz.core import Device, Environment, Problem, UnknownName
 from kernelviz.core.problem import case_key
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.trend import Change, Point, Trend, trend
 from kernelviz.store import Store
 from kernelviz.store.trends import TimeRow
@@ -70,7 +70,7 @@ class Trends:
         points = found.trend.points
         needed = {points[i].run_id for index in indices for i in (index - 1, index)}
         machines = self._store.runs.environments(sorted(needed))
-        told = [replace(p, made_of=(*p.made_of, *_made_of(machines.get(p.run_id)))) for p in points]
+        told = [replace(p, provenance=(*p.provenance, *_provenance(machines.get(p.run_id)))) for p in points]
         return replace(found, trend=trend(told))
 
     def _device(self, device_id: str) -> Device:
@@ -104,14 +104,14 @@ def _case(rows: Sequence[TimeRow], headline: Headline) -> CaseTrend | None:
             row.run_id,
             row.at,
             *time,
-            made_of=(("source", row.digest[:8] or "–"), ("configuration", row.configuration or "–")),
+            provenance=(("source", row.digest[:8] or "–"), ("configuration", row.configuration or "–")),
         )
         for row, time in alike[-MOST_RUNS:]
     ]
     return CaseTrend(newest.problem, newest.variant, newest.setup, trend(points), len(timed) - len(alike))
 
 
-def _made_of(machine: Environment | None) -> tuple[tuple[str, str], ...]:
+def _provenance(machine: Environment | None) -> tuple[tuple[str, str], ...]:
     if machine is None:
         return ()
     return (

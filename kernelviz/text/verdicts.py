@@ -27,7 +27,7 @@ from kernelviz.metrics.verdict_reasons import (
     SamplesUnknown,
     Side,
     Straddles,
-    TracingTakenOff,
+    TracingSubtracted,
     TracingUnknown,
     VerdictReason,
 )
@@ -54,7 +54,7 @@ def format_verdict(found: Verdict) -> Text:
     ? unclear: no round measured both
     """
     ratio = found.ratio
-    match found.word:
+    match found.kind:
         case "faster" if ratio and ratio.low and ratio.high:
             return Text(f"▲ {1 / ratio.estimate:.2f}× faster ({1 / ratio.high:.2f}–{1 / ratio.low:.2f})")
         case "slower" if ratio and ratio.low and ratio.high:
@@ -131,7 +131,7 @@ def _incomparable(reason: Incomparable) -> Text:
             return Text(f"{what} unknown in {_sides(sides)}")
         case TracingUnknown(sides=sides):
             return Text(f"what tracing adds is unknown in {_sides(sides)}")
-        case TracingTakenOff(side=side):
+        case TracingSubtracted(side=side):
             return Text(f"what tracing adds was taken off in {side} only")
         case OneMeasurement():
             return Text("A and B are one measurement")

@@ -21,12 +21,12 @@ from kernelviz.core import (
     TensorFacts,
 )
 from kernelviz.core.problem import case_key
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.rows import Row
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as text
 from kernelviz.text.failures import describe_failure
+from kernelviz.text.sizes import format_sizes
 from kernelviz.ui.shared import callbacks, live_progress, session, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -94,7 +94,7 @@ def _choice(names: Sequence[str], results: Mapping[str, Result], problem: Proble
     default = next((n for n in names if is_wrong(n)), names[0])
     view_filters.seed("inspect", names, default)
     chosen = st.selectbox(
-        plain(f"Variant, at {size_words(problem)}"), names, key="inspect", width=320,
+        plain(f"Variant, at {format_sizes(problem)}"), names, key="inspect", width=320,
         format_func=lambda n: ("✕ " if is_wrong(n) else "") + variant_words(n),
     )  # fmt: skip
     view_filters.keep("inspect", chosen, default)
@@ -143,7 +143,7 @@ class _Case:
     def draw_progress(self, progress: Progress) -> None:
         """The running inspection, or how it ended if it has no result."""
         if progress.status in LIVING:
-            sentence = f"Inspecting {variant_words(self.variant)} at {size_words(self.problem)}"
+            sentence = f"Inspecting {variant_words(self.variant)} at {format_sizes(self.problem)}"
             name = self.actions.activities[self.key]
             live_progress.running_activity(
                 self.bench, name, progress, sentence, key="inspection", box="inspection_going"

@@ -6,19 +6,21 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.core import Problem, Run
-from kernelviz.metrics.samples import SHOWN, Spread, spread, spread_words
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.rows import Row
+from kernelviz.metrics.samples import Spread, spread
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
 from kernelviz.text.quality import describe_throttle
+from kernelviz.text.samples import SAMPLED_FIGURES, describe_spread
+from kernelviz.text.sizes import format_sizes
+from kernelviz.text.text import join
 from kernelviz.ui.shared import table, view_filters
 from kernelviz.ui.shared.text import plain
 
-_NAMES = {f.field: f.name for f in SHOWN}
-_QUESTIONS = {f.field: f.question for f in SHOWN}
+_NAMES = {f.field: f.name for f in SAMPLED_FIGURES}
+_QUESTIONS = {f.field: f.question for f in SAMPLED_FIGURES}
 _ORDER_HELP = (
     "Each dot is a sample, and blocks are in the order of their start times. Dotted vertical lines are pauses in the "
     "measurement."
@@ -35,7 +37,7 @@ def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
         return
     field = _timing_control(list(by_field))
     spreads = by_field[field]
-    st.markdown(f"**Samples at {plain(size_words(problem))}** · {plain(_QUESTIONS[field])}")
+    st.markdown(f"**Samples at {plain(format_sizes(problem))}** · {plain(_QUESTIONS[field])}")
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
         st.plotly_chart(
@@ -87,13 +89,13 @@ def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[s
         view_filters.keep("samples_of", variant, fastest)
         one = spreads[variant]
         result = next(r.result for r in rows if r.result.variant == variant)
-        lines = [*spread_words(one), str(describe_throttle(result))]
-        st.markdown("\n".join(f"- {plain(line)}" for line in lines if line))
+        lines = [*describe_spread(one), describe_throttle(result)]
+        st.markdown("\n".join(f"- {plain(line)}" for line in lines))
         if one.figure.method:
             st.caption(plain(one.figure.method))
     with left:
         st.plotly_chart(
             plots.samples_by_order(one.figure, field, op=run.plan.op, variant=variant), key="samples_by_order",
             config=view_filters.CHART,
-            alt=f"{_NAMES[field]} samples of {variant_words(variant)} in order: {'; '.join(spread_words(one))}",
+            alt=f"{_NAMES[field]} samples of {variant_words(variant)} in order: {join('; ', describe_spread(one))}",
         )  # fmt: skip

@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import size_text
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import Row
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.variant_styles import variant_words
+from kernelviz.text.sizes import format_size
 from kernelviz.text.winners import winner_words
 from kernelviz.ui.shared.text import plain
 
 
 def describe_winners(rows: Sequence[Row], axis: str | None, headline: Headline) -> list[str]:
     """A line for each strip of sizes: which variant is fastest up to which size."""
-    return winner_words(rows, winners(rows, headline), axis, variant_words, size_text)
+    return winner_words(rows, winners(rows, headline), axis, variant_words, format_size)
 
 
 def winner_sentences(lines: Sequence[str]) -> None:

@@ -5,9 +5,9 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.core import units
 from kernelviz.metrics.comparability import one_run
-from kernelviz.metrics.comparison import WORDS, Comparison, Pair
-from kernelviz.metrics.summary import figure_of
-from kernelviz.metrics.sweep import problem_words, telling_axes
+from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair
+from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.sweep import telling_axes
 from kernelviz.plots.comparison import describe_comparison
 from kernelviz.plots.samples import samples_words
 from kernelviz.plots.tiles import Tile
@@ -26,6 +26,7 @@ from kernelviz.text.comparison import (
 )
 from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.sizes import format_problem
 from kernelviz.text.text import sentence_case
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_pair_reason
@@ -70,10 +71,10 @@ def verdict_tiles(comparison: Comparison) -> None:
             return "no case"
         return f"{change_words(pair.ratio.estimate)}, {case_words(pair, axes, by_problem=comparison.by_problem)}"
 
-    worst = next((p for p in judged if p.word == "slower"), None)
-    best = next((p for p in reversed(judged) if p.word == "faster"), None)
+    worst = next((p for p in judged if p.kind == "slower"), None)
+    best = next((p for p in reversed(judged) if p.kind == "faster"), None)
     mean = comparison.mean_ratio
-    identical = sum(p.word == "same code" for p in comparison.pairs)
+    identical = sum(p.kind == "same code" for p in comparison.pairs)
     tiles.draw(
         (
             Tile(
@@ -197,9 +198,9 @@ def samples_of_case(comparison: Comparison, pair: Pair) -> None:
 def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
     """The verdict of one case with its reason, and both times with their measurement quality."""
     with st.container(border=True, key="one_pair"):
-        st.markdown(f"**{plain(problem_words(pair.problem))}**  \n{plain(pair_words(pair))}")
+        st.markdown(f"**{plain(format_problem(pair.problem))}**  \n{plain(pair_words(pair))}")
         floor = "" if pair.floor is None else f"Noise threshold: ±{units.percent(pair.floor)}."
-        if pair.word != "not comparable":  # there the verdict itself contains the reason
+        if pair.kind != "not comparable":  # there the verdict itself contains the reason
             st.markdown(f"{plain(sentence_case(describe_pair_reason(pair.reason)))}. {plain(floor)}")
         for side, run, result in (("A", comparison.a, pair.before), ("B", comparison.b, pair.after)):
             figure = figure_of(result.timing, comparison.headline)
@@ -232,4 +233,4 @@ def verdict_rule(comparison: Comparison) -> None:
     with st.expander("How the verdict is determined", icon=":material/rule:"):
         st.markdown(text.RULE)
         counts = comparison.counts
-        st.markdown("\n".join(f"- {text.describe_verdict(verdict)} Here: {counts[verdict]}." for verdict in WORDS))
+        st.markdown("\n".join(f"- {text.describe_verdict(verdict)} Here: {counts[verdict]}." for verdict in PAIR_KINDS))

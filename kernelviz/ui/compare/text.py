@@ -1,6 +1,6 @@
 """The sentences of the page Compare."""
 
-from kernelviz.metrics.comparison import PairWord
+from kernelviz.metrics.comparison import PairKind
 from kernelviz.text.comparison import MEANINGS, SIGNS
 
 INTRO = (
@@ -34,6 +34,6 @@ RULE = """
 """
 
 
-def describe_verdict(verdict: PairWord) -> str:
+def describe_verdict(verdict: PairKind) -> str:
     """A verdict and its meaning, as Markdown."""
     return f"{SIGNS[verdict]} **{verdict}**: {MEANINGS[verdict]}"

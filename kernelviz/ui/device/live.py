@@ -7,9 +7,10 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import Device, Sample, units
-from kernelviz.metrics.alerts import Standing, Thresholds, alert_words, standing
+from kernelviz.metrics.alerts import AlertState, Thresholds, alert_state
 from kernelviz.plots import monitor
 from kernelviz.plots.tiles import Tile
+from kernelviz.text.alerts import describe_alerts
 from kernelviz.ui.device import text
 from kernelviz.ui.shared import session, view_filters
 from kernelviz.ui.shared.text import plain
@@ -80,7 +81,7 @@ def activity(bench: Bench, device: Device, window_s: float, thresholds: Threshol
         if device.kind == "cpu" and samples and samples[-1].running != slow:
             st.rerun()
         _state_and_tiles(device, samples[-1] if samples else None)
-        _alerts(device, standing(samples, thresholds), thresholds)
+        _alerts(device, alert_state(samples, thresholds), thresholds)
         figure = monitor.reports_by_time(samples, gpu=device.kind == "cuda", window_s=window_s)
         st.plotly_chart(figure, key="reports", config=view_filters.CHART, alt=_alt(device, samples))
         _caption(device, samples, window_s)
@@ -139,10 +140,10 @@ def _state_and_tiles(device: Device, now: Sample | None) -> None:
     draw([Tile(*tile) for tile in tiles(device, now)])
 
 
-def _alerts(device: Device, state: Standing, thresholds: Thresholds) -> None:
+def _alerts(device: Device, state: AlertState, thresholds: Thresholds) -> None:
     # In a container of their own: a new alert must not move the chart, which would then be drawn from scratch.
     with st.container(key="alerts", gap="small"):
-        for sentence in alert_words(device, state, thresholds):
+        for sentence in describe_alerts(device, state, thresholds):
             st.warning(plain(sentence), icon=":material/notifications_active:")
 
 

@@ -8,12 +8,12 @@ from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.core import Problem, units
-from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Point
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.tables.column import Column
-from kernelviz.text.trends import change_words, setup_words, state_words
+from kernelviz.text.sizes import format_problem
+from kernelviz.text.trends import change_words, format_difference, setup_words, state_words
 from kernelviz.ui.shared import site, table, view_filters
 from kernelviz.ui.shared.l2_control import l2_control
 from kernelviz.ui.shared.text import plain
@@ -73,14 +73,14 @@ def _since(case: CaseTrend) -> Point | None:
 
 
 _REGRESSIONS: tuple[Column[CaseTrend], ...] = (
-    Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem)),
+    Column("", "Case", "", units.TEXT, lambda c: format_problem(c.problem)),
     Column("", "Variant", "", units.TEXT, lambda c: variant_words(c.variant)),
     Column("", "Slower by", "The current time divided by the best time so far, minus one.", replace(units.CHANGE, form=".1f"),
            lambda c: c.trend.regression.ratio - 1 if c.trend.regression else None),
     Column("", "Since", "Day of the first run at this level.", units.TEXT, lambda c: p.at[:10] if (p := _since(c)) else None),
     Column("", "Run", "The first run at this level.", units.TEXT, lambda c: p.run_id if (p := _since(c)) else None),
     Column("", "What changed in that run", "Differences between that run and the one before it.", units.TEXT,
-           lambda c: ", ".join(c.trend.regression.because) or None if c.trend.regression else None),
+           lambda c: ", ".join(map(format_difference, c.trend.regression.because)) or None if c.trend.regression else None),
 )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def _name(case: CaseTrend) -> str:
 
 def _with_data(problem: Problem) -> str:
     data = f", {problem.data} data".replace("_", " ") if problem.data not in (None, "normal") else ""
-    return f"{problem_words(problem)}{data}"
+    return f"{format_problem(problem)}{data}"
 
 
 def trend_of_case(case: CaseTrend) -> None:

@@ -8,14 +8,15 @@ from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.core import CHEATS, Device, Roof, Selftest, Timeline
 from kernelviz.formats import shipped_runs
-from kernelviz.metrics.figures import FIGURES, HOST_BOUND
+from kernelviz.metrics.figures import HOST_BOUND
 from kernelviz.metrics.quality import LEVELS, PartName, Quality, quality
-from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.timeline import counted_words
 from kernelviz.plots.variant_styles import variant_words
 from kernelviz.text import method as text
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
 from kernelviz.text.quality import describe_part, describe_quality
+from kernelviz.text.sizes import format_sizes
+from kernelviz.text.times import FIGURES
 from kernelviz.ui.shared import device_strip, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -105,7 +106,7 @@ def quality_example(bench: Bench) -> tuple[str, Quality] | None:
         for result in run.results:
             rating = quality(result, clock=run.method.clock) if result.timing is not None else None
             if rating is not None:
-                sizes = size_words(result.problem)
+                sizes = format_sizes(result.problem)
                 return f"{run.plan.op} {variant_words(result.variant)}, {sizes}, {run.environment.device.name}", rating
     return None
 

@@ -2,8 +2,8 @@
 
 from kernelviz.bench.roofline import RoofSource
 from kernelviz.core import Level
-from kernelviz.metrics.limiter import MEANINGS as MEANINGS
-from kernelviz.metrics.limiter import LimiterWord
+from kernelviz.metrics.limiter import LimiterKind
+from kernelviz.text.limiter import MEANINGS as MEANINGS
 
 INTRO = (
     "Each point is a case: one variant at one size. Across: its arithmetic intensity, the operations for each byte that it has "
@@ -46,6 +46,6 @@ NO_ARITHMETIC = (
 )
 
 
-def describe_limiter(limiter: LimiterWord) -> str:
+def describe_limiter(limiter: LimiterKind) -> str:
     """A limiter and what to do about it, as Markdown."""
     return f"**{limiter}** {MEANINGS[limiter]}"

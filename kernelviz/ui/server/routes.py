@@ -35,8 +35,8 @@ from kernelviz.core import (
     UnknownRun,
     WorkerStarting,
 )
-from kernelviz.metrics.roofs import roof_name
 from kernelviz.text.failures import STAGES
+from kernelviz.text.roofs import format_roof_name
 from kernelviz.text.selftest import check_words
 from kernelviz.text.times import format_time
 from kernelviz.ui.server import sockets
@@ -114,7 +114,7 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
         case CaseDone():
             return {**counts, "kind": "done", "case": event.result.case.key, "words": _format_outcome(event.result)}
         case RoofDone():
-            return {**counts, "kind": "roof", "words": f"measured {roof_name(event.roof)}"}
+            return {**counts, "kind": "roof", "words": f"measured {format_roof_name(event.roof)}"}
         case CheckDone():
             return {**counts, "kind": "check", "words": f"{event.check.name}: {check_words(event.check)}"}
         case TimelineTaken():

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 import streamlit as st
 
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline
 from kernelviz.ui.shared import view_filters
 
 HEADLINES: tuple[Headline, ...] = get_args(Headline)
