@@ -10,7 +10,7 @@ from kernelviz.text.quality import describe_quality
 from kernelviz.text.roofs import format_roof_name
 from kernelviz.text.sizes import format_problem, format_sizes
 from kernelviz.text.times import format_time
-from kernelviz.text.variants import variant_words
+from kernelviz.text.variants import format_variant
 
 
 def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
@@ -21,7 +21,7 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
         Column("", "Run", "", units.TEXT, lambda c: c.run_id, View.TERMINAL if runs else View(0)),
         Column("", "Op", "", units.TEXT, lambda c: c.problem.op, View.WIDE if ops else View(0)),
         Column("", "Case", "", units.TEXT, lambda c: format_problem(c.problem), View.TERMINAL),
-        Column("", "Variant", "", units.TEXT, lambda c: variant_words(c.variant), View.WIDE),
+        Column("", "Variant", "", units.TEXT, lambda c: format_variant(c.variant), View.WIDE),
         Column("", "Variant", "", units.TEXT, lambda c: c.variant, View.TERMINAL),
         Column("", "Sizes", "", units.TEXT, lambda c: format_sizes(c.problem), View.WIDE),
         Column("", "Time", "", units.OWN_NUMBER, lambda c: format_time(c.figure), View.TERMINAL),

@@ -1,5 +1,7 @@
 """The panels of the page Compare. `pages/compare.py` puts them in reading order."""
 
+from functools import partial
+
 import streamlit as st
 
 from kernelviz import plots
@@ -9,35 +11,34 @@ from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair
 from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.plots.comparison import describe_comparison
-from kernelviz.plots.samples import samples_words
+from kernelviz.plots.samples import describe_samples
 from kernelviz.plots.tiles import Tile
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
 from kernelviz.text.comparison import (
-    case_words,
-    change_words,
+    MEANINGS,
+    SIGNS,
+    describe_noise,
+    describe_pair,
+    describe_refusals,
+    describe_unpaired,
+    format_case,
+    format_change,
     mean_basis,
-    noise_words,
     noisy,
-    only_words,
-    pair_words,
-    refusal_words,
 )
 from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.sizes import format_problem
 from kernelviz.text.text import sentence_case
 from kernelviz.text.times import format_time
-from kernelviz.text.verdicts import describe_pair_reason
-from kernelviz.ui.compare import text
-from kernelviz.ui.shared import site, table, tiles, view_filters
+from kernelviz.text.verdicts import describe_verdict_reason
+from kernelviz.ui.shared import charts, site, table, tiles, view_filters
 from kernelviz.ui.shared.text import plain
 
 MOST_BARS = 24
 _WORST = f"the worst {MOST_BARS}"
-
-
 _CSS = """
 <style>
 .st-key-differs li { margin-bottom: 0.1rem; }
@@ -46,41 +47,61 @@ _CSS = """
 @media (max-width: 640px) { :is(.st-key-a, .st-key-b) { min-width: 100%; } }
 </style>
 """
+_RULE = """
+- **Pairs**: the same case in both runs; if one variant is chosen on each side, all cases of the same problem. The ratio is the
+  time of B divided by the time of A.
+- **Two runs** were not measured in the same rounds, so each side is resampled over its own blocks (bootstrap of the ratio of the
+  medians, 95 %). For a verdict, the whole interval must be beyond the noise floor. The threshold is the largest of 0.5 %, the
+  A/A comparison that each run makes with its own baseline, and the largest change among the cases with the **same code**.
+- **Same code** means: the same source, compilers and driver, and the same kernels with the same grid, block, registers and
+  shared memory. If the time of such a case changes, the environment (card, clock, place in memory) changed, not the kernel.
+- **Two variants of one run** were measured in the same rounds, so the verdict is that of the page Bench: the ratio in each round.
+- **Not comparable**: burst against sustained load, different input data, a different timer or launch method, a CPU against a GPU,
+  tracing overhead that is unknown or was subtracted on one side only, or no correct time on one side.
+"""
 
 
 def title() -> None:
     """Title, and how to read the page."""
     st.html(_CSS)
     st.markdown("#### Compare")
-    st.markdown(text.INTRO)
+    st.markdown(
+        "Each case of run **B** (a variant at one size) is compared with the same case of run **A**, the baseline. B is faster "
+        "or slower only if the whole 95 % interval of the time ratio is beyond the measurement noise; times that were measured "
+        "in different ways are not compared."
+    )
+
+
+def same_run() -> None:
+    """Says that there is nothing to compare, and what to choose instead."""
+    st.info(
+        "A and B are the same run. Choose a different variant for each side, or another run for one of them.",
+        icon=":material/call_split:",
+    )
 
 
 def no_common_case(comparison: Comparison) -> None:
     """Says what each side holds, and what to choose instead."""
     a, b = (f"{r.plan.op} {r.plan.problems[0].dtype}" for r in (comparison.a, comparison.b))
-    st.info(plain(text.NO_PAIRS.format(a=a, b=b)), icon=":material/link_off:")
+    st.info(
+        plain(
+            f"A and B have no case in common: A is {a}, B is {b}. Choose two runs of the same op with at least one common size, "
+            "or one variant of each."
+        ),
+        icon=":material/link_off:",
+    )
 
 
 def verdict_tiles(comparison: Comparison) -> None:
     """How many cases are slower, faster, the same or unclear, and the mean ratio of the times."""
-    counts, axes = comparison.counts, telling_axes([p.problem for p in comparison.pairs])
-    judged = comparison.judged
-
-    def change_at(pair: Pair | None) -> str:
-        if pair is None or pair.ratio is None:
-            return "no case"
-        return f"{change_words(pair.ratio.estimate)}, {case_words(pair, axes, by_problem=comparison.by_problem)}"
-
+    counts, judged, mean = comparison.counts, comparison.judged, comparison.mean_ratio
     worst = next((p for p in judged if p.kind == "slower"), None)
     best = next((p for p in reversed(judged) if p.kind == "faster"), None)
-    mean = comparison.mean_ratio
     identical = sum(p.kind == "same code" for p in comparison.pairs)
     tiles.draw(
         (
-            Tile(
-                "▼ Slower", f"{counts['slower']} of {len(judged)} slower", f"worst: {change_at(worst)}" if worst else ""
-            ),
-            Tile("▲ Faster", f"{counts['faster']} of {len(judged)} faster", f"best: {change_at(best)}" if best else ""),
+            Tile("▼ Slower", f"{counts['slower']} of {len(judged)} slower", _change("worst", worst, comparison)),
+            Tile("▲ Faster", f"{counts['faster']} of {len(judged)} faster", _change("best", best, comparison)),
             Tile(
                 "= Same, ? unclear",
                 f"{counts['same']} same, {counts['unclear']} unclear",
@@ -88,11 +109,22 @@ def verdict_tiles(comparison: Comparison) -> None:
             ),
             Tile(
                 "Mean time, B relative to A",
-                "no verdict" if mean is None else change_words(mean),
+                "no verdict" if mean is None else format_change(mean),
                 mean_basis(comparison),
             ),
         )
     )
+
+
+def _change(which: str, pair: Pair | None, comparison: Comparison) -> str:
+    if pair is None or pair.ratio is None:
+        return ""
+    return f"{which}: {format_change(pair.ratio.estimate)}, {_case(pair, comparison)}"
+
+
+def _case(pair: Pair, comparison: Comparison) -> str:
+    """The name of a case, with the axes that differ between the cases."""
+    return format_case(pair, telling_axes([p.problem for p in comparison.pairs]), by_problem=comparison.by_problem)
 
 
 def cases_without_time_in_b(comparison: Comparison) -> None:
@@ -100,8 +132,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
     broken = [p for p in comparison.pairs if p.broken]
     if not broken:
         return
-    axes = telling_axes([p.problem for p in comparison.pairs])
-    names = "; ".join(case_words(p, axes, by_problem=comparison.by_problem) for p in broken[:6])
+    names = "; ".join(_case(p, comparison) for p in broken[:6])
     more = f" and {len(broken) - 6} more" if len(broken) > 6 else ""
     st.error(
         f"**{len(broken)} case{'s' if len(broken) != 1 else ''} had a correct time in A but not in B**: {plain(names)}{more}.",
@@ -111,7 +142,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
 
 def cases_without_verdict(comparison: Comparison) -> None:
     """Why cases are not comparable: a warning if no case has a verdict, else a remark."""
-    reasons = refusal_words(comparison)
+    reasons = describe_refusals(comparison)
     if reasons and not comparison.judged:
         st.warning(plain(reasons), icon=":material/block:")
     elif reasons:
@@ -121,10 +152,8 @@ def cases_without_verdict(comparison: Comparison) -> None:
 def measurement_noise(comparison: Comparison) -> None:
     """How much the times of the two runs vary without a change of code."""
     st.markdown("##### Measurement noise")
-    if noisy(comparison):
-        st.warning(plain(noise_words(comparison)), icon=":material/waves:")
-    else:
-        st.markdown(plain(noise_words(comparison)))
+    show = partial(st.warning, icon=":material/waves:") if noisy(comparison) else st.markdown
+    show(plain(describe_noise(comparison)))
 
 
 def environment_differences(comparison: Comparison) -> None:
@@ -132,7 +161,8 @@ def environment_differences(comparison: Comparison) -> None:
     st.markdown("##### Environment differences")
     entries = differences(comparison)
     if not entries:
-        st.markdown(text.ONE_RUN if one_run(comparison.a, comparison.b) else text.ALIKE)
+        sides = "are from one run, with" if one_run(comparison.a, comparison.b) else "have"
+        st.markdown(f"None: both sides {sides} the same device, driver, library versions and method.")
         return
     with st.container(key="differs"):
         st.markdown("\n".join(f"- :red[**≠ {plain(d.what)}**: {plain(d.values)}]" for d in entries))
@@ -140,73 +170,52 @@ def environment_differences(comparison: Comparison) -> None:
 
 def verdict_bars(comparison: Comparison) -> None:
     """A bar for each case, the worst first. A click chooses the case that `case_box` shows."""
-    many = len(comparison.pairs) > MOST_BARS
-    every = f"all {len(comparison.pairs)}"
-    rows = _WORST
-    if many:
-        view_filters.seed("rows", [_WORST, every], _WORST)
-        rows = (
-            st.segmented_control(
-                "Cases shown", [_WORST, every], key="rows", required=True, label_visibility="collapsed"
-            )
-            or _WORST
+    every, most = f"all {len(comparison.pairs)}", None
+    if len(comparison.pairs) > MOST_BARS:
+        rows = view_filters.choose(
+            st.segmented_control, "Cases shown", [_WORST, every], _WORST, key="rows", label_visibility="collapsed"
         )
-        view_filters.keep("rows", rows, _WORST)
-    figure = plots.ratio_by_case(comparison, most=MOST_BARS if many and rows == _WORST else None)
-    event = st.plotly_chart(
-        figure,
-        key="ratios",
-        config=view_filters.CHART,
-        alt=describe_comparison(comparison),
-        on_select="rerun",
-        selection_mode="points",
+        most = MOST_BARS if rows == _WORST else None
+    clicked = charts.draw_clickable(
+        plots.ratio_by_case(comparison, most=most), key="ratios", alt=describe_comparison(comparison)
     )
-    points = event.selection.points if event is not None else []
-    view_filters.follow({"seen_bar": str(points[-1].get("customdata")) if points else None}, "compare_pending")
+    view_filters.follow({"seen_bar": clicked}, "compare_pending")
 
 
 def case_box(comparison: Comparison) -> Pair:
     """The case to look at: the worst one until somebody chooses another, here or by a click on a bar or a row."""
     keys = {p.key: p for p in comparison.pairs}
-    axes = telling_axes([p.problem for p in comparison.pairs])
     pending = st.session_state.pop("compare_pending", None)
     if pending in keys:
         st.session_state["case"] = pending
     if st.session_state.get("case") not in (None, *keys):
         del st.session_state["case"]
     worst = next((p.key for p in comparison.pairs if p.ratio is not None), comparison.pairs[0].key)
-    view_filters.seed("case", list(keys), worst)
-    key = st.selectbox(
-        "Case", list(keys), key="case", label_visibility="collapsed",
-        format_func=lambda k: f"{case_words(keys[k], axes, by_problem=comparison.by_problem)}: {pair_words(keys[k])}",
+    key = view_filters.choose(
+        st.selectbox, "Case", list(keys), worst, key="case", label_visibility="collapsed",
+        format_func=lambda k: f"{_case(keys[k], comparison)}: {describe_pair(keys[k])}",
     )  # fmt: skip
-    view_filters.keep("case", key, worst)
-    return keys[str(key)]
+    return keys[key]
 
 
 def samples_of_case(comparison: Comparison, pair: Pair) -> None:
     """The distribution of the samples of both sides."""
-    names = [r.variant for r in (pair.before, pair.after)]
-    st.plotly_chart(
-        plots.shares_by_time(comparison, pair),
-        key="shares",
-        config=view_filters.CHART,
-        alt=samples_words(names, comparison.headline),
-    )
+    alt = describe_samples([r.variant for r in (pair.before, pair.after)], comparison.headline)
+    charts.draw(plots.shares_by_time(comparison, pair), key="shares", alt=alt)
 
 
 def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
     """The verdict of one case with its reason, and both times with their measurement quality."""
     with st.container(border=True, key="one_pair"):
-        st.markdown(f"**{plain(format_problem(pair.problem))}**  \n{plain(pair_words(pair))}")
+        st.markdown(f"**{plain(format_problem(pair.problem))}**  \n{plain(describe_pair(pair))}")
         floor = "" if pair.floor is None else f"Noise threshold: ±{units.percent(pair.floor)}."
         if pair.kind != "not comparable":  # there the verdict itself contains the reason
-            st.markdown(f"{plain(sentence_case(describe_pair_reason(pair.reason)))}. {plain(floor)}")
+            st.markdown(f"{plain(sentence_case(describe_verdict_reason(pair.reason)))}. {plain(floor)}")
         for side, run, result in (("A", comparison.a, pair.before), ("B", comparison.b, pair.after)):
             figure = figure_of(result.timing, comparison.headline)
             time = f"no correct {comparison.headline} time" if figure is None else format_time(figure)
             st.markdown(
-                f"{side}: **{plain(variant_words(result.variant))}** {plain(time)}  \n"
+                f"{side}: **{plain(format_variant(result.variant))}** {plain(time)}  \n"
                 f":small[:gray[{plain(describe_quality_of(result, comparison.headline, run.method.clock))}]]"
             )
             site.run_link(f"Open run {side}", run.id)
@@ -224,13 +233,13 @@ def case_table(comparison: Comparison) -> None:
 
 def cases_in_one_run_only(comparison: Comparison) -> None:
     """How many cases only one of the runs has."""
-    for line in only_words(comparison):
+    for line in describe_unpaired(comparison):
         st.caption(plain(line))
 
 
 def verdict_rule(comparison: Comparison) -> None:
     """The rule behind the verdicts, and how many cases have each."""
     with st.expander("How the verdict is determined", icon=":material/rule:"):
-        st.markdown(text.RULE)
+        st.markdown(_RULE)
         counts = comparison.counts
-        st.markdown("\n".join(f"- {text.describe_verdict(verdict)} Here: {counts[verdict]}." for verdict in PAIR_KINDS))
+        st.markdown("\n".join(f"- {SIGNS[v]} **{v}**: {MEANINGS[v]} Here: {counts[v]}." for v in PAIR_KINDS))

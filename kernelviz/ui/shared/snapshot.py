@@ -10,7 +10,7 @@ from kernelviz.bench.history import NOTE_CHARACTERS, TITLE_CHARACTERS
 from kernelviz.bench.snapshots import selected
 from kernelviz.core import Run
 from kernelviz.formats import Export, digest, exports
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text.sizes import format_sizes
 from kernelviz.ui.shared import download_button
 from kernelviz.ui.shared.text import plain
@@ -64,7 +64,7 @@ def format_box(key: str) -> Export:
 def _describe_variants(run: Run, names: Sequence[str]) -> str:
     if len(names) == len(run.plan.variants):
         return f"all {len(names)} variants" if len(names) > 1 else "its only variant"
-    return plain(", ".join(map(variant_words, names)))
+    return plain(", ".join(map(format_variant, names)))
 
 
 def _format_name(export: Export) -> str:
