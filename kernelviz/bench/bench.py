@@ -51,8 +51,8 @@ from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
+from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.request import SelftestRequest
 from kernelviz.worker.supervisor import SESSION
 
 _CONDITIONS_S = 0.5
@@ -248,7 +248,7 @@ class Bench:
         `only`: names of checks, or their beginnings; the result of such a selftest is reported but not stored. `quick`: fewer
         repetitions. If no check has a given name, the selftest ends at once with a message that lists the known names.
         """
-        return self._runner.selftest(self.device(device_id), SelftestRequest(only=only, quick=quick), owner=owner)
+        return self._runner.selftest(self.device(device_id), protocol.Selftest(only=only, quick=quick), owner=owner)
 
     def selftest_result(self, selftest_id: str) -> Selftest | None:
         """The result of a selftest, also while it is in progress. None if it is unknown or has not begun."""

@@ -39,8 +39,9 @@ from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
+from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.request import InspectionRequest, Request, SelftestRequest
+from kernelviz.worker.request import Request
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 
 _ENDED_LOGS = 32
@@ -185,17 +186,12 @@ class Runner:
     def calibrate(self, device: Device, *, owner: str) -> str:
         """Queue a calibration, and return the name under which it can be followed."""
         live = LiveRequest(f"calibration-{secrets.token_hex(4)}", self._store)
-        return self._submit_alone(
-            device, live, Request(run_id=live.name, owner=owner, sink=live, plugins=self._choice.plugins)
-        )
+        return self._submit_alone(device, live, owner, protocol.Calibrate(), self._choice.plugins)
 
-    def selftest(self, device: Device, checks: SelftestRequest, *, owner: str) -> str:
+    def selftest(self, device: Device, work: protocol.Selftest, *, owner: str) -> str:
         """Queue a selftest, and return the name under which it can be followed, which is its id in the store."""
-        live = LiveRequest(f"selftest-{secrets.token_hex(6)}", self._store, stored=not checks.only)
-        plugins = self._choice.plugins
-        return self._submit_alone(
-            device, live, Request(run_id=live.name, owner=owner, sink=live, plugins=plugins, selftest=checks)
-        )
+        live = LiveRequest(f"selftest-{secrets.token_hex(6)}", self._store, stored=not work.only)
+        return self._submit_alone(device, live, owner, work, self._choice.plugins)
 
     def inspect(
         self, problem: Problem, name: str, op: Op, device: Device, *, plugins: tuple[str, ...], owner: str
@@ -206,12 +202,9 @@ class Runner:
         if reason is not None:
             raise BadField("variant", name, str(describe_reason(reason)))
         live = LiveRequest(f"inspection-{secrets.token_hex(6)}", self._store)
-        case = InspectionRequest(problem=problem, variant=name)
         tuned = Chosen(self._store, device, op).of(problem, (name,))
         return self._submit_alone(
-            device,
-            live,
-            Request(run_id=live.name, owner=owner, sink=live, plugins=plugins, inspection=case, tuned=tuned),
+            device, live, owner, protocol.Inspect(problem=problem, variant=name, tuned=tuned), plugins
         )
 
     def live(self, run_id: str) -> LiveRun | LiveRequest | None:
@@ -271,12 +264,19 @@ class Runner:
                 )
             return self._supervisors[device.id]
 
-    def _submit_alone(self, device: Device, live: LiveRequest, request: Request) -> str:
+    def _submit_alone(
+        self,
+        device: Device,
+        live: LiveRequest,
+        owner: str,
+        work: protocol.Calibrate | protocol.Selftest | protocol.Inspect,
+        plugins: tuple[str, ...],
+    ) -> str:
         """Queue a request that is no part of a run, and return the name under which it can be followed."""
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(live.name)
         self._register(live)
-        supervisor.submit([request])
+        supervisor.submit([Request(run_id=live.name, owner=owner, sink=live, plugins=plugins, work=work)])
         return live.name
 
     def _register(self, live: LiveRun | LiveRequest) -> None:

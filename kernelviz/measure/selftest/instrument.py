@@ -9,6 +9,7 @@ from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.selftest import kernels
 from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.timing.cuda import CudaTimer
+from kernelviz.measure.timing.kernels import between_events_s, captured, empty_launch
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Record
 from kernelviz.ops import Launch
@@ -25,7 +26,7 @@ COVER = 12
 @probe("What does the method read for a kernel that does nothing?", limit=EMPTY_MOST_S, unit="s")
 def empty_kernel(at: Workbench) -> Finding:
     """A kernel cannot end before it starts, and its launch overhead on the device is about 1 us."""
-    figure = at.figure(at.timed(BoundLaunch(kernels.empty())))
+    figure = at.figure(at.timed(BoundLaunch(empty_launch())))
     figures = {"estimate_s": figure.estimate, "low_s": figure.low or 0.0, "high_s": figure.high or 0.0}
     passed = EMPTY_LEAST_S <= figure.estimate <= EMPTY_MOST_S
     return Finding(figure.estimate, figures | {"least_s": EMPTY_LEAST_S}, passed)
@@ -89,7 +90,7 @@ def gap_widening(at: Workbench) -> Finding:
 def _slopes(at: Workbench) -> tuple[float, float]:
     """Seconds for one more empty kernel in a graph: (by stamps, traced; by events, untraced)."""
     timer, tracer = at.tracing()
-    launch = kernels.empty()
+    launch = empty_launch()
     launch()
     short, long = _graph(launch, GAP_KERNELS), _graph(launch, 2 * GAP_KERNELS)
     traced: list[list[float]] = [[], []]
@@ -100,17 +101,13 @@ def _slopes(at: Workbench) -> tuple[float, float]:
             _cover(timer)
             untraced[index].append(between_events_s(graph.replay))
             records = tracer.trace(_covered(timer, graph))
-            traced[index].append(_span_s([r for r in records if r.name.startswith(kernels.EMPTY)]))
+            traced[index].append(_span_s([r for r in records if r.name.startswith("kernelviz_empty")]))
     by_stamps, by_events = ([median(one) for one in kind] for kind in (traced, untraced))
     return (by_stamps[1] - by_stamps[0]) / GAP_KERNELS, (by_events[1] - by_events[0]) / GAP_KERNELS
 
 
 def _graph(launch: Launch, count: int) -> torch.cuda.CUDAGraph:
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(count):
-            launch()
+    graph, _ = captured(lambda: [launch() for _ in range(count)])
     graph.replay()
     torch.cuda.synchronize()
     return graph
@@ -131,13 +128,3 @@ def _covered(timer: CudaTimer, graph: torch.cuda.CUDAGraph) -> Callable[[], None
 
 def _span_s(records: Sequence[Record]) -> float:
     return (max(r.end_ns for r in records) - min(r.start_ns for r in records)) / 1e9
-
-
-def between_events_s(work: Callable[[], None]) -> float:
-    """The seconds between two events round some work."""
-    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
-    first.record()
-    work()
-    last.record()
-    torch.cuda.synchronize()
-    return float(first.elapsed_time(last)) / 1e3
