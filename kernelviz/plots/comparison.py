@@ -9,19 +9,20 @@ import numpy as np
 import plotly.graph_objects as go
 
 from kernelviz.core import units
-from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord
-from kernelviz.metrics.summary import figure_of
-from kernelviz.metrics.sweep import problem_words, telling_axes
+from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, PairKind
+from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.sweep import telling_axes
 from kernelviz.plots.frame import Draft, Props, intervals, nothing
 from kernelviz.plots.samples import SHARE_AXIS, distribution
 from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, format_variant, style_of
 from kernelviz.text.comparison import SIGNS, describe_pair, format_case, format_change, sign_of
+from kernelviz.text.sizes import format_problem
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 
 ROW_PX, FRAME_PX = 22, 96
 SAMPLES_PX = 360
-_LOOKS: dict[PairWord, Props] = {
+_LOOKS: dict[PairKind, Props] = {
     "slower": {"color": BAD},
     "unclear": {"color": NEUTRAL, "pattern": {"shape": "/", "size": 5}},
     "same": {"color": NEUTRAL},
@@ -49,7 +50,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     axes = telling_axes([p.problem for p in comparison.pairs])
     names = dict(zip((p.key for p in visible), _labels(visible, axes, comparison), strict=True))
     draft = Draft(FRAME_PX + ROW_PX * len(visible), x_title="B is faster ←  → B is slower")
-    groups = {verdict: [p for p in visible if p.word == verdict] for verdict in WORDS}
+    groups = {verdict: [p for p in visible if p.kind == verdict] for verdict in PAIR_KINDS}
     bars = (_bars(verdict, group, names, comparison) for verdict, group in groups.items() if group)
     draft.traces = [_bands(visible, names), *bars]
     for pair in visible:
@@ -115,7 +116,7 @@ def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
     }
 
 
-def _bars(verdict: PairWord, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
+def _bars(verdict: PairKind, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
     ratios = [p.ratio for p in group]
     middles = [0.0 if r is None else math.log(r.estimate) for r in ratios]
     ends = [(math.log(r.low), math.log(r.high)) if r is not None and r.low and r.high else (None, None) for r in ratios]
@@ -140,7 +141,7 @@ def _hover(pair: Pair, comparison: Comparison) -> str:
         for side, r in (("A", pair.before), ("B", pair.after))
     ]
     reason = escape(str(describe_verdict_reason(pair.reason)))
-    lines = [f"<b>{escape(problem_words(pair.problem))}</b>", *sides, escape(describe_pair(pair)), reason]
+    lines = [f"<b>{escape(format_problem(pair.problem))}</b>", *sides, escape(describe_pair(pair)), reason]
     if pair.floor is not None:
         lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))

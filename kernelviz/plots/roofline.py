@@ -11,9 +11,9 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import Problem, Roof, Run, units
-from kernelviz.metrics.roofline import Headline, arithmetic_intensity, compute_roof, level_of, memory_roof
-from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.roofline import arithmetic_intensity, compute_roof, level_of, memory_roof
+from kernelviz.metrics.rows import Row
 from kernelviz.plots.frame import (
     Draft,
     Props,
@@ -32,6 +32,7 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.roofline_lines import under
 from kernelviz.plots.variant_styles import NEUTRAL, style_of
+from kernelviz.text.roofs import format_roof_name
 
 HEIGHT = 350
 _UNITS = ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
@@ -155,9 +156,11 @@ def _roofs(
     bandwidth, peak = memory.bandwidth_bytes_per_s, compute.rate_flop_per_s if compute else None
     intensities = [s.intensity for s in chosen_spots]
     xs, ys = under(min(intensities) / 1e3, max(intensities) * 1e3, bandwidth, peak or None)
-    name = f"measured roofs: {escape(roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
+    name = f"measured roofs: {escape(format_roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
     # A line of text for each: on a phone one line with both would be cut off.
-    ceiling = f"<br>and {escape(roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
+    ceiling = (
+        f"<br>and {escape(format_roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
+    )
     yield {
         "type": "scatter",
         "x": xs,
