@@ -7,11 +7,11 @@ from kernelviz.ui.shared.device_choice import device_choice
 bench = session.bench()
 sections.title()
 device = device_choice(bench)
-job = selftest.selftest_job(bench)
-last = bench.last_selftest(device.id)  # after the job: its last results are then in it
+activity = selftest.followed_selftest(bench)
+last = bench.last_selftest(device.id)  # after the activity: its last results are then in it
 
 sections.device_cold(device, last)
-selftest.selftest_section(bench, device, last, job)
+selftest.selftest_section(bench, device, last, activity)
 sections.timings()
 sections.verdicts()
 sections.measurement_quality(sections.quality_example(bench))

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 
 from kernelviz.ops import Backward, Op, TensorSpec, Variant, catalogue
-from kernelviz.ops.catalog.op import Tensors
+from kernelviz.ops.catalog.tensors import Tensors
 
 
 def _bind(*inputs: object, block: int = 64, warps: int = 4) -> None:

@@ -140,7 +140,7 @@ class RehearsedBench(Bench):
         plan = entry.document.plan
         entry.tell(WorkerStarting(reason="first run"))
         entry.document = msgspec.structs.replace(entry.document, status="running")
-        late = {v.name for v in op_named(plan.op).variants if v.late}
+        late = {v.name for v in op_named(plan.op).variants if v.slow_compile}
         status: Status = "finished"
         have = {r.case.key for r in entry.document.results}
         for case in sorted((c for c in plan.cases() if c.key not in have), key=lambda c: c.variant in late):

@@ -174,7 +174,7 @@ class SelftestedBench(RehearsedBench):
     def end(self, status: Status = "finished", message: str = "") -> None:
         """It ends."""
         if status == "finished":
-            self.kept = self.selftest_made("selftest-new")
+            self.kept = self.selftest_result("selftest-new")
         self._tell(RunEnded(status=status, message=message))
 
     def _tell(self, event: Event) -> None:
@@ -214,7 +214,7 @@ class SelftestedBench(RehearsedBench):
             if isinstance(told[number], RunEnded):
                 return
 
-    def selftest_made(self, selftest_id: str) -> Selftest | None:
+    def selftest_result(self, selftest_id: str) -> Selftest | None:
         if self._told is None:
             return None
         return selftest(tuple(e.check for e in self._told if isinstance(e, CheckDone)), id="selftest-new")

@@ -11,7 +11,7 @@ from kernelviz.bench.summaries import Offer, Progress, RunSummary
 __all__ = ["Bench", "Offer", "Progress", "RunSummary", "current"]
 
 _making = threading.Lock()
-_made: Bench | None = None
+_bench: Bench | None = None
 
 
 def current() -> Bench:
@@ -20,8 +20,8 @@ def current() -> Bench:
     It uses KERNELVIZ_HOME or KERNELVIZ_DATABASE_URL (where runs are stored), KERNELVIZ_PLUGINS (files with users' own variants,
     separated as in PATH) and KERNELVIZ_RUNTIME_DIR (lock files). Errors: StoreError if the database cannot be used.
     """
-    global _made
+    global _bench
     with _making:
-        if _made is None or _made.closed:
-            _made = Bench.open()
-        return _made
+        if _bench is None or _bench.closed:
+            _bench = Bench.open()
+        return _bench

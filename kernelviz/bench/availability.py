@@ -94,47 +94,47 @@ class Choice:
 
     def shared(self) -> tuple[Mapping[str, Op], tuple[str, ...]]:
         """The catalogue with the variants that are offered to everybody, and the files that they come from."""
-        found = self._ops()
-        sound: list[str] = []
+        ops = self._ops()
+        usable: list[str] = []
         problems: list[str] = []
         for group in ((), *((p,) for p in self._shared)):
             try:
-                found = self._plus(found, group)
+                ops = self._plus(ops, group)
             except BadField as error:
                 problems.append(str(error) if not group or group[0] in str(error) else f"{group[0]}: {error}")
             else:
-                sound += group
+                usable += group
         for new in (p for p in problems if p not in self.problems):
             _log.warning("%s", new)
         self.problems = tuple(problems)
-        return found, tuple(sound)
+        return ops, tuple(usable)
 
     def ops(self, plugins: tuple[str, ...] = ()) -> Mapping[str, Op]:
         """The catalogue with the variants of these files and of installed entry points. Raises BadField."""
-        found = self._ops()
-        others = tuple(p for p in plugins if p not in self._shared)
-        for group in ((), *((p,) for p in plugins if p in self._shared), *((others,) if others else ())):
-            found = self._plus(found, group)
-        return found
+        ops = self._ops()
+        unshared = tuple(p for p in plugins if p not in self._shared)
+        for group in ((), *((p,) for p in plugins if p in self._shared), *((unshared,) if unshared else ())):
+            ops = self._plus(ops, group)
+        return ops
 
     def _plus(self, ops: Mapping[str, Op], files: tuple[str, ...]) -> Mapping[str, Op]:
         """With what these files add, described together by one process; without files: installed entry points."""
         facts = self._facts(files)
         if not facts:
             return ops
-        found = dict(ops)
+        extended = dict(ops)
         for one in facts:
-            if one.op in found:
-                found[one.op] = found[one.op].plus((_there(one),))
-        return MappingProxyType(found)
+            if one.op in extended:
+                extended[one.op] = extended[one.op].plus((_there(one),))
+        return MappingProxyType(extended)
 
     def _facts(self, files: tuple[str, ...]) -> tuple[VariantFacts, ...]:
         installed = self._installed()
         if not files and not installed:
             return ()
-        with self._lock:  # not while one is asked: others that are known do not wait for it
-            asked = self._described.setdefault(files, _Described(files, self._describe, self._clock))
-        facts = asked.facts()
+        with self._lock:  # not while one is described: others that are known do not wait for it
+            described = self._described.setdefault(files, _Described(files, self._describe, self._clock))
+        facts = described.facts()
         if not files or not installed:
             return facts
         known = {(f.op, f.name) for f in self._facts(())}  # every process that describes files imports these, too

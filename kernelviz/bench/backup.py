@@ -91,9 +91,9 @@ class Backup:
     ids: tuple[str, ...] = ()
 
     @property
-    def words(self) -> str:
+    def counts(self) -> str:
         """
-        >>> Backup(runs=1, roofs=2).words
+        >>> Backup(runs=1, roofs=2).counts
         '1 run, 2 roofs, 0 selftests, 0 inspections, 0 tunings'
         """
         named = (
@@ -103,7 +103,7 @@ class Backup:
             (self.inspections, "inspection"),
             (self.tunings, "tuning"),
         )
-        return ", ".join(f"{count} {word}{'' if count == 1 else 's'}" for count, word in named)
+        return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in named)
 
 
 def recognised(path: Path) -> bool:
@@ -155,10 +155,10 @@ def restore(history: History, store: Store, path: Path) -> Backup:
             case SelftestLine():
                 store.selftests.put(line.selftest, only_new=True)
             case InspectionLine():
-                made = line.inspection
-                known = store.inspections.get(made.environment.device.uuid, made.case_key)
-                if known is None or known.created_at < made.created_at:
-                    store.inspections.put(made)
+                inspection = line.inspection
+                known = store.inspections.get(inspection.environment.device.uuid, inspection.case_key)
+                if known is None or known.created_at < inspection.created_at:
+                    store.inspections.put(inspection)
             case TuningLine():
                 store.tunings.put(line.tuning, only_newer=True)
             case _:
@@ -194,9 +194,9 @@ def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
         ids.append(row.id)
         yield RunLine(owner=row.owner, deleted_at=row.deleted_at, run=msgspec.Raw(document.encode(run)))
     yield from (RoofLine(device_uuid=uuid, roof=roof) for uuid, roof in store.roofs.every())
-    yield from (SelftestLine(selftest=made) for made in store.selftests.every())
-    yield from (InspectionLine(inspection=made) for made in store.inspections.every())
-    yield from (TuningLine(tuning=made) for made in store.tunings.find())
+    yield from (SelftestLine(selftest=selftest) for selftest in store.selftests.every())
+    yield from (InspectionLine(inspection=inspection) for inspection in store.inspections.every())
+    yield from (TuningLine(tuning=tuning) for tuning in store.tunings.find())
 
 
 def _lines(path: Path) -> Iterator[Line]:

@@ -145,12 +145,12 @@ class Bench:
         """
         plan = self.plan(request)
         (variant,) = request.variants or (plan.baseline,)
-        where, found = self._checked(plan)
-        for offer in self._choice.offers(found, where):
+        where, op = self._checked(plan)
+        for offer in self._choice.offers(op, where):
             refusal = offer.lack or offer.variant.refuses(plan.problems[0])
             if offer.variant.name == variant and refusal is not None:
                 raise BadField("variant", variant, str(describe_reason(refusal)))
-        return tuning_plan(plan, found, configurations, seed)
+        return tuning_plan(plan, op, configurations, seed)
 
     def run(self, plan: Plan, method: Method | None = None, *, owner: str = "", title: str = "") -> str:
         """Store the plan, queue it, and return the id of the run at once. `owner`: who waits; the queue alternates between
@@ -243,16 +243,16 @@ class Bench:
         return self._runner.calibrate(self.device(device_id), owner=owner)
 
     def selftest(self, device_id: str, *, owner: str = "", only: tuple[str, ...] = (), quick: bool = False) -> str:
-        """Queue a selftest, and return an id for follow(), progress() and cancel() (events CheckDone, TimelineTaken, RunEnded).
+        """Queue a selftest, and return an id for follow(), progress() and cancel() (events CheckDone, TimelineDone, RunEnded).
 
         `only`: names of checks, or their beginnings; the result of such a selftest is reported but not stored. `quick`: fewer
         repetitions. If no check has a given name, the selftest ends at once with a message that lists the known names.
         """
         return self._runner.selftest(self.device(device_id), SelftestRequest(only=only, quick=quick), owner=owner)
 
-    def selftest_made(self, selftest_id: str) -> Selftest | None:
+    def selftest_result(self, selftest_id: str) -> Selftest | None:
         """The result of a selftest, also while it is in progress. None if it is unknown or has not begun."""
-        return self._runner.made_selftest(selftest_id) or self._store.selftests.get(selftest_id)
+        return self._runner.selftest_result(selftest_id) or self._store.selftests.get(selftest_id)
 
     def last_selftest(self, device_id: str) -> Selftest | None:
         """The newest complete selftest of that device that is stored."""
@@ -279,7 +279,7 @@ class Bench:
 
     def inspected(self, inspection_id: str) -> Inspection | None:
         """The result of an inspection that this process began. None while it is in progress, or if it has no result."""
-        return self._runner.made_inspection(inspection_id)
+        return self._runner.inspection_result(inspection_id)
 
     def inspection(self, problem: Problem, variant: str, device_id: str) -> Inspection | None:
         """The newest inspection of the case on that device. None if it was never inspected, or long ago."""
@@ -366,10 +366,10 @@ class Bench:
 
     def health(self) -> dict[str, object]:
         """The state of the worker of each device, for the health route."""
-        found: dict[str, object] = {}
+        devices: dict[str, object] = {}
         for device in self._devices:
             state = self._runner.state(device.id)
-            found[device.id] = {
+            devices[device.id] = {
                 "name": device.name,
                 "usable": device.usable,
                 "state": state.state if state else "none",
@@ -379,7 +379,7 @@ class Bench:
                 "last_trouble": state.last_trouble if state else "",
             }
         status = "closed" if self.closed else "ok"
-        return {"status": status, "devices": found, "plugins": list(self._choice.problems) or "ok"}
+        return {"status": status, "devices": devices, "plugins": list(self._choice.problems) or "ok"}
 
     def recover(self) -> list[str]:
         """Mark the runs of ended processes as interrupted, and return their ids."""

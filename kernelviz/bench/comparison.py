@@ -57,16 +57,16 @@ def opened(bench: Bench, source: str) -> Run:
         except DocumentError as error:
             raise DocumentError(f"{source}: {error}") from None
     if path.suffix or len(path.parts) != 1:
-        raise BadField("file", source, missing_words(path))
+        raise BadField("file", source, describe_missing_file(path))
     try:
         return bench.load(source)
     except UnknownRun:
         if not path.exists():
             raise
-        raise BadField("file", source, missing_words(path)) from None
+        raise BadField("file", source, describe_missing_file(path)) from None
 
 
-def missing_words(path: Path) -> str:
+def describe_missing_file(path: Path) -> str:
     """The reason why no run can be read from there."""
     if not path.exists():
         return "there is no such file"
@@ -83,9 +83,9 @@ def counterpart(bench: Bench, run_id: str, known: Sequence[RunSummary]) -> str |
     """The run that a run is best compared with: the newest other run of its op that began before it, otherwise any other run of
     its op, with the runs that come with the package last."""
     own = _summary(bench, run_id)
-    others = [r for r in known if r.id != run_id and r.op == own.op and r.done > r.failed]
-    others.sort(key=lambda r: (r.shipped, r.created_at > own.created_at))  # stable: the newest first in each
-    return others[0].id if others else None
+    candidates = [r for r in known if r.id != run_id and r.op == own.op and r.done > r.failed]
+    candidates.sort(key=lambda r: (r.shipped, r.created_at > own.created_at))  # stable: the newest first in each
+    return candidates[0].id if candidates else None
 
 
 def newest_two(known: Sequence[RunSummary]) -> tuple[str, str] | None:
@@ -100,10 +100,10 @@ def newest_two(known: Sequence[RunSummary]) -> tuple[str, str] | None:
     return None
 
 
-def records(found: Comparison) -> list[dict[str, Any]]:
+def records(compared: Comparison) -> list[dict[str, Any]]:
     """One record for each pair, the largest slow-down first, in the SI base units that the names state. Unknown is None. For
     JSON and data frames."""
-    return [_record(pair, found.headline) for pair in found.pairs]
+    return [_record(pair, compared.headline) for pair in compared.pairs]
 
 
 def _record(pair: Pair, headline: Headline) -> dict[str, Any]:
@@ -136,27 +136,27 @@ def _record(pair: Pair, headline: Headline) -> dict[str, Any]:
     }
 
 
-def record(found: Comparison) -> dict[str, Any]:
+def record(compared: Comparison) -> dict[str, Any]:
     """The whole comparison as plain values: the runs, the summary, what differs, one record for each pair, and the cases of one
     side only."""
     return {
-        "a": _side(found.a, found.variant_a),
-        "b": _side(found.b, found.variant_b),
-        "l2": found.headline,
+        "a": _side(compared.a, compared.variant_a),
+        "b": _side(compared.b, compared.variant_b),
+        "l2": compared.headline,
         "summary": {
-            **{word.replace(" ", "_"): count for word, count in found.counts.items()},
-            "broken": sum(p.broken for p in found.pairs),
-            "ratio_geometric_mean": found.mean_ratio,
-            "noise_fraction": found.noise,
-            "noise_cases": found.noise_cases,
+            **{verdict.replace(" ", "_"): count for verdict, count in compared.counts.items()},
+            "broken": sum(p.broken for p in compared.pairs),
+            "ratio_geometric_mean": compared.mean_ratio,
+            "noise_fraction": compared.noise,
+            "noise_cases": compared.noise_cases,
         },
         "differences": [
             {"of": d.of, "what": d.what, "a": d.before, "b": d.after, "stops_verdicts": d.stops}
-            for d in differences(found)
+            for d in differences(compared)
         ],
-        "cases": records(found),
-        "only_a": _keys(found.only_a),
-        "only_b": _keys(found.only_b),
+        "cases": records(compared),
+        "only_a": _keys(compared.only_a),
+        "only_b": _keys(compared.only_b),
     }
 
 
@@ -177,10 +177,10 @@ def _keys(results: Sequence[Result]) -> list[str]:
 
 
 def _summary(bench: Bench, run_id: str) -> RunSummary:
-    found = bench.history.summary(run_id)
-    if found.deleted_at is not None:
+    summary = bench.history.summary(run_id)
+    if summary.deleted_at is not None:
         raise UnknownRun(run_id)
-    return found
+    return summary
 
 
 @lru_cache(maxsize=64)

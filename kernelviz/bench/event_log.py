@@ -16,7 +16,7 @@ from kernelviz.core import (
     RunEnded,
     RunQueued,
     Status,
-    TimelineTaken,
+    TimelineDone,
     WorkerStarting,
 )
 
@@ -28,7 +28,7 @@ class EventLog:
     def __init__(self, total: int, failed: dict[str, bool] | None = None) -> None:
         """`failed`: the cases that already have a result, by key, and whether it is a failure; without cancelled cases."""
         self._changed = threading.Condition()
-        self._kept: dict[str, tuple[int, Event]] = {}  # by what replaces what, oldest first
+        self._events: dict[str, tuple[int, Event]] = {}  # by what replaces what, oldest first
         self._sequence = 0
         self._total = total
         self._failed = dict(failed or {})
@@ -41,8 +41,8 @@ class EventLog:
         with self._changed:
             self._sequence += 1
             key = self._take_note(event)
-            self._kept.pop(key, None)
-            self._kept[key] = (self._sequence, event)
+            self._events.pop(key, None)
+            self._events[key] = (self._sequence, event)
             self._changed.notify_all()
 
     def _take_note(self, event: Event) -> str:
@@ -69,7 +69,7 @@ class EventLog:
                 else:
                     self._failed[key] = isinstance(result.outcome, Failure)
                 self._steps.pop(key, None)
-                self._kept.pop(f"step {key}", None)
+                self._events.pop(f"step {key}", None)
                 return f"done {key}"
             case RoofDone(roof=roof):
                 self._status, self._message = "running", ""
@@ -79,7 +79,7 @@ class EventLog:
                 self._status, self._message = "running", ""
                 self._failed[check.name] = check.passed is False
                 return f"check {check.name}"
-            case TimelineTaken():
+            case TimelineDone():
                 return "timeline"
             case InspectionDone(inspection=inspection):
                 self._failed[inspection.case_key] = not inspection.passed
@@ -94,16 +94,16 @@ class EventLog:
         """Begin again after the run was queued again. The results of these cases are void. `failed`: as in the constructor,
         because another process may have measured a part of the run in the meantime."""
         with self._changed:
-            self._kept.pop("ended", None)
+            self._events.pop("ended", None)
             for key in dropped:
-                self._kept.pop(f"done {key}", None)
+                self._events.pop(f"done {key}", None)
             self._failed = dict(failed)
             self._status, self._message = "queued", ""
 
     @property
     def ended(self) -> bool:
         with self._changed:
-            return "ended" in self._kept
+            return "ended" in self._events
 
     def progress(self) -> Progress:
         with self._changed:
@@ -125,9 +125,9 @@ class EventLog:
         """
         with self._changed:
             seen = after if after <= self._sequence else 0
-            if "ended" in self._kept:
+            if "ended" in self._events:
                 # Who has seen it all still learns that nothing more will come.
-                seen = min(seen, self._kept["ended"][0] - 1)
+                seen = min(seen, self._events["ended"][0] - 1)
         while True:
             fresh = self._wait(seen, timeout_s)
             if fresh is None:
@@ -145,11 +145,11 @@ class EventLog:
 
     def _newest(self) -> int:
         """The number of the newest event that is stored (a reopened run no longer has its end)."""
-        return next(reversed(self._kept.values()))[0] if self._kept else 0
+        return next(reversed(self._events.values()))[0] if self._events else 0
 
     def _after(self, seen: int) -> list[tuple[int, Event]]:
         fresh = []
-        for sequence, event in reversed(self._kept.values()):
+        for sequence, event in reversed(self._events.values()):
             if sequence <= seen:
                 break
             fresh.append((sequence, event))

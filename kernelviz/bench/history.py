@@ -17,7 +17,7 @@ from kernelviz.formats import document, shipped_runs
 from kernelviz.store import RunRow, Store, StoreError
 
 TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
-KEPT_DAYS = 30
+RESTORABLE_DAYS = 30
 """A deleted run can be brought back for so long; a server that starts later removes it for good."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
@@ -72,8 +72,8 @@ class History:
         self._store.runs.set_title_or_note(run_id, note=text)
 
     def delete(self, run_id: str) -> None:
-        """Hide a run that has ended; `restore` brings it back within KEPT_DAYS. Errors: UnknownRun; BadField; StoreError while
-        it runs."""
+        """Hide a run that has ended; `restore` brings it back within RESTORABLE_DAYS. Errors: UnknownRun; BadField; StoreError
+        while it runs."""
         self._changeable(run_id)
         self._settle(run_id)
         self._store.runs.set_deleted(run_id, timestamps.now())
@@ -84,8 +84,8 @@ class History:
         self._store.runs.set_deleted(run_id, None)
 
     def purge(self) -> list[str]:
-        """Remove the runs for good that were deleted more than KEPT_DAYS ago, and return their ids."""
-        return self._store.runs.purge(timestamps.iso(datetime.now(UTC) - timedelta(days=KEPT_DAYS)))
+        """Remove the runs for good that were deleted more than RESTORABLE_DAYS ago, and return their ids."""
+        return self._store.runs.purge(timestamps.iso(datetime.now(UTC) - timedelta(days=RESTORABLE_DAYS)))
 
     def take_in(self, data: bytes | str) -> str:
         """Import the one run of a file in any format that can be read (see `take_in_all`), and return its id. Errors:
@@ -132,11 +132,11 @@ class History:
         new: dict[str, Run] = {}
         known: list[str] = []
         for run in runs:
-            kept = _as_kept(run)
-            run_id, is_new = self._place(kept, new)
+            importable = _importable(run)
+            run_id, is_new = self._place(importable, new)
             ids.append(run_id)
             if is_new:
-                new[run_id] = msgspec.structs.replace(kept, id=run_id)
+                new[run_id] = msgspec.structs.replace(importable, id=run_id)
             elif run_id not in new and run_id not in shipped_runs.names():
                 known.append(run_id)
         self._store.runs.create_all(list(new.values()), owner=owner, deleted_at=deleted_at)
@@ -144,18 +144,18 @@ class History:
             self._store.runs.set_deleted(run_id, None)
         return tuple(ids)
 
-    def _place(self, kept: Run, new: Mapping[str, Run]) -> tuple[str, bool]:
+    def _place(self, run: Run, new: Mapping[str, Run]) -> tuple[str, bool]:
         """The id that the run gets here, and whether it is new."""
-        if _ID.fullmatch(kept.id) and kept.id not in new and self._known(kept.id) is None:
-            return kept.id, True
-        digest = document.digest(kept)
-        for run_id in (kept.id, f"{kept.id[:60]}-{digest[:12]}", f"imported-{digest[:12]}"):
+        if _ID.fullmatch(run.id) and run.id not in new and self._known(run.id) is None:
+            return run.id, True
+        digest = document.digest(run)
+        for run_id in (run.id, f"{run.id[:60]}-{digest[:12]}", f"imported-{digest[:12]}"):
             if not _ID.fullmatch(run_id):
                 continue
             known = new.get(run_id) or self._known(run_id)
             if known is None:
                 return run_id, True
-            if document.digest(_as_kept(known)) == digest:
+            if document.digest(_importable(known)) == digest:
                 return run_id, False
         raise DocumentError("ids made of its digest are taken by other runs", path="$.id")
 
@@ -197,7 +197,7 @@ class History:
             )
 
 
-def _as_kept(run: Run) -> Run:
+def _importable(run: Run) -> Run:
     return msgspec.structs.replace(
         run,
         title=" ".join(run.title.split())[:TITLE_CHARACTERS],
@@ -218,16 +218,16 @@ def shipped_progress(run_id: str) -> Progress | None:
     """The progress of a run that came with the package. None for any other run."""
     if run_id not in shipped_runs.names():
         return None
-    found = shipped_runs.lines()[run_id]
+    line = shipped_runs.lines()[run_id]
     return Progress(
-        status=found.status,
-        done=found.done,
-        failed=found.failed,
-        total=found.cases,
+        status=line.status,
+        done=line.done,
+        failed=line.failed,
+        total=line.cases,
         ahead=0,
         message="",
         steps={},
-        sequence=found.done,
+        sequence=line.done,
     )
 
 

@@ -10,7 +10,7 @@ import msgspec
 from kernelviz.bench.event_log import EventLog
 from kernelviz.core import CaseDone, Environment, Event, Failure, Plan, Problem, Result, RunEnded, Status
 from kernelviz.core.chunks import parts
-from kernelviz.core.merge import with_later
+from kernelviz.core.merge import merge_later_result
 from kernelviz.core.problem import case_key
 from kernelviz.core.reasons import CancelledBefore
 from kernelviz.ops import Op
@@ -36,9 +36,9 @@ class LiveRun:
         store: Store,
         log: EventLog,
         known: Environment,
-        standing: Iterable[str] = (),
+        timed: Iterable[str] = (),
     ) -> None:
-        """`standing`: keys of the cases that have a correct time already."""
+        """`timed`: keys of the cases that have a correct time already."""
         self.run_id, self.plan, self.log = run_id, plan, log
         self._op, self._store, self._environment = op, store, known
         self._positions = {case.key: i for i, case in enumerate(plan.cases())}
@@ -46,7 +46,7 @@ class LiveRun:
         self._putting = threading.Lock()
         self._left = 0
         self._closed = False
-        self._standing = set(standing)
+        self._timed = set(timed)
         self._begun = False
         self._cancelled = False
         self._interrupted = ""
@@ -55,22 +55,22 @@ class LiveRun:
         """Takes what is still queued of this run out of its queue; set by who queued it."""
         self.conclude: Callable[[], object] = lambda: None
         """What is to be kept when the run has come to its end, beside its results; set by who queued it."""
-        self._held_since_s: float | None = None
+        self._began_s: float | None = None
 
     @property
     def cancelled(self) -> bool:
         return self._cancelled
 
-    def expect(self, items: int) -> None:
-        """So many items will end; call it before they are queued."""
+    def expect(self, requests: int) -> None:
+        """So many requests will end; call it before they are queued."""
         with self._lock:
-            self._left = items
-        if items == 0:
+            self._left = requests
+        if requests == 0:
             self._end("finished", "")
 
     def begun(self, environment: Environment) -> None:
-        if self._held_since_s is None:
-            self._held_since_s = time.monotonic()
+        if self._began_s is None:
+            self._began_s = time.monotonic()
         complete = msgspec.structs.replace(environment, roofs=self._store.roofs.newest(environment.device.uuid))
         if not self._begun:
             self._begun = True
@@ -95,39 +95,39 @@ class LiveRun:
     def _put(self, results: Sequence[Result]) -> None:
         keys = [r.case.key for r in results]
         known = self._store.results.of_cases(self.run_id, keys)
-        joined: dict[str, Result] = {}
+        merged: dict[str, Result] = {}
         for key, result in zip(keys, results, strict=True):
-            earlier = joined.get(key) or known.get(key)
-            joined[key] = result if earlier is None else with_later(earlier, result)
-        self._store.results.put(self.run_id, [(self._positions[key], r) for key, r in joined.items()])
-        for key, result in joined.items():
+            earlier = merged.get(key) or known.get(key)
+            merged[key] = result if earlier is None else merge_later_result(earlier, result)
+        self._store.results.put(self.run_id, [(self._positions[key], r) for key, r in merged.items()])
+        for key, result in merged.items():
             if result.timing is not None:
-                self._standing.add(key)
+                self._timed.add(key)
             else:
-                self._standing.discard(key)
+                self._timed.discard(key)
             self.log.append(CaseDone(result=result))
 
     def timed(self, problem: Problem, variant: str) -> Result | None:
         """The stored result of a case that has a correct time; None for any other."""
         key = case_key(problem, variant)
-        return self._store.results.get(self.run_id, key) if key in self._standing else None
+        return self._store.results.get(self.run_id, key) if key in self._timed else None
 
-    def standing(self, problem: Problem, variants: tuple[str, ...]) -> tuple[str, ...]:
+    def timed_variants(self, problem: Problem, variants: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the variants that have a correct time of the problem."""
-        return tuple(v for v in variants if case_key(problem, v) in self._standing)
+        return tuple(v for v in variants if case_key(problem, v) in self._timed)
 
     def ended(self, end: RequestEnd, message: str) -> None:
-        if self._held_since_s is not None:
-            held_s, self._held_since_s = time.monotonic() - self._held_since_s, None
-            self._add_spent(held_s)
+        if self._began_s is not None:
+            spent_s, self._began_s = time.monotonic() - self._began_s, None
+            self._add_spent(spent_s)
         if end == "interrupted" and not self._interrupted:
             self._interrupted = message or "interrupted"
             self._count(len(list(self.abandon())))
         self._count(1)
 
-    def _add_spent(self, held_s: float) -> None:
+    def _add_spent(self, spent_s: float) -> None:
         try:
-            self._store.runs.add_device_time(self.run_id, held_s)
+            self._store.runs.add_device_time(self.run_id, spent_s)
         except Exception:  # a cost that nobody knows must not end the run
             _log.exception("what run %s took could not be stored", self.run_id)
 
@@ -136,21 +136,25 @@ class LiveRun:
         self._cancelled = True
         removed = list(self.abandon())
         try:
-            self.put(self._given_up((item.problem, v) for item in removed if item.problem for v in concerned(item)))
+            self.put(
+                self._given_up(
+                    (request.problem, v) for request in removed if request.problem for v in concerned(request)
+                )
+            )
         finally:
             self._count(len(removed))
 
     def _given_up(self, cases: Iterable[tuple[Problem, str]]) -> list[Result]:
         failure = Failure(stage="cancelled", reasons=(CancelledBefore(),))
-        found: list[Result] = []
+        results: list[Result] = []
         # Reading a variant's source for its digest takes 0.2 ms and more: once for all its cases.
         alike: dict[tuple[str | None, str], Result] = {}
         for problem, variant in cases:
             known = alike.get((problem.direction, variant))
             if known is None:
                 known = alike[problem.direction, variant] = failed(self._op, problem, variant, failure)
-            found.append(msgspec.structs.replace(known, problem=problem, cost=self._op.cost_of(problem)))
-        return found
+            results.append(msgspec.structs.replace(known, problem=problem, cost=self._op.cost_of(problem)))
+        return results
 
     def break_off(self, message: str) -> None:
         """It could not be begun: nothing more of it will be measured."""

@@ -48,7 +48,7 @@ class Machine:
 
     def run_times(self, device_id: str, limit: int = 6) -> tuple[RunTimes, ...]:
         """The kernel times of the newest runs on the device, the newest run first. Raises UnknownName."""
-        return self._store.runs.kernel_times(self._device(device_id).uuid, limit)
+        return self._store.trends.kernel_times(self._device(device_id).uuid, limit)
 
     def close(self) -> None:
         self._monitor.close()

@@ -78,13 +78,13 @@ def chosen_variants(
 
 def plugin_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
     """Absolute paths, because the worker has another current folder. Raises BadField for a file that does not exist."""
-    found = []
+    absolute = []
     for given in paths:
         path = Path(given).expanduser().resolve()
         if not path.is_file():
             raise BadField("plug-in", given, "there is no such file")
-        found.append(str(path))
-    return tuple(dict.fromkeys(found))
+        absolute.append(str(path))
+    return tuple(dict.fromkeys(absolute))
 
 
 def checked_method(method: Method) -> Method:
@@ -120,5 +120,7 @@ def title_of(plan: Plan, device: Device) -> str:
     what = " ".join((plan.op, first.precision, *(["backward"] if first.direction == "backward" else [])))
     if plan.search is None:
         return f"{what}, {sizes}, {device.name}"
-    drawn = "" if plan.search.seed is None else f" of {plan.search.admitted} (seed {plan.search.seed})"
-    return f"tuning {plan.search.variant}, {len(plan.variants)}{drawn} configurations: {what}, {sizes}, {device.name}"
+    selection = "" if plan.search.seed is None else f" of {plan.search.admitted} (seed {plan.search.seed})"
+    return (
+        f"tuning {plan.search.variant}, {len(plan.variants)}{selection} configurations: {what}, {sizes}, {device.name}"
+    )

@@ -42,7 +42,7 @@ def must_be_op(bench: Bench, op: str) -> None:
         raise UnknownName("op", op, ops)
 
 
-def machine_slower(found: Comparison, limit: float | None) -> tuple[Pair, ...]:
+def machine_slower(compared: Comparison, limit: float | None) -> tuple[Pair, ...]:
     """Pairs with unchanged code whose whole interval is slower by more than the limit (a fraction; None: MACHINE_SLOWER).
 
     In a comparison of code these differences are noise. For a plan that is measured again every month, they mean that the
@@ -50,5 +50,5 @@ def machine_slower(found: Comparison, limit: float | None) -> tuple[Pair, ...]:
     """
     least = 1 + (MACHINE_SLOWER if limit is None else limit)
     return tuple(
-        p for p in found.pairs if p.word == "same code" and p.ratio is not None and (p.ratio.low or 0.0) > least
+        p for p in compared.pairs if p.word == "same code" and p.ratio is not None and (p.ratio.low or 0.0) > least
     )

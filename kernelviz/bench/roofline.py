@@ -19,7 +19,7 @@ SOURCES: tuple[RoofSource, ...] = get_args(RoofSource)
 LEVELS: tuple[Level, ...] = get_args(Level)
 HEADLINES: dict[Level, Headline] = {"dram": "cold", "l2": "warm"}
 """Which time belongs to a level: with the caches flushed its data come from memory, without they lie in the L2 if they fit."""
-FIRST_SHOWN = ("h200-matmul", "h200-rmsnorm", "h200-add")
+DEFAULT_RUNS = ("h200-matmul", "h200-rmsnorm", "h200-add")
 """What a machine without runs of its own shows: shipped runs that reach the compute roof, the memory roof and neither."""
 
 
@@ -35,25 +35,25 @@ class Placement:
     unroofed: tuple[str, ...]
 
 
-def offered(bench: Bench, asked: Sequence[str] = ()) -> dict[str, RunSummary]:
-    """Runs to choose from, by id: those asked for, the newest here, those that came with the package. Unknown ones are left out;
-    `unknown` names them."""
-    found = {run.id: run for run in (*bench.runs(), *bench.history.shipped()) if run.done}
-    for run_id in asked:
-        if run_id not in found and (summary := _summary(bench, run_id)) is not None:
-            found[run_id] = summary
-    return found
+def offered(bench: Bench, chosen: Sequence[str] = ()) -> dict[str, RunSummary]:
+    """Runs to choose from, by id: the chosen ones, the newest here, and those that came with the package. Unknown ids are left
+    out; `unknown` lists them."""
+    runs = {run.id: run for run in (*bench.runs(), *bench.history.shipped()) if run.done}
+    for run_id in chosen:
+        if run_id not in runs and (summary := _summary(bench, run_id)) is not None:
+            runs[run_id] = summary
+    return runs
 
 
-def unknown(bench: Bench, asked: Sequence[str]) -> tuple[str, ...]:
+def unknown(bench: Bench, chosen: Sequence[str]) -> tuple[str, ...]:
     """The ids under which no run can be opened here, because they are unknown or deleted."""
-    return tuple(run_id for run_id in asked if _summary(bench, run_id) is None)
+    return tuple(run_id for run_id in chosen if _summary(bench, run_id) is None)
 
 
-def first_shown(bench: Bench) -> tuple[str, ...]:
+def default_runs(bench: Bench) -> tuple[str, ...]:
     """The newest stored run that has results, otherwise some that came with the package."""
     own = next((run.id for run in bench.runs(8) if run.done > run.failed), None)
-    return (own,) if own is not None else tuple(r.id for r in bench.history.shipped() if r.id in FIRST_SHOWN)
+    return (own,) if own is not None else tuple(r.id for r in bench.history.shipped() if r.id in DEFAULT_RUNS)
 
 
 def place(
@@ -80,9 +80,9 @@ def place(
         if summary is None:
             raise UnknownRun(run_id)
         make = _placed.__wrapped__ if summary.status in LIVING else _placed
-        found, device, roofed = make(bench, summary, _roofs_now(bench, summary), source, headline)
-        cases += found
-        untimed += summary.done - len(found)
+        placed_cases, device, roofed = make(bench, summary, _roofs_now(bench, summary), source, headline)
+        cases += placed_cases
+        untimed += summary.done - len(placed_cases)
         unroofed += [] if roofed else [device]
     if precision is not None:
         _known("precision", precision, [c.problem.precision for c in cases])
@@ -93,7 +93,7 @@ def place(
     return Placement(tuple(cases), max(untimed, 0), tuple(dict.fromkeys(unroofed)))
 
 
-def records(found: Placement) -> list[dict[str, object]]:
+def records(placement: Placement) -> list[dict[str, object]]:
     """One record for each case in the SI base units that the names state. Unknown is None. For JSON and data frames."""
     return [
         {
@@ -118,7 +118,7 @@ def records(found: Placement) -> list[dict[str, object]]:
             "missing": list(c.limiter.missing),
             "trust": str(describe_quality(c.quality)),
         }
-        for c in found.cases
+        for c in placement.cases
     ]
 
 
@@ -130,10 +130,10 @@ def _known(what: str, name: str, known: Sequence[str]) -> None:
 def _summary(bench: Bench, run_id: str) -> RunSummary | None:
     """Of a run that can be opened; None of one that is not here or was deleted."""
     try:
-        found = bench.history.summary(run_id)
+        summary = bench.history.summary(run_id)
     except UnknownRun:
         return None
-    return found if found.deleted_at is None else None
+    return summary if summary.deleted_at is None else None
 
 
 def _roofs_now(bench: Bench, summary: RunSummary) -> tuple[Roof, ...]:

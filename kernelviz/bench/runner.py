@@ -16,7 +16,7 @@ from typing import TypeAlias
 import msgspec
 
 from kernelviz.bench.availability import Choice
-from kernelviz.bench.device_jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
+from kernelviz.bench.device_requests import LiveCalibration, LiveInspection, LiveRequest, LiveSelftest
 from kernelviz.bench.event_log import EventLog
 from kernelviz.bench.live_run import LiveRun
 from kernelviz.bench.run_lock import run_lock
@@ -51,14 +51,14 @@ from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 
 _log = logging.getLogger(__name__)
 
-_KEPT_LOGS = 32
+_ENDED_LOGS = 32
 """Ended runs whose events stay in memory, for a follower that comes late; older ones are told from the store."""
 CONFIGURATIONS = 16
 """At most so many configurations of a tuning are bound at a time; all of a group share rounds, with the default beside them."""
 ROOM_SHARE = 0.2
 """Their outputs take at most this share of the device's memory: the float64 reference and the inputs need the rest."""
 
-Live: TypeAlias = LiveRun | LiveJob
+Live: TypeAlias = LiveRun | LiveRequest
 
 _shared = threading.Lock()
 _runners: weakref.WeakSet[Runner] = weakref.WeakSet()
@@ -121,10 +121,10 @@ class Runner:
                 return False
             with self._or_interrupted(run.id):
                 # Read again, now that nobody else writes: another process may have measured some of it up to now.
-                found = msgspec.structs.replace(self._store.runs.load(run.id), status=run.status)
-                void = frozenset(r.case.key for r in found.results if r.given_up)
+                stored = msgspec.structs.replace(self._store.runs.load(run.id), status=run.status)
+                void = frozenset(r.case.key for r in stored.results if r.given_up)
                 self._store.results.drop(run.id, void)
-                self._begin(found, op, device, owner, void)
+                self._begin(stored, op, device, owner, void)
         return True
 
     @contextmanager
@@ -149,12 +149,12 @@ class Runner:
         failures = {k: isinstance(r.outcome, Failure) for k, r in results.items()}
         with self._lock:
             log = self._logs.get(run.id) or EventLog(len(run.plan.cases()), failures)
-        standing = [key for key, r in results.items() if r.timing is not None]
-        live = LiveRun(run.id, run.plan, op, self._store, log, run.environment, standing)
+        timed = [key for key, r in results.items() if r.timing is not None]
+        live = LiveRun(run.id, run.plan, op, self._store, log, run.environment, timed)
         chosen = Chosen(self._store, device, op)
         unavailable: list[Result] = []
-        prompt: list[Request] = []
-        late: list[Request] = []
+        quick_requests: list[Request] = []
+        slow_requests: list[Request] = []
         later: list[Request] = []
         for problem in run.plan.problems:
             tuned = _configurations(chosen, results, problem, run.plan.variants)
@@ -169,17 +169,17 @@ class Runner:
             # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start. One
             # problem is left to the worker, which knows what is compiled and measures that in the same rounds.
             several = len(run.plan.problems) > 1
-            slow = tuple(n for n in fresh if several and op.variant_named(n).late and n != run.plan.baseline)
-            at_once = tuple(n for n in fresh if n not in slow)
+            slow = tuple(n for n in fresh if several and op.variant_named(n).slow_compile and n != run.plan.baseline)
+            quick = tuple(n for n in fresh if n not in slow)
             most = _most_together(op, problem, device)
-            prompt += [_item(run, live, problem, names, owner, tuned) for names in _groups(at_once, most)]
-            late += [_item(run, live, problem, names, owner, tuned) for names in _groups(slow, most)]
+            quick_requests += [_request(run, live, problem, names, owner, tuned) for names in _groups(quick, most)]
+            slow_requests += [_request(run, live, problem, names, owner, tuned) for names in _groups(slow, most)]
             if run.plan.search is not None and run.status != "finished":
-                late.append(_final(run, live, problem, owner, self._store))
+                slow_requests.append(_final(run, live, problem, owner, self._store))
             lacking = tuple(n for n in able if _lacks_figures(results.get(case_key(problem, n)), run.method))
             if lacking:
-                later.append(_item(run, live, problem, lacking, owner, tuned, later=True))
-        items = [*prompt, *late, *later]
+                later.append(_request(run, live, problem, lacking, owner, tuned, later=True))
+        requests = [*quick_requests, *slow_requests, *later]
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(run.id)
         if run.plan.search is not None:
@@ -189,8 +189,8 @@ class Runner:
             log.reopen(void, failures)
             self._register(run.id, live)
         live.put(unavailable)
-        live.expect(len(items))
-        supervisor.submit(items)
+        live.expect(len(requests))
+        supervisor.submit(requests)
         if live.cancelled:  # before there was anything to take out of the queue
             live.cancel()
 
@@ -200,10 +200,12 @@ class Runner:
         self._submit_alone(device, LiveCalibration(name, self._store, EventLog(0), device.uuid), owner)
         return name
 
-    def selftest(self, device: Device, asked: SelftestRequest, *, owner: str) -> str:
+    def selftest(self, device: Device, request: SelftestRequest, *, owner: str) -> str:
         """Queue a selftest; the name under which it can be followed, which is its id in the store."""
         name = f"selftest-{secrets.token_hex(6)}"
-        self._submit_alone(device, LiveSelftest(name, self._store, EventLog(0), kept=not asked.only), owner, asked)
+        self._submit_alone(
+            device, LiveSelftest(name, self._store, EventLog(0), stored=not request.only), owner, request
+        )
         return name
 
     def inspect(
@@ -213,24 +215,24 @@ class Runner:
         reason = self._refusal(op, name, problem, device)
         if reason is not None:
             raise BadField("variant", name, str(describe_reason(reason)))
-        job = f"inspection-{secrets.token_hex(6)}"
-        asked = InspectionRequest(problem=problem, variant=name)
-        live = LiveInspection(job, self._store, EventLog(0))
+        followed = f"inspection-{secrets.token_hex(6)}"
+        request = InspectionRequest(problem=problem, variant=name)
+        live = LiveInspection(followed, self._store, EventLog(0))
         tuned = Chosen(self._store, device, op).of(problem, (name,))
-        self._submit_alone(device, live, owner, inspection=asked, plugins=plugins, tuned=tuned)
-        return job
+        self._submit_alone(device, live, owner, inspection=request, plugins=plugins, tuned=tuned)
+        return followed
 
-    def made_inspection(self, name: str) -> Inspection | None:
+    def inspection_result(self, name: str) -> Inspection | None:
         """What an inspection of this process found."""
         with self._lock:
             live = self._live.get(name)
-        return live.made if isinstance(live, LiveInspection) else None
+        return live.result if isinstance(live, LiveInspection) else None
 
-    def made_selftest(self, name: str) -> Selftest | None:
+    def selftest_result(self, name: str) -> Selftest | None:
         """What a selftest of this process found so far."""
         with self._lock:
             live = self._live.get(name)
-        return live.made if isinstance(live, LiveSelftest) else None
+        return live.result if isinstance(live, LiveSelftest) else None
 
     def live(self, run_id: str) -> Live | None:
         """The run if it is under way here."""
@@ -287,7 +289,7 @@ class Runner:
     def _submit_alone(
         self,
         device: Device,
-        live: LiveJob,
+        live: LiveRequest,
         owner: str,
         selftest: SelftestRequest | None = None,
         inspection: InspectionRequest | None = None,
@@ -298,7 +300,7 @@ class Runner:
         live.abandon = lambda: supervisor.cancel(live.name)
         self._register(live.name, live)
         files = self._choice.plugins if plugins is None else plugins
-        asked = Request(
+        request = Request(
             run_id=live.name,
             owner=owner,
             sink=live,
@@ -307,7 +309,7 @@ class Runner:
             inspection=inspection,
             tuned=tuned,
         )
-        supervisor.submit([asked])
+        supervisor.submit([request])
 
     def _register(self, name: str, live: Live) -> None:
         with self._lock:
@@ -315,7 +317,7 @@ class Runner:
             self._logs[name] = live.log
             self._logs.move_to_end(name)
             ended = [n for n, log in self._logs.items() if log.ended and n != name]
-            for old in ended[: max(0, len(ended) - _KEPT_LOGS)]:
+            for old in ended[: max(0, len(ended) - _ENDED_LOGS)]:
                 del self._logs[old]
             self._live = {n: one for n, one in self._live.items() if n in self._logs}
 
@@ -350,9 +352,9 @@ def _groups(names: Sequence[str], most: int) -> list[tuple[str, ...]]:
 
 def _most_together(op: Op, problem: Problem, device: Device) -> int:
     """How many configurations of the problem may be bound at a time: each holds its outputs at two places at least."""
-    held = 2 * sum(t.size_bytes(problem.sizes, problem.dtype) for t in op.of(problem).outputs)
+    bytes_each = 2 * sum(t.size_bytes(problem.sizes, problem.dtype) for t in op.of(problem).outputs)
     room = ROOM_SHARE * (device.memory_bytes or 0)
-    return max(1, min(CONFIGURATIONS, int(room // held))) if room and held else CONFIGURATIONS
+    return max(1, min(CONFIGURATIONS, int(room // bytes_each))) if room and bytes_each else CONFIGURATIONS
 
 
 def _configurations(
@@ -389,7 +391,7 @@ def _final(run: Run, live: LiveRun, problem: Problem, owner: str, store: Store) 
     )
 
 
-def _item(
+def _request(
     run: Run,
     live: LiveRun,
     problem: Problem,
@@ -413,6 +415,6 @@ def _item(
         plugins=run.plan.plugins,
         known_baseline=None if later else lambda: live.timed(problem, run.plan.baseline),
         later=later,
-        timed_variants=(lambda: live.standing(problem, variants)) if later else None,
+        timed_variants=(lambda: live.timed_variants(problem, variants)) if later else None,
         tuned=tuned,
     )

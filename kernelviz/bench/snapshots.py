@@ -28,28 +28,32 @@ def selected(
             raise UnknownName("variant", name, run.plan.variants, of=f"run {run.id!r}")
     if problems is not None and not any(p.key in problems for p in run.plan.problems):
         raise BadField("problems", ", ".join(sorted(problems)) or "none", "the run has none of them")
-    kept = narrowed(run, variants, problems)
-    done = len({r.case.key for r in kept.results if not r.given_up}) == len(kept.plan.cases())
-    made = msgspec.structs.replace(
-        kept,
+    selection = narrowed(run, variants, problems)
+    done = len({r.case.key for r in selection.results if not r.given_up}) == len(selection.plan.cases())
+    snapshot = msgspec.structs.replace(
+        selection,
         title=run.title if title is None else title,
         note=run.note if note is None else note,
         status="finished" if done and run.status not in LIVING else run.status,
     )
-    return made if made.plan == run.plan else msgspec.structs.replace(made, id=f"{run.id[:60]}-{digest(made)[:12]}")
+    return (
+        snapshot
+        if snapshot.plan == run.plan
+        else msgspec.structs.replace(snapshot, id=f"{run.id[:60]}-{digest(snapshot)[:12]}")
+    )
 
 
 def narrowed(run: Run, variants: Sequence[str] | None, problems: Collection[str] | None = None) -> Run:
     """The same run with only some of its cases in plan and results. Names that it does not have are ignored. See `selected`."""
     plan = run.plan
     names = tuple(v for v in plan.variants if variants is None or v in variants or v == plan.baseline)
-    kept = tuple(p for p in plan.problems if problems is None or p.key in problems)
-    if names == plan.variants and kept == plan.problems:
+    selected_problems = tuple(p for p in plan.problems if problems is None or p.key in problems)
+    if names == plan.variants and selected_problems == plan.problems:
         return run
-    keys = {p.key for p in kept}
+    keys = {p.key for p in selected_problems}
     return msgspec.structs.replace(
         run,
-        plan=msgspec.structs.replace(plan, problems=kept, variants=names),
+        plan=msgspec.structs.replace(plan, problems=selected_problems, variants=names),
         results=tuple(r for r in run.results if r.variant in names and r.problem.key in keys),
     )
 
@@ -65,11 +69,11 @@ def at_sizes(run: Run, texts: Mapping[str, str]) -> tuple[str, ...]:
         if axis not in axes:
             raise UnknownName("axis", axis, axes, of=f"run {run.id!r}")
         wanted[axis] = set(values(axis, text))
-    found = tuple(p.key for p in run.plan.problems if _fits(p, wanted))
-    if not found:
+    keys = tuple(p.key for p in run.plan.problems if _fits(p, wanted))
+    if not keys:
         said = ", ".join(f"{axis}={text}" for axis, text in texts.items())
         raise BadField("--size", said, f"run {run.id!r} has no such sizes: {_known(run, texts)}")
-    return found
+    return keys
 
 
 def _fits(problem: Problem, wanted: Mapping[str, set[int]]) -> bool:

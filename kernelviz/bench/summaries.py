@@ -37,7 +37,7 @@ class RunSummary(Line, frozen=True, kw_only=True):
         return self.title or f"{self.op} · {self.device}"
 
     @property
-    def cases_words(self) -> str:
+    def case_counts(self) -> str:
         """The number of cases with a result, of failures among them, and of cancelled cases."""
         many = f"{self.cases} case{'s' if self.cases != 1 else ''}"
         cases = many if self.done == self.cases else f"{self.done} of {many}"

@@ -51,8 +51,8 @@ class Trends:
         """The trend of one case, with what differs between the runs on both sides of each change. None if it was never measured
         there. Raises UnknownName."""
         rows = self._store.trends.times(self._device(device_id).uuid, case_key=case_key(problem, variant))
-        found = _case(rows, _headline(l2))
-        return None if found is None else self._explained(found)
+        case = _case(rows, _headline(l2))
+        return None if case is None else self._explained(case)
 
     def regressions(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
         """Cases that are slower than at their best level, the largest slow-down first, with what changed at the same time."""
@@ -63,15 +63,15 @@ class Trends:
         slower = [c for c in cases if c.trend.regression is not None]
         return tuple(self._explained(c) for c in sorted(slower, key=lambda c: -_regression(c).ratio))
 
-    def _explained(self, found: CaseTrend) -> CaseTrend:
+    def _explained(self, case: CaseTrend) -> CaseTrend:
         """With what the runs around its changes are made of."""
-        last = found.trend.unconfirmed
-        indices = [c.index for c in found.trend.changes] + ([last.index] if last is not None else [])
-        points = found.trend.points
+        last = case.trend.unconfirmed
+        indices = [c.index for c in case.trend.changes] + ([last.index] if last is not None else [])
+        points = case.trend.points
         needed = {points[i].run_id for index in indices for i in (index - 1, index)}
         machines = self._store.runs.environments(sorted(needed))
-        told = [replace(p, made_of=(*p.made_of, *_made_of(machines.get(p.run_id)))) for p in points]
-        return replace(found, trend=trend(told))
+        explained = [replace(p, made_of=(*p.made_of, *_components(machines.get(p.run_id)))) for p in points]
+        return replace(case, trend=trend(explained))
 
     def _device(self, device_id: str) -> Device:
         if device_id not in self._devices:
@@ -87,10 +87,10 @@ def _regression(case: CaseTrend) -> Change:
 
 def _headline(l2: str) -> Headline:
     known: tuple[Headline, ...] = get_args(Headline)
-    found = next((h for h in known if h == l2), None)
-    if found is None:
+    headline = next((h for h in known if h == l2), None)
+    if headline is None:
         raise UnknownName("L2 mode", l2, list(known))
-    return found
+    return headline
 
 
 def _case(rows: Sequence[TimeRow], headline: Headline) -> CaseTrend | None:
@@ -111,7 +111,7 @@ def _case(rows: Sequence[TimeRow], headline: Headline) -> CaseTrend | None:
     return CaseTrend(newest.problem, newest.variant, newest.setup, trend(points), len(timed) - len(alike))
 
 
-def _made_of(machine: Environment | None) -> tuple[tuple[str, str], ...]:
+def _components(machine: Environment | None) -> tuple[tuple[str, str], ...]:
     if machine is None:
         return ()
     return (

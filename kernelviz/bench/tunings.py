@@ -55,13 +55,13 @@ def tuning_plan(plan: Plan, op: Op, count: int | None, seed: int) -> Plan:
     Errors: BadField for several problems, for a variant without anything to tune, for too many or too few configurations.
     """
     if len(plan.problems) != 1:
-        words = "tune one problem at a time: one number for each axis (--size n=2^26)"
-        raise BadField("sizes", f"{len(plan.problems)} problems", words)
+        remedy = "tune one problem at a time: one number for each axis (--size n=2^26)"
+        raise BadField("sizes", f"{len(plan.problems)} problems", remedy)
     problem, name = plan.problems[0], plan.variants[0]
-    drawn = draw(op, name, problem, count, seed)
+    sample = draw(op, name, problem, count, seed)
     variant = op.of(problem).variant_named(name)
-    names = tuple(variant.named(configuration).name for configuration in drawn.configurations)
-    search = Search(variant=name, space=drawn.space, admitted=drawn.admitted, seed=drawn.seed)
+    names = tuple(variant.named(configuration).name for configuration in sample.configurations)
+    search = Search(variant=name, space=sample.space, admitted=sample.admitted, seed=sample.seed)
     return msgspec.structs.replace(plan, variants=names, baseline=names[0], search=search)
 
 
@@ -69,11 +69,12 @@ def conclude(store: Store, run_id: str, *, finished: bool = True) -> Tuning | No
     """Store the result of a tuning, which the variant uses from then on. None if no configuration is correct. Raises
     UnknownRun."""
     run = store.runs.load(run_id)
-    found = tried(run, finished=finished)
-    made = tuning_of(run, found, created_at=timestamps.now(), seconds=store.runs.row(run_id).spent_s)
-    if made is not None:
-        store.tunings.put(made)
-    return made
+    tuning = tuning_of(
+        run, tried(run, finished=finished), created_at=timestamps.now(), seconds=store.runs.row(run_id).spent_s
+    )
+    if tuning is not None:
+        store.tunings.put(tuning)
+    return tuning
 
 
 def finalists(store: Store, run_id: str, problem: Problem) -> tuple[str, ...]:
@@ -97,7 +98,7 @@ class Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptTuning:
+class StoredTuning:
     """What is kept of a tuning, and whether it is used: `stale` says why not, and is empty where it is."""
 
     tuning: Tuning
@@ -115,19 +116,19 @@ class Tunings:
 
     def find(
         self, op: str | None = None, *, variant: str | None = None, device: str | None = None
-    ) -> tuple[KeptTuning, ...]:
+    ) -> tuple[StoredTuning, ...]:
         """The stored tunings, by op, variant and problem. Errors: UnknownName for a device."""
         if device is not None and device not in self._uuids:
             raise UnknownName("device", device, self._uuids)
-        found = self._store.tunings.find(None if device is None else self._uuids[device], op)
+        stored = self._store.tunings.find(None if device is None else self._uuids[device], op)
         ops = self._ops()
-        return tuple(KeptTuning(t, _stale(t, ops.get(t.problem.op))) for t in found if variant in (None, t.variant))
+        return tuple(StoredTuning(t, _stale(t, ops.get(t.problem.op))) for t in stored if variant in (None, t.variant))
 
-    def of(self, problem: Problem, variant: str, device: str) -> KeptTuning | None:
+    def of(self, problem: Problem, variant: str, device: str) -> StoredTuning | None:
         """What is kept for that variant and problem on that device; None where it was not tuned. Errors: UnknownName."""
         key = tuning_key(problem)
-        found = self.find(problem.op, variant=variant, device=device)
-        return next((k for k in found if tuning_key(k.tuning.problem) == key), None)
+        stored = self.find(problem.op, variant=variant, device=device)
+        return next((s for s in stored if tuning_key(s.tuning.problem) == key), None)
 
     def chosen(self, plan: Plan) -> dict[str, Tuned]:
         """The configuration that each variant of a plan uses for its first problem, by variant. Errors: UnknownName for the
@@ -138,13 +139,13 @@ class Tunings:
         key = tuning_key(plan.problems[0])
         return {t.variant: t.tuned for t in known if t.variant in plan.variants and tuning_key(t.problem) == key}
 
-    def found_by(self, run_id: str) -> Tuning | None:
+    def of_run(self, run_id: str) -> Tuning | None:
         """What the run of a tuning left, if it is still what is used."""
         return next((t for t in self._store.tunings.find() if t.run_id == run_id), None)
 
-    def forget(self, kept: Sequence[KeptTuning]) -> None:
+    def forget(self, tunings: Sequence[StoredTuning]) -> None:
         """Remove these tunings: the variants use their default configurations for these problems again."""
-        self._store.tunings.drop([k.tuning for k in kept])
+        self._store.tunings.drop([t.tuning for t in tunings])
 
     def keep(self, run_id: str) -> Tuning:
         """Store the best configuration so far of a cancelled or interrupted tuning, without finishing it.
@@ -158,17 +159,17 @@ class Tunings:
             raise BadField("run", run_id, "it goes on; wait for its end or cancel it")
         if run.environment.device.uuid not in self._uuids.values():
             raise BadField("run", run_id, f"it was measured on {run.environment.device.name}, which is not here")
-        made = conclude(self._store, run_id, finished=run.status == "finished")
-        if made is None:
+        tuning = conclude(self._store, run_id, finished=run.status == "finished")
+        if tuning is None:
             raise BadField("run", run_id, "none of its configurations is correct so far")
-        return made
+        return tuning
 
     def report(self, run_id: str) -> TuningReport:
         """The result and the cost of a tuning. Errors: UnknownRun; BadField for a run that is not a tuning."""
         run = self._load(run_id)
-        kept = self.found_by(run_id)
-        seconds = self._spent_s(run_id) or (kept.seconds if kept is not None else 0.0)
-        return TuningReport(run=run, tried=tried(run), kept=kept, seconds=seconds)
+        tuning = self.of_run(run_id)
+        seconds = self._spent_s(run_id) or (tuning.seconds if tuning is not None else 0.0)
+        return TuningReport(run=run, tried=tried(run), tuning=tuning, seconds=seconds)
 
     def _spent_s(self, run_id: str) -> float:
         try:
@@ -184,7 +185,7 @@ class TuningReport:
 
     run: Run
     tried: Tried
-    kept: Tuning | None
+    tuning: Tuning | None
     seconds: float
 
 

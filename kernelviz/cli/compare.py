@@ -16,11 +16,11 @@ from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
 from kernelviz.text.comparison import (
-    counts_words,
-    mean_words,
-    noise_words,
-    only_words,
-    refusal_words,
+    describe_mean,
+    describe_noise,
+    describe_refusals,
+    describe_unpaired,
+    format_counts,
 )
 from kernelviz.text.differences import differences
 
@@ -124,14 +124,14 @@ def _describe_failing(failing: tuple[Pair, ...], limit: float) -> str:
 def _report(found: Comparison) -> RenderableType:
     sides = (("A", found.a, found.variant_a), ("B", found.b, found.variant_b))
     parts: list[RenderableType] = [Text(_describe_side(side, run, variant)) for side, run, variant in sides]
-    parts += [Text(f"≠ {difference.words}", style="red") for difference in differences(found)]
+    parts += [Text(f"≠ {difference.line}", style="red") for difference in differences(found)]
     if found.pairs:
         parts += [Text(""), console.table(pair_columns(found, View.TERMINAL), found.pairs, style=_style), Text("")]
-    parts += [Text(line) for line in only_words(found)]
+    parts += [Text(line) for line in describe_unpaired(found)]
     if not found.pairs:
         return Group(*parts, Text("No case is in both: nothing can be compared."))
-    parts += [Text(refusal_words(found))] if refusal_words(found) else []
-    parts += [Text(f"{counts_words(found)}."), Text(f"{mean_words(found)}."), Text(noise_words(found))]
+    parts += [Text(describe_refusals(found))] if describe_refusals(found) else []
+    parts += [Text(f"{format_counts(found)}."), Text(f"{describe_mean(found)}."), Text(describe_noise(found))]
     return Group(*parts)
 
 

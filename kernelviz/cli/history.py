@@ -17,7 +17,7 @@ from kernelviz.cli.arguments import options_on_command_line, parse_names, parse_
 from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.cli.run import print_run
 from kernelviz.core import BadField, KernelvizError, units
-from kernelviz.formats.integrity import WORDS as SEALS
+from kernelviz.formats.integrity import DESCRIPTIONS as SEALS
 from kernelviz.formats.integrity import sealed
 from kernelviz.metrics.summary import rows
 from kernelviz.tables.column import Column
@@ -130,7 +130,7 @@ def delete(
     named = [history.summary(run) for run in dict.fromkeys(runs)]
     if not yes:
         for run in named:
-            console.err().print(f"{run.id}  {console.plain(run.name)}, {run.cases_words}")
+            console.err().print(f"{run.id}  {console.plain(run.name)}, {run.case_counts}")
         typer.confirm(f"Delete {len(named)} run{'s' if len(named) != 1 else ''}?", abort=True, err=True)
     for run in named:
         history.delete(run.id)
@@ -191,7 +191,7 @@ def import_files(
         try:
             if backup.recognised(file):
                 restored = history.take_in_backup(file)
-                console.err().print(f"{file}: a backup of {restored.words}")
+                console.err().print(f"{file}: a backup of {restored.counts}")
                 ids = restored.ids
             else:
                 data = formats.file_bytes(file)
@@ -277,7 +277,7 @@ def _write_backup(run: str, out: Path | None, to: str | None) -> None:
     if out is None:
         raise BadField("--out", "", "name a file; a name that ends with .gz makes a compressed file")
     written = use_cases.current().history.back_up(out)
-    console.err().print(f"{out}: {written.words}; `kernelviz import` restores it")
+    console.err().print(f"{out}: {written.counts}; `kernelviz import` restores it")
 
 
 def _to_stdout(data: bytes, form: str) -> None:
@@ -298,7 +298,7 @@ _RUNS: tuple[Column[RunSummary], ...] = (
     Column("", "When", "", units.TEXT, lambda run: run.created_at[:16].replace("T", " ")),
     Column("", "Op", "", units.TEXT, lambda run: run.op),
     Column("", "Device", "", units.TEXT, lambda run: run.device),
-    Column("", "Cases", "", units.TEXT, lambda run: run.cases_words),
+    Column("", "Cases", "", units.TEXT, lambda run: run.case_counts),
     Column("", "Status", "", units.TEXT, lambda run: run.status),
     Column("", "Title", "", units.TEXT, lambda run: run.title),
 )

@@ -93,11 +93,11 @@ def report(inspection: Inspection) -> Group:
     case = format_case(Case(problem=inspection.problem, variant=inspection.variant))
     parts: list[RenderableType] = [
         Text(f"{case}, on {inspection.environment.device.name}"),
-        Text(words.verdict_words(inspection), style="green" if inspection.passed else "bold red"),
+        Text(words.describe_inspection(inspection), style="green" if inspection.passed else "bold red"),
     ]
-    parts += [Text(f"  {line}") for errors in inspection.errors for line in words.output_words(errors)]
+    parts += [Text(f"  {line}") for errors in inspection.errors for line in words.describe_output(errors)]
     parts += [
-        Text(words.fill_words(inspection), style="dim"),
+        Text(words.describe_inputs(inspection), style="dim"),
         Text(f"allowed: {inspection.rule}", style="dim"),
         Text(""),
     ]
@@ -113,7 +113,7 @@ def report(inspection: Inspection) -> Group:
 def picture(errors: OutputErrors) -> Iterator[str]:
     """The error map as text: one character for each block. If there are many rows of blocks, one line stands for several."""
     grid = errors.map
-    yield f"{errors.name}, {words.block_words(grid)} (X wrong, ? never written, · right):"
+    yield f"{errors.name}, {words.describe_block(grid)} (X wrong, ? never written, · right):"
     step = -(-grid.rows // MAP_ROWS)
     for first in range(0, grid.rows, step):
         cells = (_character(errors, first, step, column) for column in range(grid.columns))

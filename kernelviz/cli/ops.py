@@ -10,7 +10,7 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import Bench, Offer
 from kernelviz.cli import console, options
 from kernelviz.ops import Op, Variant, catalogue
-from kernelviz.ops.catalog.space import space_words
+from kernelviz.ops.catalog.space import format_space
 
 
 def ops(
@@ -43,7 +43,7 @@ def print_ops(bench: Bench, device: str | None, *, as_json: bool) -> None:
         sizes = ", ".join(op.axis_names)
         table.add_row(name, "", "", "", f"{op.summary} ({sizes}; {', '.join(op.dtypes)})", style="bold")
         for offer in offers[name]:
-            words = " ".join(filter(None, (offer.variant.summary, space_words(offer.variant), _remark(offer.variant))))
+            words = " ".join(filter(None, (offer.variant.summary, format_space(offer.variant), _remark(offer.variant))))
             table.add_row("", offer.variant.name, offer.variant.backend, _here(offer), words)
     console.show(table)
 

@@ -22,15 +22,16 @@ from kernelviz.core import (
     RoofDone,
     RunEnded,
     RunQueued,
-    TimelineTaken,
+    TimelineDone,
     Timing,
     WorkerStarting,
 )
 from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.metrics.summary import figure_of
+from kernelviz.text.events import describe_queue_position
 from kernelviz.text.failures import STAGES, describe_failure, has_description
 from kernelviz.text.report import typed_sizes
-from kernelviz.text.selftest import check_words
+from kernelviz.text.selftest import describe_check
 from kernelviz.text.times import format_time
 
 
@@ -72,7 +73,7 @@ class Reporter:
         """Print one event."""
         match event:
             case RunQueued(ahead=ahead):
-                self._state(event.words, keep=ahead > 0)
+                self._state(str(describe_queue_position(event)), keep=ahead > 0)
             case DeviceBusy(holder=holder):
                 self._state(f"waiting for the device: {holder} holds it", keep=True)
             case WorkerStarting(reason=reason):
@@ -84,8 +85,8 @@ class Reporter:
             case RoofDone(roof=roof):
                 self.say(format_roof(roof))
             case CheckDone(check=check):
-                self.say(f"{check.name}: {check_words(check)}")
-            case TimelineTaken(timeline=timeline):
+                self.say(f"{check.name}: {describe_check(check)}")
+            case TimelineDone(timeline=timeline):
                 self.say(f"timeline: recorded {len(timeline.counted)} iterations of {timeline.case}")
             case InspectionDone():
                 self._state("the case was inspected")

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from kernelviz import bench as use_cases
-from kernelviz.bench.roofline import first_shown, place, records
+from kernelviz.bench.roofline import default_runs, place, records
 from kernelviz.cli import console, options
 from kernelviz.tables.column import View
 from kernelviz.tables.roofline import placed_columns
@@ -43,7 +43,7 @@ def roofline(
     latency, bandwidth, L2, compute or unclear, and is shown with the evidence for it.
     """
     bench = use_cases.current()
-    found = place(bench, runs or first_shown(bench), level=level, source=roofs, precision=precision, variant=variant)
+    found = place(bench, runs or default_runs(bench), level=level, source=roofs, precision=precision, variant=variant)
     if as_json:
         console.print_json(records(found))
         return

@@ -13,7 +13,7 @@ from kernelviz.bench import Bench
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.core import Check, Selftest
-from kernelviz.text.selftest import amount, limit_words, outcome_word
+from kernelviz.text.selftest import amount, format_limit, format_outcome
 
 _STYLES = {True: "green", False: "bold red", None: "dim"}
 
@@ -52,7 +52,7 @@ def make_selftest(bench: Bench, device_id: str | None, *, only: tuple[str, ...],
     with Reporter(None) as reporter:
         reporter.say(f"checking how well kernelviz measures on {device.name}")
         follow_run(bench, selftest_id, reporter)
-    done = bench.selftest_made(selftest_id)
+    done = bench.selftest_result(selftest_id)
     if done is None:
         return 2
     if as_json:
@@ -77,9 +77,9 @@ def table(done: Selftest) -> Table:
     for check in done.checks:
         checks.add_row(
             Text(check.name),
-            Text(outcome_word(check), style=_STYLES[check.passed]),
+            Text(format_outcome(check), style=_STYLES[check.passed]),
             Text(amount(check.value, check.unit) if check.value is not None else ""),
-            Text(limit_words(check)),
+            Text(format_limit(check)),
             Text(_question_and_message(check)),
         )
     return checks

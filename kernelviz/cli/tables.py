@@ -22,8 +22,8 @@ from kernelviz.tables.column import Column, View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, LOCAL_HELP, kernels
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
-from kernelviz.text.report import conclusion, configurations, doubts, failures, heading, trust_lines
-from kernelviz.text.winners import winner_words
+from kernelviz.text.report import conclusion, configurations, doubts, failures, heading, quality_lines
+from kernelviz.text.winners import describe_winners
 
 
 def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verbose: bool = False) -> RenderableType:
@@ -38,7 +38,7 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
     parts += [Text(line) for line in (*failures(found), *configurations(found, run))]
     if verbose:
         parts += [Text(""), figures(found, run), *(Text(f"{f.name}: {f.question}", style="dim") for f in FIGURES)]
-        parts += [Text(""), *(Text(line) for line in trust_lines(found, run, headline)), Text("")]
+        parts += [Text(""), *(Text(line) for line in quality_lines(found, run, headline)), Text("")]
         if launched := kernels(found):
             parts += [
                 console.table(select_with_sizes(KERNELS, launched, View.TERMINAL, run.plan.problems), launched),
@@ -93,7 +93,7 @@ def leads(found: Sequence[Row], headline: Headline = "cold") -> list[str]:
         return []
     if len(made) == 1 and len(made[0].names) == 1:
         return []
-    lines = winner_words(found, made, None, str, typed_size)
+    lines = describe_winners(found, made, None, str, typed_size)
     return [f"By size: {line}" if not number else f"         {line}" for number, line in enumerate(lines)]
 
 

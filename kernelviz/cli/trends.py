@@ -13,7 +13,7 @@ from kernelviz.core import UnknownName, units
 from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Change
 from kernelviz.tables.column import Column
-from kernelviz.text.trends import change_words, state_words
+from kernelviz.text.trends import describe_change, describe_trend
 
 
 def trends(
@@ -71,7 +71,7 @@ def record(case: CaseTrend) -> dict[str, object]:
         "left_out": case.left_out,
         "level_s": found.level_s,
         "noise_fraction": found.noise,
-        "state": state_words(found),
+        "state": describe_trend(found),
         "changes": [_change(c, case) for c in found.changes],
         "regression": None if left is None else _change(left, case),
         "unconfirmed": None if found.unconfirmed is None else _change(found.unconfirmed, case),
@@ -96,7 +96,7 @@ def _change(change: Change, case: CaseTrend) -> dict[str, object]:
 
 def _last_change(case: CaseTrend) -> str | None:
     change = case.trend.regression or (case.trend.changes[-1] if case.trend.changes else None)
-    return change_words(change, case.trend) if change else None
+    return describe_change(change, case.trend) if change else None
 
 
 _COLUMNS: tuple[Column[CaseTrend], ...] = (
@@ -104,6 +104,6 @@ _COLUMNS: tuple[Column[CaseTrend], ...] = (
     Column("", "Variant", "", units.TEXT, lambda c: c.variant),
     Column("", "Runs", "", units.COUNT, lambda c: len(c.trend.points)),
     Column("", "Level", "", units.SECONDS, lambda c: c.trend.level_s),
-    Column("", "State", "", units.TEXT, lambda c: state_words(c.trend)),
+    Column("", "State", "", units.TEXT, lambda c: describe_trend(c.trend)),
     Column("", "Last change", "", units.TEXT, _last_change),
 )

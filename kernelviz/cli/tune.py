@@ -11,7 +11,7 @@ from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
-from kernelviz.bench.tunings import METHOD, KeptTuning, TuningReport
+from kernelviz.bench.tunings import METHOD, StoredTuning, TuningReport
 from kernelviz.cli import console, options
 from kernelviz.cli.arguments import options_on_command_line, parse_sizes
 from kernelviz.cli.progress import Reporter, follow_run
@@ -22,7 +22,7 @@ from kernelviz.tables.column import Column
 from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
 from kernelviz.text.times import format_time
-from kernelviz.text.tuning import cost_words, gain_words, kept_words, reason_words, record, tried_words
+from kernelviz.text.tuning import describe_best, describe_cost, describe_failures, describe_search, format_gain, record
 from kernelviz.text.verdicts import format_verdict
 
 app = typer.Typer(
@@ -116,7 +116,7 @@ def print_report(bench: Bench, run_id: str, *, as_json: bool = False) -> int:
     """Print the result of a tuning on stdout and return the exit code."""
     found = bench.tunings.report(run_id)
     if as_json:
-        console.print_json(record(found.run, found.tried, found.kept, found.seconds))
+        console.print_json(record(found.run, found.tried, found.tuning, found.seconds))
     else:
         console.show(report(found))
     if found.run.status != "finished":
@@ -141,14 +141,14 @@ def report(found: TuningReport) -> RenderableType:
     words = (
         f"{problem.op} {problem.precision} {typed_sizes(problem)}, {tried.variant}, on {run.environment.device.name}"
     )
-    parts: list[RenderableType] = [Text(words), Text(tried_words(tried, run.plan.search))]
+    parts: list[RenderableType] = [Text(words), Text(describe_search(tried, run.plan.search))]
     if tried.ranked:
         parts.append(_table(found))
     for reason in tried.failures:
-        parts += [Text(f"✕ {len(reason.variants)} × {reason_words(reason)}", style="red")]
+        parts += [Text(f"✕ {len(reason.variants)} × {describe_failures(reason)}", style="red")]
         parts += [Text(f"    {'; '.join(_values(name) for name in reason.variants)}", style="dim")]
-    parts.append(Text(kept_words(tried, found.kept)))
-    parts.append(Text(cost_words(found.seconds, tried)))
+    parts.append(Text(describe_best(tried, found.tuning)))
+    parts.append(Text(describe_cost(found.seconds, tried)))
     parts.append(Text(f"run {run.id}", style="dim"))
     return Group(*parts)
 
@@ -263,18 +263,18 @@ def _sizes(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
     return {axis: str(several[0]) for axis, several in sizes.items()}
 
 
-def _record(kept: KeptTuning) -> dict[str, Any]:
+def _record(kept: StoredTuning) -> dict[str, Any]:
     values: dict[str, Any] = msgspec.to_builtins(kept.tuning)
     return values | {"used": not kept.stale, "stale": kept.stale}
 
 
-_KEPT: tuple[Column[KeptTuning], ...] = (
+_KEPT: tuple[Column[StoredTuning], ...] = (
     Column("", "Variant", "", units.TEXT, lambda kept: kept.tuning.variant),
     Column("", "Problem", "", units.TEXT, lambda kept: kept.tuning.problem.key),
     Column("", "Device", "", units.TEXT, lambda kept: kept.tuning.device),
     Column("", "Configuration", "", units.TEXT, lambda kept: configuration_text(kept.tuning.configuration)),
     Column("", "Time", "", units.SECONDS, lambda kept: kept.tuning.time_s.estimate),
-    Column("", "Over the default", "", units.TEXT, lambda kept: gain_words(kept.tuning)),
+    Column("", "Over the default", "", units.TEXT, lambda kept: format_gain(kept.tuning)),
     Column("", "When", "", units.TEXT, lambda kept: kept.tuning.created_at[:16].replace("T", " ")),
     Column("", "Run", "", units.TEXT, lambda kept: kept.tuning.run_id),
     Column("", "Used", "", units.TEXT, lambda kept: f"no: {kept.stale}" if kept.stale else "yes"),

@@ -27,7 +27,7 @@ from kernelviz.core.events import (
     RunEnded,
     RunQueued,
     Step,
-    TimelineTaken,
+    TimelineDone,
     WorkerStarting,
 )
 from kernelviz.core.inspection import (
@@ -212,7 +212,7 @@ __all__ = [
     "Struct",
     "TensorFacts",
     "Timeline",
-    "TimelineTaken",
+    "TimelineDone",
     "Timer",
     "Timing",
     "TracingCostUnknown",

@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
-_Item = TypeVar("_Item")
+T = TypeVar("T")
 
 
-def parts(items: Sequence[_Item], most: int) -> Iterator[Sequence[_Item]]:
+def parts(values: Sequence[T], most: int) -> Iterator[Sequence[T]]:
     """
     >>> list(parts((1, 2, 3, 4, 5), 2)), list(parts([], 2))
     ([(1, 2), (3, 4), (5,)], [])
     """
-    for start in range(0, len(items), most):
-        yield items[start : start + most]
+    for start in range(0, len(values), most):
+        yield values[start : start + most]

@@ -30,7 +30,7 @@ def unsaid(method: Method) -> str:
     """
     usual = QUICK if _is_quick(method) else Method()
     names = {"half_width": "half-width", "ratio_half_width": "half-width of ratios", "seeds": "seeds"}
-    other = [f"{word} {getattr(method, n):g}" for n, word in names.items() if getattr(method, n) != getattr(usual, n)]
+    other = [f"{name} {getattr(method, n):g}" for n, name in names.items() if getattr(method, n) != getattr(usual, n)]
     return f"no option asks for: {', '.join(other)}" if other else ""
 
 
@@ -48,46 +48,46 @@ def _lines(plan: Plan, method: Method, problems: Sequence[Problem]) -> list[str]
 def _line(plan: Plan, method: Method, like: Problem, sizes: dict[str, str]) -> str:
     if plan.search is not None:
         return _tune(plan, plan.search, method, like, sizes)
-    words = ["kernelviz", "run", plan.op, "--variants", ",".join(plan.variants), "--baseline", plan.baseline]
+    arguments = ["kernelviz", "run", plan.op, "--variants", ",".join(plan.variants), "--baseline", plan.baseline]
     for axis, text in sizes.items():
-        words += ["--size" if text.isdigit() else "--sweep", f"{axis}={text}"]
-    words += ["--dtype", like.dtype, *_problem(like), *_method(method)]
+        arguments += ["--size" if text.isdigit() else "--sweep", f"{axis}={text}"]
+    arguments += ["--dtype", like.dtype, *_problem(like), *_method(method)]
     for path in plan.plugins:
-        words += ["--with", path]
-    return shlex.join([*words, "--device", plan.device])
+        arguments += ["--with", path]
+    return shlex.join([*arguments, "--device", plan.device])
 
 
 def _tune(plan: Plan, search: Search, method: Method, like: Problem, sizes: dict[str, str]) -> str:
-    words = [
+    arguments = [
         "kernelviz",
         "tune",
         plan.op,
         search.variant,
         *(w for a, t in sizes.items() for w in ("--size", f"{a}={t}")),
     ]
-    words += ["--dtype", like.dtype, *_problem(like)]
+    arguments += ["--dtype", like.dtype, *_problem(like)]
     if search.seed is not None:
-        words += ["--configurations", str(len(plan.variants)), "--seed", str(search.seed)]
-    words += ["--budget-s", repr(method.budget_s)]
+        arguments += ["--configurations", str(len(plan.variants)), "--seed", str(search.seed)]
+    arguments += ["--budget-s", repr(method.budget_s)]
     for path in plan.plugins:
-        words += ["--with", path]
-    return shlex.join([*words, "--device", plan.device])
+        arguments += ["--with", path]
+    return shlex.join([*arguments, "--device", plan.device])
 
 
 def _problem(like: Problem) -> list[str]:
     """Its options beside sizes and dtype, where they are not as usual."""
-    words: list[str] = []
+    arguments: list[str] = []
     for option, value, usual in (
         ("--compute", like.compute, None),
         ("--direction", like.direction, "forward"),
         ("--data", like.data, "normal"),
     ):
-        words += [option, str(value)] if value != usual else []
-    return words
+        arguments += [option, str(value)] if value != usual else []
+    return arguments
 
 
 def _method(method: Method) -> list[str]:
     if _is_quick(method):
         return ["--quick"]
-    asked = [] if method.figures == USUAL_FIGURES else ["--figures", ",".join(method.figures)]
-    return ["--budget-s", repr(method.budget_s), *(["--clock", method.clock] if method.clock else []), *asked]
+    figures = [] if method.figures == USUAL_FIGURES else ["--figures", ",".join(method.figures)]
+    return ["--budget-s", repr(method.budget_s), *(["--clock", method.clock] if method.clock else []), *figures]

@@ -26,16 +26,16 @@ def parted(name: str) -> tuple[str, dict[str, int] | None]:
     """
     if "[" not in name and "]" not in name:
         return name, None
-    found = _NAME.fullmatch(name.strip())
-    if found is None:
+    match = _NAME.fullmatch(name.strip())
+    if match is None:
         raise BadField("variant", name, _FORM)
     values: dict[str, int] = {}
-    for part in found[2].split(","):
-        key, _, text = (word.strip() for word in part.partition("="))
+    for part in match[2].split(","):
+        key, _, text = (side.strip() for side in part.partition("="))
         if not key or key in values or not re.fullmatch(r"-?[0-9]{1,18}", text):
             raise BadField("variant", name, _FORM)
         values[key] = int(text)
-    return found[1].strip(), values
+    return match[1].strip(), values
 
 
 def base_name(name: str) -> str:
@@ -44,8 +44,8 @@ def base_name(name: str) -> str:
     >>> base_name("triton_tuned[block=256]"), base_name("torch_eager"), base_name("void k<int[4]>(float)")
     ('triton_tuned', 'torch_eager', 'void k<int[4]>(float)')
     """
-    found = _NAME.fullmatch(name)
-    return found[1] if found else name
+    match = _NAME.fullmatch(name)
+    return match[1] if match else name
 
 
 def split_names(text: str) -> list[str]:

@@ -102,5 +102,5 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     >>> nearest("rmsnrom", ["add", "rmsnorm", "matmul"])
     'rmsnorm'
     """
-    found = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.5)
+    return matches[0] if matches else None

@@ -16,18 +16,6 @@ class RunQueued(Struct, frozen=True, kw_only=True, tag="queued", tag_field="kind
 
     ahead: int
 
-    @property
-    def words(self) -> str:
-        """The place in the queue, as every surface says it.
-
-        >>> RunQueued(ahead=1).words, RunQueued(ahead=0).words
-        ('position 2 in the queue: 1 problem of other runs first', 'position 1 in the queue: next')
-        """
-        if not self.ahead:
-            return "position 1 in the queue: next"
-        problems = "1 problem" if self.ahead == 1 else f"{self.ahead} problems"
-        return f"position {self.ahead + 1} in the queue: {problems} of other runs first"
-
 
 class DeviceBusy(Struct, frozen=True, kw_only=True, tag="device_busy", tag_field="kind"):
     """Another process holds the device; `holder` says who, for people."""
@@ -67,7 +55,7 @@ class CheckDone(Struct, frozen=True, kw_only=True, tag="check_done", tag_field="
     check: Check
 
 
-class TimelineTaken(Struct, frozen=True, kw_only=True, tag="timeline", tag_field="kind"):
+class TimelineDone(Struct, frozen=True, kw_only=True, tag="timeline", tag_field="kind"):
     """The picture of one measurement, taken by the selftest."""
 
     timeline: Timeline
@@ -94,7 +82,7 @@ Event = (
     | CaseDone
     | RoofDone
     | CheckDone
-    | TimelineTaken
+    | TimelineDone
     | InspectionDone
     | RunEnded
 )

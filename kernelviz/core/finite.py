@@ -49,12 +49,14 @@ def _finite_outcome(outcome: Outcome) -> Outcome:
 def _finite_timing(timing: Timing) -> Timing:
     changed: dict[str, object] = {}
     for name, figure in timing.figures.items():
-        kept = finite_figure(figure)
-        if kept is not figure:
-            changed[name] = kept
-    others = {name: kept for name, f in timing.other_times.items() if (kept := finite_figure(f)) is not None}
-    if len(others) < len(timing.other_times) or any(others[n] is not timing.other_times[n] for n in others):
-        changed["other_times"] = others
+        finite = finite_figure(figure)
+        if finite is not figure:
+            changed[name] = finite
+    other_times = {name: finite for name, f in timing.other_times.items() if (finite := finite_figure(f)) is not None}
+    if len(other_times) < len(timing.other_times) or any(
+        other_times[n] is not timing.other_times[n] for n in other_times
+    ):
+        changed["other_times"] = other_times
     return msgspec.structs.replace(timing, **changed) if changed else timing
 
 

@@ -6,7 +6,7 @@ from kernelviz.core.notes import LaterFailure, Note
 from kernelviz.core.result import Conditions, Failure, Result, Timing
 
 
-def with_later(earlier: Result, later: Result) -> Result:
+def merge_later_result(earlier: Result, later: Result) -> Result:
     """The earlier result with what a later one of the same case knows: its figures replace or complete those that are there.
 
     A failure of a later measurement does not undo a time that was taken: it becomes a note. A wrong result stays wrong, and
@@ -26,13 +26,13 @@ def with_later(earlier: Result, later: Result) -> Result:
     if isinstance(earlier.outcome, Failure):
         # Figures of something that has no cold time would stand alone: the failure is what there is to say.
         return earlier if later.outcome.device_cold_s is None else later
-    outcome = completed(earlier.outcome, later.outcome)
+    outcome = merge_timings(earlier.outcome, later.outcome)
     if later.outcome.device_cold_s is not None:
         return msgspec.structs.replace(later, outcome=outcome)
     return msgspec.structs.replace(earlier, outcome=outcome, conditions=_both(earlier.conditions, later.conditions))
 
 
-def completed(earlier: Timing, later: Timing) -> Timing:
+def merge_timings(earlier: Timing, later: Timing) -> Timing:
     """The figures of both; where both have one, the later."""
     added = {name: value for name in Timing.__struct_fields__ if (value := getattr(later, name))}
     return msgspec.structs.replace(earlier, **added)
@@ -50,11 +50,11 @@ def _both(first: Conditions | None, second: Conditions | None) -> Conditions | N
     if first is None or second is None:
         return first or second
     retried = second.retried_warm_blocks
-    others = [n for n in (first.other_processes, second.other_processes) if n is not None]
+    counts = [n for n in (first.other_processes, second.other_processes) if n is not None]
     return msgspec.structs.replace(
         first,
         event_reasons=tuple(dict.fromkeys((*first.event_reasons, *second.event_reasons))),
-        other_processes=max(others, default=None),
+        other_processes=max(counts, default=None),
         retried_warm_blocks=first.retried_warm_blocks if retried is None else retried,
         notes=tuple(dict.fromkeys((*first.notes, *second.notes))),
     )

@@ -111,8 +111,8 @@ class Timing(Struct, frozen=True, kw_only=True, tag="timing", tag_field="kind"):
         >>> list(Timing(loop_s=Figure(estimate=2.0), other_times={"theirs": Figure(estimate=1.0)}).figures)
         ['loop_s']
         """
-        found = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {name: value for name, value in found.items() if isinstance(value, Figure)}
+        values = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {name: value for name, value in values.items() if isinstance(value, Figure)}
 
 
 class Failure(Struct, frozen=True, kw_only=True, tag="failure", tag_field="kind"):

@@ -73,13 +73,13 @@ def values(axis: str, text: str) -> list[int]:
     >>> values("n", "128..512:128"), values("n", "3, 2^4")
     ([128, 256, 384, 512], [3, 16])
     """
-    found: list[int] = []
+    sizes: list[int] = []
     for part in text.split(","):
         if ".." in part:
-            found += _sweep(axis, part)
+            sizes += _sweep(axis, part)
         else:
-            found.append(_checked(axis, part, _evaluate(axis, part, {})))
-    return list(dict.fromkeys(found))
+            sizes.append(_checked(axis, part, _evaluate(axis, part, {})))
+    return list(dict.fromkeys(sizes))
 
 
 def _sweep(axis: str, text: str) -> list[int]:
@@ -96,10 +96,10 @@ def _sweep(axis: str, text: str) -> list[int]:
                 f"size {axis}", text.strip(), f"a plan holds at most {MAX_PROBLEMS} problems; use a larger step"
             )
         return list(range(low, high + 1, width))
-    found = [low]
-    while found[-1] * 2 <= high:
-        found.append(found[-1] * 2)
-    return found
+    sizes = [low]
+    while sizes[-1] * 2 <= high:
+        sizes.append(sizes[-1] * 2)
+    return sizes
 
 
 def _parse(axis: str, text: str) -> ast.expr:
@@ -182,6 +182,6 @@ def _number(value: int) -> str:
     return f"2^{value.bit_length() - 1}" if value >= 256 and value & (value - 1) == 0 else str(value)
 
 
-def _listed(found: Sequence[int]) -> str:
-    doubling = len(found) > 2 and all(b == 2 * a for a, b in itertools.pairwise(found))
-    return f"{_number(found[0])}..{_number(found[-1])}" if doubling else ",".join(map(str, found))
+def _listed(sizes: Sequence[int]) -> str:
+    doubling = len(sizes) > 2 and all(b == 2 * a for a, b in itertools.pairwise(sizes))
+    return f"{_number(sizes[0])}..{_number(sizes[-1])}" if doubling else ",".join(map(str, sizes))

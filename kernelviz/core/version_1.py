@@ -15,7 +15,7 @@ from kernelviz.core import notes as n
 from kernelviz.core import reasons as r
 
 Values = dict[str, Any]
-_Found = tuple[tuple[r.Reason, ...], str]
+_ReasonsAndMessage = tuple[tuple[r.Reason, ...], str]
 _Match = re.Match[str]
 
 
@@ -24,12 +24,12 @@ def upgraded(result: Values) -> Values:
 
     Errors: LookupError, TypeError, ValueError and AttributeError for what is no result.
     """
-    made = dict(result)
-    if isinstance(made.get("conditions"), dict):
-        made["conditions"] = _conditions(made["conditions"])
-    if isinstance(made.get("accuracy"), dict):
-        made["accuracy"] = _with_reasons(made["accuracy"], accuracy_reasons)
-    outcome = made.get("outcome")
+    upgraded_result = dict(result)
+    if isinstance(upgraded_result.get("conditions"), dict):
+        upgraded_result["conditions"] = _conditions(upgraded_result["conditions"])
+    if isinstance(upgraded_result.get("accuracy"), dict):
+        upgraded_result["accuracy"] = _with_reasons(upgraded_result["accuracy"], accuracy_reasons)
+    outcome = upgraded_result.get("outcome")
     if isinstance(outcome, dict):
         outcome = dict(outcome)
         if outcome.get("kind") == "failure":
@@ -38,40 +38,40 @@ def upgraded(result: Values) -> Values:
                 outcome["timing"] = _timing(outcome["timing"])
         else:
             outcome = _timing(outcome)
-        made["outcome"] = outcome
-    return made
+        upgraded_result["outcome"] = outcome
+    return upgraded_result
 
 
 def as_written(result: Values, given: Values) -> Values:
     """A result of version 2, made of `given`, as a writer of version 1 would have put it: for the digest of a document that went
     through a program that writes numbers in another way (JavaScript makes 1 of 1.0)."""
-    made = dict(result)
-    if isinstance(made.get("conditions"), dict):
+    written = dict(result)
+    if isinstance(written.get("conditions"), dict):
         said = (given.get("conditions") or {}).get("notes", [])
-        made["conditions"] = {**made["conditions"], "notes": said}
+        written["conditions"] = {**written["conditions"], "notes": said}
     for name in ("accuracy", "outcome"):
-        if isinstance(made.get(name), dict) and "reasons" in made[name]:
-            kept = {key: value for key, value in made[name].items() if key != "reasons"}
-            made[name] = {**kept, "message": (given.get(name) or {}).get("message", "")}
-    of = made.get("outcome")
+        if isinstance(written.get(name), dict) and "reasons" in written[name]:
+            rest = {key: value for key, value in written[name].items() if key != "reasons"}
+            written[name] = {**rest, "message": (given.get(name) or {}).get("message", "")}
+    of = written.get("outcome")
     timing, before = (_timing_in(of), _timing_in(given.get("outcome")))
     if timing is not None and before is not None:
         own = dict(timing)
         for name in _DEVICE_FIGURES:
             if isinstance(own.get(name), dict):
                 own[name] = {**own[name], "places": (before.get(name) or {}).get("places")}
-        made["outcome"] = own if timing is of else {**made["outcome"], "timing": own}
-    return made
+        written["outcome"] = own if timing is of else {**written["outcome"], "timing": own}
+    return written
 
 
 def _timing_in(outcome: Any) -> Values | None:
     if not isinstance(outcome, dict):
         return None
-    found = outcome.get("timing") if outcome.get("kind") == "failure" else outcome
-    return found if isinstance(found, dict) else None
+    timing = outcome.get("timing") if outcome.get("kind") == "failure" else outcome
+    return timing if isinstance(timing, dict) else None
 
 
-def _with_reasons(values: Values, reasons_of: Callable[[str], _Found]) -> Values:
+def _with_reasons(values: Values, reasons_of: Callable[[str], _ReasonsAndMessage]) -> Values:
     text = values.get("message", "")
     if not isinstance(text, str):
         return values
@@ -80,30 +80,30 @@ def _with_reasons(values: Values, reasons_of: Callable[[str], _Found]) -> Values
 
 
 def _conditions(values: Values) -> Values:
-    found = values.get("notes")
-    if not isinstance(found, list):
+    notes = values.get("notes")
+    if not isinstance(notes, list):
         return values
-    return {**values, "notes": [msgspec.to_builtins(note_of(x)) if isinstance(x, str) else x for x in found]}
+    return {**values, "notes": [msgspec.to_builtins(note_of(x)) if isinstance(x, str) else x for x in notes]}
 
 
 # Where the tensors of a call lay: a number of its own since 2026-11-20, before that a part of the line on the method.
 
 _DEVICE_FIGURES = ("device_cold_s", "device_warm_s")
-_PLACES = re.compile(r"at (\d{1,18}) places in memory")
+_BUFFERS = re.compile(r"at (\d{1,18}) places in memory")
 _OURS = re.compile(r" before each of \d+ calls|host clock round one call, ")
 
 
 def _timing(timing: Values) -> Values:
-    made = dict(timing)
+    upgraded_timing = dict(timing)
     for name in _DEVICE_FIGURES:
-        figure = made.get(name)
+        figure = upgraded_timing.get(name)
         if isinstance(figure, dict) and figure.get("places") is None and isinstance(figure.get("method"), str):
-            found = _PLACES.search(figure["method"])
-            if found:
-                made[name] = {**figure, "places": int(found[1])}
+            match = _BUFFERS.search(figure["method"])
+            if match:
+                upgraded_timing[name] = {**figure, "places": int(match[1])}
             elif _OURS.search(figure["method"]):
-                made[name] = {**figure, "places": 1}
-    return made
+                upgraded_timing[name] = {**figure, "places": 1}
+    return upgraded_timing
 
 
 # Notes.
@@ -173,8 +173,8 @@ def note_of(sentence: str) -> n.Note:
             figure, sentence = name, sentence.removeprefix(prefix)
             break
     for pattern, make in _NOTES:
-        found = re.fullmatch(pattern, sentence, re.DOTALL)
-        note = make(found, figure) if found else None
+        match = re.fullmatch(pattern, sentence, re.DOTALL)
+        note = make(match, figure) if match else None
         if note is not None:
             return note
     return n.ForeignNote(figure=figure, text=sentence)
@@ -251,7 +251,7 @@ _CHECK: tuple[tuple[str, Callable[[_Match], r.Reason]], ...] = (
 )
 
 
-def accuracy_reasons(text: str) -> _Found:
+def accuracy_reasons(text: str) -> _ReasonsAndMessage:
     """The reasons that the words of a check of version 1 were, or the words where any of them is unknown.
 
     >>> accuracy_reasons("changes an input without declaring it: x_N; the largest error is 3.2 times the allowed one")[0][1]
@@ -261,16 +261,16 @@ def accuracy_reasons(text: str) -> _Found:
     """
     if not text:
         return (), ""
-    found = [_first(_CHECK, part) for part in text.split("; ")]
-    reasons = tuple(reason for reason in found if reason is not None)
-    return (reasons, "") if len(reasons) == len(found) else ((), text)
+    parts = [_first(_CHECK, part) for part in text.split("; ")]
+    reasons = tuple(reason for reason in parts if reason is not None)
+    return (reasons, "") if len(reasons) == len(parts) else ((), text)
 
 
 def _first(known: tuple[tuple[str, Callable[[_Match], r.Reason]], ...], text: str) -> r.Reason | None:
     for pattern, make in known:
-        found = re.fullmatch(pattern, text)
-        if found:
-            return make(found)
+        match = re.fullmatch(pattern, text)
+        if match:
+            return make(match)
     return None
 
 
@@ -351,7 +351,7 @@ _FAILURES: tuple[tuple[str, Callable[[_Match], tuple[r.Reason, str]]], ...] = (
 )
 
 
-def failure_reasons(text: str) -> _Found:
+def failure_reasons(text: str) -> _ReasonsAndMessage:
     """The reasons and the message that the words of a failure of version 1 were.
 
     >>> failure_reasons("CUDA error: misaligned address")
@@ -363,9 +363,9 @@ def failure_reasons(text: str) -> _Found:
     if reasons:
         return reasons, ""
     for pattern, make in _FAILURES:
-        found = re.fullmatch(pattern, text, re.DOTALL)
-        if found:
-            reason, message = make(found)
+        match = re.fullmatch(pattern, text, re.DOTALL)
+        if match:
+            reason, message = make(match)
             return (reason,), message
     return (), text
 

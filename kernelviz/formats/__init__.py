@@ -33,8 +33,8 @@ __all__ = [
 
 def exports() -> Mapping[str, Export]:
     """What a run can be written as, by name: every module here that has an `EXPORT`, the native document first."""
-    found = [m.EXPORT for m in _modules() if hasattr(m, "EXPORT")]
-    return MappingProxyType({e.name: e for e in sorted(found, key=lambda e: (e.name != "json", e.name))})
+    formats = [m.EXPORT for m in _modules() if hasattr(m, "EXPORT")]
+    return MappingProxyType({e.name: e for e in sorted(formats, key=lambda e: (e.name != "json", e.name))})
 
 
 def export_named(name: str) -> Export:
@@ -57,8 +57,8 @@ def format_of(file_name: str) -> str:
 
 def imports() -> Mapping[str, Import]:
     """What runs can be read from, by name: every module here that has an `IMPORT`, the native document first."""
-    found = [m.IMPORT for m in _modules() if hasattr(m, "IMPORT")]
-    return MappingProxyType({i.name: i for i in sorted(found, key=lambda i: (i.name != "json", i.name))})
+    formats = [m.IMPORT for m in _modules() if hasattr(m, "IMPORT")]
+    return MappingProxyType({i.name: i for i in sorted(formats, key=lambda i: (i.name != "json", i.name))})
 
 
 def read(data: bytes | str) -> tuple[Run, ...]:

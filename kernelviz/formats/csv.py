@@ -14,12 +14,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def encode(run: Run) -> bytes:
     """UTF-8, RFC 4180. Without a result: nothing but the names of the columns of a case."""
-    found = records(run)
-    columns = list(found[0]) if found else ["run", "device", "op", "variant", "time_s"]
+    rows = records(run)
+    columns = list(rows[0]) if rows else ["run", "device", "op", "variant", "time_s"]
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow([_cell(name) for name in columns])
-    writer.writerows([[_cell(record[name]) for name in columns] for record in found])
+    writer.writerows([[_cell(record[name]) for name in columns] for record in rows])
     return out.getvalue().encode("utf-8", "replace")
 
 
@@ -39,6 +39,4 @@ def _cell(value: Value) -> str:
             return repr(value)
 
 
-EXPORT = Export(
-    name="csv", suffix=".csv", media_type="text/csv", encode=encode, words="CSV: a row a case, without samples"
-)
+EXPORT = Export(name="csv", suffix=".csv", media_type="text/csv", encode=encode)

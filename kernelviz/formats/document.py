@@ -37,16 +37,16 @@ MIGRATIONS: Mapping[int, Callable[[Values], Values]] = MappingProxyType({1: _fro
 there was."""
 
 
-class _TrustedResult(Result, frozen=True, kw_only=True):
+class _WrittenResult(Result, frozen=True, kw_only=True):
     """A result as it is written: with the trust line of both device times, derived anew and ignored by every reader."""
 
-    trust: dict[str, str]
+    quality: dict[str, str] = msgspec.field(name="trust")
 
 
-class _TrustedRun(Run, frozen=True, kw_only=True):
+class _WrittenRun(Run, frozen=True, kw_only=True):
     """A run as it is written: with its digest, which whoever opens the file can check (see formats.seal)."""
 
-    results: tuple[_TrustedResult, ...]
+    results: tuple[_WrittenResult, ...]
     digest: str
 
 
@@ -59,7 +59,7 @@ def encode(run: Run) -> bytes:
 
     Errors: DocumentError with the field for a number that must be finite and is not (a method's budget, say).
     """
-    return msgspec.json.encode(_with_trust(_finite_run(run)))
+    return msgspec.json.encode(_with_derived_fields(_finite_run(run)))
 
 
 def decode(data: bytes | str, *, most_bytes: int | None = MAX_BYTES) -> Run:
@@ -135,9 +135,9 @@ def digest_as_written(values: Values) -> str:
     Errors: DocumentError as `decode`.
     """
     run = of_values(values)
-    made: Values = values_of(msgspec.structs.replace(run, plan=msgspec.structs.replace(run.plan, plugins=())))
-    results = [version_1.as_written(r, g) for r, g in zip(made["results"], values["results"], strict=True)]
-    return digest_of((made["plan"], made["environment"], made["method"], results))
+    written: Values = values_of(msgspec.structs.replace(run, plan=msgspec.structs.replace(run.plan, plugins=())))
+    results = [version_1.as_written(r, g) for r, g in zip(written["results"], values["results"], strict=True)]
+    return digest_of((written["plan"], written["environment"], written["method"], results))
 
 
 def digest_of(facts: object) -> str:
@@ -163,9 +163,9 @@ def document_error(error: Exception) -> DocumentError:
     if isinstance(error, RecursionError):
         return DocumentError("it is nested too deeply")
     text = str(error)
-    found = re.fullmatch(r"(.*?) - at `(.*)`", text, re.DOTALL)
-    if found:
-        return DocumentError(found.group(1), path=found.group(2))
+    match = re.fullmatch(r"(.*?) - at `(.*)`", text, re.DOTALL)
+    if match:
+        return DocumentError(match.group(1), path=match.group(2))
     if isinstance(error, msgspec.ValidationError):  # of the outermost object, which has no path
         return DocumentError(f"it is no whole document: {text}")
     return DocumentError(f"it cannot be read as JSON ({text})")
@@ -178,18 +178,18 @@ def _finite_run(run: Run) -> Run:
     return msgspec.structs.replace(run, results=tuple(finite_result(r) for r in run.results))
 
 
-def _with_trust(run: Run) -> _TrustedRun:
+def _with_derived_fields(run: Run) -> _WrittenRun:
     """The run with a trust line for each time. A derived field is told, never stored: `decode` and `digest` do not know it."""
     fields = {name: getattr(run, name) for name in Run.__struct_fields__}
-    results = tuple(_trusted(r, run.method.clock) for r in run.results)
-    return _TrustedRun(**fields | {"results": results, "digest": digest(run)})
+    results = tuple(_with_quality(r, run.method.clock) for r in run.results)
+    return _WrittenRun(**fields | {"results": results, "digest": digest(run)})
 
 
-def _trusted(result: Result, clock: Clock | None) -> _TrustedResult:
-    found = {headline: quality(result, headline, clock) for headline in get_args(Headline)}
+def _with_quality(result: Result, clock: Clock | None) -> _WrittenResult:
+    qualities = {headline: quality(result, headline, clock) for headline in get_args(Headline)}
     fields = {name: getattr(result, name) for name in Result.__struct_fields__}
-    return _TrustedResult(
-        **fields, trust={name: str(describe_quality(q)) for name, q in found.items() if q is not None}
+    return _WrittenResult(
+        **fields, quality={name: str(describe_quality(q)) for name, q in qualities.items() if q is not None}
     )
 
 
@@ -199,12 +199,10 @@ def _required(run: Run) -> Iterator[tuple[str, float]]:
         yield f"$.method.{name}", getattr(run.method, name)
 
 
-EXPORT = Export(
-    name="json", suffix=".json", media_type="application/json", encode=encode, words="JSON: everything, native"
-)
+EXPORT = Export(name="json", suffix=".json", media_type="application/json", encode=encode)
 IMPORT = Import(
     name="json",
-    words="kernelviz JSON",
+    label="kernelviz JSON",
     most_bytes=MAX_BYTES,
     recognises=lambda seen: "schema" in seen.keys,
     decode=lambda raw: (decode(raw),),

@@ -8,13 +8,9 @@ from kernelviz.core import Run
 
 @dataclass(frozen=True, kw_only=True)
 class Export:
-    """A way to write a run. `encode` gives the bytes of the whole file; `suffix` is the file's ending, with its dot.
-
-    `words`: what the file is and holds, for a list to choose from.
-    """
+    """A way to write a run. `encode` gives the bytes of the whole file; `suffix` is the file's ending, with its dot."""
 
     name: str
     suffix: str
     media_type: str
     encode: Callable[[Run], bytes]
-    words: str = ""

@@ -75,12 +75,12 @@ def number(value: object, path: str) -> float | None:
     if value is None:
         return None
     try:
-        found = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
+        parsed = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
     except (ValueError, OverflowError):
-        found = None
-    if found is None:
+        parsed = None
+    if parsed is None:
         raise DocumentError(f"{str(value)[:40]!r} is no number", path=path)
-    return found if math.isfinite(found) else None
+    return parsed if math.isfinite(parsed) else None
 
 
 def seconds(value: float | None, path: str) -> float | None:

@@ -33,12 +33,12 @@ def encode(run: Run) -> bytes:
         if isinstance(result.outcome, Failure):
             failures[name] = f"{result.outcome.stage}: {describe_failure(result.outcome)}"
             continue
-        told_figures = list(_figures(name, result))
-        if not told_figures:
+        figures = list(_figures(name, result))
+        if not figures:
             failures[name] = "no time: none of its calls was timed"
-        for instance, (told, figure) in enumerate(told_figures):
-            place = {"family_index": family, "per_family_instance_index": instance, "run_name": told, "threads": 1}
-            benchmarks += _entries(place, figure, _cpu_ns(result, told == name))
+        for instance, (run_name, figure) in enumerate(figures):
+            place = {"family_index": family, "per_family_instance_index": instance, "run_name": run_name, "threads": 1}
+            benchmarks += _entries(place, figure, _cpu_ns(result, run_name == name))
     return msgspec.json.format(msgspec.json.encode({"context": _context(run, failures), "benchmarks": benchmarks}))
 
 
@@ -49,9 +49,9 @@ def case_name(problem: Problem, variant: str) -> str:
     'softmax/torch_eager/m:4096/n:8/bf16'
     """
     unusual = (problem.compute, problem.direction, problem.data)
-    extra = [word for word in unusual if word not in (None, "forward", "normal")]
+    extra = [choice for choice in unusual if choice not in (None, "forward", "normal")]
     sizes = [f"{axis}:{size}" for axis, size in problem.sizes.items()]
-    return "/".join([problem.op, variant, *sizes, problem.dtype, *(str(word) for word in extra)])
+    return "/".join([problem.op, variant, *sizes, problem.dtype, *(str(choice) for choice in extra)])
 
 
 def _figures(name: str, result: Result) -> Iterator[tuple[str, Figure]]:
@@ -124,10 +124,4 @@ def _context(run: Run, failures: dict[str, str]) -> dict[str, Any]:
     }
 
 
-EXPORT = Export(
-    name="gbench",
-    suffix=".gbench.json",
-    media_type="application/json",
-    encode=encode,
-    words="google-benchmark JSON, for its compare.py",
-)
+EXPORT = Export(name="gbench", suffix=".gbench.json", media_type="application/json", encode=encode)

@@ -104,12 +104,12 @@ def decode(raw: bytes) -> tuple[Run, ...]:
     untimed: list[str] = []
     odd: list[str] = []
     seen: set[tuple[str, tuple[tuple[str, int], ...]]] = set()
-    for case, found in entries.items():
+    for case, entries_of_case in entries.items():
         variant, sizes = named(case)
         if (variant, tuple(sizes.items())) in seen:  # BM/08 beside BM/8
             variant = case
         seen.add((variant, tuple(sizes.items())))
-        outcome = _outcome(found, odd)
+        outcome = _outcome(entries_of_case, odd)
         if outcome is None:
             untimed.append(case)
             continue
@@ -146,28 +146,28 @@ def named(case: str) -> tuple[str, dict[str, int]]:
     (('BM_copy', {'arg1': 1024, 'arg2': 8}), ('BM_copy/real_time', {'n': 64, 'threads': 4}), ('BM_copy/0', {}))
     """
     family, *rest = case.split("/")
-    kept, sizes = [family], {}
+    parts, sizes = [family], {}
     for place, part in enumerate(rest, 1):
-        found = _ARGUMENT.fullmatch(part)
-        axis = (found[1] or f"arg{place}") if found else ""
-        if found and axis not in _NOT_SIZES and axis not in sizes and 1 <= int(found[2]) <= MAX_SIZE:
-            sizes[axis] = int(found[2])
+        match = _ARGUMENT.fullmatch(part)
+        axis = (match[1] or f"arg{place}") if match else ""
+        if match and axis not in _NOT_SIZES and axis not in sizes and 1 <= int(match[2]) <= MAX_SIZE:
+            sizes[axis] = int(match[2])
         else:
-            kept.append(part)
-    return "/".join(kept), sizes
+            parts.append(part)
+    return "/".join(parts), sizes
 
 
-def _outcome(found: Sequence[tuple[int, _Entry]], odd: list[str]) -> Outcome | None:
+def _outcome(entries: Sequence[tuple[int, _Entry]], odd: list[str]) -> Outcome | None:
     """What became of a case; None where its entries hold no time. Adds to `odd` what no time can be."""
-    for _, entry in found:
+    for _, entry in entries:
         if entry.error_occurred is True:
             said = _text(entry.error_message) or "an error, of which the file does not say more"
             return Failure(stage="crash", message=said)
         if entry.skipped is True:
             return Failure(stage="unavailable", reasons=(Skipped(),), message=_text(entry.skip_message) or "")
     times: dict[str, Figure] = {}
-    for kind, words in _KINDS.items():
-        times |= _figures(found, kind, words, odd)
+    for kind, label in _KINDS.items():
+        times |= _figures(entries, kind, label, odd)
     return Timing(other_times=times) if times else None
 
 
@@ -175,12 +175,14 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _figures(found: Sequence[tuple[int, _Entry]], kind: str, words: str, odd: list[str]) -> dict[str, Figure]:
+def _figures(entries: Sequence[tuple[int, _Entry]], kind: str, label: str, odd: list[str]) -> dict[str, Figure]:
     """The repetitions as one figure, and every aggregate that says more than they do, by what people call it."""
-    singles = [(e, s) for i, e in found if not e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
-    aggregates = [(e, s) for i, e in found if e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
+    singles = [(e, s) for i, e in entries if not e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
+    aggregates = [(e, s) for i, e in entries if e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
     named_ones = {e.aggregate_name: s for e, s in aggregates if e.aggregate_name}
-    timer: Timer | None = None if kind == "cpu" or any("manual_time" in e.case.split("/") for _, e in found) else "host"
+    timer: Timer | None = (
+        None if kind == "cpu" or any("manual_time" in e.case.split("/") for _, e in entries) else "host"
+    )
     figures: dict[str, Figure] = {}
     if singles:
         calls = {e.iterations for e, _ in singles}
@@ -189,7 +191,7 @@ def _figures(found: Sequence[tuple[int, _Entry]], kind: str, words: str, odd: li
         )
         times = tuple(s for _, s in singles)
         many = f"median of {len(times)} repetitions, each {of}" if len(times) > 1 else of
-        figures[words] = Figure(
+        figures[label] = Figure(
             estimate=named_ones.get("median", median(times)),
             samples=times if len(times) > 1 else None,
             timer=timer,
@@ -201,9 +203,9 @@ def _figures(found: Sequence[tuple[int, _Entry]], kind: str, words: str, odd: li
             continue
         if what is None:
             what = f"aggregate {number} of {len(aggregates)}, of which the file does not say what it is"
-            name = words if number == 1 and not singles else f"{words}, aggregate {number}"
+            name = label if number == 1 and not singles else f"{label}, aggregate {number}"
         else:
-            name = words if what == "median" else f"{words}, {what}"
+            name = label if what == "median" else f"{label}, {what}"
             what = f"{what} of repetitions"
         figures[name] = Figure(estimate=time_s, timer=timer, method=f"{TOOL}: {what}")
     return figures
@@ -248,8 +250,8 @@ def _device(context: _Context) -> Device:
         f"{context.num_cpus} CPUs" if context.num_cpus else "",
         f"at {context.mhz_per_cpu:.0f} MHz" if context.mhz_per_cpu else "",
     ]
-    words = " ".join(w for w in known if w)
-    name = f"unknown processor, {words}" if words else "unknown processor"
+    facts = " ".join(w for w in known if w)
+    name = f"unknown processor, {facts}" if facts else "unknown processor"
     caches = [(c.level, c.size) for c in context.caches or () if c.level is not None and c.size]
     return Device(
         id="cpu",
@@ -276,7 +278,7 @@ def _date(context: _Context) -> str | None:
 
 IMPORT = Import(
     name="gbench",
-    words="google-benchmark JSON",
+    label="google-benchmark JSON",
     recognises=lambda seen: {"context", "benchmarks"} <= seen.keys and "devices" not in seen.keys,
     decode=decode,
 )

@@ -29,11 +29,11 @@ class Opening:
 class Import:
     """A way to read runs. `recognises` goes by the content alone; `decode` gives every run of the file, or raises DocumentError.
 
-    `words`: what people call the format.
+    `label`: what people call the format.
     """
 
     name: str
-    words: str
+    label: str
     most_bytes: int = MOST_FOREIGN_BYTES
     recognises: Callable[[Opening], bool]
     decode: Callable[[bytes], tuple[Run, ...]]

@@ -9,7 +9,7 @@ from kernelviz.formats.document import decode, digest, digest_as_written, digest
 
 _BOM = b"\xef\xbb\xbf"
 Seal = Literal["unchanged", "changed", "unsealed"]
-WORDS: dict[Seal, str] = {
+DESCRIPTIONS: dict[Seal, str] = {
     "unchanged": "unchanged since it was saved",
     "changed": "changed since it was saved: its facts are not those that its digest was taken of",
     "unsealed": "without a digest, so whether it was changed is unknown",
@@ -34,15 +34,15 @@ def sealed(data: bytes | str) -> Seal | None:
     """
     data = data.removeprefix("\ufeff") if isinstance(data, str) else data.removeprefix(_BOM)
     try:
-        found = msgspec.json.decode(data, type=_Saved)
+        saved = msgspec.json.decode(data, type=_Saved)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    if found.digest is None:
+    if saved.digest is None:
         return "unsealed"
-    plan = found.plan | {"plugins": []}
-    facts = [{k: v for k, v in result.items() if k != "trust"} for result in found.results]
-    made = digest_of((plan, found.environment, found.method, facts))
-    return "unchanged" if made == found.digest or _as_read(data) == found.digest else "changed"
+    plan = saved.plan | {"plugins": []}
+    facts = [{k: v for k, v in result.items() if k != "trust"} for result in saved.results]
+    recomputed = digest_of((plan, saved.environment, saved.method, facts))
+    return "unchanged" if recomputed == saved.digest or _as_read(data) == saved.digest else "changed"
 
 
 def _as_read(data: bytes | str) -> str | None:

@@ -21,7 +21,7 @@ from kernelviz.text.report import (
     doubts,
     failures,
     heading,
-    trust_lines,
+    quality_lines,
 )
 
 _BAR = "\\|"
@@ -34,12 +34,12 @@ def encode(run: Run) -> bytes:
 
 
 def _lines(run: Run) -> Iterator[str]:
-    found = rows(run, run.environment.roofs)
+    table_rows = rows(run, run.environment.roofs)
     alone = foreign_times.alone(run)
     if run.title:
         yield f"### {code(run.title)}\n"
     yield f"{code(heading(run))}\n"
-    table = cases(run, found)
+    table = cases(run, table_rows)
     columns = other_times_columns if alone else case_columns
     yield from _table(columns(table, View.MARKDOWN), table)
     if alone:
@@ -47,12 +47,16 @@ def _lines(run: Run) -> Iterator[str]:
         yield from (f"- {code(f'{name}: {how}')}" for name, how in foreign_times.methods(run).items())
     yield ""
     if not alone:
-        yield f"**{code(conclusion(summary(found), run, run.environment.roofs))}**\n"
-    for line in (*failures(found), *configurations(found, run), *(() if alone else doubts(found, run, "cold"))):
+        yield f"**{code(conclusion(summary(table_rows), run, run.environment.roofs))}**\n"
+    for line in (
+        *failures(table_rows),
+        *configurations(table_rows, run),
+        *(() if alone else doubts(table_rows, run, "cold")),
+    ):
         yield f"- {code(line)}"
     yield ""
     if not alone:
-        yield from _folded("What stands behind each time", trust_lines(found, run, "cold"))
+        yield from _folded("What stands behind each time", quality_lines(table_rows, run, "cold"))
     yield from _behind(run, measured_here=not alone)
 
 
@@ -104,10 +108,4 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cell.replace('|', _BAR) for cell in cells)} |"
 
 
-EXPORT = Export(
-    name="md",
-    suffix=".md",
-    media_type="text/markdown",
-    encode=encode,
-    words="Markdown: a table for an issue or a pull request",
-)
+EXPORT = Export(name="md", suffix=".md", media_type="text/markdown", encode=encode)

@@ -54,15 +54,15 @@ def _axes(problems: Sequence[Problem]) -> list[Axis]:
     def size(axis: str) -> Callable[[Result], Any]:
         return lambda result: result.problem.sizes[axis]
 
-    found: list[Axis] = [(axis, "int64", size(axis)) for axis in sizes]
-    found += [("variant", "string", lambda r: r.variant), ("dtype", "string", lambda r: r.problem.dtype)]
+    axes: list[Axis] = [(axis, "int64", size(axis)) for axis in sizes]
+    axes += [("variant", "string", lambda r: r.variant), ("dtype", "string", lambda r: r.problem.dtype)]
     if any(p.compute is not None for p in problems):
-        found.append(("compute", "string", lambda r: r.problem.compute or ""))
+        axes.append(("compute", "string", lambda r: r.problem.compute or ""))
     if any(p.direction not in (None, "forward") for p in problems):
-        found.append(("direction", "string", lambda r: r.problem.direction or ""))
+        axes.append(("direction", "string", lambda r: r.problem.direction or ""))
     if any(p.data not in (None, "normal") for p in problems):
-        found.append(("data", "string", lambda r: r.problem.data or ""))
-    return found
+        axes.append(("data", "string", lambda r: r.problem.data or ""))
+    return axes
 
 
 def _axis(name: str, kind: str, of: Callable[[Result], Any], results: Sequence[Result]) -> Values:
@@ -98,24 +98,24 @@ def _summaries(result: Result) -> list[Values]:
     timing = result.timing
     if timing is None:
         return []
-    found = _cold(timing.device_cold_s, result) if timing.device_cold_s is not None else []
-    for asked in FIGURES:
-        figure: Figure | None = getattr(timing, asked.field)
+    summaries = _cold(timing.device_cold_s, result) if timing.device_cold_s is not None else []
+    for kind in FIGURES:
+        figure: Figure | None = getattr(timing, kind.field)
         if figure is not None:
-            tag = f"kernelviz/{asked.field.removesuffix('_s')}/median"
-            found.append(_summary(tag, asked.name, asked.question, "duration", figure.estimate))
-    tags = {summary["tag"] for summary in found}
+            tag = f"kernelviz/{kind.field.removesuffix('_s')}/median"
+            summaries.append(_summary(tag, kind.name, kind.question, "duration", figure.estimate))
+    tags = {summary["tag"] for summary in summaries}
     for name, figure in timing.other_times.items():
         how = figure.method or ""
         own = summaries_of(name, figure) or ((f"kernelviz/other/{name}", "duration", figure.estimate),)
         for tag, hint, value in own:
             if tag not in tags:  # two times of the same calls have one number of them
-                found.append(_summary(tag, name, how, hint, value))
+                summaries.append(_summary(tag, name, how, hint, value))
                 tags.add(tag)
     clock_hz = result.conditions.sm_clock_hz if result.conditions else None
     if "nv/cold/time/gpu/mean" in tags and clock_hz and _CLOCK not in tags:
-        found.append(_summary(_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", clock_hz))
-    return found
+        summaries.append(_summary(_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", clock_hz))
+    return summaries
 
 
 def _cold(figure: Figure, result: Result) -> list[Values]:
@@ -124,11 +124,13 @@ def _cold(figure: Figure, result: Result) -> list[Values]:
     middle = fmean(samples) if samples else figure.estimate
     noise = stdev(samples) / middle if len(samples) > 1 else None
     by = f"{figure.timer or 'an unknown timer'}, caches flushed before each"
-    told = "Mean" if samples else "Estimate, since samples are unknown,"
+    what = "Mean" if samples else "Estimate, since samples are unknown,"
     clocks = [b.clock_hz for b in figure.blocks or () if b.clock_hz]
-    found = [_summary("nv/cold/sample_size", "Samples", "Number of isolated calls", "sample_size", len(samples))]
-    found.append(_summary("nv/cold/time/gpu/mean", "GPU Time", f"{told} of isolated calls by {by}", "duration", middle))
-    found.append(
+    summaries = [_summary("nv/cold/sample_size", "Samples", "Number of isolated calls", "sample_size", len(samples))]
+    summaries.append(
+        _summary("nv/cold/time/gpu/mean", "GPU Time", f"{what} of isolated calls by {by}", "duration", middle)
+    )
+    summaries.append(
         _summary(
             "nv/cold/time/gpu/stdev/relative",
             "Noise",
@@ -139,11 +141,11 @@ def _cold(figure: Figure, result: Result) -> list[Values]:
     )
     if result.cost is not None and result.cost.moved_bytes:
         rate = result.cost.moved_bytes / middle
-        words = "Minimal bytes of the problem over the mean time"
-        found.append(_summary("nv/cold/bw/global/bytes_per_second", "GlobalMem BW", words, "byte_rate", rate))
+        meaning = "Minimal bytes of the problem over the mean time"
+        summaries.append(_summary("nv/cold/bw/global/bytes_per_second", "GlobalMem BW", meaning, "byte_rate", rate))
     if clocks:
-        found.append(_summary(_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", fmean(clocks)))
-    return found
+        summaries.append(_summary(_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", fmean(clocks)))
+    return summaries
 
 
 def _summary(tag: str, name: str, description: str, hint: str, value: float | None) -> Values:
@@ -165,10 +167,4 @@ def _device(device: Device) -> Values:
     }
 
 
-EXPORT = Export(
-    name="nvbench",
-    suffix=".nvbench.json",
-    media_type="application/json",
-    encode=encode,
-    words="nvbench JSON, for its own compare script",
-)
+EXPORT = Export(name="nvbench", suffix=".nvbench.json", media_type="application/json", encode=encode)

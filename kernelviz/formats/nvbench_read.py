@@ -90,7 +90,7 @@ class _File(Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
+class _Time:
     """A time of nvbench: the tag of its summary, what people call it here, how it was taken, and its timer."""
 
     tag: str
@@ -105,12 +105,12 @@ _GPU, _CPU = "nv/cold/time/gpu", "nv/cold/time/cpu"
 _COLD, _BATCH = "nv/cold/sample_size", "nv/batch/sample_size"
 _ALONE = "isolated calls, L2 flushed before each"
 _TIMES = (
-    _Told(f"{_GPU}/mean", "GPU time, cold", f"mean of {{n}} {_ALONE}, by CUDA events", "events", _COLD, f"{_GPU}/stdev/relative"),
-    _Told(f"{_GPU}/median", "GPU time, cold, median", f"median of {{n}} {_ALONE}, by CUDA events", "events", _COLD),
-    _Told("nv/batch/time/gpu/mean", "GPU time, batch", "mean of {n} calls back to back, by CUDA events", "events", _BATCH),
-    _Told(f"{_CPU}/mean", "CPU time, cold", f"mean of {{n}} {_ALONE}, by the host clock", "host", _COLD,
+    _Time(f"{_GPU}/mean", "GPU time, cold", f"mean of {{n}} {_ALONE}, by CUDA events", "events", _COLD, f"{_GPU}/stdev/relative"),
+    _Time(f"{_GPU}/median", "GPU time, cold, median", f"median of {{n}} {_ALONE}, by CUDA events", "events", _COLD),
+    _Time("nv/batch/time/gpu/mean", "GPU time, batch", "mean of {n} calls back to back, by CUDA events", "events", _BATCH),
+    _Time(f"{_CPU}/mean", "CPU time, cold", f"mean of {{n}} {_ALONE}, by the host clock", "host", _COLD,
           f"{_CPU}/stdev/relative"),
-    _Told("nv/cpu_only/time/cpu/mean", "CPU time", "mean of {n} calls, by the host clock", "host", "nv/cpu_only/sample_size",
+    _Time("nv/cpu_only/time/cpu/mean", "CPU time", "mean of {n} calls, by the host clock", "host", "nv/cpu_only/sample_size",
           "nv/cpu_only/time/cpu/stdev/relative"),
 )  # fmt: skip
 
@@ -163,11 +163,11 @@ def decode(raw: bytes) -> tuple[Run, ...]:
 
 def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
     """The axes that hold sizes: whole numbers of at least 1 in every state. Errors: DocumentError where axes differ by state."""
-    found: frozenset[str] | None = None
+    size_axes: frozenset[str] | None = None
     first: list[str] = []
     for s, state in enumerate(states):
         names = [v.name for v in state.axis_values or ()]
-        if len(set(names)) < len(names) or (found is not None and names != first):
+        if len(set(names)) < len(names) or (size_axes is not None and names != first):
             raise DocumentError("its axes are not those of the first state", path=f"{path}.states[{s}].axis_values")
         sizes = frozenset(
             v.name
@@ -175,17 +175,17 @@ def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
             if v.type == "int64"
             and 1 <= foreign.whole(v.value, f"{path}.states[{s}].axis_values[{i}].value") <= MAX_SIZE
         )
-        first, found = names, sizes if found is None else found & sizes
-    return found or frozenset()
+        first, size_axes = names, sizes if size_axes is None else size_axes & sizes
+    return size_axes or frozenset()
 
 
 def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], ours: bool, path: str) -> Result:
     values = state.axis_values or ()
     sizes = {v.name: foreign.whole(v.value, path) for v in values if v.name in size_axes}
-    words = [f"{v.name}={UNKNOWN_VALUE if v.value is None else v.value}" for v in values if v.name not in size_axes]
+    constants = [f"{v.name}={UNKNOWN_VALUE if v.value is None else v.value}" for v in values if v.name not in size_axes]
     return Result(
         problem=foreign.problem(benchmark.name, sizes),
-        variant=" ".join(words) or benchmark.name,
+        variant=" ".join(constants) or benchmark.name,
         outcome=_outcome(state, ours, path),
         conditions=_conditions(state, path),
     )
@@ -198,27 +198,27 @@ def _outcome(state: _State, ours: bool, path: str) -> Outcome:
     if state.is_skipped:
         return Failure(stage="unavailable", reasons=(Skipped(),), message=state.skip_reason or "")
     times: dict[str, Figure] = {}
-    for told in _TIMES:
-        where = _summary(state, told.tag, path)
+    for time in _TIMES:
+        where = _summary(state, time.tag, path)
         if where is None:
             continue
         time_s = foreign.seconds(foreign.number(where[1], where[0]), where[0])
         if time_s is not None:
-            times[told.name] = _figure(state, told, time_s, ours, path)
+            times[time.name] = _figure(state, time, time_s, ours, path)
     return Timing(other_times=times)
 
 
-def _figure(state: _State, told: _Told, time_s: float, ours: bool, path: str) -> Figure:
+def _figure(state: _State, time: _Time, time_s: float, ours: bool, path: str) -> Figure:
     """A time with how it was taken. A file of ours says so in its description: of nvbench's own times what it was read with."""
     if not ours:
-        return Figure(estimate=time_s, timer=told.timer, method=_method(state, told, told.how, path))
-    words = next((str(s.description)[:400] for s in state.summaries or () if s.tag == told.tag), "")
-    timer = next((timer for said, timer in _TIMERS.items() if f"by {said}" in words), None)
-    if words.startswith(f"{TOOL}: "):
-        return Figure(estimate=time_s, timer=timer, method=words)
-    which = "mean of {n}" if words.startswith("Mean") else "estimate of"
+        return Figure(estimate=time_s, timer=time.timer, method=_method(state, time, time.how, path))
+    description = next((str(s.description)[:400] for s in state.summaries or () if s.tag == time.tag), "")
+    timer = next((timer for said, timer in _TIMERS.items() if f"by {said}" in description), None)
+    if description.startswith(f"{TOOL}: "):
+        return Figure(estimate=time_s, timer=timer, method=description)
+    which = "mean of {n}" if description.startswith("Mean") else "estimate of"
     how = f"{which} isolated calls, caches flushed before each, by {timer or 'an unknown timer'}"
-    return Figure(estimate=time_s, timer=timer, method=_method(state, told, how, path))
+    return Figure(estimate=time_s, timer=timer, method=_method(state, time, how, path))
 
 
 def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | None], ...]:
@@ -231,27 +231,27 @@ def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | Non
     nv/cold/time/gpu/stdev/relative percentage 0.005
     nv/cold/time/gpu/mean duration 0.001
     """
-    told = next((t for t in _TIMES if t.name == name), None)
-    if told is None or not (figure.method or "").startswith(f"{TOOL}: "):
+    time = next((t for t in _TIMES if t.name == name), None)
+    if time is None or not (figure.method or "").startswith(f"{TOOL}: "):
         return ()
-    found: list[tuple[str, str, float | None]] = []
+    summaries: list[tuple[str, str, float | None]] = []
     calls, noise = _CALLS.search(figure.method or ""), _NOISE.search(figure.method or "")
     if calls:
-        found.append((told.count, "sample_size", int(calls[1])))
-    if noise and told.noise:
-        found.append((told.noise, "percentage", None if noise[1] == "unknown" else float(noise[1]) / 100))
-    return (*found, (told.tag, "duration", figure.estimate))
+        summaries.append((time.count, "sample_size", int(calls[1])))
+    if noise and time.noise:
+        summaries.append((time.noise, "percentage", None if noise[1] == "unknown" else float(noise[1]) / 100))
+    return (*summaries, (time.tag, "duration", figure.estimate))
 
 
-def _method(state: _State, told: _Told, how: str, path: str) -> str:
-    counted = _summary(state, told.count, path)
+def _method(state: _State, time: _Time, how: str, path: str) -> str:
+    counted = _summary(state, time.count, path)
     calls = "an unknown number of" if counted is None else str(foreign.whole(counted[1], counted[0]))
-    words = f"{TOOL}: {how.format(n=calls)}"
-    noise = _summary(state, told.noise, path) if told.noise else None
+    method = f"{TOOL}: {how.format(n=calls)}"
+    noise = _summary(state, time.noise, path) if time.noise else None
     if noise is None:
-        return words
+        return method
     share = foreign.number(noise[1], noise[0])
-    return f"{words}; standard deviation {'unknown' if share is None else f'{share * 100:.3g} %'}"
+    return f"{method}; standard deviation {'unknown' if share is None else f'{share * 100:.3g} %'}"
 
 
 def _conditions(state: _State, path: str) -> Conditions | None:
@@ -307,20 +307,20 @@ def _capability(sm_version: int | None) -> tuple[int, int] | None:
 
 
 def _tool(meta: _Meta | None) -> str:
-    told = meta.version.nvbench if meta and meta.version else None
-    return (told.string or "") if told else ""
+    version = meta.version.nvbench if meta and meta.version else None
+    return (version.string or "") if version else ""
 
 
 def _versions(meta: _Meta | None) -> Mapping[str, str]:
-    told = meta.version.nvbench if meta and meta.version else None
-    if told is None or told.string is None:
+    version = meta.version.nvbench if meta and meta.version else None
+    if version is None or version.string is None:
         return {}
-    return {TOOL: f"{told.string} ({told.git_sha[:12]})" if told.git_sha else told.string}
+    return {TOOL: f"{version.string} ({version.git_sha[:12]})" if version.git_sha else version.string}
 
 
 IMPORT = Import(
     name="nvbench",
-    words="nvbench JSON",
+    label="nvbench JSON",
     recognises=lambda seen: {"devices", "benchmarks"} <= seen.keys,
     decode=decode,
 )

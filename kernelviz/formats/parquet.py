@@ -49,13 +49,13 @@ def encode(run: Run) -> bytes:
     results = values.pop("results")
     samples = [_without_samples(result) for result in results]
     by_case = {(r.problem.key, r.variant): record for r, record in zip(in_plan_order(run), records(run), strict=True)}
-    found = [by_case[r.problem.key, r.variant] for r in run.results]
+    ordered = [by_case[r.problem.key, r.variant] for r in run.results]
     columns: dict[str, pa.Array] = {}
-    if found:
-        axes, used = sizes_in(found[0]), _OWN | found[0].keys()
-        for name in found[0]:
-            told = free(f"size_{name}", used | columns.keys()) if name in _OWN else name
-            columns[told] = _array([f[name] for f in found], _type(name, axes))
+    if ordered:
+        axes, used = sizes_in(ordered[0]), _OWN | ordered[0].keys()
+        for name in ordered[0]:
+            column = free(f"size_{name}", used | columns.keys()) if name in _OWN else name
+            columns[column] = _array([f[name] for f in ordered], _type(name, axes))
     columns[_RESULT] = pa.array([msgspec.json.encode(r).decode() for r in results], pa.string())
     for figure in FIGURES:
         columns[figure + _SAMPLES] = pa.array([s.get(figure) for s in samples], pa.list_(pa.float64()))
@@ -114,12 +114,12 @@ def _read(raw: bytes) -> tuple[bytes, list[tuple[str, dict[str, list[float]]]]]:
         _check_types(file.schema_arrow)
         named = [n for n in (f + _SAMPLES for f in FIGURES) if n in file.schema_arrow.names]
         rows: list[tuple[str, dict[str, list[float]]]] = []
-        held = 0
+        unpacked_bytes = 0
         for batch in file.iter_batches(_BATCH, columns=[_RESULT, *named]):
             batch.validate(full=True)
             # A file may claim to be small and unpack to anything.
-            held += batch.nbytes
-            if held > 4 * MAX_BYTES:
+            unpacked_bytes += batch.nbytes
+            if unpacked_bytes > 4 * MAX_BYTES:
                 raise DocumentError(f"unpacked it has more than {4 * MAX_BYTES / 1e6:.0f} MB")
             rows += _rows(batch, named)
     return header, rows
@@ -160,18 +160,18 @@ def _whole(text: str | None, samples: dict[str, list[float]], path: str) -> docu
 def _without_samples(result: document.Values) -> dict[str, list[float]]:
     """Takes the samples of the figures out of a result; by figure."""
     timing = _timing(result)
-    taken = {}
+    samples = {}
     for figure in FIGURES:
-        told = timing.get(figure) if timing is not None else None
-        if told is not None and told.get("samples") is not None:
-            taken[figure] = told.pop("samples")
-    return taken
+        figure_values = timing.get(figure) if timing is not None else None
+        if figure_values is not None and figure_values.get("samples") is not None:
+            samples[figure] = figure_values.pop("samples")
+    return samples
 
 
 def _timing(result: document.Values) -> document.Values | None:
     outcome = result.get("outcome")
-    found = outcome.get("timing") if isinstance(outcome, dict) and outcome.get("kind") == "failure" else outcome
-    return found if isinstance(found, dict) else None
+    timing = outcome.get("timing") if isinstance(outcome, dict) and outcome.get("kind") == "failure" else outcome
+    return timing if isinstance(timing, dict) else None
 
 
 def _type(name: str, axes: Collection[str]) -> pa.DataType:
@@ -193,16 +193,10 @@ def _array(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
         return pa.array([None if v is None else str(v) for v in values], pa.string())
 
 
-EXPORT = Export(
-    name="parquet",
-    suffix=".parquet",
-    media_type="application/vnd.apache.parquet",
-    encode=encode,
-    words="Parquet: everything, a row a case",
-)
+EXPORT = Export(name="parquet", suffix=".parquet", media_type="application/vnd.apache.parquet", encode=encode)
 IMPORT = Import(
     name="parquet",
-    words="kernelviz Parquet",
+    label="kernelviz Parquet",
     most_bytes=MAX_BYTES,
     recognises=lambda seen: seen.raw.startswith(_MAGIC),
     decode=lambda raw: (decode(raw),),

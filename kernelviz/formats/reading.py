@@ -21,14 +21,14 @@ def read(data: bytes, formats: Sequence[Import]) -> tuple[Run, ...]:
     if data.startswith(BACKUP):
         raise DocumentError("it is a backup of a whole store; `kernelviz import FILE` restores it")
     raw = data.removeprefix(_BOM)
-    found = _known(raw, formats)
-    if found is None and len(raw) <= MOST_FOREIGN_BYTES:
+    known = _known(raw, formats)
+    if known is None and len(raw) <= MOST_FOREIGN_BYTES:
         raw = without_constants(raw)
-        found = _known(raw, formats)
-    if found is None:
+        known = _known(raw, formats)
+    if known is None:
         raise _unknown(raw, formats)
-    _check_size(raw, found.most_bytes)
-    runs = found.decode(raw)
+    _check_size(raw, known.most_bytes)
+    runs = known.decode(raw)
     if len(runs) > MAX_RUNS:
         raise DocumentError(f"it holds {len(runs)} runs; at most {MAX_RUNS} are read from one file")
     return runs
@@ -48,7 +48,7 @@ def _check_size(raw: bytes, most_bytes: int) -> None:
 
 
 def _unknown(raw: bytes, formats: Sequence[Import]) -> DocumentError:
-    listed = ", ".join(one.words for one in formats)
+    listed = ", ".join(one.label for one in formats)
     if raw.lstrip()[:1] in (b"{", b"["):
         try:
             document.decode(raw)

@@ -32,8 +32,8 @@ _DERIVED: dict[str, dict[str, dict[str, Any]]] = {
 
 def schema() -> dict[str, Any]:
     """As JSON Schema 2020-12. Fields that it does not name are allowed: readers ignore them."""
-    made = msgspec.json.schema(Run)
-    definitions: dict[str, Any] = made["$defs"]
+    generated = msgspec.json.schema(Run)
+    definitions: dict[str, Any] = generated["$defs"]
     for name, fields in _DERIVED.items():
         definitions[name]["properties"] |= fields
     definitions["Run"]["properties"]["schema"] = {"const": SCHEMA}
@@ -45,7 +45,7 @@ def schema() -> dict[str, Any]:
         "description": "Times in seconds, sizes in bytes, all quantities in SI base units as the names of fields say. A quantity "
         "that is not known, or not finite, is null.",
     }
-    return head | made
+    return head | generated
 
 
 def text() -> str:

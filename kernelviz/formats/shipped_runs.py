@@ -20,7 +20,7 @@ _SELFTEST = "selftest-"
 _INDEX = "index.json"
 """What a list shows of each run: six runs with all their samples take half a second to read, this a millisecond."""
 _HOST_FIGURES = ("call_eager_s", "enqueue_s", "call_graph_s")
-KEPT_CALLS = 4
+SHIPPED_CALLS = 4
 """Of the calls timed by the host's clock every fourth ships, 250 of 1,000: they were two thirds of a file."""
 
 
@@ -33,8 +33,8 @@ def names() -> tuple[str, ...]:
 def _files() -> list[str]:
     if not _FOLDER.is_dir():
         return []
-    found = [f.name for f in _FOLDER.iterdir()]
-    return sorted(n.removesuffix(_ENDING) for n in found if n.endswith(_ENDING))
+    file_names = [f.name for f in _FOLDER.iterdir()]
+    return sorted(n.removesuffix(_ENDING) for n in file_names if n.endswith(_ENDING))
 
 
 @lru_cache(maxsize=16)
@@ -88,13 +88,15 @@ def packed_index(runs: Iterable[Run]) -> bytes:
 
 
 def thinned(run: Run) -> Run:
-    """The run with one of KEPT_CALLS calls that the host's clock timed; estimates and intervals are those of what is left."""
+    """The run with one of SHIPPED_CALLS calls that the host's clock timed; estimates and intervals are those of what is left."""
 
     def one(figure: Figure | None) -> Figure | None:
         if figure is None or not figure.samples or not figure.blocks:
             return figure
         ends = accumulate(b.size for b in figure.blocks)
-        pieces = [figure.samples[end - b.size : end : KEPT_CALLS] for end, b in zip(ends, figure.blocks, strict=True)]
+        pieces = [
+            figure.samples[end - b.size : end : SHIPPED_CALLS] for end, b in zip(ends, figure.blocks, strict=True)
+        ]
         samples = tuple(s for piece in pieces for s in piece)
         interval = median_interval([median(piece) for piece in pieces])
         return msgspec.structs.replace(
@@ -118,15 +120,16 @@ def thinned(run: Run) -> Run:
 @lru_cache(maxsize=1)
 def selftests() -> tuple[Selftest, ...]:
     """The selftests that came with the package, by name of file."""
-    found = [n for n in _files() if n.startswith(_SELFTEST)]
+    of_selftests = [n for n in _files() if n.startswith(_SELFTEST)]
     return tuple(
-        msgspec.json.decode(gzip.decompress((_FOLDER / f"{n}{_ENDING}").read_bytes()), type=Selftest) for n in found
+        msgspec.json.decode(gzip.decompress((_FOLDER / f"{n}{_ENDING}").read_bytes()), type=Selftest)
+        for n in of_selftests
     )
 
 
-def packed_selftest(made: Selftest) -> bytes:
+def packed_selftest(selftest: Selftest) -> bytes:
     """The file of a selftest that is to be shipped as ``selftest-….json.gz``."""
-    return gzip.compress(msgspec.json.encode(made), compresslevel=9, mtime=0)
+    return gzip.compress(msgspec.json.encode(selftest), compresslevel=9, mtime=0)
 
 
 def packed(run: Run) -> bytes:

@@ -154,9 +154,9 @@ def _check_figure(figure: Figure, path: str) -> None:
         _between(block.started_s, -MAX_RATE, MAX_RATE, f"{path}.blocks[{i}].started_s")
         if block.clock_hz is not None:
             _between(block.clock_hz, 0.0, MAX_RATE, f"{path}.blocks[{i}].clock_hz")
-    held, given = sum(b.size for b in figure.blocks), len(figure.samples or ())
-    if held != given:
-        raise DocumentError(f"its blocks hold {held} samples, there are {given}", path=f"{path}.blocks")
+    in_blocks, given = sum(b.size for b in figure.blocks), len(figure.samples or ())
+    if in_blocks != given:
+        raise DocumentError(f"its blocks hold {in_blocks} samples, there are {given}", path=f"{path}.blocks")
 
 
 def _can_be(samples: Sequence[float]) -> bool:

@@ -67,7 +67,7 @@ def gpus() -> tuple[Device, ...]:
 
 
 def missing(needs: Iterable[str], device: Device) -> str | None:
-    """Why a variant with these needs (`kernelviz.ops.catalog.op.Need`) cannot run on that device, with the remedy, else None.
+    """Why a variant with these needs (`kernelviz.ops.catalog.variant.Need`) cannot run on that device, and the remedy, or None.
 
     For a GPU that cannot be used at all, that reason is returned for every variant.
     """

@@ -12,6 +12,7 @@ from kernelviz.plots.frame import (
     Draft,
     Props,
     Runs,
+    format_share,
     hover,
     listed,
     neutral_line,
@@ -19,7 +20,6 @@ from kernelviz.plots.frame import (
     only,
     problems_of,
     roofs_of,
-    share_words,
     table_of,
     trace_name,
 )
@@ -119,7 +119,7 @@ def _add_label(draft: Draft, run: Run, row: Row, run_list: Sequence[Run], headli
 
 def _label(row: Row, headline: Headline) -> str:
     if row.figure is not None:
-        share = "" if row.efficiency is None else f" · {escape(share_words(row.efficiency))}"
+        share = "" if row.efficiency is None else f" · {escape(format_share(row.efficiency))}"
         return f"{units.seconds(row.figure.estimate)}{share}"
     stage = str(STAGES[row.failure.stage]) if row.failure else f"no {headline} time"
     time = f" · {units.seconds(row.wrong_figure.estimate)}" if row.wrong_figure else ""

@@ -19,13 +19,13 @@ from kernelviz.plots.frame import (
     Props,
     Runs,
     decade_ticks,
+    format_run,
     hover,
     listed,
     neutral_line,
     nothing,
     problems_of,
     roofs_of,
-    run_words,
     size_ticks,
     table_of,
     trace_name,
@@ -263,14 +263,14 @@ def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> N
     if len(xs) == 1:  # A single size gets a short line, because a point would be invisible.
         xs, ys, names = [xs[0] / 1.25, xs[0] * 1.25], ys * 2, names * 2
     label = "speed of light" if chart.quantity is TIME else "measured roof"
-    value_words = f" {units.significant(ys[0])} {chart.unit}" if max(ys) <= min(ys) * 1.001 else ""
-    which = f" · {escape(run_words(run, chart.runs))}" if len(chart.runs) > 1 else ""
+    constant = f" {units.significant(ys[0])} {chart.unit}" if max(ys) <= min(ys) * 1.001 else ""
+    which = f" · {escape(format_run(run, chart.runs))}" if len(chart.runs) > 1 else ""
     draft.traces.append(
         {
             "type": "scatter",
             "x": xs,
             "y": ys,
-            "name": label + value_words + which,
+            "name": label + constant + which,
             "mode": "lines",
             "line": neutral_line(),
             "hovertext": [

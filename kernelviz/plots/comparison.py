@@ -13,8 +13,8 @@ from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing
 from kernelviz.plots.samples import QUANTILES
-from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, style_of, variant_words
-from kernelviz.text.comparison import SIGNS, case_words, change_words, pair_words, sign_of
+from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, format_variant, style_of
+from kernelviz.text.comparison import SIGNS, describe_pair, format_case, format_change, sign_of
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_pair_reason
 
@@ -49,7 +49,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     names = dict(zip((p.key for p in visible), _labels(visible, axes, comparison), strict=True))
     draft = Draft(FRAME_PX + ROW_PX * len(visible), x_title="B is faster ←  → B is slower")
     draft.traces += [_bands(visible, names)] + [
-        _bars(word, group, names, comparison) for word, group in _by_word(visible)
+        _bars(verdict, group, names, comparison) for verdict, group in _by_verdict(visible)
     ]
     for pair in visible:
         if pair.ratio is None:
@@ -78,17 +78,17 @@ def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison
     """The name of each row with the sign of its verdict and the change; spaces make equal names unique."""
     seen: dict[str, int] = {}
     for pair in visible:
-        change = "" if pair.ratio is None else f" {change_words(pair.ratio.estimate)}"
-        name = f"{escape(case_words(pair, axes, by_problem=comparison.by_problem))} {sign_of(pair)}{change}"
+        change = "" if pair.ratio is None else f" {format_change(pair.ratio.estimate)}"
+        name = f"{escape(format_case(pair, axes, by_problem=comparison.by_problem))} {sign_of(pair)}{change}"
         seen[name] = seen.get(name, 0) + 1
         yield name + " " * (seen[name] - 1)
 
 
-def _by_word(visible: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
-    for word in WORDS:
-        group = [p for p in visible if p.word == word]
+def _by_verdict(visible: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
+    for verdict in WORDS:
+        group = [p for p in visible if p.word == verdict]
         if group:
-            yield word, group
+            yield verdict, group
 
 
 def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
@@ -108,7 +108,7 @@ def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
     }
 
 
-def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
+def _bars(verdict: PairWord, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
     ratios = [p.ratio for p in group]
     middles = [0.0 if r is None else math.log(r.estimate) for r in ratios]
     ends = [(r.low, r.high) if r is not None and r.low and r.high else None for r in ratios]
@@ -118,8 +118,8 @@ def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], comparis
         "y": [names[p.key] for p in group],
         "x": middles,
         "width": 0.5,
-        "marker": _LOOKS[word],
-        "name": f"{SIGNS[word]} {word}",
+        "marker": _LOOKS[verdict],
+        "name": f"{SIGNS[verdict]} {verdict}",
         "error_x": {
             "type": "data",
             "symmetric": False,
@@ -137,12 +137,12 @@ def _bars(word: PairWord, group: Sequence[Pair], names: dict[str, str], comparis
 
 def _hover(pair: Pair, comparison: Comparison) -> str:
     first, second = (figure_of(r.timing, comparison.headline) for r in (pair.before, pair.after))
-    names = (variant_words(r.variant) for r in (pair.before, pair.after))
+    names = (format_variant(r.variant) for r in (pair.before, pair.after))
     lines = [f"<b>{escape(problem_words(pair.problem))}</b>"]
     lines += [
         f"{side}: {escape(name)}, {format_time(f)}" for side, name, f in zip("AB", names, (first, second), strict=True)
     ]
-    lines += [escape(pair_words(pair)), escape(str(describe_pair_reason(pair.reason)))]
+    lines += [escape(describe_pair(pair)), escape(str(describe_pair_reason(pair.reason)))]
     if pair.floor is not None:
         lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))
@@ -178,8 +178,8 @@ def ratio_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
         return [round(1 + p / 100, 6) for p in percents], ["equal" if p == 0 else f"{p:+g} %" for p in percents]
     exponents = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
     stride = math.ceil(len(exponents) / _MOST_TICKS)
-    powers = [e for e in exponents if e % stride == 0]
-    return [2.0**e for e in powers], [_factor(e) for e in powers]
+    multiples = [e for e in exponents if e % stride == 0]
+    return [2.0**e for e in multiples], [_factor(e) for e in multiples]
 
 
 def _factor(exponent: int) -> str:
@@ -215,7 +215,7 @@ def _steps(side: str, variant: str, op: str, figure: Figure, scale: float) -> li
     ordered = np.sort(np.asarray(figure.samples, dtype=np.float64))
     count, style = len(ordered), style_of(op, variant)
     colour = NEUTRAL if side == "A" else style.colour
-    name = f"{side}: {escape(variant_words(variant))}"
+    name = f"{side}: {escape(format_variant(variant))}"
     at = np.quantile(ordered, QUANTILES)
     return [
         {
@@ -248,7 +248,7 @@ def _steps(side: str, variant: str, op: str, figure: Figure, scale: float) -> li
 def describe_comparison(comparison: Comparison) -> str:
     """Alternative text of the bars."""
     worst = comparison.pairs[0] if comparison.pairs else None
-    first = "" if worst is None else f" Worst: {worst.after.case.key}, {pair_words(worst)}."
+    first = "" if worst is None else f" Worst: {worst.after.case.key}, {describe_pair(worst)}."
     return (
         f"Time of B divided by time of A for {len(comparison.pairs)} cases.{first} The table below has the same values."
     )

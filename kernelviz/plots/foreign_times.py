@@ -116,12 +116,12 @@ def _decades(axis: Props, values: Sequence[float], scale: float) -> None:
     """A logarithmic axis over many decades, with a unit at each tick. Bars start below the smallest value."""
     low, high = math.floor(math.log10(min(values) * scale)) - 0.3, math.log10(max(values) * scale) + 1.2
     every = math.ceil((high - low) / 6)
-    powers = range(math.ceil(low), math.floor(high) + 1, every)
+    exponents = range(math.ceil(low), math.floor(high) + 1, every)
     axis |= {
         "type": "log",
         "range": [low - math.log10(scale), high - math.log10(scale)],
-        "tickvals": [10.0**p / scale for p in powers],
-        "ticktext": [units.seconds(10.0**p, 1) for p in powers],
+        "tickvals": [10.0**p / scale for p in exponents],
+        "ticktext": [units.seconds(10.0**p, 1) for p in exponents],
     }
 
 

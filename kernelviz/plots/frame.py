@@ -13,7 +13,7 @@ from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.sweep import size_text, size_words
-from kernelviz.plots.variant_styles import NEUTRAL, variant_words
+from kernelviz.plots.variant_styles import NEUTRAL, format_variant
 from kernelviz.text.failures import format_failure
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.times import format_time
@@ -130,7 +130,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     """Hover text of a point: variant, problem, time, rates, verdict and measurement quality. Names are escaped."""
     result = row.result
     lines = [
-        f"<b>{escape(variant_words(result.variant))}</b>",
+        f"<b>{escape(format_variant(result.variant))}</b>",
         escape(f"{size_words(result.problem)} · {_format_dtype(result.problem)} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
@@ -167,14 +167,14 @@ def failure_line(row: Row, length: int = 90) -> str:
 
 
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
-    """The variant, and with several runs also the run, see `run_words`."""
-    name = escape(variant_words(variant))
+    """The variant, and with several runs also the run, see `format_run`."""
+    name = escape(format_variant(variant))
     if len(runs) < 2:
         return name
-    return f"{name} · {escape(run_words(run, runs))}"
+    return f"{name} · {escape(format_run(run, runs))}"
 
 
-def run_words(run: Run, runs: Sequence[Run]) -> str:
+def format_run(run: Run, runs: Sequence[Run]) -> str:
     """The name of a run among several: its device if the devices differ, else its title if the titles differ, else its id."""
     ids = [r.id for r in runs]
     for names in ([r.environment.device.name for r in runs], [r.title for r in runs]):
@@ -194,10 +194,10 @@ def neutral_line(dash: str = "dash", width: float = 1.5) -> Props:
     return {"color": NEUTRAL, "dash": dash, "width": width}
 
 
-def share_words(fraction: float) -> str:
+def format_share(fraction: float) -> str:
     """A share of the roof in whole percent; below one percent with one more digit, so that it does not read as zero.
 
-    >>> share_words(0.694), share_words(0.0037), share_words(0.0001)
+    >>> format_share(0.694), format_share(0.0037), format_share(0.0001)
     ('69 %', '0.4 %', '<0.1 %')
     """
     if fraction < 0.0005:

@@ -13,7 +13,7 @@ from kernelviz.core import OCTAVES, OutputErrors, TensorFacts
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import framed, nothing
 from kernelviz.plots.variant_styles import BAD, COLOURS, NEUTRAL
-from kernelviz.text.inspection import block_words, number, octave_words, power_words
+from kernelviz.text.inspection import describe_block, describe_octave, format_power_of_two, number
 
 HEIGHT = 400
 _FRAME_PX = 110
@@ -54,8 +54,8 @@ def share_by_element(errors: OutputErrors | None) -> go.Figure:
             colorbar=_colour_bar(),
         )
     )
-    for word, symbol, there in _MARKS:
-        _add_marks(figure, errors, word, symbol, there)
+    for name, symbol, there in _MARKS:
+        _add_marks(figure, errors, name, symbol, there)
     square = HEIGHT - _FRAME_PX
     height = _FRAME_PX + round(min(square, max(40, square * grid.rows / 32)))
     row_axis, column_axis = _axis_titles(errors)
@@ -120,7 +120,7 @@ def _colour_bar() -> dict[str, object]:
 
 
 def _add_marks(
-    figure: go.Figure, errors: OutputErrors, word: str, symbol: str, there: Callable[[OutputErrors, int], bool]
+    figure: go.Figure, errors: OutputErrors, name: str, symbol: str, there: Callable[[OutputErrors, int], bool]
 ) -> None:
     columns = errors.map.columns
     values = [c for c in range(len(errors.map.wrong)) if there(errors, c)]
@@ -137,7 +137,7 @@ def _add_marks(
     line = {"width": 1.5, "color": BAD}
     in_legend = {"symbol": symbol, "size": 9, "color": BAD, "line": line}
     figure.add_trace(
-        go.Scatter(x=[None], y=[None], mode="markers", marker=in_legend, name=f"{word} elements in the block")
+        go.Scatter(x=[None], y=[None], mode="markers", marker=in_legend, name=f"{name} elements in the block")
     )
 
 
@@ -145,9 +145,9 @@ def _axis_titles(errors: OutputErrors) -> tuple[str, str]:
     """The titles of the row axis and the column axis, with the size of a cell."""
     if errors.map.wraps:
         axis = errors.axes[0] if errors.axes else ""
-        return f"{axis}, line by line", f"{axis} within the line ({block_words(errors.map)})"
+        return f"{axis}, line by line", f"{axis} within the line ({describe_block(errors.map)})"
     folded = f", largest over {', '.join(errors.axes[:-2])}" if len(errors.axes) > 2 else ""
-    return errors.axes[-2], f"{errors.axes[-1]} ({block_words(errors.map)}{folded})"
+    return errors.axes[-2], f"{errors.axes[-1]} ({describe_block(errors.map)}{folded})"
 
 
 def _label(update: Callable[..., object], cells: int, block: int) -> None:
@@ -165,7 +165,7 @@ def elements_by_error(errors: OutputErrors | None) -> go.Figure:
     known = [i for i, c in enumerate(counts.octaves) if c]
     first, last = min([*known, OCTAVES - 1]), max([*known, OCTAVES + 1])
     # Each bar is between two powers of two. Exact elements, and those beyond any tolerance, have a bar of their own.
-    bars = [(i - OCTAVES - 0.5, octave_words(i), counts.octaves[i]) for i in range(first, last + 1)]
+    bars = [(i - OCTAVES - 0.5, describe_octave(i), counts.octaves[i]) for i in range(first, last + 1)]
     left, right = first - OCTAVES - 2.5, last - OCTAVES + 1.5
     bars = [(left, "exact", counts.exact), *bars, (right, "beyond any tolerance", counts.beyond)]
     figure = go.Figure()
@@ -174,10 +174,10 @@ def elements_by_error(errors: OutputErrors | None) -> go.Figure:
         figure.add_trace(_error_bars(visible, errors.elements, wrong=wrong))
     framed(figure, height=HEIGHT, x_title="|error| / allowed error", y_title="elements")
     step = 1 if last - first < 9 else 2 if last - first < 18 else 4
-    powers = [e for e in range(first - OCTAVES, last - OCTAVES + 1) if e % step == 0]
+    exponents = [e for e in range(first - OCTAVES, last - OCTAVES + 1) if e % step == 0]
     figure.update_xaxes(
-        tickvals=[left, *powers, right],
-        ticktext=["0", *(power_words(e) for e in powers), "∞"],
+        tickvals=[left, *exponents, right],
+        ticktext=["0", *(format_power_of_two(e) for e in exponents), "∞"],
         tickangle=0,
         range=[left - 0.6, right + 0.6],
         showgrid=False,
@@ -196,7 +196,7 @@ def _error_bars(visible: Sequence[tuple[float, str, int]], elements: int, *, wro
         width=0.92,
         name="outside the tolerance" if wrong else "within the tolerance",
         marker={"color": BAD if wrong else _RIGHT, "pattern": pattern, "line": {"width": 0}},
-        hovertext=[f"{word}<br>{count:,} of {elements:,} elements" for _, word, count in visible],
+        hovertext=[f"{label}<br>{count:,} of {elements:,} elements" for _, label, count in visible],
         hoverinfo="text",
     )
 

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from kernelviz.core import RunTimes, Sample, units
 from kernelviz.plots.frame import GRID, decade_ticks, framed, neutral_line, nothing
-from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, style_of, variant_words
+from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, format_variant, style_of
 
 MOST_POINTS = 300
 """Longer lines are averaged: 3,600 samples of nine lines would be 600 KB every two seconds."""
@@ -109,7 +109,7 @@ def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 3
         return nothing("Waiting for the first sample, which takes about two seconds.", height=_PANEL_PX * 3)
     step = math.ceil(len(recent) / MOST_POINTS)
     # The first minutes fill the frame: a line of ten seconds would be invisible in five empty minutes.
-    shown_s = min(window_s, max(60.0, end_s - recent[0].at_s))
+    span_s = min(window_s, max(60.0, end_s - recent[0].at_s))
     times = [(s.at_s - end_s) / 60 for s in recent]
     traces = [
         _line(times, [line.value(s) for s in recent], line, panel, row, number, step)
@@ -122,7 +122,7 @@ def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 3
         showlegend=False,
         hovermode="x unified",
         margin={"t": 22},
-        xaxis={"range": [-shown_s / 60, 0.0], "anchor": _axis("y", len(visible))},
+        xaxis={"range": [-span_s / 60, 0.0], "anchor": _axis("y", len(visible))},
         annotations=[_label(row, len(visible), panel) for row, panel in enumerate(visible, 1)],
         shapes=[_shade(begin_s - end_s, stop_s - end_s) for begin_s, stop_s in measured_spans(recent)],
         **{_axis("yaxis", row): _y_axis(row, len(visible), panel) for row, panel in enumerate(visible, 1)},
@@ -251,7 +251,7 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
                 mode="markers",
                 marker={"color": [s.colour for s in styles], "symbol": [s.marker for s in styles], "size": 7},
                 opacity=0.8,
-                hovertext=[f"{escape(variant_words(v))}: {units.seconds(time)}" for v, time in run.times_s],
+                hovertext=[f"{escape(format_variant(v))}: {units.seconds(time)}" for v, time in run.times_s],
                 hoverinfo="text",
             )
         )

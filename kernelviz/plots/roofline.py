@@ -19,14 +19,14 @@ from kernelviz.plots.frame import (
     Props,
     Runs,
     decade_ticks,
+    format_run,
+    format_share,
     hover,
     listed,
     neutral_line,
     nothing,
     problems_of,
     roofs_of,
-    run_words,
-    share_words,
     table_of,
     trace_name,
 )
@@ -164,7 +164,7 @@ def _add_roofs(
     name = f"measured roofs: {escape(roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
     # A line of text for each: on a phone one line with both would be cut off.
     ceiling = f"<br>and {escape(roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
-    which = f" · {escape(run_words(run, run_list))}" if len(run_list) > 1 else ""
+    which = f" · {escape(format_run(run, run_list))}" if len(run_list) > 1 else ""
     line = neutral_line("solid", 2)
     named = name + ceiling + which
     draft.traces.append(
@@ -205,7 +205,7 @@ def _add_labels(draft: Draft, chosen_spots: Sequence[_Spot], positions: Sequence
     x = math.log10(max(s.intensity for s in chosen_spots))
     runs = list({s.run.id: s.run for s in chosen_spots}.values())
     for spot, position in positions:
-        share = "" if spot.row.efficiency is None else f" {escape(share_words(spot.row.efficiency))}"
+        share = "" if spot.row.efficiency is None else f" {escape(format_share(spot.row.efficiency))}"
         draft.note(
             trace_name(spot.run, spot.row.result.variant, runs) + share,
             x=math.log10(spot.intensity),

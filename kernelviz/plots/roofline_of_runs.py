@@ -15,9 +15,9 @@ from kernelviz.core import DataSheetRoof, Roof, units
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.frame import decade_ticks, framed, neutral_line, nothing, share_words
+from kernelviz.plots.frame import decade_ticks, format_share, framed, neutral_line, nothing
 from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
-from kernelviz.plots.variant_styles import style_of, variant_words
+from kernelviz.plots.variant_styles import format_variant, style_of
 from kernelviz.text.quality import format_level
 from kernelviz.text.times import format_time
 
@@ -160,7 +160,7 @@ def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -
 
 
 def _points(
-    mine: Sequence[Placed], all_drawn: Sequence[Placed], fill: str, group: str | None, case: str | None, traces: int
+    mine: Sequence[Placed], points: Sequence[Placed], fill: str, group: str | None, case: str | None, traces: int
 ) -> go.Scatter:
     # Highlighted points come first, because the legend shows the style of the first point.
     mine = sorted(mine, key=lambda c: not _stays(c, group, case))
@@ -172,7 +172,7 @@ def _points(
     return go.Scatter(
         x=[c.intensity for c in mine],
         y=[c.rate_flop_per_s for c in mine],
-        name=escape(trace_words(first, all_drawn)),
+        name=escape(format_trace(first, points)),
         mode="markers",
         legend="legend2",
         showlegend=traces <= MOST_NAMED and any(highlighted),
@@ -184,7 +184,7 @@ def _points(
             "line": {"width": 1.5 if "open" in fill else 0, "color": colours},
         },
         customdata=[c.key for c in mine],
-        hovertext=[hover_words(c) for c in mine],
+        hovertext=[describe_point(c) for c in mine],
         hoverinfo="text",
         # Streamlit makes unselected points faint by itself; here the highlighted case decides.
         selected={"marker": {"opacity": 1.0}},
@@ -206,9 +206,9 @@ def _stays(placed: Placed, group: str | None, case: str | None) -> bool:
     return placed.key == case if case is not None else group is None or placed.group == group
 
 
-def trace_words(placed: Placed, cases: Sequence[Placed]) -> str:
+def format_trace(placed: Placed, cases: Sequence[Placed]) -> str:
     """The variant, with op, run or device if the cases have several."""
-    label = variant_words(placed.variant)
+    label = format_variant(placed.variant)
     if len({c.problem.op for c in cases}) > 1:
         label = f"{placed.problem.op}: {label}"
     same_op = {c.run_id: c for c in cases if c.problem.op == placed.problem.op}
@@ -218,20 +218,20 @@ def trace_words(placed: Placed, cases: Sequence[Placed]) -> str:
     return label
 
 
-def hover_words(placed: Placed) -> str:
+def describe_point(placed: Placed) -> str:
     """Hover text: case, time, rates, distance to the roof, limiter with its evidence, quality. Names are escaped."""
     lines = [
-        f"<b>{escape(placed.problem.op)}: {escape(variant_words(placed.variant))}</b>",
+        f"<b>{escape(placed.problem.op)}: {escape(format_variant(placed.variant))}</b>",
         *_folded(f"{size_words(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
-        escape(f"{format_time(placed.figure)} · {rates_words(placed)}"),
-        *_folded(distance_words(placed)),
+        escape(f"{format_time(placed.figure)} · {format_rates(placed)}"),
+        *_folded(describe_distance(placed)),
         *_folded(": ".join((placed.limiter.words, *placed.limiter.evidence[:1]))),
         escape("not timed" if placed.quality is None else str(format_level(placed.quality.level))),
     ]
     return "<br>".join(lines)
 
 
-def rates_words(placed: Placed) -> str:
+def format_rates(placed: Placed) -> str:
     """Arithmetic rate, bandwidth and intensity, as far as the cost is known."""
     if placed.cost is None:
         return "cost unknown"
@@ -240,7 +240,7 @@ def rates_words(placed: Placed) -> str:
     return f"{flop} · {units.gigabytes_per_s(placed.bandwidth_bytes_per_s)} · {intensity} FLOP per byte"
 
 
-def distance_words(placed: Placed) -> str:
+def describe_distance(placed: Placed) -> str:
     """The share of the roof, which roof that is, and the factor between both times.
 
     A case above its roof has a share over 100 %.
@@ -253,7 +253,7 @@ def distance_words(placed: Placed) -> str:
         if roof.rate_flop_per_s
         else units.rate(roof.bandwidth_bytes_per_s, "B/s", 3)
     )
-    of = f"{share_words(placed.share)} of the roof ({roof_name(roof)}, {rate}{_origin(roof)})"
+    of = f"{format_share(placed.share)} of the roof ({roof_name(roof)}, {rate}{_origin(roof)})"
     if placed.share >= 1:
         return f"{of}: as fast as the roof allows, {units.seconds(placed.light.time_s)}"
     return f"{of}: {1 / placed.share:.3g}× the {units.seconds(placed.light.time_s)} that the roof allows"

@@ -11,7 +11,7 @@ from kernelviz.core import Figure, units
 from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import GRID, MOST_SVG_POINTS, Draft, decade_ticks, nothing
-from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of, variant_words
+from kernelviz.plots.variant_styles import BAD, NEUTRAL, format_variant, style_of
 from kernelviz.text.times import format_time
 
 HEIGHT = 380
@@ -57,7 +57,7 @@ def _kind(points: int) -> str:
 
 
 def _add_spread(draft: Draft, op: str, variant: str, ordered: Floats, scale: float) -> None:
-    style, name = style_of(op, variant), escape(variant_words(variant))
+    style, name = style_of(op, variant), escape(format_variant(variant))
     count = len(ordered)
     at = np.quantile(ordered, QUANTILES)
     draft.traces.append(
@@ -132,7 +132,7 @@ def _add_samples(draft: Draft, series: Series, scale: float, op: str, variant: s
                 "opacity": 1 if _alone(series) else 0.6,
                 "symbol": style.marker,
             },
-            "name": f"samples of {escape(variant_words(variant))}",
+            "name": f"samples of {escape(format_variant(variant))}",
             "hoverinfo": "skip",
         }
     )
@@ -278,11 +278,11 @@ def _add_seconds(draft: Draft, series: Series, under: str) -> None:
     }
 
 
-def samples_words(variants: Sequence[str], figure_name: str) -> str:
+def describe_samples(variants: Sequence[str], figure_name: str) -> str:
     """Alternative text of the distribution.
 
-    >>> samples_words(["torch_eager", "triton_block"], "device cold")
+    >>> describe_samples(["torch_eager", "triton_block"], "device cold")
     'Distribution of the device cold samples of torch eager, triton block; the table beside it has the percentiles'
     """
-    names = ", ".join(map(variant_words, variants))
+    names = ", ".join(map(format_variant, variants))
     return f"Distribution of the {figure_name} samples of {names}; the table beside it has the percentiles"

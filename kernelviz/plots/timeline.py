@@ -10,7 +10,7 @@ from kernelviz.plots.frame import framed, nothing
 from kernelviz.plots.variant_styles import COLOURS, NEUTRAL
 
 HEIGHT = 250
-SHOWN = 2
+ITERATIONS = 2
 """Number of iterations that are drawn: a flush takes ten times as long as a short call, and with a third iteration the call
 would be two pixels wide on a phone."""
 LANES: dict[MarkKind, str] = {
@@ -26,7 +26,7 @@ _LEAST_WIDTH = 0.006
 """Minimum width of a bar as a fraction of the axis, so that a marker of 1 µs is visible beside a flush of 30 µs."""
 
 
-def marks_by_time(timeline: Timeline | None, iterations: int = SHOWN) -> go.Figure:
+def marks_by_time(timeline: Timeline | None, iterations: int = ITERATIONS) -> go.Figure:
     """The first `iterations` of a timeline, in µs. The shaded part is the sample, with its duration above it."""
     marks = _first(timeline, iterations) if timeline is not None else ()
     if timeline is None or not marks:
@@ -95,11 +95,11 @@ def _add_counted(figure: go.Figure, begin_s: float, stop_s: float, end_s: float,
     )
 
 
-def counted_words(timeline: Timeline) -> str:
+def describe_timeline(timeline: Timeline) -> str:
     """Alternative text of the diagram.
 
     >>> mark = Mark(kind="call", name="k", start_s=3e-5, end_s=3.4e-5)
-    >>> counted_words(Timeline(case="add", timer="cupti", marks=(mark,), counted=((3e-5, 3.4e-5),)))
+    >>> describe_timeline(Timeline(case="add", timer="cupti", marks=(mark,), counted=((3e-5, 3.4e-5),)))
     'Timing diagram of add by cupti: call 4.00 µs. Counted: 4.00 µs.'
     """
     lengths = []
@@ -107,7 +107,7 @@ def counted_words(timeline: Timeline) -> str:
         first = next((m for m in timeline.marks if m.kind == kind), None)
         if first is not None:
             lengths.append(f"{name} {units.seconds(first.end_s - first.start_s, 3)}")
-    counted = ", ".join(units.seconds(stop - begin, 3) for begin, stop in timeline.counted[:SHOWN])
+    counted = ", ".join(units.seconds(stop - begin, 3) for begin, stop in timeline.counted[:ITERATIONS])
     return (
         f"Timing diagram of {timeline.case} by {timeline.timer}: {', '.join(lengths)}. Counted: {counted or 'nothing'}."
     )

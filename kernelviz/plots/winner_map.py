@@ -12,7 +12,7 @@ from kernelviz.metrics.sweep import size_text, size_words, swept_axis, tied_axes
 from kernelviz.metrics.verdict_reasons import VerdictReason
 from kernelviz.metrics.winner import Winner, winners
 from kernelviz.plots.frame import framed, nothing, roofs_of, size_ticks, table_of
-from kernelviz.plots.variant_styles import NEUTRAL, style_of, variant_words
+from kernelviz.plots.variant_styles import NEUTRAL, format_variant, style_of
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.text.winners import Beside, strips
@@ -23,7 +23,7 @@ _INK, _PAPER = "#0F1413", "#FFFFFF"
 _UNDECIDED = "statistical tie"
 _NO_TIME = "no correct time"
 _CROSSOVER = "the fastest variant changes"
-_MOST_SHOWN = 2
+_MOST_MARKERS = 2
 """Markers in a cell of tied variants; the hover text names all of them."""
 
 
@@ -45,8 +45,10 @@ def winner_by_size(
     cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(strip_rows.values()) for w in s}
     figure = go.Figure()
     for many in (False, True):
-        for names in dict.fromkeys(_drawn_variants(run, w) for w in cells.values() if (len(w.names) > 1) is many):
-            figure.add_trace(_tiles(run, {at: w for at, w in cells.items() if _drawn_variants(run, w) == names}, names))
+        for names in dict.fromkeys(_marked_variants(run, w) for w in cells.values() if (len(w.names) > 1) is many):
+            figure.add_trace(
+                _tiles(run, {at: w for at, w in cells.items() if _marked_variants(run, w) == names}, names)
+            )
     _add_crossovers(figure, cells)
     _add_markers(figure, run, cells, len(sizes))
     _add_legend(figure, winner_list)
@@ -57,10 +59,10 @@ def winner_by_size(
 Cells = dict[tuple[int, int], Winner]
 
 
-def _drawn_variants(run: Run, one: Winner) -> tuple[str, ...]:
+def _marked_variants(run: Run, one: Winner) -> tuple[str, ...]:
     """The variants drawn in a cell, in the order of the plan, so that cells with the same two look alike."""
     order = {name: i for i, name in enumerate(run.plan.variants)}
-    return tuple(sorted(one.names[:_MOST_SHOWN], key=lambda name: order.get(name, len(order))))
+    return tuple(sorted(one.names[:_MOST_MARKERS], key=lambda name: order.get(name, len(order))))
 
 
 def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
@@ -79,7 +81,7 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
             "pattern": pattern,
             "line": {"width": 1, "color": "rgba(255,255,255,0.35)" if names else NEUTRAL},
         },
-        name=escape(" or ".join(map(variant_words, names)) or _NO_TIME),
+        name=escape(" or ".join(map(format_variant, names)) or _NO_TIME),
         showlegend=False,
         customdata=[w.problem.key for w in cells.values()],
         hovertext=[_hover(run, w) for w in cells.values()],
@@ -91,11 +93,11 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
 def _hover(run: Run, one: Winner) -> str:
     """Hover text: sizes, all times from the fastest on, the ratio of the second to the first, and why that is a verdict."""
     lines = [f"<b>{escape(_headed(one))}</b>", escape(f"{size_words(one.problem)} · {one.problem.dtype}")]
-    lines += [f"{escape(variant_words(r.result.variant))}: {escape(format_time(r.figure))}" for r in one.timed]
+    lines += [f"{escape(format_variant(r.result.variant))}: {escape(format_time(r.figure))}" for r in one.timed]
     ratio = one.verdict.ratio if one.verdict else None
     if one.second is not None and one.ratio is not None:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""
-        lines.append(f"{escape(variant_words(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
+        lines.append(f"{escape(format_variant(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
     if one.verdict is not None:
         floor = "" if one.verdict.floor is None else f"; noise floor {units.percent(one.verdict.floor)}"
         lines += _parts(one.verdict.reason, floor)
@@ -108,7 +110,7 @@ def _hover(run: Run, one: Winner) -> str:
 def _headed(one: Winner) -> str:
     if not one.names:
         return _NO_TIME
-    who = " or ".join(variant_words(n) for n in one.names)
+    who = " or ".join(format_variant(n) for n in one.names)
     return f"{who} (statistical tie)" if len(one.names) > 1 else f"{who} is the fastest"
 
 
@@ -144,14 +146,14 @@ def _add_markers(figure: go.Figure, run: Run, cells: Cells, columns: int) -> Non
     size = 11 if columns <= 9 else 9 if columns <= 18 else 6
     positions: dict[str, list[tuple[float, float]]] = {}
     for (x, y), one in cells.items():
-        variants = _drawn_variants(run, one)
+        variants = _marked_variants(run, one)
         for offset, name in zip((0.0,) if len(variants) < 2 else (-0.22, 0.22), variants, strict=False):
             # In narrow cells, markers side by side would touch.
             positions.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
     order = [n for n in run.plan.variants if n in positions] + [n for n in positions if n not in run.plan.variants]
     for name in order:
         style = style_of(run.plan.op, name)
-        common = {"mode": "markers", "hoverinfo": "skip", "name": escape(variant_words(name))}
+        common = {"mode": "markers", "hoverinfo": "skip", "name": escape(format_variant(name))}
         marker = {"symbol": style.marker, "size": size, "color": _PAPER, "line": {"width": 1.2, "color": _INK}}
         figure.add_trace(
             go.Scatter(

@@ -2,22 +2,39 @@
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event, insert, inspect, make_url, select, update
+import msgspec
+from sqlalchemy import (
+    URL,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    Select,
+    create_engine,
+    event,
+    insert,
+    inspect,
+    make_url,
+    select,
+    update,
+)
 from sqlalchemy.exc import ArgumentError, DatabaseError, NoSuchModuleError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
 from kernelviz.core import KernelvizError
+from kernelviz.core.chunks import parts
 from kernelviz.store import tables
 
 VERSION = 6
-"""Version of the tables. A change of the tables adds a step to store.migrations and increments this."""
-Migrations = Mapping[int, Callable[[Connection], None]]
-"""By version of the tables: the step that makes the next version of them."""
-
+"""Version of the tables. A change of the tables increments this; store.migrations then adds what an older database lacks."""
+Migrate = Callable[[Connection, int], None]
+"""Changes the tables of that earlier version to those of VERSION."""
+T = TypeVar("T")
 
 _BUSY_MS = 30_000
 TOGETHER = 500
@@ -32,12 +49,12 @@ class StoreError(KernelvizError):
 class Database:
     """An engine whose writing transactions acquire SQLite's write lock at their start."""
 
-    def __init__(self, url: str | URL, migrations: Migrations) -> None:
-        """Open the database, and create its tables or migrate them step by step.
+    def __init__(self, url: str | URL, migrate: Migrate) -> None:
+        """Open the database, and create its tables or migrate them.
 
         Errors: StoreError, whose message holds no password.
         """
-        self._migrations = migrations
+        self._migrate = migrate
         self.url = _parsed(url)
         self._engine = _engine(self.url)
         with self._errors():
@@ -85,11 +102,35 @@ class Database:
             version = _version(connection)
             if version is None:
                 connection.execute(insert(tables.meta).values(key="version", value=str(VERSION)))
-                return
-            while version < VERSION:
-                self._migrations[version](connection)
-                version += 1
-            connection.execute(update(tables.meta).where(tables.meta.c.key == "version").values(value=str(VERSION)))
+            elif version < VERSION:
+                self._migrate(connection, version)
+                connection.execute(update(tables.meta).where(tables.meta.c.key == "version").values(value=str(VERSION)))
+
+
+class StorePart:
+    """The statements on the tables of one subject."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def _decoded(self, query: Select[bytes], kind: type[T]) -> Iterator[T]:
+        """The decoded bodies that a query selects, one at a time."""
+        with self._database.read() as connection:
+            for body in connection.scalars(query):
+                yield msgspec.json.decode(body, type=kind)
+
+
+def equal(wanted: Mapping[Column[str], str | None]) -> list[ColumnElement[bool]]:
+    """The conditions that each column has its value; a value of None is no condition."""
+    return [column == value for column, value in wanted.items() if value is not None]
+
+
+def rows_with(
+    connection: Connection, query: Select[Any], column: Column[str], values: Sequence[str]
+) -> Iterator[Row[Any]]:
+    """The rows of a query whose column has one of many values, in as many statements as necessary."""
+    for some in parts(values, TOGETHER):
+        yield from connection.execute(query.where(column.in_(some)))
 
 
 def _parsed(url: str | URL) -> URL:

@@ -1,43 +1,27 @@
-"""Steps that bring the tables of an earlier version to the next one."""
-
-from types import MappingProxyType
+"""What the database of an earlier version lacks, added from the declaration of the tables."""
 
 from sqlalchemy import Connection, inspect
+from sqlalchemy.schema import CreateColumn
 
-from kernelviz.store import tables
-from kernelviz.store.database import Migrations
+from kernelviz.store.tables import metadata
 from kernelviz.store.trends import rebuild
 
-
-def _deletions(connection: Connection) -> None:
-    connection.exec_driver_sql("ALTER TABLE runs ADD COLUMN deleted_at VARCHAR")
-
-
-def _selftests(connection: Connection) -> None:
-    tables.selftests.create(connection, checkfirst=True)
+_WITHOUT_TIMES = 4
+"""The last version that did not store the times of cases apart from the results."""
 
 
-def _inspections(connection: Connection) -> None:
-    tables.inspections.create(connection, checkfirst=True)
+def migrate(connection: Connection, version: int) -> None:
+    """Add the columns and indexes that the tables of that version lack, and fill the tables that can be derived.
 
-
-def _times(connection: Connection) -> None:
-    connection.exec_driver_sql("CREATE INDEX IF NOT EXISTS results_by_stage ON results (run_id, stage)")
-    tables.times.create(connection, checkfirst=True)
-    rebuild(connection)
-
-
-def _tunings(connection: Connection) -> None:
-    tables.tunings.create(connection, checkfirst=True)
-    # A table that the step before has created has the column already.
-    for table, column in (
-        ("runs", "spent_s FLOAT DEFAULT 0 NOT NULL"),
-        ("times", "configuration VARCHAR DEFAULT '' NOT NULL"),
-    ):
-        known = {c["name"] for c in inspect(connection).get_columns(table)}
-        if column.split()[0] not in known:
-            connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column}")
-
-
-MIGRATIONS: Migrations = MappingProxyType({1: _deletions, 2: _selftests, 3: _inspections, 4: _times, 5: _tunings})
-"""By version: the step to the next version. A step runs in one transaction with the change of the version."""
+    Tables that are missing have been created before. All of it runs in one transaction with the change of the version.
+    """
+    for table in metadata.sorted_tables:
+        present = {column["name"] for column in inspect(connection).get_columns(table.name)}
+        for column in table.columns:
+            if column.name not in present:
+                definition = CreateColumn(column).compile(dialect=connection.dialect)
+                connection.exec_driver_sql(f"ALTER TABLE {table.name} ADD COLUMN {definition}")
+        for index in table.indexes:
+            index.create(connection, checkfirst=True)
+    if version <= _WITHOUT_TIMES:
+        rebuild(connection)

@@ -11,18 +11,18 @@ from sqlalchemy.dialects.sqlite import insert as insert_sqlite
 from kernelviz.core import Failure, Result, Run
 from kernelviz.core.chunks import parts
 from kernelviz.core.finite import finite_result
-from kernelviz.store.database import TOGETHER, Database
+from kernelviz.store.database import TOGETHER, Database, StorePart, rows_with
 from kernelviz.store.result_encoding import packed, unpacked
 from kernelviz.store.run_rows import RunHeader, stored_row
 from kernelviz.store.tables import results, times
 from kernelviz.store.trends import put_times, times_rows
 
 
-class Results:
+class Results(StorePart):
     """The results of all runs."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._dropped_at: dict[str, int] = {}
 
     def put(self, run_id: str, placed: Sequence[tuple[int, Result]]) -> None:
@@ -57,14 +57,10 @@ class Results:
 
     def of_cases(self, run_id: str, case_keys: Sequence[str]) -> dict[str, Result]:
         """The results of these cases by key; cases without a result are missing."""
-        by_case: dict[str, Result] = {}
+        chosen = select(results.c.case_key, results.c.body).where(results.c.run_id == run_id)
         with self._database.read() as connection:
-            for some in parts(case_keys, TOGETHER):
-                chosen = select(results.c.case_key, results.c.body).where(
-                    results.c.run_id == run_id, results.c.case_key.in_(some)
-                )
-                by_case.update({row.case_key: unpacked(row.body) for row in connection.execute(chosen)})
-        return by_case
+            rows = rows_with(connection, chosen, results.c.case_key, case_keys)
+            return {row.case_key: unpacked(row.body) for row in rows}
 
     def after(self, run_id: str, revision: int) -> list[tuple[int, Result]]:
         """The results that were written after that revision, each with its revision, in the order of writing."""

@@ -1,16 +1,14 @@
 """Runs: the header, status, title and note of each run, and the process that measures it."""
 
-import threading
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Connection, case, delete, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, case, delete, func, insert, or_, select, update
 
-from kernelviz.core import LIVING, Environment, Run, RunTimes, Status, UnknownRun
-from kernelviz.core.chunks import parts
-from kernelviz.store.database import TOGETHER, Database, StoreError
-from kernelviz.store.kernel_times import kernel_times
+from kernelviz.core import LIVING, Environment, Run, Status, UnknownRun
+from kernelviz.store.database import Database, StoreError, StorePart, rows_with
 from kernelviz.store.process_presence import Presence
 from kernelviz.store.result_encoding import unpacked
 from kernelviz.store.results import case_rows
@@ -18,17 +16,17 @@ from kernelviz.store.run_rows import RunHeader, RunRow, run_row, status_of, stor
 from kernelviz.store.tables import results, runs, times
 
 CACHED_RUNS = 4
-"""Ended runs that stay in memory after reading, while they do not change; a run of 100 cases takes 20 MB there."""
+"""Ended runs that stay in memory after reading, while they do not change; a run of 100 cases takes 20 MB there. A page reads
+its run at each redraw, and unpacking a hundred cases takes 50 ms."""
 
 
-class Runs:
+class Runs(StorePart):
     """All runs of one database."""
 
     def __init__(self, database: Database) -> None:
-        self._database = database
+        super().__init__(database)
         self._own = Presence.own()
-        self._cache: dict[str, tuple[tuple[object, ...], Run]] = {}
-        self._cache_lock = threading.Lock()
+        self._cached = lru_cache(maxsize=CACHED_RUNS)(self._read)
 
     def create(self, run: Run, *, owner: str = "") -> None:
         """Store a run with its results as a run of this process."""
@@ -122,14 +120,16 @@ class Runs:
         written = select(func.max(results.c.revision), func.count()).where(results.c.run_id == run_id)
         with self._database.read() as connection:
             row = stored_row(connection, run_id)
-            state = (tuple(row), *connection.execute(written).one())
-            with self._cache_lock:
-                if run_id in self._cache and self._cache[run_id][0] == state:
-                    return self._cache[run_id][1]
-            ordered = select(results.c.body).where(results.c.run_id == run_id).order_by(results.c.position)
+            state = tuple(connection.execute(written).one())
+        return self._read(row, state) if status_of(row) in LIVING else self._cached(row, state)
+
+    def _read(self, row: Row[Any], state: tuple[object, ...]) -> Run:
+        """The run of a row. `state` differs after each change of its results, so that a cached run is not used after one."""
+        ordered = select(results.c.body).where(results.c.run_id == row.id).order_by(results.c.position)
+        with self._database.read() as connection:
             bodies = connection.scalars(ordered).all()
         header = msgspec.json.decode(row.header, type=RunHeader)
-        run = Run(
+        return Run(
             id=row.id,
             title=row.title,
             note=row.note,
@@ -140,9 +140,6 @@ class Runs:
             plan=header.plan,
             results=tuple(map(unpacked, bodies)),
         )
-        if run.status not in LIVING:
-            self._remember(run_id, state, run)
-        return run
 
     def row(self, run_id: str) -> RunRow:
         """The summary of a run, deleted or not, with its counts. Errors: UnknownRun."""
@@ -153,8 +150,7 @@ class Runs:
 
     def rows(self, limit: int, offset: int = 0, *, search: str = "", deleted: bool = False) -> list[RunRow]:
         """Summaries, the newest runs first. `search`: terms that all occur in id, title, note, op, device or status."""
-        newest = select(runs).where(*_matching(search, deleted))
-        newest = newest.order_by(runs.c.created_at.desc(), runs.c.id.desc())
+        newest = select(runs).where(*_matching(search, deleted)).order_by(runs.c.created_at.desc(), runs.c.id.desc())
         return self._rows(newest.limit(limit).offset(offset))
 
     def count(self, *, search: str = "", deleted: bool = False) -> int:
@@ -171,34 +167,16 @@ class Runs:
     def last_tracer(self, device_uuid: str) -> str | None:
         """The tracer's line of the newest run on that device that has one."""
         newest = select(runs.c.header).where(runs.c.device_uuid == device_uuid).order_by(runs.c.created_at.desc())
-        with self._database.read() as connection:
-            for body in connection.scalars(newest.limit(5)):
-                tracer = msgspec.json.decode(body, type=RunHeader).environment.tracer
-                if tracer is not None:
-                    return tracer
-        return None
+        headers = self._decoded(newest.limit(5), RunHeader)
+        return next((h.environment.tracer for h in headers if h.environment.tracer is not None), None)
 
     def environments(self, run_ids: Sequence[str]) -> dict[str, Environment]:
         """The environments of these runs by id."""
-        by_run: dict[str, Environment] = {}
         with self._database.read() as connection:
-            for some in parts(run_ids, TOGETHER):
-                chosen = select(runs.c.id, runs.c.header).where(runs.c.id.in_(some))
-                for row in connection.execute(chosen):
-                    by_run[row.id] = msgspec.json.decode(row.header, type=RunHeader).environment
-        return by_run
-
-    def kernel_times(self, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
-        """The times of the kernels of the newest runs on a device."""
-        return kernel_times(self._database, device_uuid, limit)
-
-    def _remember(self, run_id: str, state: tuple[object, ...], run: Run) -> None:
-        """Cache a run: a page reads its run at each redraw, and unpacking a hundred cases takes 50 ms."""
-        with self._cache_lock:
-            self._cache.pop(run_id, None)
-            self._cache[run_id] = (state, run)
-            while len(self._cache) > CACHED_RUNS:
-                del self._cache[next(iter(self._cache))]
+            return {
+                row.id: msgspec.json.decode(row.header, type=RunHeader).environment
+                for row in rows_with(connection, select(runs.c.id, runs.c.header), runs.c.id, run_ids)
+            }
 
     def _presence(self) -> dict[str, Any]:
         own = self._own
@@ -210,14 +188,11 @@ class Runs:
             func.sum(case((results.c.stage != "cancelled", 1), else_=0)).label("done"),
             func.sum(case((results.c.stage.not_in(("", "cancelled")), 1), else_=0)).label("failed"),
             func.sum(case((results.c.stage == "cancelled", 1), else_=0)).label("cancelled"),
-        )
+        ).group_by(results.c.run_id)
         with self._database.read() as connection:
             rows = connection.execute(chosen).all()
-            by_run: dict[str, tuple[int, int, int]] = {}
-            for some in parts(rows, TOGETHER):
-                ids = [row.id for row in some]
-                counted = connection.execute(counts.where(results.c.run_id.in_(ids)).group_by(results.c.run_id))
-                by_run |= {row.run_id: (row.done, row.failed, row.cancelled) for row in counted}
+            counted = rows_with(connection, counts, results.c.run_id, [row.id for row in rows])
+            by_run = {row.run_id: (row.done, row.failed, row.cancelled) for row in counted}
         return [run_row(row, *by_run.get(row.id, (0, 0, 0))) for row in rows]
 
 

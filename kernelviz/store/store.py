@@ -9,14 +9,11 @@ import platformdirs
 from sqlalchemy import URL
 
 from kernelviz.store.database import Database, StoreError
-from kernelviz.store.inspections import Inspections
-from kernelviz.store.migrations import MIGRATIONS
+from kernelviz.store.device_records import Inspections, Roofs, Selftests, Tunings
+from kernelviz.store.migrations import migrate
 from kernelviz.store.results import Results
-from kernelviz.store.roofs import Roofs
 from kernelviz.store.runs import Runs
-from kernelviz.store.selftests import Selftests
 from kernelviz.store.trends import CaseTimes
-from kernelviz.store.tunings import Tunings
 
 
 def home() -> Path:
@@ -30,7 +27,7 @@ class Store:
 
     def __init__(self, url: str | URL) -> None:
         """Open the database, and create or migrate its tables. Errors: StoreError."""
-        self._database = Database(url, MIGRATIONS)
+        self._database = Database(url, migrate)
         self.url = self._database.url.render_as_string(hide_password=False)
         self.results = Results(self._database)
         self.runs = Runs(self._database)

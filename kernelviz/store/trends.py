@@ -1,4 +1,7 @@
-"""The times of every case over all runs, for trends: a table much smaller than the results, which can be rebuilt from them."""
+"""The times of every case over all runs, for trends: a table much smaller than the results, which can be rebuilt from them.
+
+The times of kernels are read from the results themselves, without their samples, which are nearly all of a result.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +10,12 @@ from typing import Any
 import msgspec
 from sqlalchemy import Connection, delete, insert, select
 
-from kernelviz.core import Figure, Method, Plan, Problem, Result, Timing
+from kernelviz.core import Figure, Method, Plan, Problem, Result, RunTimes, Struct, Timing
 from kernelviz.core.chunks import parts
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.problem import case_key
-from kernelviz.store.database import TOGETHER, Database
-from kernelviz.store.result_encoding import unpacked
+from kernelviz.store.database import TOGETHER, StorePart, equal
+from kernelviz.store.result_encoding import plain, unpacked
 from kernelviz.store.run_rows import RunHeader
 from kernelviz.store.tables import results, runs, times
 
@@ -37,53 +40,87 @@ class TimeRow:
         return case_key(self.problem, self.variant)
 
 
-class CaseTimes:
-    """The times of all cases."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
+class CaseTimes(StorePart):
+    """The times of all cases and of their kernels."""
 
     def times(self, device_uuid: str, *, op: str | None = None, case_key: str | None = None) -> list[TimeRow]:
         """All times on that device, case by case, each case's runs in the order of time; without deleted runs."""
+        wanted = equal({times.c.device_uuid: device_uuid, times.c.op: op, times.c.case_key: case_key})
         chosen = select(times, runs.c.created_at).join(runs, runs.c.id == times.c.run_id)
-        chosen = chosen.where(times.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
-        if op is not None:
-            chosen = chosen.where(times.c.op == op)
-        if case_key is not None:
-            chosen = chosen.where(times.c.case_key == case_key)
-        problems: dict[bytes, Problem] = {}
-        rows = []
+        chosen = chosen.where(*wanted, runs.c.deleted_at.is_(None))
         with self._database.read() as connection:
-            for row in connection.execute(chosen.order_by(times.c.case_key, runs.c.created_at, runs.c.id)):
-                if row.problem not in problems:
-                    problems[row.problem] = msgspec.json.decode(row.problem, type=Problem)
-                rows.append(
-                    TimeRow(
-                        run_id=row.run_id,
-                        at=row.created_at,
-                        problem=problems[row.problem],
-                        variant=row.variant,
-                        setup=row.setup,
-                        digest=row.digest,
-                        configuration=row.configuration,
-                        cold_s=_three(row.cold_s, row.cold_low_s, row.cold_high_s),
-                        warm_s=_three(row.warm_s, row.warm_low_s, row.warm_high_s),
-                    )
+            return [
+                TimeRow(
+                    run_id=row.run_id,
+                    at=row.created_at,
+                    problem=msgspec.json.decode(row.problem, type=Problem),
+                    variant=row.variant,
+                    setup=row.setup,
+                    digest=row.digest,
+                    configuration=row.configuration,
+                    cold_s=None if row.cold_s is None else (row.cold_s, row.cold_low_s, row.cold_high_s),
+                    warm_s=None if row.warm_s is None else (row.warm_s, row.warm_low_s, row.warm_high_s),
                 )
-        return rows
+                for row in connection.execute(chosen.order_by(times.c.case_key, runs.c.created_at, runs.c.id))
+            ]
+
+    def kernel_times(self, device_uuid: str, limit: int) -> tuple[RunTimes, ...]:
+        """The kernels' times of the newest runs of a device that are not deleted, the newest first."""
+        newest = select(runs).where(runs.c.device_uuid == device_uuid, runs.c.deleted_at.is_(None))
+        newest = newest.order_by(runs.c.created_at.desc(), runs.c.id.desc()).limit(limit)
+        timed = select(results.c.body).where(results.c.stage == "").order_by(results.c.position)
+        with self._database.read() as connection:
+            return tuple(
+                RunTimes(
+                    run_id=row.id,
+                    title=row.title,
+                    op=row.op,
+                    created_at=row.created_at,
+                    times_s=tuple(
+                        time
+                        for body in connection.scalars(timed.where(results.c.run_id == row.id))
+                        for time in _kernel_times(body)
+                    ),
+                )
+                for row in connection.execute(newest).all()
+            )
+
+
+class _Kernel(Struct, frozen=True, kw_only=True):
+    duration_s: float | None = None
+
+
+class _Estimate(Struct, frozen=True, kw_only=True):
+    estimate: float
+
+
+class _Outcome(Struct, frozen=True, kw_only=True):
+    kind: str
+    device_cold_s: _Estimate | None = None
+
+
+class _Result(Struct, frozen=True, kw_only=True):
+    variant: str
+    outcome: _Outcome
+    kernels: tuple[_Kernel, ...] = ()
+
+
+_DECODER = msgspec.json.Decoder(_Result)
+
+
+def _kernel_times(body: bytes) -> list[tuple[str, float]]:
+    """The variant with the time of each of its kernels; with its cold time where the kernels are unknown."""
+    result = _DECODER.decode(plain(body))
+    cold = result.outcome.device_cold_s
+    durations_s = [k.duration_s for k in result.kernels if k.duration_s is not None]
+    return [(result.variant, duration_s) for duration_s in durations_s or ([cold.estimate] if cold else [])]
 
 
 def put_times(
     connection: Connection, run_id: str, device_uuid: str, method: Method, plan: Plan, given: Sequence[Result]
 ) -> None:
-    """Store the times of correct results in place of earlier ones of the same cases; a result without a time removes them.
-
-    Tunings are left out, because trends do not follow their hundred configurations.
-    """
-    if plan.search is not None:
-        return
-    keys = [r.case.key for r in given]
-    for some in parts(keys, TOGETHER):
+    """Store the times of correct results in place of earlier ones of the same cases; a result without a time removes them."""
+    for some in parts([r.case.key for r in given], TOGETHER):
         connection.execute(delete(times).where(times.c.run_id == run_id, times.c.case_key.in_(some)))
     rows = times_rows(run_id, device_uuid, method, plan, given)
     if rows:
@@ -93,7 +130,7 @@ def put_times(
 def times_rows(
     run_id: str, device_uuid: str, method: Method, plan: Plan, given: Sequence[Result]
 ) -> list[dict[str, Any]]:
-    """The rows of the table for these results; see `put_times`."""
+    """The rows of the table for these results; none for a tuning, because trends do not follow its hundred configurations."""
     if plan.search is not None:
         return []
     return [_values(run_id, device_uuid, method, result) for result in given if result.timing is not None]
@@ -101,11 +138,10 @@ def times_rows(
 
 def rebuild(connection: Connection) -> None:
     """Fill the table from the results."""
-    header = msgspec.json.Decoder(RunHeader)
     for row in connection.execute(select(runs.c.id, runs.c.device_uuid, runs.c.header)).all():
         bodies = connection.scalars(select(results.c.body).where(results.c.run_id == row.id)).all()
-        of = header.decode(row.header)
-        put_times(connection, row.id, row.device_uuid, of.method, of.plan, [unpacked(b) for b in bodies])
+        header = msgspec.json.decode(row.header, type=RunHeader)
+        put_times(connection, row.id, row.device_uuid, header.method, header.plan, [unpacked(b) for b in bodies])
 
 
 def _values(run_id: str, device_uuid: str, method: Method, result: Result) -> dict[str, Any]:
@@ -134,9 +170,3 @@ def _columns(name: str, figure: Figure | None) -> dict[str, float | None]:
         f"{name}_low_s": figure.low if figure else None,
         f"{name}_high_s": figure.high if figure else None,
     }
-
-
-def _three(
-    estimate: float | None, low: float | None, high: float | None
-) -> tuple[float, float | None, float | None] | None:
-    return None if estimate is None else (estimate, low, high)

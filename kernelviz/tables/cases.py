@@ -14,14 +14,14 @@ from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate, first_call_s
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
-from kernelviz.text.cells import against_words, outcome_words
+from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
 from kernelviz.text.configuration import CONFIGURATION_HELP, format_configuration
 from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.failures import STAGES, describe_failure
 from kernelviz.text.quality import describe_methods_of, describe_notes_on_figures, describe_quality, format_level
 from kernelviz.text.text import Text
 from kernelviz.text.times import format_time
-from kernelviz.text.variants import variant_words
+from kernelviz.text.variants import format_variant
 from kernelviz.text.verdicts import format_verdict
 
 
@@ -144,7 +144,7 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("speed_up", "Speed-up", "Time of the baseline over this one.", units.FACTOR, lambda c: c.row.speed_up, _RECORD),
     Column("verdict", "Verdict", _VERDICT_HELP, units.OWN_TEXT, lambda c: c.row.verdict.word if c.row.verdict else None,
            _RECORD),
-    Column("", "Against", _VERDICT_HELP, units.OWN_TEXT, lambda c: against_words(c.row), _WIDE, "{baseline}",
+    Column("", "Against", _VERDICT_HELP, units.OWN_TEXT, lambda c: describe_comparison_with_baseline(c.row), _WIDE, "{baseline}",
            order=lambda c: c.row.speed_up, width="medium"),
     Column("", "Against", _VERDICT_HELP, units.OWN_TEXT, _against, _NARROW, "{baseline}"),
     Column("correct", "Passed", _RESULT_HELP, units.OWN_TEXT,
@@ -155,7 +155,7 @@ COLUMNS: tuple[Column[Case], ...] = (
            lambda c: None if c.result.accuracy is None else c.result.accuracy.worst_of_bound, _RECORD),
     Column("failure", "Failure", "The stage that failed.", units.OWN_TEXT,
            lambda c: c.row.failure.stage if c.row.failure else None, _RECORD),
-    Column("", "Result", _RESULT_HELP, units.TEXT, lambda c: outcome_words(c.row), _WIDE),
+    Column("", "Result", _RESULT_HELP, units.TEXT, lambda c: describe_outcome(c.row), _WIDE),
     Column("failure_message", "Message", "Why it failed.", units.TEXT,
            lambda c: describe_failure(c.row.failure) if c.row.failure else None, _RECORD),
     Column("wrong_time_s", "Time of a wrong result", "Never compared.", units.SECONDS,
@@ -216,7 +216,7 @@ def case_columns(table: Sequence[Case], view: View) -> list[Column[Case]]:
         return []
     plan, headline = table[0].run.plan, table[0].headline
     hidden = "bandwidth_bytes_per_s" if by_rate([case.row for case in table]) else "rate_flop_per_s"
-    baseline = plan.baseline if view & View.NARROW else variant_words(plan.baseline)
+    baseline = plan.baseline if view & View.NARROW else format_variant(plan.baseline)
     named = [
         replace(
             c,

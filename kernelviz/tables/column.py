@@ -10,7 +10,7 @@ from kernelviz.core import Problem, Result, units
 from kernelviz.core.units import Unit
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.text.text import Text
-from kernelviz.text.variants import variant_words
+from kernelviz.text.variants import format_variant
 
 Value = str | float | int | bool | None
 Row = TypeVar("Row")
@@ -122,7 +122,7 @@ VARIANT: Column[OfResult] = Column(
     View.RECORD | View.NARROW,
 )  # fmt: skip
 VARIANT_TEXT: Column[OfResult] = replace(
-    VARIANT, name="", value=lambda row: variant_words(row.result.variant), view=View.WIDE | View.TIMES_WIDE
+    VARIANT, name="", value=lambda row: format_variant(row.result.variant), view=View.WIDE | View.TIMES_WIDE
 )
 
 

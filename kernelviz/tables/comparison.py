@@ -5,9 +5,9 @@ from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.column import Column, View, axes_of, select, size_columns
-from kernelviz.text.comparison import case_words, pair_words, sign_of
+from kernelviz.text.comparison import describe_pair, format_case, sign_of
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.variants import variant_words
+from kernelviz.text.variants import format_variant
 from kernelviz.text.verdicts import describe_pair_reason
 
 
@@ -37,10 +37,10 @@ def pair_columns(found: Comparison, view: View) -> list[Column[Pair]]:
     columns: list[Column[Pair]] = [
         Column("", "Verdict", "The meaning of each is below the table.", units.OWN_TEXT, lambda p: f"{sign_of(p)} {p.word}",
                View.WIDE),
-        Column("", "Variant", "", units.TEXT, lambda p: variant_words(p.before.variant), one),
-        Column("", "Variant A", "", units.TEXT, lambda p: variant_words(p.before.variant), both),
-        Column("", "Variant B", "", units.TEXT, lambda p: variant_words(p.after.variant), both),
-        Column("", "Case", "", units.TEXT, lambda p: case_words(p, axes, by_problem=found.by_problem), View.TERMINAL),
+        Column("", "Variant", "", units.TEXT, lambda p: format_variant(p.before.variant), one),
+        Column("", "Variant A", "", units.TEXT, lambda p: format_variant(p.before.variant), both),
+        Column("", "Variant B", "", units.TEXT, lambda p: format_variant(p.after.variant), both),
+        Column("", "Case", "", units.TEXT, lambda p: format_case(p, axes, by_problem=found.by_problem), View.TERMINAL),
         *size_columns(axes_of([p.problem for p in found.pairs]), lambda p: p.problem, View.WIDE),
         Column("", "Change", "Time of B over time of A, less one: above 0, B is slower.", units.CHANGE,
                lambda p: _change(p.ratio.estimate if p.ratio else None), View.WIDE),
@@ -53,7 +53,7 @@ def pair_columns(found: Comparison, view: View) -> list[Column[Pair]]:
         Column("", "Time B", time_help, units.SECONDS, lambda p: time_s(p.after)),
         Column("", "± of A", width_help, units.WIDTH, lambda p: width(p.before), View.WIDE),
         Column("", "± of B", width_help, units.WIDTH, lambda p: width(p.after), View.WIDE),
-        Column("", f"B against A, {found.headline} L2", "", units.TEXT, pair_words, View.TERMINAL),
+        Column("", f"B against A, {found.headline} L2", "", units.TEXT, describe_pair, View.TERMINAL),
         Column("", "Because", "What the verdict rests on, or why there is none.", units.TEXT,
                lambda p: describe_pair_reason(p.reason), View.WIDE, width="medium"),
         Column("", "Quality of A", quality_help, units.TEXT,

@@ -3,13 +3,13 @@
 from kernelviz.core import Element, TensorFacts, units
 from kernelviz.tables.column import Column
 from kernelviz.text.inspection import (
-    got_words,
-    index_words,
-    layout_words,
-    memory_words,
+    describe_memory,
+    format_index,
+    format_output_value,
+    format_shape,
+    format_share_of_bound,
+    format_strides,
     number,
-    shape_words,
-    times_words,
 )
 
 _VALUE = units.Unit(form=".7g", single=number)
@@ -18,11 +18,11 @@ TENSORS: tuple[Column[TensorFacts], ...] = (
     Column("", "Tensor", "Its name in the op.", units.TEXT, lambda t: t.name),
     Column("", "Role", "Whether the call reads or writes it.", units.OWN_TEXT, lambda t: t.role),
     Column("", "Dtype", "Number format of its elements.", units.OWN_TEXT, lambda t: t.dtype),
-    Column("", "Shape", "", units.OWN_TEXT, lambda t: shape_words(t.shape)),
+    Column("", "Shape", "", units.OWN_TEXT, lambda t: format_shape(t.shape)),
     Column("", "Strides", "Distance in elements between neighbours along each dimension.", units.OWN_TEXT,
-           layout_words),
+           format_strides),
     Column("", "Memory", "Kind of memory, and the largest power of two that divides the address (a 16-byte load needs 16).",
-           units.TEXT, memory_words),
+           units.TEXT, describe_memory),
     Column("", "Size", "", units.OWN_NUMBER, lambda t: units.size_bytes(t.size_bytes)),
     Column("", "Min", _FINITE, _VALUE, lambda t: t.minimum),
     Column("", "Max", _FINITE, _VALUE, lambda t: t.maximum),
@@ -37,8 +37,8 @@ TENSORS: tuple[Column[TensorFacts], ...] = (
            lambda t: t.unwritten),
 )  # fmt: skip
 ELEMENTS: tuple[Column[Element], ...] = (
-    Column("", "Index", "", units.OWN_TEXT, index_words),
-    Column("", "Got", "What the variant wrote.", units.OWN_NUMBER, got_words),
+    Column("", "Index", "", units.OWN_TEXT, format_index),
+    Column("", "Got", "What the variant wrote.", units.OWN_NUMBER, format_output_value),
     Column("", "Expected", "The float64 reference.", units.OWN_NUMBER, lambda e: number(e.expected, 9)),
     Column("", "|Error|", "", units.OWN_NUMBER, lambda e: number(e.error)),
     Column(
@@ -48,5 +48,11 @@ ELEMENTS: tuple[Column[Element], ...] = (
         units.OWN_NUMBER,
         lambda e: number(e.allowed),
     ),
-    Column("", "|Error| / allowed", "An element over 1 is wrong.", units.OWN_NUMBER, lambda e: times_words(e.share)),
+    Column(
+        "",
+        "|Error| / allowed",
+        "An element over 1 is wrong.",
+        units.OWN_NUMBER,
+        lambda e: format_share_of_bound(e.share),
+    ),
 )

@@ -9,7 +9,7 @@ from kernelviz.metrics.sweep import problem_words, size_words
 from kernelviz.tables.column import Column, View, select
 from kernelviz.text.quality import describe_quality
 from kernelviz.text.times import format_time
-from kernelviz.text.variants import variant_words
+from kernelviz.text.variants import format_variant
 
 
 def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
@@ -20,7 +20,7 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
         Column("", "Run", "", units.TEXT, lambda c: c.run_id, View.TERMINAL if runs else View(0)),
         Column("", "Op", "", units.TEXT, lambda c: c.problem.op, View.WIDE if ops else View(0)),
         Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem), View.TERMINAL),
-        Column("", "Variant", "", units.TEXT, lambda c: variant_words(c.variant), View.WIDE),
+        Column("", "Variant", "", units.TEXT, lambda c: format_variant(c.variant), View.WIDE),
         Column("", "Variant", "", units.TEXT, lambda c: c.variant, View.TERMINAL),
         Column("", "Sizes", "", units.TEXT, lambda c: size_words(c.problem), View.WIDE),
         Column("", "Time", "", units.OWN_NUMBER, lambda c: format_time(c.figure), View.TERMINAL),

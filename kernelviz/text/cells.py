@@ -10,7 +10,7 @@ from kernelviz.text.text import Text, on_one_line
 from kernelviz.text.verdicts import format_verdict
 
 
-def against_words(row: Row) -> Text:
+def describe_comparison_with_baseline(row: Row) -> Text:
     """The verdict against the baseline, or why there is none."""
     if row.is_baseline:
         return Text("baseline")
@@ -19,7 +19,7 @@ def against_words(row: Row) -> Text:
     return Text("not compared" if row.failure else "the baseline has no time")
 
 
-def outcome_words(row: Row) -> Text:
+def describe_outcome(row: Row) -> Text:
     """Correctness of a timed case; of a failed one the stage and the reason."""
     if row.failure is None:
         return describe_correctness(row.result)
@@ -30,9 +30,9 @@ def outcome_words(row: Row) -> Text:
 
 def failures(table: Sequence[Row]) -> dict[tuple[str, Failure], list[Row]]:
     """Failed cases by variant and failure (without the time of a wrong one): one reason is told once for all its sizes."""
-    found: dict[tuple[str, Failure], list[Row]] = {}
+    cases: dict[tuple[str, Failure], list[Row]] = {}
     for row in table:
         if row.failure is not None:
             failure = Failure(stage=row.failure.stage, reasons=row.failure.reasons, message=row.failure.message)
-            found.setdefault((row.result.variant, failure), []).append(row)
-    return found
+            cases.setdefault((row.result.variant, failure), []).append(row)
+    return cases

@@ -6,10 +6,10 @@ from kernelviz.core import Problem
 from kernelviz.metrics.sweep import size_words
 
 
-def by_size_words(quantity: str, leads: Sequence[str] = ()) -> str:
+def describe_chart_by_size(quantity: str, leads: Sequence[str] = ()) -> str:
     """Of the chart by size. `leads`: who is fastest where, for the map of winners.
 
-    >>> by_size_words("time")
+    >>> describe_chart_by_size("time")
     'time of each variant by size, with 95 % intervals; the same figures are in the table below'
     """
     if leads:
@@ -17,16 +17,16 @@ def by_size_words(quantity: str, leads: Sequence[str] = ()) -> str:
     return f"{quantity} of each variant by size, with 95 % intervals; the same figures are in the table below"
 
 
-def roofline_words(problem: Problem) -> str:
+def describe_roofline(problem: Problem) -> str:
     """Of the roofline at one size."""
     return f"Roofline at {size_words(problem)}: each variant's share of the measured roof"
 
 
-def bars_words(problem: Problem) -> str:
+def describe_bars(problem: Problem) -> str:
     """Of the bars at one size."""
     return f"Time of each variant at {size_words(problem)}, with 95 % intervals and the speed of light"
 
 
-def other_times_words(name: str) -> str:
+def describe_foreign_times(name: str) -> str:
     """Of the chart of another tool's times."""
     return f"{name} of each case, as another tool took it; the same figures are in the table below"

@@ -26,10 +26,10 @@ MUCH_NOISE = 0.02
 """Runs whose noise is more than this cannot show what most changes of a kernel are worth."""
 
 
-def change_words(ratio: float) -> str:
+def format_change(ratio: float) -> str:
     """B's time against A's: percent where they are near each other, else the factor.
 
-    >>> change_words(1.023), change_words(0.98), change_words(2.0), change_words(0.25)
+    >>> format_change(1.023), format_change(0.98), format_change(2.0), format_change(0.25)
     ('+2.3 %', '-2.0 %', '2.00× as long', '4.00× as fast')
     """
     if _as_percent(ratio):
@@ -45,15 +45,17 @@ def _percent(ratio: float) -> str:
     return f"{round((ratio - 1) * 100, 1) + 0.0:+.1f}"  # + 0.0: none reads as -0.0
 
 
-def ratio_words(ratio: Interval | None) -> str:
+def format_ratio(ratio: Interval | None) -> str:
     """The change with its interval.
 
-    >>> ratio_words(Interval(1.023, 1.02, 1.026)), ratio_words(Interval(0.5, 0.4, 0.625)), ratio_words(Interval(1.5, None, None))
-    ('+2.3 % (+2.0 to +2.6)', '2.00× as fast (1.60–2.50)', '+50.0 %')
+    >>> format_ratio(Interval(1.023, 1.02, 1.026)), format_ratio(Interval(0.5, 0.4, 0.625))
+    ('+2.3 % (+2.0 to +2.6)', '2.00× as fast (1.60–2.50)')
+    >>> format_ratio(Interval(1.5, None, None))
+    '+50.0 %'
     """
     if ratio is None:
         return ""
-    said = change_words(ratio.estimate)
+    said = format_change(ratio.estimate)
     if ratio.low is None or ratio.high is None:
         return said
     if _as_percent(ratio.estimate):
@@ -67,10 +69,10 @@ def sign_of(pair: Pair) -> str:
     return "✕" if pair.broken else SIGNS[pair.word]
 
 
-def pair_words(pair: Pair) -> str:
+def describe_pair(pair: Pair) -> str:
     """The verdict of a pair with its sign, the change of its time, and why there is no verdict where there is none."""
     said = f"{sign_of(pair)} {pair.word}"
-    change = ratio_words(pair.ratio)
+    change = format_ratio(pair.ratio)
     match pair.word:
         case "not comparable":
             return f"{said}: {describe_pair_reason(pair.reason)}" + (f" ({change})" if change else "")
@@ -86,73 +88,75 @@ def pair_words(pair: Pair) -> str:
             return f"{said}: {change}"
 
 
-def case_words(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> str:
+def format_case(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> str:
     """Which case a pair is of: the variant, unless one of each side was chosen, and the sizes that tell cases apart."""
     name = "" if by_problem else pair.before.variant.replace("_", " ")
     sizes = size_words(pair.problem, axes)
     return " · ".join(part for part in (name, sizes) if part) or pair.problem.op
 
 
-def counts_words(found: Comparison) -> str:
+def format_counts(comparison: Comparison) -> str:
     """How many pairs have each word; words of which there are none are left out, but for the four verdicts.
 
     The four stand also at zero: that nothing is slower is what was asked.
     """
-    counts = found.counts
-    shown = [w for w in WORDS if counts[w] or w in ("slower", "faster", "same", "unclear")]
-    return ", ".join(f"{counts[w]} {w}" for w in shown)
+    counts = comparison.counts
+    listed = [w for w in WORDS if counts[w] or w in ("slower", "faster", "same", "unclear")]
+    return ", ".join(f"{counts[w]} {w}" for w in listed)
 
 
-def mean_words(found: Comparison) -> str:
+def describe_mean(comparison: Comparison) -> str:
     """The geometric mean over the pairs with a verdict; over those of the same code where there are no others."""
-    mean = found.mean_ratio
+    mean = comparison.mean_ratio
     if mean is not None:
-        return f"B's time against A's: {change_words(mean)}, {mean_basis(found)}"
-    return mean_basis(found)
+        return f"B's time against A's: {format_change(mean)}, {mean_basis(comparison)}"
+    return mean_basis(comparison)
 
 
-def mean_basis(found: Comparison) -> str:
+def mean_basis(comparison: Comparison) -> str:
     """What the geometric mean is over, or why there is none."""
-    if found.judged:
-        return f"geometric mean of {_cases(len(found.judged))} with a verdict"
-    alike = [p for p in found.pairs if p.word == "same code"]
+    if comparison.judged:
+        return f"geometric mean of {_cases(len(comparison.judged))} with a verdict"
+    alike = [p for p in comparison.pairs if p.word == "same code"]
     if (mean := mean_ratio(alike)) is None:
         return "no case could be compared"
-    return f"the same code in all {_cases(len(alike))} compared: {change_words(mean)} is noise (geometric mean)"
+    return f"the same code in all {_cases(len(alike))} compared: {format_change(mean)} is noise (geometric mean)"
 
 
-def noise_words(found: Comparison) -> str:
+def describe_noise(comparison: Comparison) -> str:
     """What the noise between the two runs is known from."""
-    if any(p.shared for p in found.pairs):
+    if any(p.shared for p in comparison.pairs):
         return "Two variants of one run: compared round by round, against the noise that the baseline shows against itself."
-    if found.noise is None and not found.judged:
+    if comparison.noise is None and not comparison.judged:
         return "Nothing is judged here, so no noise is asked for."
-    if found.noise is None:
+    if comparison.noise is None:
         return (
             "No case has the same code in both runs, so only the noise inside each run is known, not what moved between them "
             "(clock, card, place in memory). Keep an unchanged variant in both to know it."
         )
-    of = f"the largest difference of {_cases(found.noise_cases)} with the same code in both"
-    much = "; smaller differences mean nothing here: measure both again, one after the other" if noisy(found) else ""
-    return f"Noise between these runs: {units.percent(found.noise)} ({of}){much}."
+    of = f"the largest difference of {_cases(comparison.noise_cases)} with the same code in both"
+    much = (
+        "; smaller differences mean nothing here: measure both again, one after the other" if noisy(comparison) else ""
+    )
+    return f"Noise between these runs: {units.percent(comparison.noise)} ({of}){much}."
 
 
-def refusal_words(found: Comparison) -> str:
+def describe_refusals(comparison: Comparison) -> str:
     """Why pairs got no verdict, the reason of most first; empty where all that have times did."""
-    refused = Counter(p.reason for p in found.pairs if p.word == "not comparable" and not p.broken)
+    refused = Counter(p.reason for p in comparison.pairs if p.word == "not comparable" and not p.broken)
     said = "; ".join(f"{describe_pair_reason(reason)} ({_cases(count)})" for reason, count in refused.most_common(3))
     return f"No verdict: {said}{'; …' if len(refused) > 3 else ''}." if refused else ""
 
 
-def noisy(found: Comparison) -> bool:
+def noisy(comparison: Comparison) -> bool:
     """Whether the runs differ so much by themselves that little can be told from them."""
-    return found.noise is not None and found.noise > MUCH_NOISE
+    return comparison.noise is not None and comparison.noise > MUCH_NOISE
 
 
-def only_words(found: Comparison) -> tuple[str, ...]:
+def describe_unpaired(comparison: Comparison) -> tuple[str, ...]:
     """The cases that one side alone has, a line a side."""
     lines = []
-    for side, results in (("A", found.only_a), ("B", found.only_b)):
+    for side, results in (("A", comparison.only_a), ("B", comparison.only_b)):
         if results:
             keys = [r.case.key for r in results]
             more = f" and {len(keys) - 12} more" if len(keys) > 12 else ""

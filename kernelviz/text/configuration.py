@@ -10,12 +10,12 @@ CONFIGURATION_HELP = (
 )
 
 
-def describe_configuration(found: Configured) -> Text:
+def describe_configuration(configuration: Configured) -> Text:
     """The values, and where they come from."""
-    values = configuration_text(found.values)
-    if found.tuned_by is not None:
-        return Text(f"tuned: {values} (run {found.tuned_by})")
-    return Text(f"configuration: {values}" if found.named else f"default configuration: {values}")
+    values = configuration_text(configuration.values)
+    if configuration.tuned_by is not None:
+        return Text(f"tuned: {values} (run {configuration.tuned_by})")
+    return Text(f"configuration: {values}" if configuration.named else f"default configuration: {values}")
 
 
 def format_configuration(result: Result) -> str:
@@ -31,5 +31,5 @@ def format_configuration(result: Result) -> str:
     >>> format_configuration(one(variant="t[block=64]", configuration={"block": 64})), format_configuration(one(variant="a"))
     ('configuration: block=64', '')
     """
-    found = configured(result)
-    return "" if found is None else str(describe_configuration(found))
+    configuration = configured(result)
+    return "" if configuration is None else str(describe_configuration(configuration))

@@ -31,10 +31,10 @@ class Difference:
     stops: bool = False
 
     @property
-    def words(self) -> str:
+    def line(self) -> str:
         """One line; a difference that stops verdicts says so.
 
-        >>> Difference("method", "clock mode", "burst", "sustained", stops=True).words
+        >>> Difference("method", "clock mode", "burst", "sustained", stops=True).line
         'clock mode: burst in A, sustained in B (no verdict)'
         """
         return f"{self.what}: {self.values}"
@@ -49,11 +49,11 @@ class Difference:
         return f"{self.before} in A, {self.after} in B{' (no verdict)' if self.stops else ''}"
 
 
-def differences(found: Comparison) -> tuple[Difference, ...]:
+def differences(comparison: Comparison) -> tuple[Difference, ...]:
     """Everything that differs, what stops verdicts first; nothing for two variants of one run."""
-    if one_run(found.a, found.b):
+    if one_run(comparison.a, comparison.b):
         return ()
-    listed = [*_method(found), *_environment(found.a, found.b), *_conditions(found)]
+    listed = [*_method(comparison), *_environment(comparison.a, comparison.b), *_conditions(comparison)]
     return tuple(sorted(listed, key=lambda d: not d.stops))
 
 
@@ -66,12 +66,12 @@ def _unlike(
         yield Difference(of, what, first, second, stops)
 
 
-def _method(found: Comparison) -> Iterator[Difference]:
-    a, b = found.a.method, found.b.method
+def _method(comparison: Comparison) -> Iterator[Difference]:
+    a, b = comparison.a.method, comparison.b.method
     yield from _unlike("method", "clock mode", a.clock, b.clock, stops=True)
-    sides = [[getattr(pair, side) for pair in found.pairs] for side in ("before", "after")]
+    sides = [[getattr(pair, side) for pair in comparison.pairs] for side in ("before", "after")]
     data, timers, launches = (
-        [_different(name(r, found.headline) for r in side) for side in sides] for name in (_data, _timer, _launch)
+        [_different(name(r, comparison.headline) for r in side) for side in sides] for name in (_data, _timer, _launch)
     )
     yield from _unlike("method", "input data", *data, text=", ".join, stops=True)
     yield from _unlike("method", "timer", *timers, text=_named(TIMERS), stops=True)
@@ -133,13 +133,13 @@ def _uuid(uuid: str) -> str:
     return uuid if len(uuid) <= 13 else f"{uuid[:12]}…"
 
 
-def _conditions(found: Comparison) -> Iterator[Difference]:
-    before, after = ([getattr(pair, side) for pair in found.pairs] for side in ("before", "after"))
-    clocks = [_clock_hz([figure_of(r.timing, found.headline) for r in side]) for side in (before, after)]
+def _conditions(comparison: Comparison) -> Iterator[Difference]:
+    before, after = ([getattr(pair, side) for pair in comparison.pairs] for side in ("before", "after"))
+    clocks = [_clock_hz([figure_of(r.timing, comparison.headline) for r in side]) for side in (before, after)]
     if None not in clocks and abs(clocks[1] / clocks[0] - 1) > CLOCK_MOVED:  # type: ignore[operator]
         yield from _unlike("environment", "SM clock, median", *map(units.clock, clocks))
     yield from _unlike("environment", "slowed down by", *(_throttled(side) for side in (before, after)))
-    yield from _unlike("environment", "other processes", *(_others(side) for side in (before, after)))
+    yield from _unlike("environment", "other processes", *(_other_processes(side) for side in (before, after)))
 
 
 def _clock_hz(figures: Sequence[Figure | None]) -> float | None:
@@ -152,5 +152,5 @@ def _throttled(results: Sequence[Result]) -> str:
     return ", ".join(reasons) or "nothing"
 
 
-def _others(results: Sequence[Result]) -> int | None:
+def _other_processes(results: Sequence[Result]) -> int | None:
     return max((r.conditions.other_processes or 0 for r in results if r.conditions), default=None)

@@ -94,10 +94,10 @@ def format_failure(failure: Failure, *, most: int | None = None) -> Text:
     """
     if not has_description(failure):
         return STAGES[failure.stage]
-    words = str(on_one_line(describe_failure(failure)))
-    if most is not None and len(words) > most:
-        words = words[: most - 1] + "…"
-    return STAGES[failure.stage] + f": {words}"
+    description = str(on_one_line(describe_failure(failure)))
+    if most is not None and len(description) > most:
+        description = description[: most - 1] + "…"
+    return STAGES[failure.stage] + f": {description}"
 
 
 def describe_reasons(reasons: Sequence[Reason], message: str = "") -> Text:

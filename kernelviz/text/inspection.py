@@ -20,31 +20,31 @@ def number(given: Value | None, digits: int = 7) -> str:
     return "–" if given is None else given if isinstance(given, str) else f"{given:.{digits}g}"
 
 
-def times_words(share: float | None) -> str:
+def format_share_of_bound(share: float | None) -> str:
     """An error in units of the allowed one.
 
-    >>> times_words(0.0), times_words(0.1234), times_words(5e12), times_words(None)
+    >>> format_share_of_bound(0.0), format_share_of_bound(0.1234), format_share_of_bound(5e12), format_share_of_bound(None)
     ('0', '0.123', '5e+12', 'beyond any bound')
     """
     return "beyond any bound" if share is None else f"{share:.3g}"
 
 
-def shape_words(shape: tuple[int, ...]) -> str:
+def format_shape(shape: tuple[int, ...]) -> str:
     """
-    >>> shape_words((4096, 1024)), shape_words(())
+    >>> format_shape((4096, 1024)), format_shape(())
     ('4096 × 1024', 'one element')
     """
     return " × ".join(str(s) for s in shape) or "one element"
 
 
-def verdict_words(found: Inspection) -> str:
+def describe_inspection(inspection: Inspection) -> str:
     """Right or wrong in a sentence; a wrong one in the gate's own words."""
-    if found.passed:
+    if inspection.passed:
         return "✓ right: every element of every output lies inside the bound"
-    return f"✕ wrong: {describe_reasons(found.reasons, found.message)}"
+    return f"✕ wrong: {describe_reasons(inspection.reasons, inspection.message)}"
 
 
-def output_words(errors: OutputErrors) -> list[str]:
+def describe_output(errors: OutputErrors) -> list[str]:
     """What is to be said of one output: how many elements are wrong, how, and where they lie."""
     if not errors.wrong:
         return [f"{errors.name}: all {_count(errors.elements)} inside the bound; {_largest(errors)}"]
@@ -78,7 +78,7 @@ def _largest(errors: OutputErrors) -> str:
     said = f"largest error {number(errors.max_abs)}"
     if errors.worst_of_bound is not None:
         of = "times" if errors.worst_of_bound > 1 else "of"
-        said += f", {times_words(errors.worst_of_bound)} {of} the allowed one"
+        said += f", {format_share_of_bound(errors.worst_of_bound)} {of} the allowed one"
     elif errors.not_finite:
         said = f"of the others, {said}"
     return said if errors.relative_l2 is None else f"{said}; relative L2 error {errors.relative_l2:.3g}"
@@ -89,12 +89,16 @@ def _where(errors: OutputErrors) -> list[str]:
     if errors.first_wrong is None or errors.last_wrong is None or not errors.shape:
         return []
     spans = list(zip(errors.axes, errors.first_wrong, errors.last_wrong, errors.shape, strict=True))
-    held = math.prod(last - first + 1 for _, first, last, _ in spans)
+    box_elements = math.prod(last - first + 1 for _, first, last, _ in spans)
     box = ", ".join(_span(*span) for span in spans)
-    if held == errors.elements:
+    if box_elements == errors.elements:
         every = errors.wrong == errors.elements
         return [f"{errors.name}: {'every element is wrong' if every else 'they lie all over the output'}"]
-    full = "every element there is wrong" if held == errors.wrong else f"{errors.wrong:,} of {_count(held)} there"
+    full = (
+        "every element there is wrong"
+        if box_elements == errors.wrong
+        else f"{errors.wrong:,} of {_count(box_elements)} there"
+    )
     return [f"{errors.name}: they lie within {box}: {full}"]
 
 
@@ -110,21 +114,21 @@ def _span(axis: str, first: int, last: int, size: int) -> str:
     return f"{axis} {first} to {last}" + (f" (the last {last - first + 1} of {size})" if last == size - 1 else "")
 
 
-def fill_words(found: Inspection) -> str:
+def describe_inputs(inspection: Inspection) -> str:
     """Which inputs it was given, and which call was made."""
-    others = " and ".join(str(s) for s in range(found.seeds) if s != found.seed)
-    fill = f"inputs: {(found.problem.data or 'unknown').replace('_', ' ')} data, fill {found.seed}"
+    other_fills = " and ".join(str(s) for s in range(inspection.seeds) if s != inspection.seed)
+    fill = f"inputs: {(inspection.problem.data or 'unknown').replace('_', ' ')} data, fill {inspection.seed}"
     fill += (
-        f" (the timed one; fills {others} came out right too)"
-        if found.passed
+        f" (the timed one; fills {other_fills} came out right too)"
+        if inspection.passed
         else " (the first that came out wrong; the gate counts over all fills)"
     )
-    call = "the very call that is timed" if found.call == "timed" else "bound anew and called eagerly"
-    bound = f" · {configuration_text(found.configuration)}" if found.configuration else ""
+    call = "the very call that is timed" if inspection.call == "timed" else "bound anew and called eagerly"
+    bound = f" · {configuration_text(inspection.configuration)}" if inspection.configuration else ""
     return f"{fill} · {call}, outputs filled with 0xFF bytes before it{bound}"
 
 
-def memory_words(tensor: TensorFacts) -> str:
+def describe_memory(tensor: TensorFacts) -> str:
     """Where it lies: device, alignment, and whose memory it is."""
     aligned = "" if tensor.alignment_bytes is None else f", aligned to {_size(tensor.alignment_bytes)}"
     alias = f", memory of {', '.join(tensor.aliases)}" if tensor.aliases else ""
@@ -139,43 +143,43 @@ def _size(count: int) -> str:
     return f"{count} B" if count < 1024 else f"{count // 1024} KiB" if count < 2**20 else f"{count // 2**20} MiB"
 
 
-def layout_words(tensor: TensorFacts) -> str:
+def format_strides(tensor: TensorFacts) -> str:
     """Strides in elements, and whether they leave nothing between the elements."""
     strides = ", ".join(str(s) for s in tensor.strides) or "none"
     return strides if tensor.contiguous else f"{strides} (not contiguous)"
 
 
-def index_words(element: Element) -> str:
+def format_index(element: Element) -> str:
     """
-    >>> index_words(Element(index=(3, 17), got=0.0, expected=1.0, error=1.0, allowed=0.1, share=10.0))
+    >>> format_index(Element(index=(3, 17), got=0.0, expected=1.0, error=1.0, allowed=0.1, share=10.0))
     '[3, 17]'
     """
     return f"[{', '.join(str(i) for i in element.index)}]"
 
 
-def got_words(element: Element) -> str:
+def format_output_value(element: Element) -> str:
     return "never written" if element.unwritten else number(element.got, 9)
 
 
-def octave_words(place: int) -> str:
+def describe_octave(place: int) -> str:
     """What a bar of the histogram of errors holds.
 
-    >>> octave_words(0), octave_words(OCTAVES), octave_words(2 * OCTAVES + 1)
+    >>> describe_octave(0), describe_octave(OCTAVES), describe_octave(2 * OCTAVES + 1)
     ('up to 2⁻¹² of the allowed error', '½ to 1 of the allowed error', 'above 2¹² of the allowed error')
     """
     if place == 0:
-        span = f"up to {power_words(-OCTAVES)}"
+        span = f"up to {format_power_of_two(-OCTAVES)}"
     elif place == 2 * OCTAVES + 1:
-        span = f"above {power_words(OCTAVES)}"
+        span = f"above {format_power_of_two(OCTAVES)}"
     else:
-        span = f"{power_words(place - OCTAVES - 1)} to {power_words(place - OCTAVES)}"
+        span = f"{format_power_of_two(place - OCTAVES - 1)} to {format_power_of_two(place - OCTAVES)}"
     return f"{span} of the allowed error"
 
 
-def power_words(exponent: int) -> str:
+def format_power_of_two(exponent: int) -> str:
     """A power of two as one reads it.
 
-    >>> power_words(-12), power_words(-1), power_words(0), power_words(3), power_words(5)
+    >>> format_power_of_two(-12), format_power_of_two(-1), format_power_of_two(0), format_power_of_two(3), format_power_of_two(5)
     ('2⁻¹²', '½', '1', '8', '2⁵')
     """
     if -2 <= exponent <= 3:
@@ -183,7 +187,7 @@ def power_words(exponent: int) -> str:
     return f"2{str(exponent).translate(_RAISED)}"
 
 
-def cell_words(errors: OutputErrors, cell: int) -> str:
+def describe_cell(errors: OutputErrors, cell: int) -> str:
     """The indices that a cell of the error map holds."""
     grid = errors.map
     if grid.wraps:
@@ -201,7 +205,7 @@ def _range(axis: str, first: int, behind: int) -> str:
     return f"{axis} {first}" if behind - first == 1 else f"{axis} {first} to {behind - 1}"
 
 
-def map_words(errors: OutputErrors) -> str:
+def describe_map(errors: OutputErrors) -> str:
     """The error map for those who do not see it."""
     grid = errors.map
     bad = [i for i, wrong in enumerate(grid.wrong) if wrong]
@@ -209,11 +213,11 @@ def map_words(errors: OutputErrors) -> str:
     if not bad:
         return f"{size}: no block holds a wrong element; {_largest(errors)}."
     most = max(bad, key=lambda i: grid.wrong[i])
-    first = f"the first at {cell_words(errors, bad[0])}, the last at {cell_words(errors, bad[-1])}"
-    return f"{size}: {len(bad)} of {len(grid.wrong)} hold wrong elements, {first}; most wrong at {cell_words(errors, most)}."
+    first = f"the first at {describe_cell(errors, bad[0])}, the last at {describe_cell(errors, bad[-1])}"
+    return f"{size}: {len(bad)} of {len(grid.wrong)} hold wrong elements, {first}; most wrong at {describe_cell(errors, most)}."
 
 
-def block_words(grid: ErrorMap) -> str:
+def describe_block(grid: ErrorMap) -> str:
     """How much of the output a cell of the map stands for."""
     high, wide = grid.block
     if grid.wraps:

@@ -82,6 +82,6 @@ LEVEL_RULES: dict[QualityLevel, str] = {
 }
 
 
-def level_words(level: QualityLevel) -> str:
+def describe_level(level: QualityLevel) -> str:
     """The sign and name of a level, with its rule."""
     return f"**{format_level(level)}** {LEVEL_RULES[level]}"

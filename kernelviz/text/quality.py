@@ -52,11 +52,11 @@ def format_level(level: QualityLevel) -> Text:
     return Text(f"{SIGNS[level]} {level}")
 
 
-def describe_quality(found: Quality | None) -> Text:
+def describe_quality(assessment: Quality | None) -> Text:
     """The line: the level, then every part; or that there is no time to judge."""
-    if found is None:
+    if assessment is None:
         return Text("not timed")
-    return join(" · ", (format_level(found.level), *(describe_part(p) for p in found.parts)))
+    return join(" · ", (format_level(assessment.level), *(describe_part(p) for p in assessment.parts)))
 
 
 def describe_quality_of(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> Text:
@@ -114,8 +114,8 @@ def _samples(fact: Samples) -> str:
     if fact.count is None:
         return "samples unknown"
     blocks = "" if fact.blocks is None else f" in {fact.blocks} blocks"
-    places = "" if fact.places is None else f" at {fact.places:,} place{'s' if fact.places != 1 else ''}"
-    return f"{fact.count:,} samples{blocks}{places}"
+    buffers = "" if fact.places is None else f" at {fact.places:,} place{'s' if fact.places != 1 else ''}"
+    return f"{fact.count:,} samples{blocks}{buffers}"
 
 
 def _clock(fact: ReportedClock | MeasuredClock) -> str:
@@ -128,8 +128,8 @@ def _clock(fact: ReportedClock | MeasuredClock) -> str:
         case MeasuredClock():
             low, high = fact.low_hz, fact.high_hz
             said = f"SM {low / 1e6:.0f}–{units.clock(high)}" if fact.moved else f"SM {units.clock(fact.mean_hz)}"
-            kept = f", {fact.slow} of {fact.blocks} blocks over 1 % under the first clock" if fact.slow else ""
-            return f"{said}, {mode}{kept}"
+            slow = f", {fact.slow} of {fact.blocks} blocks over 1 % under the first clock" if fact.slow else ""
+            return f"{said}, {mode}{slow}"
         case _:
             assert_never(fact)
 
@@ -184,8 +184,8 @@ def describe_methods_of(result: Result) -> Text:
 
 def describe_throttle(result: Result) -> Text:
     """What slowed the device down during the cold time, as the line on its quality has it; empty without a time."""
-    found = quality(result)
-    part = found.part("throttle") if found else None
+    assessment = quality(result)
+    part = assessment.part("throttle") if assessment else None
     return Text("") if part is None else describe_part(part)
 
 

@@ -22,7 +22,7 @@ def heading(run: Run, headline: Headline = "cold") -> str:
     problem = run.plan.problems[0]
     varying = varying_axes(run.plan.problems)
     fixed = typed_sizes(problem, [a for a in problem.sizes if a not in varying])
-    words = [
+    parts = [
         problem.op,
         "number format unknown" if problem.dtype == "unknown" else problem.precision,
         problem.direction,
@@ -30,21 +30,21 @@ def heading(run: Run, headline: Headline = "cold") -> str:
         fixed,
     ]
     caches = "" if foreign_times.alone(run) else f", {headline} L2"
-    return f"{' · '.join(w for w in words if w)} on {run.environment.device.name}{caches}"
+    return f"{' · '.join(w for w in parts if w)} on {run.environment.device.name}{caches}"
 
 
-def failures(found: Sequence[Row]) -> list[str]:
+def failures(rows: Sequence[Row]) -> list[str]:
     """Each reason once, with the variant and how many of its cases it explains."""
     return [
         f"✕ {variant} {format_failure(failure)}" + (f" ({len(group)} sizes)" if len(group) > 1 else "")
-        for (variant, failure), group in failed_cases(found).items()
+        for (variant, failure), group in failed_cases(rows).items()
     ]
 
 
-def doubts(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:
+def doubts(rows: Sequence[Row], run: Run, headline: Headline) -> list[str]:
     """Why times are not good: a line a level, each reason once, with how many cases it is true of. Wrong ones are told as
     failures."""
-    timed = [row for row in found if row.failure is None]
+    timed = [row for row in rows if row.failure is None]
     known = [q for row in timed if (q := quality(row.result, headline, run.method.clock)) is not None]
     lines = []
     for level in reversed(LEVELS[1:]):
@@ -70,31 +70,32 @@ def _reasons(alike: Sequence[Quality]) -> list[str]:
     return said
 
 
-def conclusion(found: Summary | None, run: Run, roofs: Sequence[Roof]) -> str:
+def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> str:
     """The winner in one sentence, and what is missing for a share of the roof."""
-    if found is None:
+    if summary is None:
         return "No case has a correct time."
-    near = f" (within 0.5 % of it: {', '.join(found.alike)})" if found.alike else ""
-    words = [f"Fastest: {found.fastest}{near}"]
-    if found.speed_up is not None and found.fastest != run.plan.baseline:
-        over = f" (geometric mean of {found.speed_ups} sizes)" if found.speed_ups > 1 else ""
-        words.append(f"{found.speed_up:.2f}× {run.plan.baseline}{over}")
-    if found.efficiency is not None:
-        words.append(f"{units.percent(found.efficiency)} of the measured roof")
-    text = ", ".join(words) + "."
+    similar = f" (within 0.5 % of it: {', '.join(summary.alike)})" if summary.alike else ""
+    parts = [f"Fastest: {summary.fastest}{similar}"]
+    if summary.speed_up is not None and summary.fastest != run.plan.baseline:
+        over = f" (geometric mean of {summary.speed_ups} sizes)" if summary.speed_ups > 1 else ""
+        parts.append(f"{summary.speed_up:.2f}× {run.plan.baseline}{over}")
+    if summary.efficiency is not None:
+        parts.append(f"{units.percent(summary.efficiency)} of the measured roof")
+    text = ", ".join(parts) + "."
     return text if roofs else f"{text} Roofs are not calibrated: `kernelviz device --calibrate` measures them."
 
 
-def configurations(found: Sequence[Row], run: Run) -> list[str]:
+def configurations(rows: Sequence[Row], run: Run) -> list[str]:
     """A line for each configuration with which a variant was measured, with the sizes; none for names that say theirs."""
     varying = varying_axes(run.plan.problems)
     alike: dict[tuple[str, str], list[str]] = {}
-    for row in found:
-        words = format_configuration(row.result)
-        if words and not is_configuration(row.result.variant):
-            alike.setdefault((row.result.variant, words), []).append(typed_sizes(row.result.problem, varying))
+    for row in rows:
+        configuration = format_configuration(row.result)
+        if configuration and not is_configuration(row.result.variant):
+            alike.setdefault((row.result.variant, configuration), []).append(typed_sizes(row.result.problem, varying))
     return [
-        f"{variant}, {words}" + (f" ({_few(sizes)})" if varying else "") for (variant, words), sizes in alike.items()
+        f"{variant}, {configuration}" + (f" ({_few(sizes)})" if varying else "")
+        for (variant, configuration), sizes in alike.items()
     ]
 
 
@@ -115,7 +116,7 @@ def typed_sizes(problem: Problem, axes: Sequence[str] | None = None) -> str:
     return " ".join(f"{a}={typed_size(problem.sizes[a])}" for a in (problem.sizes if axes is None else axes))
 
 
-def trust_lines(found: Sequence[Row], run: Run, headline: Headline) -> list[str]:
+def quality_lines(rows: Sequence[Row], run: Run, headline: Headline) -> list[str]:
     """The whole line on the quality of each time, behind its sizes and variant."""
     varying = varying_axes(run.plan.problems)
     return [
@@ -126,6 +127,6 @@ def trust_lines(found: Sequence[Row], run: Run, headline: Headline) -> list[str]
                 str(describe_quality(q)),
             )
         )
-        for row in found
+        for row in rows
         if (q := quality(row.result, headline, run.method.clock)) is not None
     ]

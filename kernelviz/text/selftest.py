@@ -27,15 +27,15 @@ def amount(value: float | None, unit: CheckUnit | None) -> str:
             return f"{value:g}"
 
 
-def outcome_word(check: Check) -> str:
+def format_outcome(check: Check) -> str:
     """How it went: passed, failed, or not made here."""
     return {True: "pass", False: "FAIL", None: "not here"}[check.passed]
 
 
-def limit_words(check: Check) -> str:
+def format_limit(check: Check) -> str:
     """What the value is held against.
 
-    >>> limit_words(Check(name="a", question="", passed=True, value=0.1, limit=0.03, unit="fraction"))
+    >>> format_limit(Check(name="a", question="", passed=True, value=0.1, limit=0.03, unit="fraction"))
     'at most 3.00 %'
     """
     if check.limit is None:
@@ -43,16 +43,16 @@ def limit_words(check: Check) -> str:
     return f"{'at most' if check.at_most else 'at least'} {amount(check.limit, check.unit)}"
 
 
-def check_words(check: Check) -> str:
+def describe_check(check: Check) -> str:
     """A check on one line.
 
-    >>> check_words(Check(name="a", question="", passed=True, value=1e-6, limit=1.5e-6, unit="s"))
+    >>> describe_check(Check(name="a", question="", passed=True, value=1e-6, limit=1.5e-6, unit="s"))
     'pass: 1.000 µs (at most 1.500 µs)'
-    >>> check_words(Check(name="a", question="", passed=None, message="ncu is not on the PATH"))
+    >>> describe_check(Check(name="a", question="", passed=None, message="ncu is not on the PATH"))
     'not here: ncu is not on the PATH'
     """
-    said = outcome_word(check)
+    said = format_outcome(check)
     if check.value is not None:
-        limit = limit_words(check)
+        limit = format_limit(check)
         said += f": {amount(check.value, check.unit)}" + (f" ({limit})" if limit else "")
     return f"{said}{'; ' if check.value is not None else ': '}{check.message}" if check.message else said

@@ -4,14 +4,14 @@ from kernelviz.core import units
 from kernelviz.metrics.trend import Change, Trend
 
 
-def change_words(change: Change, found: Trend) -> str:
+def describe_change(change: Change, trend: Trend) -> str:
     """
     >>> from kernelviz.metrics.trend import Point, trend
     >>> made = trend([Point(f"r{i}", f"2026-11-{i + 1:02}T08:00", 1e-5 * (1 if i < 5 else 1.03)) for i in range(10)])
-    >>> change_words(made.changes[0], made)
+    >>> describe_change(made.changes[0], made)
     '▼ 3.0 % slower since 2026-11-06 (run r5): 10.00 → 10.30 µs'
     """
-    point = found.points[change.index]
+    point = trend.points[change.index]
     sign = "▼" if change.ratio > 1 else "▲"
     said = (
         f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.word} since {point.at[:10]} (run {point.run_id}): "
@@ -20,39 +20,39 @@ def change_words(change: Change, found: Trend) -> str:
     return said + (f"; {', '.join(change.because)}" if change.because else "")
 
 
-def state_words(found: Trend) -> str:
+def describe_trend(trend: Trend) -> str:
     """How the case stands today, in one line.
 
     >>> from kernelviz.metrics.trend import Point, trend
-    >>> state_words(trend([Point("a", "2026-11-01", 1e-5)]))
+    >>> describe_trend(trend([Point("a", "2026-11-01", 1e-5)]))
     'one run: no trend yet'
-    >>> state_words(trend([Point(str(i), "2026-11-01", 1e-5) for i in range(6)]))
+    >>> describe_trend(trend([Point(str(i), "2026-11-01", 1e-5) for i in range(6)]))
     'one level over 6 runs (noise from run to run 0.2 %)'
     """
-    count = len(found.points)
+    count = len(trend.points)
     if count < 2:
         return "one run: no trend yet" if count else "no run"
-    noise = f"noise from run to run {units.percent(found.noise, 1)}"
-    left = found.regression
+    noise = f"noise from run to run {units.percent(trend.noise, 1)}"
+    left = trend.regression
     if left is not None:
         return f"{units.percent(left.ratio - 1, 1)} slower than its best level ({noise})"
-    last = found.unconfirmed
+    last = trend.unconfirmed
     if last is not None:
-        far = units.percent(abs(last.ratio - 1), 1)
-        return f"the newest run alone is {far} {last.word}: not confirmed yet ({noise})"
-    many = len(found.changes) + 1
+        difference = units.percent(abs(last.ratio - 1), 1)
+        return f"the newest run alone is {difference} {last.word}: not confirmed yet ({noise})"
+    many = len(trend.changes) + 1
     return f"{'one level' if many == 1 else f'{many} levels'} over {count} runs ({noise})"
 
 
-def setup_words(setup: str) -> str:
+def format_setup(setup: str) -> str:
     """How the times were taken: clock mode, timer, launch.
 
-    >>> setup_words("burst cupti graph"), setup_words("sustained host")
+    >>> format_setup("burst cupti graph"), format_setup("sustained host")
     ('burst, CUPTI stamps in graphs', 'sustained, host clock')
     """
     clock, *rest = setup.split()
-    words = [_SETUPS.get(word, word) for word in rest]
-    return f"{clock}, {' '.join(words)}" if words else clock
+    parts = [_SETUPS.get(part, part) for part in rest]
+    return f"{clock}, {' '.join(parts)}" if parts else clock
 
 
 _SETUPS = {

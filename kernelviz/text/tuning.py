@@ -12,51 +12,51 @@ from kernelviz.text.failures import describe_failure, format_failure
 from kernelviz.text.text import on_one_line
 
 
-def tried_words(found: Tried, search: Search | None) -> str:
+def describe_search(tried: Tried, search: Search | None) -> str:
     """How many of which were tried."""
-    drawn = ""
+    sample = ""
     if search is not None and search.seed is not None:
-        drawn = f" drawn with seed {search.seed} from {search.admitted} that make sense"
-    parts = [f"{found.tried} of {found.planned} configurations tried{drawn}", f"the space has {found.space}"]
-    parts += [f"{found.failed} failed"] if found.failed else []
-    parts += [f"{found.refused} not for such sizes"] if found.refused else []
-    parts += [f"{found.cancelled} cancelled"] if found.cancelled else []
+        sample = f" drawn with seed {search.seed} from {search.admitted} that make sense"
+    parts = [f"{tried.tried} of {tried.planned} configurations tried{sample}", f"the space has {tried.space}"]
+    parts += [f"{tried.failed} failed"] if tried.failed else []
+    parts += [f"{tried.refused} not for such sizes"] if tried.refused else []
+    parts += [f"{tried.cancelled} cancelled"] if tried.cancelled else []
     return ", ".join(parts)
 
 
-def reason_words(reason: Reason) -> str:
+def describe_failures(reason: Reason) -> str:
     """Why some failed; where their messages differ in numbers only, the first of them.
 
     >>> from kernelviz.core.result import Failure
-    >>> reason_words(Reason(Failure(stage="compile", message="Required: 300"), ("t[b=1]", "t[b=2]"), alike=True))
+    >>> describe_failures(Reason(Failure(stage="compile", message="Required: 300"), ("t[b=1]", "t[b=2]"), alike=True))
     'does not compile: Required: 300 (and the like, with other numbers)'
     """
-    words = str(format_failure(reason.failure))
-    return f"{words} (and the like, with other numbers)" if reason.alike else words
+    said = str(format_failure(reason.failure))
+    return f"{said} (and the like, with other numbers)" if reason.alike else said
 
 
-def kept_words(found: Tried, kept: Tuning | None) -> str:
+def describe_best(tried: Tried, stored: Tuning | None) -> str:
     """Which configuration is used from now on; or which is best so far."""
-    best = found.best
+    best = tried.best
     if best is None or best.figure is None:
         return "No configuration is correct: nothing is kept."
     values = configuration_text(parted(best.result.variant)[1] or {})
     if best.is_baseline:
-        words = f"No configuration is measurably faster than the default, {values}"
+        said = f"No configuration is measurably faster than the default, {values}"
     else:
-        words = f"Best: {values}, {_gain(speed_up_span(best))}"
-    if kept is None:
-        return f"{words}. It is not kept."
-    return f"{words}. {found.variant} uses it from now on for {kept.problem.key} on {kept.device}."
+        said = f"Best: {values}, {_gain(speed_up_span(best))}"
+    if stored is None:
+        return f"{said}. It is not kept."
+    return f"{said}. {tried.variant} uses it from now on for {stored.problem.key} on {stored.device}."
 
 
-def gain_words(made: Tuning) -> str:
+def format_gain(tuning: Tuning) -> str:
     """What tuning gained.
 
     >>> _gain(Span(estimate=1.25, low=1.2, high=1.3)), _gain(Span(estimate=1.25)), _gain(None)
     ('1.25× the default (1.20–1.30)', '1.25× the default', 'the default has no time')
     """
-    return "the default is best" if made.configuration == made.default else _gain(made.speed_up)
+    return "the default is best" if tuning.configuration == tuning.default else _gain(tuning.speed_up)
 
 
 def _gain(span: Span | None) -> str:
@@ -66,13 +66,13 @@ def _gain(span: Span | None) -> str:
     return f"{span.estimate:.2f}× the default{interval}"
 
 
-def cost_words(seconds: float, found: Tried) -> str:
+def describe_cost(seconds: float, tried: Tried) -> str:
     """What it took, a figure of its own that is in no sample; 0 seconds: nobody here knows.
 
     >>> _cost(90.0, 61.25)
     'Tuning took 90.0 s of the device, of which 61.2 s binding and first calls (compiling).'
     """
-    return _cost(seconds, found.preparing_s) if seconds else "What the tuning took is not known here."
+    return _cost(seconds, tried.preparing_s) if seconds else "What the tuning took is not known here."
 
 
 def _cost(seconds: float, preparing_s: float) -> str:
@@ -81,43 +81,43 @@ def _cost(seconds: float, preparing_s: float) -> str:
     )
 
 
-def record(run: Run, found: Tried, kept: Tuning | None, seconds: float) -> dict[str, Any]:
+def record(run: Run, tried: Tried, stored: Tuning | None, seconds: float) -> dict[str, Any]:
     """The same as plain values: every configuration with its time, best first, then those that failed, by reason."""
     return {
         "run": run.id,
         "status": run.status,
-        "problem": msgspec.to_builtins(found.problem),
-        "variant": found.variant,
+        "problem": msgspec.to_builtins(tried.problem),
+        "variant": tried.variant,
         "device": run.environment.device.name,
         "seed": run.plan.search.seed if run.plan.search else None,
-        "space": found.space,
-        "planned": found.planned,
-        "tried": found.tried,
-        "failed": found.failed,
-        "refused": found.refused,
-        "cancelled": found.cancelled,
+        "space": tried.space,
+        "planned": tried.planned,
+        "tried": tried.tried,
+        "failed": tried.failed,
+        "refused": tried.refused,
+        "cancelled": tried.cancelled,
         "seconds": seconds,
-        "preparing_s": found.preparing_s,
-        "best": parted(found.best.result.variant)[1] if found.best is not None else None,
-        "kept": msgspec.to_builtins(kept),
-        "configurations": records(found),
+        "preparing_s": tried.preparing_s,
+        "best": parted(tried.best.result.variant)[1] if tried.best is not None else None,
+        "kept": msgspec.to_builtins(stored),
+        "configurations": records(tried),
         "failures": [
             {
                 "stage": r.failure.stage,
                 "message": str(on_one_line(describe_failure(r.failure))),
                 "configurations": [parted(name)[1] for name in r.variants],
             }
-            for r in found.failures
+            for r in tried.failures
         ],
     }
 
 
-def records(found: Tried) -> list[dict[str, Any]]:
+def records(tried: Tried) -> list[dict[str, Any]]:
     """A flat record for each correct configuration, best first."""
-    return [_record(row, found) for row in found.ranked]
+    return [_record(row, tried) for row in tried.ranked]
 
 
-def _record(row: Row, found: Tried) -> dict[str, Any]:
+def _record(row: Row, tried: Tried) -> dict[str, Any]:
     gain = speed_up_span(row)
     assert row.figure is not None
     return {
@@ -130,6 +130,6 @@ def _record(row: Row, found: Tried) -> dict[str, Any]:
         "speed_up_high": gain.high if gain else None,
         "verdict": row.verdict.word if row.verdict else None,
         "is_default": row.is_baseline,
-        "is_best": row is found.best,
+        "is_best": row is tried.best,
         "error_of_bound_fraction": row.result.accuracy.worst_of_bound if row.result.accuracy else None,
     }

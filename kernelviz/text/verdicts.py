@@ -42,7 +42,7 @@ LAUNCHES: dict[LaunchMode, Text] = {
 }
 
 
-def format_verdict(found: Verdict) -> Text:
+def format_verdict(verdict: Verdict) -> Text:
     """A verdict with its sign and its interval.
 
     >>> from kernelviz.metrics.statistics import Interval
@@ -53,16 +53,16 @@ def format_verdict(found: Verdict) -> Text:
     >>> print(format_verdict(Verdict("unclear", None, None, 0, NoSharedRounds())))
     ? unclear: no round measured both
     """
-    ratio = found.ratio
-    match found.word:
+    ratio = verdict.ratio
+    match verdict.word:
         case "faster" if ratio and ratio.low and ratio.high:
             return Text(f"▲ {1 / ratio.estimate:.2f}× faster ({1 / ratio.high:.2f}–{1 / ratio.low:.2f})")
         case "slower" if ratio and ratio.low and ratio.high:
             return Text(f"▼ {ratio.estimate:.2f}× slower ({ratio.low:.2f}–{ratio.high:.2f})")
-        case "same" if found.floor is not None:
-            return Text(f"= same (within {units.percent(found.floor)})")
+        case "same" if verdict.floor is not None:
+            return Text(f"= same (within {units.percent(verdict.floor)})")
         case _:
-            return Text("? unclear: ") + describe_verdict_reason(found.reason)
+            return Text("? unclear: ") + describe_verdict_reason(verdict.reason)
 
 
 def describe_pair_reason(reason: PairReason) -> Text:

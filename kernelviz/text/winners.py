@@ -34,16 +34,16 @@ class Region:
         return tuple(n for n in self.winners[0].names if n != self.variant) if len(alike) == 1 else ()
 
 
-def strips(found: Sequence[Winner], axis: str | None = None) -> dict[Beside, list[Winner]]:
+def strips(winners: Sequence[Winner], axis: str | None = None) -> dict[Beside, list[Winner]]:
     """One strip along the axis for each size of the free axes beside it, all in the order of sizes; one where none is free."""
-    problems = [w.problem for w in found]
+    problems = [w.problem for w in winners]
     along = axis or swept_axis(problems)
     if along is None:
         return {}
-    made: dict[Beside, list[Winner]] = {}
-    for one in sorted(found, key=lambda w: w.problem.sizes[along]):
-        made.setdefault(others(one.problem, problems, along), []).append(one)
-    return dict(sorted(made.items()))
+    by_other_sizes: dict[Beside, list[Winner]] = {}
+    for one in sorted(winners, key=lambda w: w.problem.sizes[along]):
+        by_other_sizes.setdefault(others(one.problem, problems, along), []).append(one)
+    return dict(sorted(by_other_sizes.items()))
 
 
 def regions(strip: Sequence[Winner]) -> list[Region]:
@@ -51,16 +51,16 @@ def regions(strip: Sequence[Winner]) -> list[Region]:
 
     Of several such the one that leads alone at the most sizes, then that leads at the most, gives the region its name.
     """
-    made: list[Region] = []
+    finished: list[Region] = []
     part: list[Winner] = []
     common: set[str] = set()
     for one in strip:
         left = common & set(one.names) if part else set(one.names)
         if part and not left and (common or one.names):
-            made.append(_region(part, common))
+            finished.append(_region(part, common))
             part, left = [], set(one.names)
         part, common = [*part, one], left
-    return [*made, _region(part, common)] if part else made
+    return [*finished, _region(part, common)] if part else finished
 
 
 def _region(part: Sequence[Winner], common: set[str]) -> Region:
@@ -71,24 +71,26 @@ def _region(part: Sequence[Winner], common: set[str]) -> Region:
     return Region(max(sorted(common), key=lambda v: (alone[v], first[v])), tuple(part))
 
 
-def winner_words(table: Sequence[Row], found: Sequence[Winner], axis: str | None, name: Name, size: Size) -> list[str]:
+def describe_winners(
+    table: Sequence[Row], winners: Sequence[Winner], axis: str | None, name: Name, size: Size
+) -> list[str]:
     """A line for each strip, those of equal words on one; before them the count where there are several; after them who is
     not counted. `name` and `size`: how a variant and a size are written."""
-    made = strips(found, axis)
-    if not made:
+    by_other_sizes = strips(winners, axis)
+    if not by_other_sizes:
         return []
-    along = axis or swept_axis([w.problem for w in found]) or ""
-    tied = tied_axes([w.problem for w in found], along)
+    along = axis or swept_axis([w.problem for w in winners]) or ""
+    tied = tied_axes([w.problem for w in winners], along)
     said: dict[str, list[Beside]] = {}
-    for beside, strip in made.items():
-        said.setdefault(_strip_words(strip, " = ".join(tied), along, name, size), []).append(beside)
-    lines = [_count_words(found, name)] if len(made) > 1 else []
-    lines += [f"{_beside_words(where, size)}{words}" for words, where in said.items()]
+    for beside, strip in by_other_sizes.items():
+        said.setdefault(_describe_strip(strip, " = ".join(tied), along, name, size), []).append(beside)
+    lines = [_count_winners(winners, name)] if len(by_other_sizes) > 1 else []
+    lines += [f"{_format_other_sizes(where, size)}{line}" for line, where in said.items()]
     wrong = [name(v) for v in never_winning(table)]
     return lines + ([f"Not counted, as wrong or impossible at some size: {', '.join(wrong)}."] if wrong else [])
 
 
-def _beside_words(where: Sequence[Beside], size: Size) -> str:
+def _format_other_sizes(where: Sequence[Beside], size: Size) -> str:
     """ "m = 16, 64: " where one axis is beside the strip, "m = 16 and k = 8; m = 64 and k = 8: " where several are."""
     if not where or not where[0]:
         return ""
@@ -97,17 +99,17 @@ def _beside_words(where: Sequence[Beside], size: Size) -> str:
     return "; ".join(" and ".join(f"{a} = {size(s)}" for a, s in beside) for beside in where) + ": "
 
 
-def _count_words(found: Sequence[Winner], name: Name) -> str:
-    alone = Counter(w.names[0] for w in found if len(w.names) == 1)
-    undecided = sum(len(w.names) > 1 for w in found)
+def _count_winners(winners: Sequence[Winner], name: Name) -> str:
+    alone = Counter(w.names[0] for w in winners if len(w.names) == 1)
+    undecided = sum(len(w.names) > 1 for w in winners)
     parts = [f"{name(v)} leads alone at {n}" for v, n in alone.most_common()]
     parts += [f"at {undecided} the fastest are not told apart"] if undecided else []
-    without = sum(not w.names for w in found)
+    without = sum(not w.names for w in winners)
     parts += [f"{without} without a correct time"] if without else []
-    return f"Of {len(found)} sizes: {', '.join(parts)}."
+    return f"Of {len(winners)} sizes: {', '.join(parts)}."
 
 
-def _strip_words(strip: Sequence[Winner], axes: str, along: str, name: Name, size: Size) -> str:
+def _describe_strip(strip: Sequence[Winner], axes: str, along: str, name: Name, size: Size) -> str:
     parts = regions(strip)
     if len(parts) == 1:
         if parts[0].variant is None:

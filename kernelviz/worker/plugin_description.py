@@ -58,7 +58,7 @@ def variants_of(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
                 computes=v.computes,
                 directions=v.directions,
                 mutates=v.mutates,
-                late=v.late,
+                slow_compile=v.slow_compile,
                 only_when_named=v.only_when_named,
                 space=dict(v.space),
                 backward_digest=v.of_backward().source_digest() if v.backward else None,

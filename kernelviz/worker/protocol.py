@@ -10,7 +10,7 @@ import msgspec
 
 from kernelviz.core import Direction, Environment, Event, Method, Problem, Stage, Tuned
 from kernelviz.core.reasons import Reason
-from kernelviz.ops.catalog.op import Backend, Need
+from kernelviz.ops.catalog.variant import Backend, Need
 
 MAX_LINE_BYTES = 64 * 2**20
 """A longer line is not a message of this protocol; the longest real message (a result with its samples) has about 1 MiB."""
@@ -99,7 +99,7 @@ class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
     computes: tuple[str, ...] | None = None
     directions: tuple[Direction, ...] = ("forward",)
     mutates: tuple[str, ...] = ()
-    late: bool = False
+    slow_compile: bool = False
     only_when_named: bool = False
     space: dict[str, tuple[int, ...]] = {}
     backward_digest: str | None = None

@@ -34,7 +34,7 @@ def ops() -> Mapping[str, Op]:
     """`add` with these variants; `needs_cuda` cannot run on a processor, `half_only` has no fp32."""
     made = [Variant(name=name, backend="torch", bind=_bind, summary=name) for name in NAMES]
     made.append(Variant(name="needs_cuda", backend="triton", bind=_bind, summary="", needs=("cuda",)))
-    made.append(Variant(name="slow", backend="inductor", bind=_bind, summary="", late=True))
+    made.append(Variant(name="slow", backend="inductor", bind=_bind, summary="", slow_compile=True))
     made.append(Variant(name="half_only", backend="torch", bind=_bind, summary="", dtypes=("fp16",)))
     preset = Preset(name="model", caption="A model", sizes={"n": "64,128"})
     add = dataclasses.replace(catalogue()["add"], variants=tuple(made), baseline="a", presets=(preset,))

@@ -15,7 +15,7 @@ import pytest
 import sample_figures as figures
 import sample_runs as samples
 
-from kernelviz.bench.history import KEPT_DAYS, TITLE_CHARACTERS, History
+from kernelviz.bench.history import RESTORABLE_DAYS, TITLE_CHARACTERS, History
 from kernelviz.core.errors import BadField, DocumentError, UnknownRun
 from kernelviz.core.run import Run
 from kernelviz.formats import decode, encode, shipped_runs
@@ -87,7 +87,7 @@ def test_a_run_that_is_measured_cannot_be_deleted(store: Store, history: History
 def test_what_was_deleted_long_ago_is_removed_with_its_results(store: Store, history: History) -> None:
     for number in (1, 2):
         store.runs.create(run(number))
-    store.runs.set_deleted("r1", (datetime.now(UTC) - timedelta(days=KEPT_DAYS + 1)).isoformat())
+    store.runs.set_deleted("r1", (datetime.now(UTC) - timedelta(days=RESTORABLE_DAYS + 1)).isoformat())
     history.delete("r2")
     assert history.purge() == ["r1"]
     assert [r.id for r in history.deleted()] == ["r2"]

@@ -86,7 +86,7 @@ def later_item(live: LiveRun, *variants: str) -> Request:
         problem=PROBLEM,
         variants=variants,
         later=True,
-        timed_variants=lambda: live.standing(PROBLEM, variants),
+        timed_variants=lambda: live.timed_variants(PROBLEM, variants),
     )
 
 
@@ -156,7 +156,7 @@ def test_a_big_plan_is_cancelled_in_few_reads_and_writes(store: CountingStore) -
             problem=p,
             variants=live.plan.variants,
             later=True,
-            timed_variants=lambda p=p: live.standing(p, live.plan.variants),  # type: ignore[misc]
+            timed_variants=lambda p=p: live.timed_variants(p, live.plan.variants),  # type: ignore[misc]
         )
         for p in live.plan.problems
     ]

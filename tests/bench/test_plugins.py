@@ -21,7 +21,7 @@ from kernelviz.store import Store
 PLUGIN = '''
 from kernelviz.ops import variant
 
-@variant(op="add", backend="triton", needs=("cuda",), dtypes=("fp16",), late=True, only_when_named=True)
+@variant(op="add", backend="triton", needs=("cuda",), dtypes=("fp16",), slow_compile=True, only_when_named=True)
 def mine(x_N, y_N):
     """My own addition."""
     raise AssertionError
@@ -42,7 +42,7 @@ def test_its_variants_join_the_ladder(plugin: Path) -> None:
     ops = choice.ops(choice.plugins)
     mine = ops["add"].variant_named("mine")
     assert ops["add"].variants[-1] == mine
-    assert (mine.backend, mine.needs, mine.dtypes, mine.late) == ("triton", ("cuda",), ("fp16",), True)
+    assert (mine.backend, mine.needs, mine.dtypes, mine.slow_compile) == ("triton", ("cuda",), ("fp16",), True)
     assert mine.only_when_named
     assert mine.summary == "My own addition."
     assert set(ops) == set(catalogue())
@@ -70,7 +70,7 @@ def measured(bench: Bench, plugin: Path, variant: str) -> Result:
 def test_the_server_knows_its_source_by_the_digest_that_the_workers_results_carry(tmp_path: Path) -> None:
     """One and the same file: measured by a worker, then (it needs a GPU now) refused by the server, which never has it."""
     body = PLUGIN.replace("raise AssertionError", "return lambda: x_N + y_N").replace('"triton"', '"torch"')
-    body = body.replace(', dtypes=("fp16",), late=True', "")
+    body = body.replace(', dtypes=("fp16",), slow_compile=True', "")
     here, nowhere = tmp_path / "here.py", tmp_path / "nowhere.py"
     text = "NEEDS = ('cuda',) if 'nowhere' in __file__ else ()\n" + body.replace('("cuda",)', "NEEDS")
     here.write_text(text)

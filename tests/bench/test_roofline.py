@@ -12,7 +12,7 @@ import sample_runs as samples
 
 from kernelviz.bench import Bench
 from kernelviz.bench import roofline as use_case
-from kernelviz.bench.roofline import FIRST_SHOWN, first_shown, offered, place, records, unknown
+from kernelviz.bench.roofline import DEFAULT_RUNS, default_runs, offered, place, records, unknown
 from kernelviz.core.errors import UnknownName, UnknownRun
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.roofline import efficiency
@@ -91,10 +91,10 @@ def test_what_is_kept_at_hand_follows_the_run(bench: Bench) -> None:
 
 
 def test_choices_and_what_is_not_among_them(bench: Bench) -> None:
-    assert set(first_shown(bench)) == set(FIRST_SHOWN)
+    assert set(default_runs(bench)) == set(DEFAULT_RUNS)
     bench.history.add(samples.run(id="own"))
     bench.history.add(samples.run([], id="nothing-yet"))
-    assert first_shown(bench) == ("own",)
+    assert default_runs(bench) == ("own",)
     assert set(offered(bench)) == {"own", *shipped_runs.names()}
     bench.history.delete("own")
     assert unknown(bench, ["own", "never", plant.ADD]) == ("own", "never")

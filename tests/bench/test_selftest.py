@@ -32,7 +32,7 @@ def test_a_whole_selftest_is_kept_and_found_again(bench: Bench, tmp_path: Path) 
     assert followed(bench, name) == RunEnded(status="finished")
     made = bench.last_selftest("cpu")
     assert made is not None
-    assert made == bench.selftest_made(name)
+    assert made == bench.selftest_result(name)
     assert (made.id, [c.name for c in made.checks]) == (name, ["passes", "fails", "absent"])
     assert [c.name for c in made.failed] == ["fails"]
     assert made.timeline is not None
@@ -43,14 +43,14 @@ def test_a_whole_selftest_is_kept_and_found_again(bench: Bench, tmp_path: Path) 
     followed(bench, second)
     assert [s.id for s in bench.selftests("cpu", 5)] == [second, name]
     other = bench_in(tmp_path)
-    assert other.selftest_made(name) == made
+    assert other.selftest_result(name) == made
     other.close()
 
 
 def test_chosen_checks_are_told_and_not_kept(bench: Bench) -> None:
     name = bench.selftest("cpu", only=("passes",))
     followed(bench, name)
-    made = bench.selftest_made(name)
+    made = bench.selftest_result(name)
     assert made is not None
     assert [c.name for c in made.checks] == ["passes"]
     assert bench.last_selftest("cpu") is None
@@ -61,7 +61,7 @@ def test_one_that_breaks_off_says_so_as_a_check_that_failed(bench: Bench) -> Non
     end = followed(bench, name)
     assert end.status == "interrupted"
     assert "SIGABRT" in end.message
-    made = bench.selftest_made(name)
+    made = bench.selftest_result(name)
     assert made is not None
     assert [(c.name, c.passed) for c in made.checks] == [("passes", True), ("came_to_its_end", False)]
     assert "SIGABRT" in made.failed[0].message
@@ -80,7 +80,7 @@ def test_without_a_worker_there_is_nothing(tmp_path: Path) -> None:
     bench = bench_in(tmp_path, session="cannot_open")
     name = bench.selftest("cpu")
     end = followed(bench, name)
-    assert (end.status, bench.selftest_made(name), bench.last_selftest("cpu")) == ("interrupted", None, None)
+    assert (end.status, bench.selftest_result(name), bench.last_selftest("cpu")) == ("interrupted", None, None)
     assert "no such device here" in end.message
     with pytest.raises(UnknownName):
         bench.selftest("cuda:9")

@@ -68,11 +68,11 @@ def test_a_cancelled_tuning_keeps_nothing_until_it_is_asked_to(bench: Bench, can
     report = bench.tunings.report(cancelled)
     assert 0 < report.tried.tried < 28
     assert report.tried.cancelled > 0
-    assert report.kept is None
+    assert report.tuning is None
     assert report.seconds > 0
     assert bench.tunings.find() == ()
     made = bench.tunings.keep(cancelled)
-    assert bench.tunings.found_by(cancelled) == made
+    assert bench.tunings.of_run(cancelled) == made
     assert made.tried == report.tried.tried
     bench.tunings.forget([k for k in bench.tunings.find() if k.tuning == made])
     assert bench.tunings.find() == ()
@@ -84,7 +84,7 @@ def test_resumed_it_goes_on_where_it_was_and_keeps_the_best(bench: Bench, cancel
     bench.resume(cancelled)
     assert follow(bench, cancelled) == "finished"
     report = bench.tunings.report(cancelled)
-    tried, kept = report.tried, report.kept
+    tried, kept = report.tried, report.tuning
     assert (tried.planned, tried.space, tried.cancelled, tried.refused) == (32, 32, 0, 4)
     assert (tried.tried, tried.failed) == (28, 14)
     assert {r.failure.stage: len(r.variants) for r in tried.failures} == {"compile": 7, "wrong": 7, "unavailable": 4}
@@ -103,7 +103,7 @@ def test_resumed_it_goes_on_where_it_was_and_keeps_the_best(bench: Bench, cancel
 
 
 def test_from_then_on_a_run_uses_it_at_that_problem_only_and_says_so(bench: Bench, finished: str) -> None:
-    kept = bench.tunings.found_by(finished)
+    kept = bench.tunings.of_run(finished)
     assert kept is not None
     plan = bench.plan(
         RunRequest(
@@ -165,7 +165,7 @@ def test_where_nothing_is_right_nothing_is_kept(bench: Bench) -> None:
     run_id = bench.run(plan, QUICK)
     assert follow(bench, run_id) == "finished"
     report = bench.tunings.report(run_id)
-    assert (report.tried.tried, report.tried.failed, report.tried.best, report.kept) == (3, 3, None, None)
+    assert (report.tried.tried, report.tried.failed, report.tried.best, report.tuning) == (3, 3, None, None)
     with pytest.raises(BadField, match="none of its configurations is correct"):
         bench.tunings.keep(run_id)
 

@@ -233,7 +233,8 @@ def alerts(records: Sequence[Mapping[str, Any]], busy_fraction: float, growth_by
 
 def tuning_report(bench: Any, run_id: str) -> Any:
     """What a tuning found, as the API gives it."""
-    return first_of("kernelviz.api:Tuned")(bench.tunings.report(run_id))
+    tuned = first_of("kernelviz.api:Tuned")
+    return getattr(tuned, "of", tuned)(bench.tunings.report(run_id))
 
 
 # Addresses and what people type

@@ -116,7 +116,7 @@ def stores() -> dict[str, Any]:
         made = adapter.tuning_report(bench, "tuning-1")
         found["tuning"] = {
             "best": made.best,
-            "kept": made.kept is not None,
+            "kept": adapter.attribute(made, "tuning", "kept") is not None,
             "failures": sorted(len(v) for v in made.failures.values()),
             "frame": columns(made.to_frame().to_dict("records"), TEXT_COLUMNS),
             "record": without_text(made.record),

@@ -136,7 +136,7 @@ made = kv.tune("add", "in_blocks", sizes={{"n": 1024}}, device="cpu", plugins=[{
                budget_s=0.01)
 assert made.run.plan.search.seed == 3 and len(made.run.plan.variants) == 8, made
 assert made.best["block"] > 0 and made.seconds > made.preparing_s, made
-assert made.kept.configuration == made.best and kv.tunings("add")[0].tuning == made.kept
+assert made.tuning.configuration == made.best and kv.tunings("add")[0].tuning == made.tuning
 frame = made.to_frame()
 assert list(frame["is_default"]).count(True) == 1 and frame["time_s"].gt(0).all(), frame
 assert sum(map(len, made.failures.values())) + len(frame) == 8, made.failures

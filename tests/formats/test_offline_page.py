@@ -22,7 +22,7 @@ from kernelviz.core.run import Run
 from kernelviz.formats import digest, exports, shipped_runs
 from kernelviz.formats.offline.bundle import allowed, plotly
 from kernelviz.metrics.summary import rows
-from kernelviz.text.cells import against_words
+from kernelviz.text.cells import describe_comparison_with_baseline
 
 HOSTILE = "</script></style></pre><img src=x onerror=alert(1)>\"'&<b>x"
 
@@ -201,7 +201,7 @@ def test_the_tables_say_what_the_run_says() -> None:
     for line, row in zip(lines, found, strict=True):
         assert row.figure is not None
         assert f"data-v={row.figure.estimate * 1e6:.9g}" in line or f"data-v={row.figure.estimate * 1e3:.9g}" in line
-        assert str(against_words(row)).replace("&", "&amp;") in line
+        assert str(describe_comparison_with_baseline(row)).replace("&", "&amp;") in line
         assert "✓ good" in line or "◐ note" in line or "⚠ suspect" in line
     assert digest(run) in page
 

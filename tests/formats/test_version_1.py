@@ -20,7 +20,7 @@ from kernelviz.core.run import Run
 from kernelviz.formats import decode, document, encode, exports, read, shipped_runs
 from kernelviz.metrics.summary import rows
 from kernelviz.store.result_encoding import packed, unpacked
-from kernelviz.text.cells import outcome_words
+from kernelviz.text.cells import describe_outcome
 
 FOLDER = Path(shipped_runs.__file__).parents[1] / "shipped"
 
@@ -70,7 +70,7 @@ def check(run: Run) -> None:
     assert third.accuracy is not None
     reasons = (MutatedInput(inputs=("x",)), ErrorTooLarge(of_bound=812.0))
     assert (third.outcome.reasons, third.accuracy.reasons, third.accuracy.message) == (reasons, reasons, "")
-    told = {row.result.case.key: str(outcome_words(row)) for row in rows(run, ())}
+    told = {row.result.case.key: str(describe_outcome(row)) for row in rows(run, ())}
     assert told[second.case.key] == "✕ crashed: CUDA error: misaligned address"
     assert told[third.case.key].endswith("declaring it: x; the largest error is 812 times the allowed one")
 

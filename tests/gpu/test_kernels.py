@@ -47,7 +47,7 @@ def entries() -> Iterator[list[Entry]]:
 
 
 def problems(op: Op, variant: Variant, way: Way) -> list[Problem]:
-    limit = LATE_SIZES if variant.late else None
+    limit = LATE_SIZES if variant.slow_compile else None
     sizes = (*odd_sizes(op)[-(limit or 0) :], *large_sizes(op)[:limit])
     return [way.problem(op, s) for s in sizes]
 

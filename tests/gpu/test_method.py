@@ -136,7 +136,7 @@ def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session) -> None:
     problem = add(2**20)
     measure(session, problem)
     estimates, memory = [], []
-    retraced, records = timer.retraced, tracer.records_seen
+    retraced, records = timer.stamps.retraced, tracer.records_seen
     for point in range(1000):
         estimates.append(cold_s(measure(session, problem, budget_s=0.001)["torch_eager"]))
         if point % 50 == 0:
@@ -147,7 +147,7 @@ def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session) -> None:
         {
             "points": len(estimates),
             "records": tracer.records_seen - records,
-            "sessions_repeated": timer.retraced - retraced,
+            "sessions_repeated": timer.stamps.retraced - retraced,
             "estimate_s": {
                 "min": min(estimates),
                 "p1": sorted(estimates)[10],

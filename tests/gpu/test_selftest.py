@@ -7,7 +7,7 @@ from judged import MOST_FURTHER_OFF, PARTS, cases_of, further_off, one_kernel, w
 from parts import part
 
 from kernelviz.core.problem import Problem
-from kernelviz.text.selftest import check_words
+from kernelviz.text.selftest import describe_check
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
@@ -28,7 +28,7 @@ def test_every_check_passes_or_cannot_be_made_here(tmp_path) -> None:
         bench.close()
     assert made is not None
     record("selftest", msgspec.to_builtins(made))
-    assert {c.name: check_words(c) for c in made.failed} == {}
+    assert {c.name: describe_check(c) for c in made.failed} == {}
     assert made.timeline is not None
     assert len(made.timeline.counted) == 3
     assert sum(c.passed is True for c in made.checks) >= 15

@@ -38,7 +38,7 @@ def session():
 
 def measured(session, problem: Problem, variants: tuple[str, ...], method: Method) -> dict[str, Timing]:
     """All figures of each variant, joined as a run joins them."""
-    from kernelviz.core.merge import with_later
+    from kernelviz.core.merge import merge_later_result
 
     events: list[Event] = []
     session.measure(problem, variants, variants[0], method, events.append, lambda: False)
@@ -46,7 +46,7 @@ def measured(session, problem: Problem, variants: tuple[str, ...], method: Metho
     for event in events:
         if isinstance(event, CaseDone):
             known = found.get(event.result.variant)
-            found[event.result.variant] = event.result if known is None else with_later(known, event.result)
+            found[event.result.variant] = event.result if known is None else merge_later_result(known, event.result)
     assert all(isinstance(r.outcome, Timing) for r in found.values()), {v: r.outcome for v, r in found.items()}
     return {v: r.outcome for v, r in found.items() if isinstance(r.outcome, Timing)}
 

@@ -48,7 +48,7 @@ def follow(bench: Bench, run_id: str, *, cancel_after: int | None = None) -> str
 
 
 def kept_of(report: TuningReport) -> dict[str, object]:
-    figures = as_record(report.run, report.tried, report.kept, report.seconds)
+    figures = as_record(report.run, report.tried, report.tuning, report.seconds)
     figures["configurations"] = figures["configurations"][:10]
     return figures
 
@@ -70,7 +70,7 @@ def test_a_hundred_configurations_cancelled_and_resumed_and_the_best_used_afterw
     bench.resume(run_id)
     assert follow(bench, run_id) == "finished"
     report = bench.tunings.report(run_id)
-    kept, best = report.kept, report.tried.best
+    kept, best = report.tuning, report.tried.best
     assert kept is not None
     assert best is not None
     assert report.tried.tried == CONFIGURATIONS
@@ -130,5 +130,5 @@ def test_failures_are_kept_with_their_reasons_and_cost_nobody_else(bench: Bench)
     assert "shared memory" in refused.failure.message
     assert all("shared_kib=256" in name for name in refused.variants)
     assert len(report.tried.ranked) == 38
-    assert report.kept is not None
-    assert report.kept.configuration["shared_kib"] <= 128
+    assert report.tuning is not None
+    assert report.tuning.configuration["shared_kib"] <= 128

@@ -130,7 +130,7 @@ def test_a_reference_is_computed_once_for_all_variants_where_the_memory_is_large
         for name in ("torch_eager", "torch_eager"):
             variant = op.variant_named(name)
             place = BoundLaunch(bound.bind(variant, bound.inputs)[0])
-            assert bound.check(variant, session.timer.prepare(place), None, 3).passed
+            assert bound.check(variant, session.timer.prepare(place), 3).passed
 
     check_two_variants()
     assert len(computed) == times

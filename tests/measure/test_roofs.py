@@ -25,7 +25,7 @@ from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
 from kernelviz.metrics.statistics import Interval
-from kernelviz.ops.catalog.op import TARGETS
+from kernelviz.ops.catalog.variant import TARGETS
 from kernelviz.ops.kernels import nvrtc
 
 QUICK = Effort(choosing=Method(budget_s=1e-3), deciding=Method(budget_s=1e-3), host_product_s=1e-3)

@@ -15,7 +15,7 @@ from kernelviz.metrics.statistics import noise_floor
 from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
 from kernelviz.metrics.winner import Winner, compared, winners
-from kernelviz.text.winners import regions, strips, winner_words
+from kernelviz.text.winners import describe_winners, regions, strips
 
 Times = Mapping[str, float]
 
@@ -62,7 +62,7 @@ def lead(run: Run) -> list[tuple[str, ...]]:
 
 
 def said(run: Run, axis: str | None = None) -> list[str]:
-    return winner_words(table(run), winners(table(run)), axis, str, str)
+    return describe_winners(table(run), winners(table(run)), axis, str, str)
 
 
 def sweep(*leaders: str, others: Times | None = None) -> Run:
@@ -209,4 +209,4 @@ def test_nobody_has_a_correct_time() -> None:
         shares={},
     )
     assert said(run) == ["no correct time at any size."]
-    assert winner_words((), (), None, str, str) == []
+    assert describe_winners((), (), None, str, str) == []

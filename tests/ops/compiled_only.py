@@ -135,7 +135,7 @@ class Report:
 
     def proven(self, op: Op, variant: Variant) -> set[Configuration]:
         """What the GPU tests compiled of a variant as it is now: at odd and large sizes, in every precision and direction."""
-        if not self.comparable or variant.backend != "cuda" or variant.late:
+        if not self.comparable or variant.backend != "cuda" or variant.slow_compile:
             return set()
         nvrtc.active = asked = Asked(self.arch)
         for way in ways(op, variant):

@@ -53,8 +53,8 @@ def test_names_inside_an_op_agree(op: Op) -> None:
     assert {t.below for t in tensors if t.below} <= set(op.axis_names)
     for one in (op, op.of(op.problem(dict.fromkeys(op.axis_names, 4), op.dtypes[0], direction=op.directions[-1]))):
         if one.slab:
-            assert all(one.slab not in t.axes[1:] for t in (*one.inputs, *one.compared))
-            assert all(t.axes[0] == one.slab for t in one.compared)
+            assert all(one.slab not in t.axes[1:] for t in (*one.inputs, *one.reference_outputs))
+            assert all(t.axes[0] == one.slab for t in one.reference_outputs)
 
 
 # Ops that need not read all of an input, and so count what they must: the rows that ids name, one element of each stride.

@@ -80,7 +80,7 @@ def test_a_compilers_complaint_is_the_message_and_leaves_nothing(
 
 def test_a_gpu_is_told_to_choose_the_processor() -> None:
     assert missing(CPP.needs, H200) == "runs on the processor only: choose cpu as the device"
-    assert CPP.late
+    assert CPP.slow_compile
     with pytest.raises(BadField, match="choose cpu as the device"):
         extension.bind_custom_scale(torch.empty(4, device="meta"), 0.7)
 

@@ -137,7 +137,7 @@ def test_a_look_that_goes_on_can_be_cancelled(page: Open) -> None:
     test.button(key="cancel_inspection").click().run()
     assert not test.exception
     bench: Bench = kernelviz.bench.current()
-    job = next(iter(test.session_state["actions"].jobs.values()))
+    job = next(iter(test.session_state["actions"].activities.values()))
     list(bench.follow(job, timeout_s=20))
     test.run()
     assert "The inspection was cancelled." in words(test)

@@ -7,7 +7,7 @@ import inspect
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 import plotly.graph_objects as go
@@ -17,12 +17,14 @@ import sample_runs as samples
 from sample_device import cpu_sample, gpu_sample
 
 from kernelviz import plots
+from kernelviz.core import OutputErrors, Sample, TensorFacts, Timeline
 from kernelviz.core.kernel_times import RunTimes
 from kernelviz.core.result import Figure
 from kernelviz.core.run import Run
-from kernelviz.metrics.comparison import compare
-from kernelviz.metrics.placement import placed
-from kernelviz.metrics.trend import Point, trend
+from kernelviz.metrics.comparison import Comparison, Pair, compare
+from kernelviz.metrics.placement import Placed, placed
+from kernelviz.metrics.trend import Point, Trend, trend
+from kernelviz.plots.frame import Runs
 
 
 def charts() -> dict[str, Callable[..., go.Figure]]:
@@ -31,12 +33,7 @@ def charts() -> dict[str, Callable[..., go.Figure]]:
     for module in pkgutil.iter_modules(plots.__path__, "kernelviz.plots."):
         for name, value in vars(importlib.import_module(module.name)).items():
             own = isinstance(value, FunctionType) and value.__module__ == module.name
-            if (
-                own
-                and not name.startswith("_")
-                and "_by_" in name
-                and inspect.signature(value).return_annotation == "go.Figure"
-            ):
+            if own and not name.startswith("_") and "_by_" in name and get_type_hints(value).get("return") is go.Figure:
                 found[name] = value
     return found
 
@@ -58,18 +55,18 @@ def _trend(runs: Sequence[Run]) -> object:
     return trend([Point(str(i), f"2026-10-{i + 1:02}T03:00", f.estimate, f.low, f.high) for i, f in enumerate(found)])
 
 
-GIVEN: Mapping[str, Callable[[Sequence[Run]], Sequence[object]]] = {
-    "Runs": lambda runs: [tuple(runs)],
-    "Run": lambda runs: list(runs) or [samples.run([])],
-    "Sequence[Placed]": lambda runs: [
+GIVEN: Mapping[object, Callable[[Sequence[Run]], Sequence[object]]] = {
+    Runs: lambda runs: [tuple(runs)],
+    Run: lambda runs: list(runs) or [samples.run([])],
+    Sequence[Placed]: lambda runs: [
         tuple(c for r in runs for c in placed(r, r.id, r.environment.roofs, r.environment.roofs))
     ],
-    "Comparison": lambda runs: [_comparison(runs)],
-    "Pair": lambda runs: _comparison(runs).pairs,  # type: ignore[attr-defined]
-    "Mapping[str, Figure]": lambda runs: [_figures(runs)],
-    "Figure": lambda runs: list(_figures(runs).values()),
-    "Trend": lambda runs: [_trend(runs)],
-    "Sequence[RunTimes]": lambda runs: [
+    Comparison: lambda runs: [_comparison(runs)],
+    Pair: lambda runs: _comparison(runs).pairs,  # type: ignore[attr-defined]
+    Mapping[str, Figure]: lambda runs: [_figures(runs)],
+    Figure: lambda runs: list(_figures(runs).values()),
+    Trend: lambda runs: [_trend(runs)],
+    Sequence[RunTimes]: lambda runs: [
         tuple(
             RunTimes(
                 run_id=r.id,
@@ -81,10 +78,10 @@ GIVEN: Mapping[str, Callable[[Sequence[Run]], Sequence[object]]] = {
             for r in runs
         )
     ],
-    "Sequence[Sample]": lambda runs: [tuple(_sample(r, second) for r in runs[:1] for second in range(5))],
-    "Timeline | None": lambda runs: [figures.timeline(len(runs)) if runs else None],
-    "OutputErrors | None": lambda runs: [inspections.wrong_tile().errors[0] if runs else None],
-    "TensorFacts | None": lambda runs: [inspections.wrong_tile().tensors[0] if runs else None],
+    Sequence[Sample]: lambda runs: [tuple(_sample(r, second) for r in runs[:1] for second in range(5))],
+    Timeline | None: lambda runs: [figures.timeline(len(runs)) if runs else None],
+    OutputErrors | None: lambda runs: [inspections.wrong_tile().errors[0] if runs else None],
+    TensorFacts | None: lambda runs: [inspections.wrong_tile().tensors[0] if runs else None],
 }
 """Values of each type that a chart may take, made of these runs; empty where there is none (the pair of no pairs)."""
 NAMED: Mapping[str, object] = {"op": "rmsnorm", "variant": "torch_eager", "field": "device_cold_s", "gpu": True}
@@ -99,10 +96,11 @@ def drawn(chart: Callable[..., go.Figure], runs: Sequence[Run]) -> list[go.Figur
 
     Errors: KeyError for a parameter of a type that nothing is known of here: add it to GIVEN.
     """
+    hints = get_type_hints(chart)
     required = [p for p in inspect.signature(chart).parameters.values() if p.default is inspect.Parameter.empty]
     choices: list[dict[str, Any]] = [{}]
     for parameter in required:
-        values = [NAMED[parameter.name]] if parameter.name in NAMED else GIVEN[parameter.annotation](runs)
+        values = [NAMED[parameter.name]] if parameter.name in NAMED else GIVEN[hints[parameter.name]](runs)
         some = values[:: max(1, len(values) // 4)]
         choices = [{**chosen, parameter.name: value} for chosen in choices for value in some]
     return [chart(**chosen) for chosen in choices]

@@ -17,7 +17,7 @@ from kernelviz.formats import shipped_runs
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.metrics.roofline import Headline
 from kernelviz.plots import rates_by_intensity, style_of
-from kernelviz.plots.roofline_of_runs import MOST_NAMED, distance_words, hover_words, lines_of
+from kernelviz.plots.roofline_of_runs import MOST_NAMED, describe_distance, describe_point, lines_of
 
 
 def cases(*runs: Run, headline: Headline = "cold") -> tuple[Placed, ...]:
@@ -131,13 +131,13 @@ def test_hover_says_share_limiter_and_distance() -> None:
     case = next(
         c for c in cases(shipped_runs.load(plant.MATMUL)) if c.variant == "cuda_tiled" and c.problem.sizes["m"] == 4096
     )
-    said = hover_words(case).replace("<br>", " ")
+    said = describe_point(case).replace("<br>", " ")
     assert "1 % of the roof (matmul bf16, 784 TFLOP/s, measured): 89× the 175.2 µs that the roof allows" in said
     assert "unclear: 8.81 TFLOP/s: 1 % of the measured matmul bf16, 784 TFLOP/s" in said
     assert "± " in said
     over = next(c for c in cases(shipped_runs.load(plant.ADD)) if c.share is not None and c.share > 1.01)
-    assert "101 % of the roof" in distance_words(over)
-    assert "×" not in distance_words(over)
+    assert "101 % of the roof" in describe_distance(over)
+    assert "×" not in describe_distance(over)
 
 
 def test_names_from_a_document_are_text() -> None:

@@ -8,7 +8,7 @@ import sample_figures as figures
 
 from kernelviz import plots
 from kernelviz.core.selftest import Mark, Timeline
-from kernelviz.plots.timeline import LANES, counted_words
+from kernelviz.plots.timeline import LANES, describe_timeline
 
 ONE_CALL = Timeline(
     case="<b>x</b>", timer="cupti", marks=(Mark(kind="call", name="<i>k", start_s=1e-6, end_s=3e-6),), counted=()
@@ -62,7 +62,7 @@ def test_a_mark_too_short_to_be_seen_gets_a_bar_and_keeps_its_words() -> None:
 
 
 def test_words_for_those_who_do_not_see_it() -> None:
-    words = counted_words(figures.timeline())
+    words = describe_timeline(figures.timeline())
     assert "fill output 2.00 µs, flush L2 29.1 µs, call 4.08 µs" in words
     assert words.endswith("Counted: 4.08 µs, 4.08 µs.")
-    assert counted_words(msgspec.structs.replace(ONE_CALL, counted=())).endswith("Counted: nothing.")
+    assert describe_timeline(msgspec.structs.replace(ONE_CALL, counted=())).endswith("Counted: nothing.")

@@ -9,8 +9,7 @@ import pytest
 import sample_inspections as inspections
 
 from kernelviz.core.problem import Problem
-from kernelviz.store import Store
-from kernelviz.store import inspections as kept
+from kernelviz.store import Store, device_records
 
 
 def test_the_newest_of_a_case_on_a_device_is_kept(tmp_path: Path) -> None:
@@ -29,7 +28,7 @@ def test_the_newest_of_a_case_on_a_device_is_kept(tmp_path: Path) -> None:
 
 
 def test_beyond_so_many_the_oldest_are_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST", 3)
+    monkeypatch.setattr(device_records, "MOST_INSPECTIONS", 3)
     store = Store.open(tmp_path)
     made = [
         msgspec.structs.replace(
@@ -46,7 +45,7 @@ def test_beyond_so_many_the_oldest_are_dropped(tmp_path: Path, monkeypatch: pyte
 
 
 def test_those_of_one_moment_are_not_dropped_with_each_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MOST", 2)
+    monkeypatch.setattr(device_records, "MOST_INSPECTIONS", 2)
     store = Store.open(tmp_path)
     made = [inspections.right(variant=name) for name in ("a", "b", "c")]
     for one in made:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from kernelviz.bench.event_log import EventLog
-from kernelviz.core.events import CheckDone, TimelineTaken
+from kernelviz.core.events import CheckDone, TimelineDone
 from kernelviz.core.selftest import Check, Mark, Timeline
 from kernelviz.ui.server.routes import event_message
 
@@ -17,7 +17,7 @@ def test_checks_and_the_timeline_are_told_in_words() -> None:
     mark = Mark(kind="call", name="k", start_s=0.0, end_s=1e-6)
     events = (
         CheckDone(check=CHECK),
-        TimelineTaken(timeline=Timeline(case="add", timer="cupti", marks=(mark,), counted=((0.0, 1e-6),))),
+        TimelineDone(timeline=Timeline(case="add", timer="cupti", marks=(mark,), counted=((0.0, 1e-6),))),
     )
     for event in events:
         log.append(event)

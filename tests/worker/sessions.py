@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from kernelviz.core.events import CaseDone, CaseStep, CheckDone, InspectionDone, RoofDone, Step, TimelineTaken
+from kernelviz.core.events import CaseDone, CaseStep, CheckDone, InspectionDone, RoofDone, Step, TimelineDone
 from kernelviz.core.problem import Case, Cost, Method, Problem
 from kernelviz.core.result import Block, Failure, Figure, Outcome, Result, Timing
 from kernelviz.core.run import Device, Environment, Roof
@@ -202,7 +202,7 @@ class Session:
     def selftest(self, emit: Emit, stop: Stop, *, only: tuple[str, ...] = (), quick: bool = False) -> None:
         """Checks are called by what they do, as variants are; without names one passes, one fails, one is not here."""
         mark = Mark(kind="call", name="k", start_s=0.0, end_s=1e-6)
-        emit(TimelineTaken(timeline=Timeline(case="a call", timer="host", marks=(mark,), counted=((0.0, 1e-6),))))
+        emit(TimelineDone(timeline=Timeline(case="a call", timer="host", marks=(mark,), counted=((0.0, 1e-6),))))
         for name in only or ("passes", "fails", "absent"):
             if name in FAULTS:
                 FAULTS[name]()

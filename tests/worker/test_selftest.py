@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelviz.core.events import CheckDone, TimelineTaken
+from kernelviz.core.events import CheckDone, TimelineDone
 from kernelviz.worker.protocol import Selftest, decode_to_worker, encode
 from kernelviz.worker.request import Request, SelftestRequest
 from kernelviz.worker.supervisor import Supervisor
@@ -37,7 +37,7 @@ def test_every_check_is_told_in_order(supervisor: Supervisor) -> None:
     sink.until_ended()
     assert (sink.end, sink.message) == ("finished", "")
     assert list(checks(sink).items()) == [("passes", True), ("fails", False), ("absent", None)]
-    assert sink.saw(TimelineTaken)
+    assert sink.saw(TimelineDone)
 
 
 def test_what_was_asked_reaches_the_session(supervisor: Supervisor) -> None:

@@ -19,13 +19,13 @@ from kernelviz.metrics.statistics import Floats
 from kernelviz.metrics.summary import Row, by_rate, figure_of, rows
 from kernelviz.metrics.sweep import others, size_text, size_words, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
-from kernelviz.plots.samples import samples_words
-from kernelviz.plots.variant_styles import variant_words
-from kernelviz.text.cells import against_words, outcome_words
-from kernelviz.text.charts import bars_words, by_size_words, roofline_words
+from kernelviz.plots.samples import describe_samples
+from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
+from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.times import format_time
-from kernelviz.text.winners import winner_words
+from kernelviz.text.winners import describe_winners
 
 BY_SIZE = {
     "bandwidth": plots.bandwidth_by_size,
@@ -38,7 +38,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class View:
     """A run with what can be chosen of it."""
 
     run: Run
@@ -47,7 +47,7 @@ class Shown:
     axes: tuple[str, ...]
 
 
-def shown(run: Run) -> Shown:
+def view_of(run: Run) -> View:
     """What there is to choose: times that some case has, sizes that have a result, axes to draw against."""
     problems = tuple({r.problem.key: r.problem for r in run.results}.values())
     warm = any(figure_of(r.timing, "warm") for r in run.results)
@@ -57,20 +57,20 @@ def shown(run: Run) -> Shown:
     if axis and others(problems[0], problems, axis):
         free = (a for a in varying_axes(problems) if a != axis and a not in tied_axes(problems, axis))
         axes = (axis, *free)
-    return Shown(run, headlines, problems, axes)
+    return View(run, headlines, problems, axes)
 
 
-def data(view: Shown) -> dict[str, Any]:
-    """Everything that the page's script draws from: choices, charts, their words."""
-    charts, words = {}, {}
+def data(view: View) -> dict[str, Any]:
+    """Everything that the page's script draws from: choices, charts, their texts."""
+    charts, texts = {}, {}
     lines: dict[str, Any] = {}
     for headline in view.headlines:
-        found = rows(view.run, view.run.environment.roofs, headline)
-        for key, figure, told in (
-            *_by_size(view, found, headline), *_at_size(view, headline), *_samples(view, found, headline),
+        table = rows(view.run, view.run.environment.roofs, headline)
+        for key, figure, text in (
+            *_by_size(view, table, headline), *_at_size(view, headline), *_samples(view, table, headline),
         ):  # fmt: skip
-            charts[f"{headline}/{key}"], words[f"{headline}/{key}"] = bare(figure), told
-        lines |= {f"{headline}/{k}": v for k, v in _lines(view, found, headline)}
+            charts[f"{headline}/{key}"], texts[f"{headline}/{key}"] = bare(figure), text
+        lines |= {f"{headline}/{k}": v for k, v in _lines(view, table, headline)}
     cold = rows(view.run, view.run.environment.roofs)
     return {
         "l2": list(view.headlines),
@@ -79,24 +79,28 @@ def data(view: Shown) -> dict[str, Any]:
         "axes": list(view.axes),
         "sizes": [size_words(p) for p in view.problems],
         "keys": [p.key for p in view.problems],
-        "variants": [variant_words(v) for v in view.run.plan.variants],
+        "variants": [format_variant(v) for v in view.run.plan.variants],
         "charts": charts,
-        "words": words,
+        "words": texts,
         "lines": lines,
     }
 
 
-_Made = Iterator[tuple[str, go.Figure, str]]
+_Charts = Iterator[tuple[str, go.Figure, str]]
 
 
-def _by_size(view: Shown, found: Sequence[Row], headline: Headline) -> _Made:
+def _by_size(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
     run, roofs = view.run, view.run.environment.roofs
     for axis in view.axes or (None,):
         for name, draw in BY_SIZE.items():
-            yield f"by/{name}/{axis or ''}", draw(run, roofs=roofs, axis=axis, headline=headline), by_size_words(name)
-        leads = winner_words(found, winners(found, headline), axis, variant_words, size_text)
+            yield (
+                f"by/{name}/{axis or ''}",
+                draw(run, roofs=roofs, axis=axis, headline=headline),
+                describe_chart_by_size(name),
+            )
+        leads = describe_winners(table, winners(table, headline), axis, format_variant, size_text)
         figure = plots.winner_by_size(run, axis=axis, roofs=roofs, headline=headline)
-        yield f"by/winner/{axis or ''}", figure, by_size_words("winner", leads)
+        yield f"by/winner/{axis or ''}", figure, describe_chart_by_size("winner", leads)
     cases = placed(run, run.title or run.id, roofs, roofs, headline)
     count = sum(c.drawable for c in cases)
     yield (
@@ -106,66 +110,69 @@ def _by_size(view: Shown, found: Sequence[Row], headline: Headline) -> _Made:
     )
 
 
-def _at_size(view: Shown, headline: Headline) -> _Made:
+def _at_size(view: View, headline: Headline) -> _Charts:
     run, roofs = view.run, view.run.environment.roofs
     for i, problem in enumerate(view.problems):
         figure = plots.rate_by_intensity(run, problem, roofs=roofs, headline=headline)
-        yield f"roof/{i}", figure, roofline_words(problem)
-        yield f"bars/{i}", plots.time_by_variant(run, problem, roofs=roofs, headline=headline), bars_words(problem)
+        yield f"roof/{i}", figure, describe_roofline(problem)
+        yield f"bars/{i}", plots.time_by_variant(run, problem, roofs=roofs, headline=headline), describe_bars(problem)
 
 
-def _samples(view: Shown, found: Sequence[Row], headline: Headline) -> _Made:
-    """How samples are spread, all variants of a size in one; and each variant's in the order in which they were taken."""
+def _samples(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
+    """For each size the distribution of the samples of all variants, and the samples of each variant in the order taken."""
     op, field = view.run.plan.op, FIELDS[headline]
     for i, problem in enumerate(view.problems):
-        taken = _taken(view, found, problem)
-        if not taken:
+        sampled = _sampled(view, table, problem)
+        if not sampled:
             continue
-        words = samples_words([v for _, v, _ in taken], _NAMES[field])
-        yield f"spread/{i}", plots.share_by_time({v: f for _, v, f in taken}, op), words
-        for number, variant, figure in taken:
+        text = describe_samples([v for _, v, _ in sampled], _NAMES[field])
+        yield f"spread/{i}", plots.share_by_time({v: f for _, v, f in sampled}, op), text
+        for number, variant, figure in sampled:
             if figure.blocks:
-                told = f"{_NAMES[field]} samples of {variant_words(variant)} in the order taken"
-                yield f"order/{i}/{number}", plots.samples_by_order(figure, field, op=op, variant=variant), told
+                order_text = f"{_NAMES[field]} samples of {format_variant(variant)} in the order taken"
+                yield f"order/{i}/{number}", plots.samples_by_order(figure, field, op=op, variant=variant), order_text
 
 
-def _taken(view: Shown, found: Sequence[Row], problem: Problem) -> list[tuple[int, str, Figure]]:
+def _sampled(view: View, table: Sequence[Row], problem: Problem) -> list[tuple[int, str, Figure]]:
     """The figures with samples at a size: number of the variant in the plan, its name, the figure."""
-    here = [r for r in found if r.result.problem == problem and r.figure is not None and r.figure.samples]
+    here = [r for r in table if r.result.problem == problem and r.figure is not None and r.figure.samples]
     numbers = {v: n for n, v in enumerate(view.run.plan.variants)}
     return [(numbers[r.result.variant], r.result.variant, r.figure) for r in here if r.figure]
 
 
-def _lines(view: Shown, found: Sequence[Row], headline: Headline) -> Iterator[tuple[str, Any]]:
+def _lines(view: View, table: Sequence[Row], headline: Headline) -> Iterator[tuple[str, Any]]:
     """Beside the bars: each variant with its time, verdict and trust. Beside the samples: what they say."""
     numbers = {v: n for n, v in enumerate(view.run.plan.variants)}
     for i, problem in enumerate(view.problems):
-        here = [r for r in found if r.result.problem == problem]
-        yield str(i), [[numbers[r.result.variant], _in_words(r, headline), _trust(view, r, headline)] for r in here]
+        here = [r for r in table if r.result.problem == problem]
+        yield (
+            str(i),
+            [[numbers[r.result.variant], _format_case(r, headline), _quality(view, r, headline)] for r in here],
+        )
         for row in here:
             said = spread(row.result, FIELDS[headline])
             if said is not None:
                 yield f"{i}/{numbers[row.result.variant]}", spread_words(said)
 
 
-def _in_words(row: Row, headline: Headline) -> str:
+def _format_case(row: Row, headline: Headline) -> str:
     if row.failure is not None:
-        return str(outcome_words(row))
+        return str(describe_outcome(row))
     if row.figure is None:
         return f"no {headline} time"
     bound = host_bound_words(row.result.timing)
-    return f"{format_time(row.figure)} · {against_words(row)}{f' · {bound}' if bound else ''}"
+    return f"{format_time(row.figure)} · {describe_comparison_with_baseline(row)}{f' · {bound}' if bound else ''}"
 
 
-def _trust(view: Shown, row: Row, headline: Headline) -> str:
+def _quality(view: View, row: Row, headline: Headline) -> str:
     return str(describe_quality_of(row.result, headline, view.run.method.clock))
 
 
-def thinned(made: dict[str, Any], most: int) -> dict[str, Any]:
+def thinned(charts_data: dict[str, Any], most: int) -> dict[str, Any]:
     """The same data with no series of samples longer than `most` points; 0 leaves samples out. See `data`."""
-    drawn = {k: c for k, c in made["charts"].items() if most or k.split("/")[1] not in ("spread", "order")}
-    charts = {k: {**c, "data": [_thin(t, most) for t in c["data"]]} for k, c in drawn.items()}
-    return {**made, "charts": charts, "words": {k: made["words"][k] for k in charts}}
+    chosen = {k: c for k, c in charts_data["charts"].items() if most or k.split("/")[1] not in ("spread", "order")}
+    charts = {k: {**c, "data": [_thin(t, most) for t in c["data"]]} for k, c in chosen.items()}
+    return {**charts_data, "charts": charts, "words": {k: charts_data["words"][k] for k in charts}}
 
 
 def bare(figure: go.Figure) -> dict[str, Any]:
@@ -174,12 +181,12 @@ def bare(figure: go.Figure) -> dict[str, Any]:
     Where WebGL would draw on a server's page, SVG draws here: WebGL's part of Plotly makes code from text as it runs, which
     the page's policy forbids.
     """
-    made: dict[str, Any] = _plain(figure.to_plotly_json())
-    made["layout"].pop("template", None)
-    for trace in made["data"]:
+    plain: dict[str, Any] = _plain(figure.to_plotly_json())
+    plain["layout"].pop("template", None)
+    for trace in plain["data"]:
         if trace.get("type") == "scattergl":
             trace["type"] = "scatter"
-    return made
+    return plain
 
 
 def _thin(trace: dict[str, Any], most: int) -> dict[str, Any]:
@@ -187,8 +194,8 @@ def _thin(trace: dict[str, Any], most: int) -> dict[str, Any]:
     count = len(trace.get("x") or ())
     if count <= most or not most or "hovertext" in trace or "customdata" in trace:
         return trace
-    kept = np.unique(np.linspace(0, count - 1, most).round().astype(int))
-    return {**trace, "x": [trace["x"][i] for i in kept], "y": [trace["y"][i] for i in kept]}
+    indices = np.unique(np.linspace(0, count - 1, most).round().astype(int))
+    return {**trace, "x": [trace["x"][i] for i in indices], "y": [trace["y"][i] for i in indices]}
 
 
 def _rounded(values: Floats) -> list[float | None]:
@@ -198,7 +205,7 @@ def _rounded(values: Floats) -> list[float | None]:
     [0.333333, -0.0, None, 2000000000.0, 123457000.0]
     """
     texts = (f"%.{_DIGITS}g " * len(values)) % tuple(values.tolist())
-    return [found if math.isfinite(found) else None for found in map(float, texts.split())]
+    return [number if math.isfinite(number) else None for number in map(float, texts.split())]
 
 
 def _plain(value: Any) -> Any:

@@ -31,27 +31,27 @@ def page(run: Run) -> bytes:
     """
     if foreign_times.alone(run):
         return _whole(
-            run, f"<section><h2>Every time</h2>{tables.others(run)}</section>\n{sections.failures(run)}"
+            run, f"<section><h2>Every time</h2>{tables.other_times(run)}</section>\n{sections.failures(run)}"
         ).encode()
-    view = charts.shown(only_drawn(run))
-    everything, made = charts.data(view), b""
+    view = charts.view_of(only_drawn(run))
+    everything, html = charts.data(view), b""
     for most in _POINTS:
-        made = _page(run, view, charts.thinned(everything, most), most).encode()
-        if len(made) < MOST_BYTES:
+        html = _page(run, view, charts.thinned(everything, most), most).encode()
+        if len(html) < MOST_BYTES:
             break
-    return made
+    return html
 
 
-def _page(run: Run, view: charts.Shown, drawn: dict[str, Any], most: int) -> str:
-    """`view`: what of the run is drawn."""
-    data = json.dumps(drawn, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+def _page(run: Run, view: charts.View, chart_data: dict[str, Any], most: int) -> str:
+    """`view`: the part of the run that the charts show."""
+    data = json.dumps(chart_data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     library, its_hash = plotly()
     few = f"<p>{escape(drawn_words(run))}</p>" if drawn_words(run) else ""
     main = f"""{sections.answers(run, view.headlines)}
 <p id="without" class="without" hidden>This browser cannot draw the charts (<span id="why"></span>). Every figure is in the tables
 below.</p><noscript><p class="without">Charts need JavaScript. Every figure is in the tables below.</p></noscript>
 {few}
-<div id="views" hidden>{_VIEWS.format(samples=_samples_words(most))}</div>
+<div id="views" hidden>{_VIEWS.format(samples=_describe_thinning(most))}</div>
 <section><h2>Every case</h2>{tables.cases(run, view.headlines)}</section>
 {sections.failures(run)}
 <section><h2>Every figure</h2>{tables.figures(run)}</section>
@@ -59,13 +59,13 @@ below.</p><noscript><p class="without">Charts need JavaScript. Every figure is i
     data_of_charts = f"""{sections.legend(view.run)}
 <script type="text/plain" id="data">{packed(data)}</script>
 <script type="text/plain" id="plotly">{library}</script>"""
-    made_by = """; charts by
+    credit = """; charts by
 <a href="https://plotly.com/javascript/">plotly.js</a> (MIT licence, © Plotly, Inc.), which is inside the
 file"""
-    return _whole(run, main, data_of_charts, its_hash, made_by)
+    return _whole(run, main, data_of_charts, its_hash, credit)
 
 
-def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = "", made_by: str = "") -> str:
+def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = "", credit: str = "") -> str:
     """The page around what a run says of its cases."""
     script, style = _part("page.js"), _part("page.css")
     # Streams and styles only: no picture, font or address can be loaded, whatever a text of the run says.
@@ -84,14 +84,14 @@ def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = ""
 <section><h2>Environment</h2>{sections.environment(run)}</section>
 <section><h2>Method</h2>{sections.method(run)}</section></main>
 <footer><h2>This file</h2>{sections.seal(run)}
-<p class="how">Made by kernelviz {escape(kernelviz.__version__)}{made_by}. It loads nothing from anywhere.</p></footer>
+<p class="how">Made by kernelviz {escape(kernelviz.__version__)}{credit}. It loads nothing from anywhere.</p></footer>
 {data_of_charts}
 <script>{script}</script>
 </body></html>
 """
 
 
-def _samples_words(most: int) -> str:
+def _describe_thinning(most: int) -> str:
     return (
         f"At most {most} evenly chosen samples of each series are drawn; the document has all of them." if most else ""
     )

@@ -16,9 +16,9 @@ from kernelviz.metrics.sweep import size_words, telling_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.marker_images import svg
 from kernelviz.plots.tiles import tiles
-from kernelviz.plots.variant_styles import style_of, variant_words
+from kernelviz.plots.variant_styles import format_variant, style_of
 from kernelviz.text import cells
-from kernelviz.text import method as method_words
+from kernelviz.text import method as method_text
 from kernelviz.text.failures import STAGES, describe_failure, has_description
 from kernelviz.text.quality import format_level
 
@@ -30,7 +30,7 @@ def head(run: Run) -> str:
     facts = [
         run.environment.device.name,
         f"measured {when(run.created_at)} on {run.environment.host}",
-        *([] if foreign_times.alone(run) else [f"baseline {variant_words(run.plan.baseline)}"]),
+        *([] if foreign_times.alone(run) else [f"baseline {format_variant(run.plan.baseline)}"]),
         *([f"{first.data.replace('_', ' ')} data"] if first.data not in (None, "normal") else []),
         *(["sustained load"] if run.method.clock == "sustained" else []),
     ]
@@ -52,22 +52,22 @@ def when(stamp: str) -> str:
 
 def answers(run: Run, headlines: Sequence[Headline]) -> str:
     """The four tiles, a set for each headline."""
-    made = []
+    lists = []
     for headline in headlines:
-        found = summary(rows(run, run.environment.roofs, headline))
+        of_run = summary(rows(run, run.environment.roofs, headline))
         boxes = "".join(
             f'<div class=tile title="{escape(t.how)}"><dt>{escape(t.label)}</dt>'
             f"<dd>{escape(t.value)}<small>{escape(t.basis)}</small></dd></div>"
-            for t in tiles(found, run.plan, headline)
+            for t in tiles(of_run, run.plan, headline)
         )
-        made.append(f"<dl class=tiles data-l2={headline}>{boxes}</dl>")
-    return "".join(made)
+        lists.append(f"<dl class=tiles data-l2={headline}>{boxes}</dl>")
+    return "".join(lists)
 
 
 def legend(run: Run) -> str:
     """Each variant's marker; the script shows copies of them in its lists."""
-    made = (f"<span data-mark={i}>{svg(style_of(run.plan.op, v))}</span>" for i, v in enumerate(run.plan.variants))
-    return f"<template id=marks>{''.join(made)}</template>"
+    marks = (f"<span data-mark={i}>{svg(style_of(run.plan.op, v))}</span>" for i, v in enumerate(run.plan.variants))
+    return f"<template id=marks>{''.join(marks)}</template>"
 
 
 def failures(run: Run) -> str:
@@ -76,13 +76,13 @@ def failures(run: Run) -> str:
     groups = cells.failures(rows(run, ()))
     if not groups:
         return ""
-    made = (
-        f"<li><b>✕ {escape(variant_words(v))}</b> · {escape(str(STAGES[failure.stage]))} · "
+    entries = (
+        f"<li><b>✕ {escape(format_variant(v))}</b> · {escape(str(STAGES[failure.stage]))} · "
         f"{escape(', '.join(size_words(row.result.problem, axes) for row in group))}"
         f"<pre tabindex=0>{escape(str(describe_failure(failure)) if has_description(failure) else 'no message')}</pre></li>"
         for (v, failure), group in groups.items()
     )
-    return f"<section><h2>Failures</h2><ul class=failures>{''.join(made)}</ul></section>"
+    return f"<section><h2>Failures</h2><ul class=failures>{''.join(entries)}</ul></section>"
 
 
 def again(run: Run) -> str:
@@ -133,8 +133,8 @@ def environment(run: Run) -> str:
 
 
 def _facts(facts: Sequence[tuple[str, object]]) -> str:
-    made = (f"<div><dt>{escape(n)}</dt><dd>{escape('unknown' if v is None else str(v))}</dd></div>" for n, v in facts)
-    return f"<dl class=pairs>{''.join(made)}</dl>"
+    pairs = (f"<div><dt>{escape(n)}</dt><dd>{escape('unknown' if v is None else str(v))}</dd></div>" for n, v in facts)
+    return f"<dl class=pairs>{''.join(pairs)}</dl>"
 
 
 def _roofs(roofs: Sequence[Roof]) -> str:
@@ -161,28 +161,28 @@ def _interval(roof: Roof) -> str:
 
 
 def method(run: Run) -> str:
-    """How the times were taken, what each figure asks, how verdicts are found, what trust words mean."""
-    asked = run.method
-    if not asked.figures:
+    """How the times were measured, what each figure means, how verdicts are made, and what the levels of quality mean."""
+    settings = run.method
+    if not settings.figures:
         return "<p>By another tool, in its own way: what it does not say is unknown here.</p>"
     facts: list[tuple[str, object]] = [
-        ("load", asked.clock),
-        ("budget", f"{asked.budget_s:g} s of device time a case"),
-        ("stops at", f"±{units.width(asked.half_width)} of the time"),
-        ("and at", f"±{units.width(asked.ratio_half_width)} of a ratio"),
-        ("fills checked", asked.seeds),
-        ("figures", ", ".join(asked.figures)),
+        ("load", settings.clock),
+        ("budget", f"{settings.budget_s:g} s of device time a case"),
+        ("stops at", f"±{units.width(settings.half_width)} of the time"),
+        ("and at", f"±{units.width(settings.ratio_half_width)} of a ratio"),
+        ("fills checked", settings.seeds),
+        ("figures", ", ".join(settings.figures)),
     ]
     questions = "".join(f"<li><b>{escape(f.name)}</b> {escape(f.question)}</li>" for f in FIGURES)
     levels = "".join(
         f"<li><b>{escape(str(format_level(level)))}</b> {escape(rule)}</li>"
-        for level, rule in method_words.LEVEL_RULES.items()
+        for level, rule in method_text.LEVEL_RULES.items()
     )
-    parts = "".join(f"<li><b>{escape(n)}</b> {escape(words)}</li>" for n, words in method_words.PARTS.items())
+    parts = "".join(f"<li><b>{escape(n)}</b> {escape(text)}</li>" for n, text in method_text.PARTS.items())
     return (
-        f"{_facts(facts)}{marked(method_words.COLD[run.environment.device.kind])}"
-        f"<h3>Figures</h3><ul>{questions}</ul><h3>Verdicts</h3>{marked(method_words.VERDICT)}"
-        f"<h3>Share of the roof</h3>{marked(method_words.ROOFS)}"
+        f"{_facts(facts)}{marked(method_text.COLD[run.environment.device.kind])}"
+        f"<h3>Figures</h3><ul>{questions}</ul><h3>Verdicts</h3>{marked(method_text.VERDICT)}"
+        f"<h3>Share of the roof</h3>{marked(method_text.ROOFS)}"
         f"<h3 id=trust>What stands behind a time</h3><ul>{levels}</ul><ul>{parts}</ul>"
     )
 
@@ -201,14 +201,14 @@ def marked(text: str) -> str:
     >>> marked("**A** <b>\\n\\n- one\\n  and more\\n- *two*")
     '<p><b>A</b> &lt;b&gt;</p><ul><li>one and more</li><li><i>two</i></li></ul>'
     """
-    made = []
+    blocks = []
     for block in re.split(r"\n\s*\n", text.strip()):
         lines = escape(block, quote=False)
         lines = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", lines, flags=re.DOTALL)
         lines = re.sub(r"\*(.+?)\*", r"<i>\1</i>", lines, flags=re.DOTALL)
         if lines.startswith("- "):
-            items = (" ".join(item.split()) for item in re.split(r"^- ", lines, flags=re.MULTILINE)[1:])
-            made.append(f"<ul>{''.join(f'<li>{item}</li>' for item in items)}</ul>")
+            entries = (" ".join(entry.split()) for entry in re.split(r"^- ", lines, flags=re.MULTILINE)[1:])
+            blocks.append(f"<ul>{''.join(f'<li>{entry}</li>' for entry in entries)}</ul>")
         else:
-            made.append(f"<p>{' '.join(lines.split())}</p>")
-    return "".join(made)
+            blocks.append(f"<p>{' '.join(lines.split())}</p>")
+    return "".join(blocks)

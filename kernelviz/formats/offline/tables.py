@@ -20,46 +20,49 @@ _LONG = 40
 
 def cases(run: Run, headlines: Sequence[Headline]) -> str:
     """The table of each headline; the script shows the one that is chosen."""
-    made = []
+    tables = []
     for headline in headlines:
-        found = cases_of(run, rows(run, run.environment.roofs, headline), headline)
-        shown = _table(case_columns(found, View.WIDE), found, f"Every case, {headline}", f"cases-{headline}")
-        made.append(f"<div data-l2={headline}>{shown}</div>")
-    return "".join(made)
+        table_cases = cases_of(run, rows(run, run.environment.roofs, headline), headline)
+        table = _table(
+            case_columns(table_cases, View.WIDE), table_cases, f"Every case, {headline}", f"cases-{headline}"
+        )
+        tables.append(f"<div data-l2={headline}>{table}</div>")
+    return "".join(tables)
 
 
 def figures(run: Run) -> str:
     """Every figure of every case, in one unit."""
-    found = cases_of(run, rows(run, run.environment.roofs))
-    return _table(case_columns(found, View.TIMES_WIDE), found, "Every figure of every case", "figures")
+    table_cases = cases_of(run, rows(run, run.environment.roofs))
+    return _table(case_columns(table_cases, View.TIMES_WIDE), table_cases, "Every figure of every case", "figures")
 
 
-def others(run: Run) -> str:
+def other_times(run: Run) -> str:
     """The times of a run that another tool took, every case of it, and how each was taken."""
-    found = cases_of(run, rows(run, run.environment.roofs))
-    shown = _table(other_times_columns(found, View.WIDE), found, "Every time of every case", "others")
+    table_cases = cases_of(run, rows(run, run.environment.roofs))
+    table = _table(other_times_columns(table_cases, View.WIDE), table_cases, "Every time of every case", "others")
     ways = (f"<li><b>{escape(n)}</b> {escape(way)}</li>" for n, way in foreign_times.methods(run).items())
-    return f"<p>{foreign_times.NOT_OURS}</p>{shown}<ul>{''.join(ways)}</ul>"
+    return f"<p>{foreign_times.NOT_OURS}</p>{table}<ul>{''.join(ways)}</ul>"
 
 
 def kernels(run: Run) -> str:
     """The kernels that a call of each case launches; empty where none were recorded."""
-    found = kernels_of(rows(run, ()))
-    if not found:
+    kernel_rows = kernels_of(rows(run, ()))
+    if not kernel_rows:
         return ""
-    shown = _table(select_with_sizes(KERNELS, found, View.WIDE), found, "Kernels of each case", "kernels")
-    return f"<section><h2>Kernels of a call</h2>{shown}</section>"
+    table = _table(select_with_sizes(KERNELS, kernel_rows, View.WIDE), kernel_rows, "Kernels of each case", "kernels")
+    return f"<section><h2>Kernels of a call</h2>{table}</section>"
 
 
 def _table(columns: Sequence[Column[Row]], of: Sequence[Row], name: str, key: str) -> str:
     """A table whose headings the script turns into buttons that sort it. A cell that is sorted by a number carries it."""
-    shown = evaluate(columns, of)
+    evaluated = evaluate(columns, of)
     head = "".join(
         f"<th scope=col{f' title={chr(34)}{escape(m.column.help)}{chr(34)}' if m.column.help else ''}>{escape(m.heading)}"
-        for m in shown
+        for m in evaluated
     )
     body = "".join(
-        f"<tr>{''.join(_cell(m.column, row, m.values[number]) for m in shown)}</tr>" for number, row in enumerate(of)
+        f"<tr>{''.join(_cell(m.column, row, m.values[number]) for m in evaluated)}</tr>"
+        for number, row in enumerate(of)
     )
     return (
         f'<div class=scroll tabindex=0 role=region aria-label="{escape(name)}"><table id={key}>'

@@ -48,7 +48,7 @@ class Reference:
 
     @property
     def _small(self) -> bool:
-        return sum(t.elements(self.problem.sizes) for t in self.op.compared) * 16 <= self.most_cached_bytes
+        return sum(t.elements(self.problem.sizes) for t in self.op.reference_outputs) * 16 <= self.most_cached_bytes
 
     @property
     def cached(self) -> bool:
@@ -57,7 +57,7 @@ class Reference:
 
     def compared(self, outputs: Sequence[Tensor]) -> tuple[Tensor, ...]:
         """The values that are compared with the reference, from a call's outputs and the current inputs."""
-        select = self.op.shown
+        select = self.op.compared
         return tuple(outputs) if select is None else select(tuple(self.inputs), tuple(outputs))
 
     def slabs(self) -> Iterator[Slab]:
@@ -80,7 +80,7 @@ class Reference:
         rows = whole
         if axis:
             widest = max(
-                t.elements(sizes) for t in (*self.op.inputs, *self.op.compared) if t.axes and t.axes[0] == axis
+                t.elements(sizes) for t in (*self.op.inputs, *self.op.reference_outputs) if t.axes and t.axes[0] == axis
             )
             rows = max(1, min(whole, SLAB_BYTES // max(1, 8 * widest // whole)))
         constant = {
@@ -146,6 +146,11 @@ class Comparison:
         self.max_abs = max(self.max_abs, facts[2])
         self.worst = max(self.worst, facts[3])
         self.not_finite += int(facts[4])
+
+    @property
+    def inexact(self) -> bool:
+        """Whether an error is too large, and every element is written and finite."""
+        return self.worst > 1 and not (self.unwritten or self.not_finite)
 
     def accuracy(self, rule: str) -> Accuracy:
         """The accuracy; passed when every element of every seed lies within the bound and there is no other reason."""

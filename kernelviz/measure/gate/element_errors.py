@@ -17,7 +17,7 @@ from kernelviz.ops import TensorSpec
 
 def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputErrors, ...]:
     """The errors of every output by the gate's rules (gate/check.py), computed slab by slab of the reference in pieces."""
-    specs, sizes = reference.op.compared, reference.problem.sizes
+    specs, sizes = reference.op.reference_outputs, reference.problem.sizes
     values = reference.compared(outputs)
     accumulators = [_Output(spec, spec.shape(sizes), v.device) for spec, v in zip(specs, values, strict=True)]
     cut = bool(reference.op.slab)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from kernelviz.core import Check, CheckDone, Device, TimelineTaken, UnknownName
+from kernelviz.core import Check, CheckDone, Device, TimelineDone, UnknownName
 from kernelviz.core.errors import one_line
 from kernelviz.measure.selftest import (
     agreement,
@@ -142,6 +142,6 @@ def _take_picture(bench: Workbench, emit: Emit) -> None:
     if bench.device.kind != "cuda":
         return  # a processor has no stamps except those of the call
     try:
-        emit(TimelineTaken(timeline=picture.timeline(bench)))
+        emit(TimelineDone(timeline=picture.timeline(bench)))
     except (NotHere, Stopped):
         return

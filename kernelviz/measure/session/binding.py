@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import torch
 from torch import Tensor
 
-from kernelviz.core import Accuracy, DoesNotFit, Preparation, Problem
+from kernelviz.core import Accuracy, DoesNotFit, Preparation, Problem, StaleTuning, Tuned, UsageError
 from kernelviz.core.reasons import MutatedInput, Refused
 from kernelviz.measure.gate.check import CACHED_BYTES, Comparison, Reference
 from kernelviz.measure.gate.diagnosis import diagnosis
@@ -37,6 +38,28 @@ class WrongOutput(Refused):
     """A variant returned outputs of the wrong number, shape or dtype, so that they cannot be compared."""
 
 
+def configured(op: Op, name: str, tuned: Mapping[str, Tuned]) -> Variant:
+    """The variant of that name, with the configuration in its name, the tuned one or its default, where it has tunable
+    parameters. Errors: UnknownName, BadField."""
+    variant = op.variant_named(name)
+    if not variant.space or variant.configuration is not None:
+        return variant
+    known = tuned.get(name)
+    usable = known is not None and stale(variant, known) is None
+    return variant.configured(known.configuration if known is not None and usable else {})
+
+
+def stale(variant: Variant, known: Tuned) -> StaleTuning | None:
+    """Why the tuned configuration of this variant is not used, or None: another source may have another best configuration."""
+    if known.source_digest != variant.source_digest():
+        return StaleTuning(run_id=known.run_id, another="source")
+    try:
+        variant.configured(known.configuration)
+    except UsageError:
+        return StaleTuning(run_id=known.run_id, another="space")
+    return None
+
+
 class Restore:
     """Restores inputs that a call changes."""
 
@@ -52,6 +75,23 @@ class Restore:
     def __call__(self) -> None:
         for tensor, original in zip(self._tensors, self._pristine, strict=True):
             tensor.copy_(original)
+
+
+def remember(timed: Timed) -> None:
+    """Save the current values of the inputs that the call declares it changes, as those to restore."""
+    restore = timed.launches[0].restore
+    if isinstance(restore, Restore):
+        restore.remember()
+
+
+@dataclass(slots=True)
+class Answer:
+    """The result of a call for one fill of its inputs. `values` are the `outputs`, or copies of them where the inputs hold the
+    fill again, because the call changed them; `undeclared`: inputs that it changed without declaring so."""
+
+    outputs: tuple[Tensor, ...]
+    values: tuple[Tensor, ...]
+    undeclared: tuple[str, ...]
 
 
 @dataclass(slots=True)
@@ -100,12 +140,12 @@ class BoundProblem:
         keywords = variant.keywords(self.problem)
         begun = time.perf_counter()
         launch = variant.bind(*inputs, **keywords)
-        self._wait()
+        self.wait()
         refresh(launch)
-        self._wait()
+        self.wait()
         bound = time.perf_counter()
         outputs = as_tuple(launch())
-        self._wait()
+        self.wait()
         first = time.perf_counter()
         fault = check_specs(self.op, self.problem, outputs)
         if fault is not None:
@@ -117,52 +157,52 @@ class BoundProblem:
         changed = [t for spec, t in zip(self.op.inputs, inputs, strict=True) if spec.name in variant.mutates]
         return Restore(changed) if changed else None
 
-    def check(self, variant: Variant, timed: Timed, restore: Restore | None, seeds: int) -> Accuracy:
-        """Refill the same buffers, replay the timed call and compare, for each seed; the timed seed comes last."""
+    def answer(self, variant: Variant, timed: Timed, seed: int, *, fill_again: bool = False) -> Answer:
+        """Fill the same buffers with `seed`, replay the timed call, and return its outputs.
+
+        A call may change inputs from which the reference has yet to be computed: where the reference is too large for the
+        cache, or with `fill_again`, such inputs are then filled again.
+        """
+        fill(self.op, self.inputs, self.problem, seed)
+        remember(timed)
+        reference = self.reference(seed)
+        # Computed and cached before the call, which may change the inputs from which it is computed.
+        reference.prepare()
+        refresh(timed.launches[0].launch)
+        values = outputs = timed.run_once()
+        changed = [self.op.inputs[i].name for i in unchanged(self.op, self.inputs, self.problem, seed)]
+        if changed and (fill_again or not reference.cached):
+            values = tuple(t.clone() for t in outputs)
+            fill(self.op, self.inputs, self.problem, seed)
+        return Answer(outputs, values, tuple(name for name in changed if name not in variant.mutates))
+
+    def check(self, variant: Variant, timed: Timed, seeds: int) -> Accuracy:
+        """Compare the answers of the timed call with the reference, for each seed; the timed seed comes last."""
         comparison = Comparison()
         wrong: tuple[int, tuple[Tensor, ...]] | None = None
         for seed in reversed(range(seeds)):
-            fill(self.op, self.inputs, self.problem, seed)
-            if restore is not None:
-                restore.remember()
-            reference = self.reference(seed)
-            # Computed and cached before the call, which may change the inputs from which it is computed.
-            reference.prepare()
-            refresh(timed.launches[0].launch)
-            outputs = timed.run_once()
-            changed = [self.op.inputs[i].name for i in unchanged(self.op, self.inputs, self.problem, seed)]
-            if changed and not reference.cached:
-                # The reference is too large for the cache, so it is computed now, from the inputs as before the call.
-                outputs = tuple(t.clone() for t in outputs)
-                fill(self.op, self.inputs, self.problem, seed)
-            comparison.add(reference, outputs)
-            if (
-                wrong is None
-                and comparison.worst > 1
-                and not (comparison.unwritten or comparison.not_finite)
-                and reference.cached
-            ):
-                wrong = seed, tuple(t.clone() for t in outputs)
-            undeclared = [name for name in changed if name not in variant.mutates]
-            if undeclared:
-                comparison.reasons.append(MutatedInput(inputs=tuple(undeclared)))
+            answer, reference = self.answer(variant, timed, seed), self.reference(seed)
+            comparison.add(reference, answer.values)
+            if wrong is None and comparison.inexact and reference.cached:
+                wrong = seed, tuple(t.clone() for t in answer.values)
+            if answer.undeclared:
+                comparison.reasons.append(MutatedInput(inputs=answer.undeclared))
         if wrong is not None:
             self.diagnose(comparison, *wrong)
         for inputs in (self.inputs, *self.more_inputs):
             fill(self.op, inputs, self.problem, TIMED_SEED)
-        for place in timed.launches:
-            refresh(place.launch)
-        if restore is not None:
-            restore.remember()
+        for bound_launch in timed.launches:
+            refresh(bound_launch.launch)
+        remember(timed)
         return comparison.accuracy(self.op.rule)
 
     def diagnose(self, comparison: Comparison, seed: int, outputs: tuple[Tensor, ...]) -> None:
         """Add the known cause of these wrong outputs for the fill of that seed to the reasons, where there is one."""
         fill(self.op, self.inputs, self.problem, seed)
         other_references = {s: r for s, r in self._references.items() if s != seed}
-        named = diagnosis(self.op, self.problem, self.inputs, outputs, other_references)
-        if named is not None:
-            comparison.reasons.insert(0, named)
+        cause = diagnosis(self.op, self.problem, self.inputs, outputs, other_references)
+        if cause is not None:
+            comparison.reasons.insert(0, cause)
 
     def reference(self, seed: int) -> Reference:
         """The reference of the inputs as they are now, which the caller filled with `seed`."""
@@ -177,14 +217,12 @@ class BoundProblem:
     def prepare(self, variant: Variant, timer: DeviceTimer, seeds: int, checking: Callable[[], None]) -> BoundVariant:
         """Bind the variant, prepare it for timing and check it. `checking` is called before the check."""
         launch, preparation = self.bind(variant, self.inputs)
-        restore = self.restore(variant, self.inputs)
-        timed = timer.prepare(BoundLaunch(launch, restore), self._more_launches(variant))
+        bound_launch = BoundLaunch(launch, self.restore(variant, self.inputs))
+        timed = timer.prepare(bound_launch, self._more_launches(variant))
         checking()
         begun = time.perf_counter()
-        accuracy = self.check(variant, timed, restore, seeds)
-        preparation = Preparation(
-            bind_s=preparation.bind_s, first_call_s=preparation.first_call_s, check_s=time.perf_counter() - begun
-        )
+        accuracy = self.check(variant, timed, seeds)
+        preparation = msgspec.structs.replace(preparation, check_s=time.perf_counter() - begun)
         if accuracy.passed:
             timer.refine(timed)
         bound = BoundVariant(variant, timed, preparation, accuracy)
@@ -211,17 +249,14 @@ class BoundProblem:
         """The variant bound to the problem's further copies of its inputs, which are allocated one by one on demand."""
         for number in range(self.buffers - 1):
             if number == len(self.more_inputs):
-                self._add_inputs(number)
+                self.more_inputs.append(allocate(self.op.inputs, self.problem, self.device, _APART_BYTES))
+                fill(self.op, self.more_inputs[number], self.problem, TIMED_SEED)
+                # Freed when the next copy is allocated, so that copies do not lie directly one behind the other.
+                self._spacer = torch.empty((1 + 5 * number % 13) * 2**21, dtype=torch.uint8, device=self.device)
             inputs = self.more_inputs[number]
             yield BoundLaunch(self.bind(variant, inputs)[0], self.restore(variant, inputs))
 
-    def _add_inputs(self, number: int) -> None:
-        inputs = allocate(self.op.inputs, self.problem, self.device, _APART_BYTES)
-        fill(self.op, inputs, self.problem, TIMED_SEED)
-        self.more_inputs.append(inputs)
-        # Freed when the next copy is allocated, so that copies do not lie directly one behind the other.
-        self._spacer = torch.empty((1 + 5 * number % 13) * 2**21, dtype=torch.uint8, device=self.device)
-
-    def _wait(self) -> None:
+    def wait(self) -> None:
+        """Wait until the device is idle."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)

@@ -27,7 +27,6 @@ class Session(Protocol):
 
     def environment(self) -> Environment:
         """The device and the software as this process sees them (imports torch), without roofs, which the store adds."""
-        ...
 
     def measure(
         self,
@@ -46,18 +45,15 @@ class Session(Protocol):
         may be emitted again. After a stop, cases without a result get Failure(cancelled). `tuned`: configurations by variant,
         each used where the variant's source is the one that was tuned.
         """
-        ...
 
     def calibrate(self, emit: Emit, stop: Stop) -> None:
         """Measure the roofs of the device; emits RoofDone for each."""
-        ...
 
     def selftest(self, emit: Emit, stop: Stop, *, only: tuple[str, ...] = (), quick: bool = False) -> None:
-        """Test the instrument; emits CheckDone for each check and TimelineTaken for the timeline of one block.
+        """Test the instrument; emits CheckDone for each check and TimelineDone for the timeline of one block.
 
         `only`: names of checks, or beginnings of names; empty: all. `quick`: fewer repetitions of each. Errors: UnknownName.
         """
-        ...
 
     def inspect(
         self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED
@@ -66,13 +62,11 @@ class Session(Protocol):
 
         Emits CaseStep when the case enters a step, and InspectionDone unless it was stopped. Raises CaseFailed.
         """
-        ...
 
     @property
     def spoilt(self) -> str | None:
         """Why this process must be replaced before the next problem (a sticky CUDA error, memory that stays high, too many
         traced records), or None."""
-        ...
 
 
 OpenSession = Callable[[str, tuple[str, ...]], Session]

@@ -10,8 +10,7 @@ from kernelviz.core import Case, CaseDone, CaseStep, Device, Environment, Inspec
 from kernelviz.core.configuration import base_name
 from kernelviz.measure.roofs import calibrate
 from kernelviz.measure.session import failures
-from kernelviz.measure.session.binding import BoundProblem
-from kernelviz.measure.session.configuration import configured
+from kernelviz.measure.session.binding import BoundProblem, configured
 from kernelviz.measure.session.contract import UNTUNED, CaseFailed, Emit, Stop
 from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.session.environment import device_of, environment_of
@@ -70,7 +69,7 @@ class DeviceSession:
             return
         if "cold" in method.figures:
             # Variants that are compiled already, or that compile quickly, are measured first.
-            prompt = [v for v in chosen if not v.late or v.name == baseline or v.name in bound.variants]
+            prompt = [v for v in chosen if not v.slow_compile or v.name == baseline or v.name in bound.variants]
             measurement.cold(bound, prompt)
             for variant in chosen:
                 if variant not in prompt and self.spoilt is None:

@@ -25,8 +25,7 @@ from kernelviz.core import (
 from kernelviz.core.reasons import CancelledBefore, CancelledDuring, ImpossiblyFast, Recompiled
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session import failures
-from kernelviz.measure.session.binding import BoundProblem, BoundVariant
-from kernelviz.measure.session.configuration import stale
+from kernelviz.measure.session.binding import BoundProblem, BoundVariant, stale
 from kernelviz.measure.session.contract import UNTUNED, Emit, Stop
 from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.compilations import compilations
@@ -158,7 +157,9 @@ class ProblemMeasurement:
         if refused is not None:  # only this process knows what a plug-in says of its configurations
             self.emit(CaseDone(result=self.result(variant, Failure(stage="unavailable", reasons=(refused,)))))
             return None
-        self.step(variant.name, "compiling" if variant.late or variant.backend in ("triton", "cuda") else "binding")
+        self.step(
+            variant.name, "compiling" if variant.slow_compile or variant.backend in ("triton", "cuda") else "binding"
+        )
         calling = False
 
         def checking() -> None:

@@ -20,7 +20,7 @@ from kernelviz.core.reasons import CachedOutput, OtherStream, PersistingL2
 from kernelviz.measure.session.failures import sticky
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
 from kernelviz.measure.timing.host_calls import Calls
-from kernelviz.measure.timing.kernels import Instruments, persisting_bytes
+from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
 from kernelviz.measure.timing.timestamps import Stamps
 from kernelviz.measure.timing.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer, WrongWork
@@ -43,30 +43,22 @@ QUEUED_BLOCKS = 8
 
 
 class CudaTimer:
-    """Times captured calls on one GPU by a tracer's stamps, or by events where there is no tracer."""
+    """Times captured calls on one GPU by a tracer's stamps, or by events where there is no `tracer`."""
 
     def __init__(self, instruments: Instruments, stamps: Stamps) -> None:
         self.instruments, self.stamps = instruments, stamps
         self.name: Timer = stamps.name
+        self.tracer: Tracer | None = stamps.tracer
         self._load: deque[tuple[float, float]] = deque()
         self._graph_index = 0
         self._flush_s = stamps.flush_length_s(instruments)
-
-    @property
-    def tracer(self) -> Tracer | None:
-        """The tracer of the device; None where times come from events."""
-        return self.stamps.tracer
-
-    @property
-    def retraced(self) -> int:
-        """The number of sessions that were traced again because their records were not plausible."""
-        return self.stamps.retraced
 
     def prepare(self, first: BoundLaunch, more: Iterable[BoundLaunch] = (), *, warm: bool = False) -> CudaTimed:
         """Trace a few eager calls, choose the samples per block and capture; where capture fails, launch into the stream."""
         timed = CudaTimed(self.instruments, first, self.stamps, warm=warm)
         self._wait_for_room(WINDOW_S / 10)
-        eager = self._eagerly(timed)
+        timed.samples = EAGER_CALLS
+        eager = self._once(timed)
         timed.span_s = median(i.span_s for i in eager)
         timed.iteration_s = self._iteration_s(timed, timed.span_s)
         samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
@@ -101,13 +93,6 @@ class CudaTimer:
     def _cost(self) -> TracingCost | None:
         return None if self.tracer is None else TracingCost(self.instruments, self.tracer, self.rest)
 
-    def _eagerly(self, timed: CudaTimed) -> Sequence[Iteration]:
-        def work() -> None:
-            timed.samples = EAGER_CALLS
-            timed.replay()
-
-        return self.stamps.of(work, [(timed, EAGER_CALLS)])[0]
-
     def _iteration_s(self, timed: CudaTimed, span_s: float) -> float:
         """The sum of an iteration's parts on the device; the eager period would include gaps of the host."""
         if timed.warm:
@@ -136,20 +121,15 @@ class CudaTimer:
             if isinstance(error.reason, CachedOutput):  # its eager calls did launch something
                 raise WrongWork(OtherStream(evidence="not_captured")) from error
             raise
-        if replayed[-1].names != names:
-            return (), OtherKernelsInGraph()
-        return replayed, None
+        return (replayed, None) if replayed[-1].names == names else ((), OtherKernelsInGraph())
 
     def _once(self, timed: CudaTimed) -> Sequence[Iteration]:
         return self.stamps.of(timed.replay, [(timed, timed.samples)])[0]
 
     def calls(self, bound_launch: BoundLaunch) -> Calls:
         wait = torch.cuda.current_stream(self.instruments.device).synchronize
-        graph = torch.cuda.CUDAGraph()
         try:
-            torch.cuda.synchronize()
-            with torch.cuda.graph(graph):
-                outputs = bound_launch.launch()
+            graph, outputs = captured(bound_launch.launch)
         except Exception as error:
             if sticky(error):
                 raise
@@ -223,16 +203,15 @@ class CudaTimer:
                 cycles[row, 1].copy_(timed.last_cycles, non_blocking=True)
 
         traced = self.stamps.of(work, [(t, t.samples) for t in flat])
-        counted = cycles.tolist()
         return [
             BlockSamples(
                 [i.span_s - timed.correction_s for i in mine],
                 # In proportion, so that the busy time never exceeds the span.
                 [i.busy_s * (1 - timed.correction_s / i.span_s) for i in mine],
                 mine[0].flush_end_ns / 1e9,
-                _clock_hz(counted[row], mine[-1].marker_end_ns - mine[0].flush_end_ns),
+                _clock_hz(counted, mine[-1].marker_end_ns - mine[0].flush_end_ns),
             )
-            for row, (timed, mine) in enumerate(zip(flat, traced, strict=True))
+            for timed, mine, counted in zip(flat, traced, cycles.tolist(), strict=True)
         ]
 
     def rest(self, coming_s: float) -> None:
@@ -260,6 +239,4 @@ class CudaTimer:
 def _clock_hz(cycles: Sequence[Sequence[int]], elapsed_ns: int) -> float | None:
     """The SM clock: median over SMs of counted cycles by traced time. Counters are stored within 1 us of the stamps."""
     counts = [b - a for a, b in zip(cycles[0], cycles[1], strict=True) if a >= 0 and b > a]
-    if not counts or elapsed_ns <= 0:
-        return None
-    return median(counts) / (elapsed_ns / 1e9)
+    return median(counts) / (elapsed_ns / 1e9) if counts and elapsed_ns > 0 else None

@@ -9,6 +9,7 @@ import torch
 
 from kernelviz.core import Device, Energy, EnergyCounterStill, NoEnergyCounter, Note
 from kernelviz.hardware.telemetry import energy_joules, sm_clock_hz
+from kernelviz.measure.timing.kernels import captured
 from kernelviz.measure.timing.timer import BoundLaunch
 
 BEFORE_S, FOR_S = 0.5, 2.0
@@ -87,13 +88,13 @@ class Load:
 
 def _graph_of(bound_launch: BoundLaunch, calls: int) -> tuple[Callable[[], object], list[object]]:
     """A function that launches so many calls, as a graph where they can be captured, and the list that holds their outputs."""
-    graph = torch.cuda.CUDAGraph()
-    outputs: list[object] = []
+
+    def launches() -> list[object]:
+        return [bound_launch.launch() for _ in range(calls)]
+
     try:
-        torch.cuda.synchronize()
-        with torch.cuda.graph(graph):
-            outputs.extend(bound_launch.launch() for _ in range(calls))
+        graph, outputs = captured(launches)
     except Exception:
         torch.cuda.synchronize()
-        return lambda: [bound_launch.launch() for _ in range(calls)], outputs
+        return launches, []
     return graph.replay, outputs

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from kernelviz.core import Timer
-from kernelviz.measure.timing.kernels import SOURCE, Instruments
+from kernelviz.measure.timing.kernels import Instruments, between_events_s, captured, empty_kernel, timing_event
 from kernelviz.measure.timing.timestamps import Pattern
 from kernelviz.measure.timing.trace import Iteration, Record, TraceError, Tracer
 
@@ -32,7 +32,6 @@ class EventStamps:
 
     def __init__(self, instruments: Instruments) -> None:
         self._blocks: list[list[Iteration]] = []
-        self._empty_s = 0.0
         self._empty_s = self._round_an_empty_kernel_s(instruments)
 
     def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
@@ -46,15 +45,14 @@ class EventStamps:
         torch.cuda.synchronize()
         pairs = [self._pair(timed, graph_index, number) for number in range(timed.samples)]
         first = pairs[0][0]
-        iterations = []
-        for begun, ended in pairs:
-            start_ns = round(first.elapsed_time(begun) * 1e6) + 1
-            span_ns = round((begun.elapsed_time(ended) / 1e3 - self._empty_s + EMPTY_KERNEL_S) * 1e9)
-            end_ns = start_ns + max(span_ns, 0)
-            iterations.append(
-                Iteration(start_ns, round(first.elapsed_time(ended) * 1e6) + 1, (Record(_CALL, start_ns, end_ns),))
-            )
-        self._blocks.append(iterations)
+        self._blocks.append([self._iteration(first, begun, ended) for begun, ended in pairs])
+
+    def _iteration(self, first: Any, begun: Any, ended: Any) -> Iteration:
+        """The call between two events, on the clock that begins with the `first` event of the block."""
+        start_ns = round(first.elapsed_time(begun) * 1e6) + 1
+        span_ns = round((begun.elapsed_time(ended) / 1e3 - self._empty_s + EMPTY_KERNEL_S) * 1e9)
+        record = Record(_CALL, start_ns, start_ns + max(span_ns, 0))
+        return Iteration(start_ns, round(first.elapsed_time(ended) * 1e6) + 1, (record,))
 
     def of(self, work: Callable[[], None], expected: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
         self._blocks = []
@@ -67,46 +65,31 @@ class EventStamps:
         return blocks
 
     def flush_length_s(self, instruments: Instruments) -> float:
-        def one() -> float:
-            begun, ended = _event(external=False), _event(external=False)
-            begun.record()
-            instruments.flush()
-            ended.record()
-            torch.cuda.synchronize()
-            return float(begun.elapsed_time(ended)) / 1e3
-
-        return min(one() for _ in range(5))
+        return min(between_events_s(instruments.flush) for _ in range(5))
 
     def _pair(self, timed: Pattern, graph_index: int, number: int) -> tuple[Any, Any]:
         capturing = torch.cuda.is_current_stream_capturing()
         key = (graph_index if timed.graphs or capturing else -1, number)
         if key not in timed.events:
-            timed.events[key] = _event(external=capturing), _event(external=capturing)
+            timed.events[key] = timing_event(external=capturing), timing_event(external=capturing)
         return timed.events[key]
 
     def _round_an_empty_kernel_s(self, instruments: Instruments) -> float:
-        from kernelviz.ops.kernels import nvrtc
+        launch = empty_kernel()
+        pairs = [(timing_event(external=True), timing_event(external=True)) for _ in range(_SAMPLES)]
 
-        empty = nvrtc.kernel(SOURCE, "kernelviz_empty")
-        pairs = [(_event(external=True), _event(external=True)) for _ in range(_SAMPLES)]
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        def work() -> None:
             for begun, ended in pairs:
                 instruments.flush()
                 begun.record()
-                nvrtc.launch(empty, 1, 32)
+                launch()
                 ended.record()
                 instruments.marker()
+
+        graph, _ = captured(work)
         times_s: list[float] = []
         for _ in range(4):
             graph.replay()
             torch.cuda.synchronize()
             times_s += [begun.elapsed_time(ended) / 1e3 for begun, ended in pairs]
         return median(times_s)
-
-
-def _event(*, external: bool) -> Any:
-    """A timing event. `external`: inside a graph it becomes its own node, which each replay records."""
-    make: Any = torch.cuda.Event
-    return make(enable_timing=True, external=external)

@@ -11,10 +11,9 @@ import torch
 from torch import Tensor
 
 from kernelviz.core import Kernel, LaunchMode, Note, Timer
-from kernelviz.core.reasons import PersistingL2
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.host_calls import Calls
-from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, DeviceTimer, Timed
 
 BLOCK_S = 0.0125
 """Target length of one block, flushes included."""
@@ -53,18 +52,17 @@ class HostTimed:
         return self.outputs
 
 
-class HostTimer:
-    """Times calls on the CPU with torch's current number of threads."""
+class HostTimer(DeviceTimer):
+    """Times calls on the CPU with torch's current number of threads.
+
+    There is nothing to subtract (reading the clock adds only some 50 ns to a call), and load is not limited to bursts.
+    """
 
     name: Timer = "host"
 
     def __init__(self, cache_bytes: int | None) -> None:
         self.cache_bytes = cache_bytes or DEFAULT_CACHE_BYTES
         self._lines = torch.randint(0, 2**30, (FLUSH_SHARE * self.cache_bytes // 8,), dtype=torch.int64)
-
-    @property
-    def worn(self) -> str | None:
-        return None
 
     def flush(self) -> None:
         """Read several times the last-level cache; reading leaves clean lines."""
@@ -76,9 +74,6 @@ class HostTimer:
         timed.iteration_s = median(self._iteration(timed)[1] for _ in range(3))
         timed.samples = max(1, min(MAX_SAMPLES, round(BLOCK_S / timed.iteration_s)))
         return timed
-
-    def refine(self, timed: Timed) -> None:
-        """Do nothing: reading the clock adds only some 50 ns to a call."""
 
     def describe(self, timed: Timed) -> str:
         assert isinstance(timed, HostTimed)
@@ -102,15 +97,6 @@ class HostTimer:
 
     def calls(self, bound_launch: BoundLaunch) -> Calls:
         return Calls(bound_launch.launch, _at_once, bound_launch.restore, None, "a processor has no graphs")
-
-    def waits_s(self, coming_s: float) -> float:
-        return 0.0
-
-    def rest(self, coming_s: float) -> None:
-        """Return at once: measurements on a processor are not limited to bursts."""
-
-    def refused(self) -> PersistingL2 | None:
-        return None
 
     def _block(self, timed: HostTimed) -> BlockSamples:
         started_s = time.time()

@@ -1,14 +1,17 @@
-"""The instrument's own CUDA kernels, bound to one device: flush, end marker, poison, streams."""
+"""The instrument's own CUDA kernels (flush, markers, poison) bound to one device, and graphs and events round calls."""
 
 import ctypes
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
 
+from kernelviz.ops import Launch
 from kernelviz.ops.kernels import nvrtc
 
+T = TypeVar("T")
 SOURCE = Path(__file__).parent / "kernels.cu"
 FLUSH_SHARE = 2
 """The flush reads this many times the L2's size: once is not enough for a cache that does not evict strictly in order."""
@@ -65,6 +68,42 @@ class Instruments:
     def cycles(self) -> Tensor:
         """A tensor for one set of cycle counters; -1 where an SM stored none."""
         return torch.full((self.multiprocessors,), -1, dtype=torch.int64, device=self.device)
+
+
+def empty_kernel(*outputs: Tensor) -> Launch:
+    """A launch of a kernel that does nothing; it returns these tensors as its outputs."""
+    kernel = nvrtc.kernel(SOURCE, "kernelviz_empty")
+
+    def launch() -> tuple[Tensor, ...]:
+        nvrtc.launch(kernel, 1, 32)
+        return outputs
+
+    return launch
+
+
+def captured(work: Callable[[], T]) -> tuple[torch.cuda.CUDAGraph, T]:
+    """A graph of what `work` enqueues, and what `work` returned. Raises what the capture raises."""
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        result = work()
+    return graph, result
+
+
+def timing_event(*, external: bool = False) -> Any:
+    """A CUDA event with a time. `external`: inside a graph it becomes its own node, which each replay records."""
+    make: Any = torch.cuda.Event
+    return make(enable_timing=True, external=external)
+
+
+def between_events_s(work: Callable[[], object]) -> float:
+    """The seconds between two events round some work."""
+    first, last = timing_event(), timing_event()
+    first.record()
+    work()
+    last.record()
+    torch.cuda.synchronize()
+    return float(first.elapsed_time(last)) / 1e3
 
 
 def _pointer(tensor: Tensor | None) -> int:

@@ -2,13 +2,14 @@
 
 import random
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from kernelviz.core import Block, CallTooLong, Energy, Figure, LaunchMode, Method, NotCapturable, Note, Timing
-from kernelviz.core.merge import completed
+from kernelviz.core.merge import merge_timings
 from kernelviz.measure.session.binding import BoundVariant
 from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.session.device_state import DeviceState, Watch
@@ -47,8 +48,9 @@ class Samples:
         if not self.samples:
             return None
         ends = np.cumsum([b.size for b in self.blocks])
-        medians = [float(np.median(self.samples[e - b.size : e])) for b, e in zip(self.blocks, ends, strict=True)]
-        interval = median_interval(medians)
+        interval = median_interval(
+            [float(np.median(self.samples[e - b.size : e])) for b, e in zip(self.blocks, ends, strict=True)]
+        )
         return Figure(
             estimate=float(np.median(self.samples)),
             low=interval.low,
@@ -93,23 +95,26 @@ class SecondaryTimings:
     progress: Callable[[float], None]
     watch: Watch
     compiled: set[str] = field(default_factory=set)
-    notes: dict[str, list[Note]] = field(default_factory=dict)
+    notes: defaultdict[str, list[Note]] = field(default_factory=lambda: defaultdict(list))
     retried: dict[str, int] = field(default_factory=dict)
     seed: int = 0
 
     def take(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
         """The timings that the method requests, by variant; fewer when stopped."""
         ready = [b for b in ready if self._short(b)]
-        timings = {b.variant.name: Timing() for b in ready}
         if not ready:
-            return timings
-        if "warm" in self.method.figures:
-            timings = self._warm(ready, baseline)
+            return {}
+        warm = "warm" in self.method.figures
+        timings = self._warm(ready, baseline) if warm else {b.variant.name: Timing() for b in ready}
         if self.method.clock == "burst" and {"call", "graph", "loop"} & set(self.method.figures):
-            timings = {name: completed(timings[name], timing) for name, timing in self._calls(ready, timings).items()}
+            timings = {
+                name: merge_timings(timings[name], timing) for name, timing in self._calls(ready, timings).items()
+            }
         if "energy" in self.method.figures:
             for b in ready:
-                timings[b.variant.name] = completed(timings[b.variant.name], self._energy(b, timings[b.variant.name]))
+                timings[b.variant.name] = merge_timings(
+                    timings[b.variant.name], self._energy(b, timings[b.variant.name])
+                )
         return timings
 
     def _short(self, bound: BoundVariant) -> bool:
@@ -119,7 +124,7 @@ class SecondaryTimings:
         if call_s > LONGEST_S:  # again, because another process may have interrupted this call
             call_s = min(call_s, *calls.eager(2)[0])
         if call_s > LONGEST_S:
-            self.notes.setdefault(bound.variant.name, []).append(CallTooLong(figure="secondary", call_s=call_s))
+            self.notes[bound.variant.name].append(CallTooLong(figure="secondary", call_s=call_s))
         return call_s <= LONGEST_S
 
     def _warm(self, ready: Sequence[BoundVariant], baseline: str) -> dict[str, Timing]:
@@ -133,22 +138,21 @@ class SecondaryTimings:
             series.append(Series(b.variant.name, b.warm))
         base = next((s for s in series if s.name == baseline), None)
         again = Series("again", base.timed) if base is not None and len(series) > 1 else None
-        everybody = [*series, again] if again is not None else series
         before = compilations()
         rounds = Rounds(timer, self.method, self.stop, self.watch.look)
-        rounds.take(everybody, base, again, lambda f: self.progress(f / 2))
+        rounds.take([*series, again] if again else series, base, again, lambda f: self.progress(f / 2))
         if compilations() > before:
             self.compiled |= {s.name for s in series if s.timed.launch_mode == "stream"}
-        timings: dict[str, Timing] = {}
         for s in series:
-            second = again if s is base else None
-            timings[s.name] = Timing(
-                device_warm_s=s.figure(timer, timer.describe(s.timed)) if s.blocks else None,
-                again_warm_s=second.figure(timer) if second is not None and second.blocks else None,
-            )
-            self.notes.setdefault(s.name, []).extend(s.notes("warm"))
+            self.notes[s.name] += s.notes("warm")
             self.retried[s.name] = s.retried
-        return timings
+        return {
+            s.name: Timing(
+                device_warm_s=s.figure(timer, timer.describe(s.timed)) if s.blocks else None,
+                again_warm_s=again.figure(timer) if again is not None and again.blocks and s is base else None,
+            )
+            for s in series
+        }
 
     def _calls(self, ready: Sequence[BoundVariant], known: Mapping[str, Timing]) -> dict[str, Timing]:
         called = [
@@ -158,25 +162,37 @@ class SecondaryTimings:
             c.calls.eager(2)
             c.call_s = min(c.calls.eager(3)[0])
             if c.calls.no_graph and "graph" in self.method.figures and self.state.device.kind == "cuda":
-                self.notes.setdefault(c.bound.variant.name, []).append(
-                    NotCapturable(figure="graph", error=c.calls.no_graph)
-                )
+                self.notes[c.bound.variant.name].append(NotCapturable(figure="graph", error=c.calls.no_graph))
+        self._blocks(called)
+        on_gpu = self.state.device.kind == "cuda"
+        return {
+            c.bound.variant.name: Timing(
+                call_eager_s=c.eager.figure(),
+                # On a processor the call has ended when Python continues, so both times are the same.
+                enqueue_s=c.enqueue.figure() if on_gpu else None,
+                call_graph_s=c.graph.figure(),
+                loop_s=c.back_to_back.figure(),
+            )
+            for c in called
+        }
+
+    def _blocks(self, called: Sequence[_Called]) -> None:
+        """Time the calls in interleaved blocks, until there are enough, the budget is spent, or the user stops it."""
         shuffled = random.Random(self.seed)
         number = time.time_ns() // 1_000_000
         until_s = time.monotonic() + self.method.budget_s * len(called) * KINDS
         for block_number in range(CALL_BLOCKS):
             if block_number and time.monotonic() > until_s:
-                break
+                return
             for c in shuffled.sample(called, len(called)):
                 if self.stop():
-                    return {c.bound.variant.name: self._called(c) for c in called}
+                    return
                 before = compilations()
                 self._block(c, number + block_number)
                 if compilations() > before:
                     self.compiled.add(c.bound.variant.name)
             self.watch.look()
             self.progress(0.5 + (block_number + 1) / CALL_BLOCKS / 2)
-        return {c.bound.variant.name: self._called(c) for c in called}
 
     def _block(self, c: _Called, number: int) -> None:
         wanted = self.method.figures
@@ -197,29 +213,17 @@ class SecondaryTimings:
             started_s = time.time()
             c.back_to_back.add([c.calls.back_to_back(length)], started_s, number)
 
-    def _called(self, c: _Called) -> Timing:
-        on_gpu = self.state.device.kind == "cuda"
-        return Timing(
-            call_eager_s=c.eager.figure(),
-            # On a processor the call has ended when Python continues, so both times are the same.
-            enqueue_s=c.enqueue.figure() if on_gpu else None,
-            call_graph_s=c.graph.figure(),
-            loop_s=c.back_to_back.figure(),
-        )
-
     def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
-        warm = known.device_warm_s
-        call_s = warm.estimate if warm is not None else 1e-3
+        call_s = known.device_warm_s.estimate if known.device_warm_s is not None else 1e-3
         measured = energy(self.state.device, bound.timed.launches[0], call_s, self.stop)
         if isinstance(measured, Energy):
             return Timing(energy=measured)
         if measured is not None:
-            self.notes.setdefault(bound.variant.name, []).append(measured)
+            self.notes[bound.variant.name].append(measured)
         return Timing()
 
 
 def _device_s(known: Timing, bound: BoundVariant) -> float:
     """About how long the device works for one call: its load while the host's clock is used."""
-    if known.device_warm_s is not None:
-        return known.device_warm_s.estimate
-    return sum(k.duration_s or 0.0 for k in bound.timed.kernels)
+    warm = known.device_warm_s
+    return warm.estimate if warm is not None else sum(k.duration_s or 0.0 for k in bound.timed.kernels)

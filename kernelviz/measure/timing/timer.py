@@ -41,11 +41,10 @@ class Timed(Protocol):
 
     def run_once(self) -> tuple[Tensor, ...]:
         """Poison the outputs, run exactly what will be timed, wait, and return the outputs of the first launch."""
-        ...
 
 
 class DeviceTimer(Protocol):
-    """The timing method of a device."""
+    """The timing method of a device. A timer without limits of its own inherits the methods that have a body here."""
 
     name: Timer
 
@@ -56,49 +55,42 @@ class DeviceTimer(Protocol):
         rotate over the launches, and its last sample uses the first one. `warm`: each timed call follows an untimed one of the
         same launch, instead of a flush.
         """
-        ...
 
     def refine(self, timed: Timed) -> None:
         """Measure the time that the instrument adds to each sample, to subtract it from now on (`correction_s`)."""
-        ...
+        return None
 
     def block_s(self, timed: Timed) -> float:
         """About how long one block takes, seconds."""
-        ...
 
     def describe(self, timed: Timed) -> str:
         """The method of measurement as one line of text."""
-        ...
 
     def flush(self) -> None:
         """Flush the problem's data from the caches, as before every timed call."""
-        ...
 
     @property
     def worn(self) -> str | None:
         """Why this process should no longer be used for timing, or None."""
-        ...
+        return None
 
     def collect(self, rounds: Sequence[Sequence[Timed]]) -> list[list[BlockSamples]]:
         """One block of every call, round by round, in the order given. Raises when the device fails."""
-        ...
 
     def sustain(self, timed: Timed, blocks: int, before_s: float, stop: Callable[[], bool]) -> list[BlockSamples]:
         """Back-to-back blocks, after at least `before_s` seconds of the same load. Fewer, or none, when stopped."""
-        ...
 
     def calls(self, bound_launch: BoundLaunch) -> Calls:
         """The call as a program makes it, by the host's clock."""
-        ...
 
     def waits_s(self, coming_s: float) -> float:
         """About how long `rest` would wait now, seconds."""
-        ...
+        return 0.0
 
     def rest(self, coming_s: float) -> None:
         """Wait until `coming_s` more of load fits into a burst, and count it as load."""
-        ...
+        return None
 
     def refused(self) -> PersistingL2 | None:
         """A change of the device's settings since the last query that would spoil later times, or None; it is undone now."""
-        ...
+        return None

@@ -1,5 +1,6 @@
 """Start and end times of a pattern's calls on the device: by a tracer's records, or by events where there is no tracer."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -31,23 +32,18 @@ class Stamps(Protocol):
 
         Errors: TraceError when the times cannot be those of the calls, WrongWork when the calls do not do their work.
         """
-        ...
 
     def flush_length_s(self, instruments: Instruments) -> float:
         """How long one flush takes, seconds."""
-        ...
 
     def begins(self, timed: Pattern, graph_index: int, number: int) -> None:
         """Called before this call of that graph is enqueued."""
-        ...
 
     def ends(self, timed: Pattern, graph_index: int, number: int) -> None:
         """Called after that call was enqueued."""
-        ...
 
     def replayed(self, timed: Pattern, graph_index: int) -> None:
         """Called after the pattern of that graph was launched once more."""
-        ...
 
 
 class TracedStamps:
@@ -61,13 +57,8 @@ class TracedStamps:
         self.retraced = 0
 
     def of(self, work: Callable[[], None], expected: Sequence[tuple[Pattern, int]]) -> list[list[Iteration]]:
-        traced = self._traced(work, sum(count for _, count in expected))
-        cut: list[list[Iteration]] = []
-        at = 0
-        for _, count in expected:
-            cut.append(traced[at : at + count])
-            at += count
-        return cut
+        traced = iter(self._traced(work, sum(count for _, count in expected)))
+        return [list(itertools.islice(traced, count)) for _, count in expected]
 
     def flush_length_s(self, instruments: Instruments) -> float:
         def work() -> None:
@@ -86,11 +77,9 @@ class TracedStamps:
         """See `begins`."""
 
     def _traced(self, work: Callable[[], None], expected: int) -> list[Iteration]:
-        for attempt in range(ATTEMPTS):
+        for _ in range(ATTEMPTS - 1):
             try:
                 return iterations(self._tracer.trace(work), expected)
             except TraceError:
                 self.retraced += 1
-                if attempt == ATTEMPTS - 1:
-                    raise
-        raise AssertionError("unreachable")
+        return iterations(self._tracer.trace(work), expected)

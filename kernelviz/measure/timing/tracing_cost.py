@@ -8,14 +8,12 @@ captured call is run traced and untraced, by events round whole graphs, and the 
 import time
 from collections.abc import Callable
 from statistics import median
-from typing import Any
 
 import torch
 
-from kernelviz.measure.timing.kernels import SOURCE, Instruments
+from kernelviz.measure.timing.kernels import Instruments, captured, empty_kernel, timing_event
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Tracer
-from kernelviz.ops.kernels import nvrtc
 
 GRAPH_S, MOST_CALLS = 1e-3, 20
 """Length of a graph of calls, and its most calls: the events' error of half a microsecond is divided by the calls."""
@@ -80,8 +78,7 @@ class TracingCost:
     def _nothing_s(self) -> float | None:
         """The cost of tracing for an empty kernel in the same pattern; None while the host is too busy to measure it."""
         if self._of_nothing_s is None:
-            empty = nvrtc.kernel(SOURCE, "kernelviz_empty")
-            differences_s = self._added(BoundLaunch(lambda: _launched(empty)), MOST_CALLS, MORE_ATTEMPTS)
+            differences_s = self._added(BoundLaunch(empty_kernel()), MOST_CALLS, MORE_ATTEMPTS)
             self._of_nothing_s = median(differences_s) if len(differences_s) >= LEAST_ATTEMPTS else None
         return self._of_nothing_s
 
@@ -100,21 +97,20 @@ class TracingCost:
         return differences_s
 
     def _captured(self, bound_launch: BoundLaunch, calls: int) -> torch.cuda.CUDAGraph:
-        torch.cuda.synchronize()
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
+        def work() -> None:
             for _ in range(calls):
                 self._instruments.flush()
                 bound_launch.launch()
                 self._instruments.marker()
+
+        graph, _ = captured(work)
         graph.replay()
         torch.cuda.synchronize()
         return graph
 
     def _between_events_s(self, graph: torch.cuda.CUDAGraph) -> float | None:
         """The time of the graph; None when the host was late, so that the device may have waited for it."""
-        event: Callable[..., Any] = torch.cuda.Event
-        first, begun, ended = (event(enable_timing=True) for _ in range(3))
+        first, begun, ended = (timing_event() for _ in range(3))
         wait: Callable[[int], None] = torch.cuda._sleep
         began_s = time.perf_counter()
         first.record()
@@ -128,11 +124,3 @@ class TracingCost:
             self._cover_cycles = min(2 * self._cover_cycles, MOST_COVER_CYCLES)
             return None
         return float(begun.elapsed_time(ended)) / 1e3
-
-
-def _launched(kernel: Any) -> torch.Tensor:
-    nvrtc.launch(kernel, 1, 32)
-    return _NOTHING
-
-
-_NOTHING = torch.empty(0)

@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(256) activation_scalar(
 
 // 2. One 16-byte vector a thread, in small blocks: 2048 threads an SM have 32 KiB in flight. Of gelu (2^28 in bf16, an H200) that
 // reaches 4332 GB/s; two vectors a thread 4309, four 4158, blocks of 512 threads 4156, loads and stores marked as streaming 4228.
-extern "C" __global__ void __launch_bounds__(128) activation_words(
+extern "C" __global__ void __launch_bounds__(128) activation_vec16(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
     constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
     const long long vectors = n / WIDTH;

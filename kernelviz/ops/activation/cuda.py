@@ -6,7 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 
@@ -26,7 +26,7 @@ def bind_vec16(x_N: Tensor, apply: str) -> Launch:
     if x_N.data_ptr() % 16 != 0:
         return bind_scalar(x_N, apply)
     vectors, tail = divmod(x_N.numel(), 16 // x_N.element_size())
-    return _bind("activation_words", x_N, apply, work=vectors + tail, threads=128)
+    return _bind("activation_vec16", x_N, apply, work=vectors + tail, threads=128)
 
 
 def _bind(name: str, x_N: Tensor, apply: str, *, work: int, threads: int) -> Launch:

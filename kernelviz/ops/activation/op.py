@@ -13,7 +13,9 @@ from kernelviz.ops.activation.reference import (
     silu_bound,
 )
 from kernelviz.ops.activation.variants import gelu, ladder, relu, sigmoid, silu
-from kernelviz.ops.catalog.op import Axis, Bound, CostModel, Op, Preset, Sizes, Tensors, TensorSpec, Variant
+from kernelviz.ops.catalog.op import Bound, CostModel, Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.variant import Variant
 
 if TYPE_CHECKING:
     from torch import Tensor

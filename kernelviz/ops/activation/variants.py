@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -89,7 +89,7 @@ def ladder(function: Callable[[Tensor], Tensor], *, fast: str = "", triton_too: 
     cuda_variant = variant(backend="cuda", needs=("nvrtc", "cuda"))
     return (
         variant(backend="torch")(torch_eager),
-        variant(backend="inductor", needs=("inductor",), late=True)(torch_compile),
+        variant(backend="inductor", needs=("inductor",), slow_compile=True)(torch_compile),
         *((triton_variant(triton_erf),) if triton_too else ()),
         triton_variant(triton_block),
         cuda_variant(cuda_scalar),

@@ -66,7 +66,7 @@ extern "C" __global__ void __launch_bounds__(256) arithmetic_vec16(
 #define THREADS 256
 #define STREAMING 1
 #endif
-extern "C" __global__ void __launch_bounds__(THREADS) arithmetic_words(
+extern "C" __global__ void __launch_bounds__(THREADS) arithmetic_vectors(
     const ELEMENT* __restrict__ x, const ELEMENT* __restrict__ y, ELEMENT* __restrict__ out, long long n) {
     const long long vectors = n / Vector::WIDTH;
     const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
@@ -55,7 +55,9 @@ def _bind_vectors(x_N: Tensor, y_N: Tensor, operation: str, layout: Layout) -> L
     if not aligned(x_N, y_N):
         return bind_scalar(x_N, y_N, operation)
     blocks = layout.blocks(whole_vectors(x_N))
-    return _bind("arithmetic_words", x_N, y_N, operation, blocks=blocks, threads=layout.threads, defines=layout.defines)
+    return _bind(
+        "arithmetic_vectors", x_N, y_N, operation, blocks=blocks, threads=layout.threads, defines=layout.defines
+    )
 
 
 def _bind(

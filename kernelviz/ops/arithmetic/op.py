@@ -5,7 +5,8 @@ from __future__ import annotations
 from kernelviz.core.problem import Cost
 from kernelviz.ops.arithmetic.reference import add_reference, bound, div_bound, div_reference, mul_reference, quotients
 from kernelviz.ops.arithmetic.variants import PUBLISHED, ladder
-from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 
 
 def cost(sizes: Sizes, itemsize_bytes: int) -> Cost:
@@ -112,7 +113,7 @@ OPS = (
         variants=_DIV,
         presets=(_LARGE,),
         slab="n",
-        shown=quotients,
-        shows=(TensorSpec(name="z_N", axes=("n",), dtype="fp32"),),
+        compared=quotients,
+        compared_outputs=(TensorSpec(name="z_N", axes=("n",), dtype="fp32"),),
     ),
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.op import Configuration, Launch, Staged, Variant, variant
+from kernelviz.ops.catalog.variant import Configuration, Launch, Staged, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -52,14 +52,14 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
     @variant(backend="torch")
     def torch_eager(x_N: Tensor, y_N: Tensor) -> Launch:
-        """torch's own kernel, into a buffer that exists already."""
+        """torch's own kernel, into a buffer that was allocated before."""
         import torch
 
         out_N = torch.empty_like(x_N)
         function = getattr(torch, operation)
         return lambda: function(x_N, y_N, out=out_N)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_N: Tensor, y_N: Tensor) -> Launch:
         """torch.compile: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -68,7 +68,7 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_block(x_N: Tensor, y_N: Tensor) -> Launch:
-        """Triton, 1024 elements a program whatever the size."""
+        """Triton, 1024 elements a program at every size."""
         from kernelviz.ops.arithmetic import triton as kernels
 
         return kernels.bind_arithmetic(x_N, y_N, operation, block=1024)
@@ -84,7 +84,7 @@ def ladder(operation: str) -> tuple[Variant, ...]:
     def triton_tuned(
         x_N: Tensor, y_N: Tensor, *, block: int = 1024, warps: int = 4, parts: int = 1, evict: int = 0
     ) -> Launch:
-        """Triton with four numbers left open, for a tuner to search; untuned it is triton_block."""
+        """Triton with four parameters for a tuner to search; without tuning it is triton_block."""
         from kernelviz.ops.arithmetic import triton as kernels
 
         return kernels.bind_tunable(x_N, y_N, operation, block=block, warps=warps, parts=parts, evict=evict)
@@ -105,14 +105,14 @@ def ladder(operation: str) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_vec16_unrolled(x_N: Tensor, y_N: Tensor) -> Launch:
-        """CUDA C++, four 16-byte loads of a thread in flight before its stores, streaming: ahead at 2^20, behind at 2^28."""
+        """CUDA C++, four streaming 16-byte loads of a thread in flight before its stores: faster at 2^20, slower at 2^28."""
         from kernelviz.ops.arithmetic import cuda as kernels
 
         return kernels.bind_unrolled(x_N, y_N, operation)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_adaptive(x_N: Tensor, y_N: Tensor) -> Launch:
-        """CUDA C++, one to four vectors a thread by size, streaming loads only as long as the L2 can keep what is written."""
+        """CUDA C++, one to four 16-byte vectors a thread by size; loads stream only while the L2 can hold the output."""
         from kernelviz.ops.arithmetic import cuda as kernels
 
         return kernels.bind_adaptive(x_N, y_N, operation)
@@ -161,14 +161,14 @@ def _matrices(x_N: Tensor, y_N: Tensor) -> tuple[Tensor, Tensor]:
 
 @variant(backend="torch", dtypes=("fp32",), only_when_named=True)
 def torch_aligned(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Published as 128-byte alignment, 1.16 times as fast. Its rows overlap: it adds other elements than it is given."""
+    """Published as 128-byte alignment, 1.16 times as fast. Its rows overlap, so it does not add the elements that it is given."""
     x_RC, y_RC = _matrices(x_N, y_N)
     return lambda: (_aligned(x_RC) + _aligned(y_RC)).view(-1)
 
 
 @variant(backend="torch", dtypes=("fp32",), only_when_named=True)
 def torch_fp16_compute(x_N: Tensor, y_N: Tensor) -> Launch:
-    """Published as mixed precision, 1.84 times as fast. fp16 inside, fp32 outside: four passes over memory where one would do."""
+    """Published as mixed precision, 1.84 times as fast. It converts to fp16 and back: four passes over memory instead of one."""
     return lambda: x_N.half().add_(y_N.half()).float()
 
 

@@ -118,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(256) cast_wide_store(
 #define THREADS 256
 #define STREAMING 1
 #endif
-extern "C" __global__ void __launch_bounds__(THREADS) cast_words(
+extern "C" __global__ void __launch_bounds__(THREADS) cast_vectors(
     const FROM* __restrict__ x, TO* __restrict__ out, long long n) {
     const long long vectors = n / WIDTH;
     const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;

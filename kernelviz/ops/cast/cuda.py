@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import UNROLLED, Layout, adaptive, aligned, whole_vectors
@@ -60,7 +60,7 @@ def _bind_vectors(x_N: Tensor, to: torch.dtype, layout: Layout) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N, to)
     blocks = layout.blocks(whole_vectors(x_N))
-    return _bind("cast_words", x_N, to, blocks=blocks, threads=layout.threads, defines=layout.defines)
+    return _bind("cast_vectors", x_N, to, blocks=blocks, threads=layout.threads, defines=layout.defines)
 
 
 def _bind(

@@ -8,7 +8,9 @@ from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Cost
 from kernelviz.ops.cast.reference import bound, rounded
 from kernelviz.ops.cast.variants import ladder
-from kernelviz.ops.catalog.op import TARGETS, Axis, CostModel, Op, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.op import CostModel, Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.variant import TARGETS
 
 if TYPE_CHECKING:
     from torch import Tensor

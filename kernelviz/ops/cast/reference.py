@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.op import Tensors
+from kernelviz.ops.catalog.tensors import Tensors
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -40,13 +40,13 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="torch")
     def torch_eager(x_N: Tensor) -> Launch:
-        """Tensor.copy_ into a buffer of the other format that exists already."""
+        """Tensor.copy_ into a buffer of the other format that was allocated before."""
         import torch
 
         out_N = torch.empty_like(x_N, dtype=getattr(torch, name))
         return lambda: out_N.copy_(x_N)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_N: Tensor) -> Launch:
         """torch.compile of Tensor.to: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -55,7 +55,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"), targets=triton_targets)
     def triton_block(x_N: Tensor) -> Launch:
-        """Triton, 2048 elements a program whatever the size."""
+        """Triton, 2048 elements a program at every size."""
         import torch
 
         from kernelviz.ops.cast import triton as kernels
@@ -64,7 +64,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_scalar(x_N: Tensor) -> Launch:
-        """CUDA C++, one element a thread: a warp's store fills 64 bytes of a line, in fp8 32."""
+        """CUDA C++, one element a thread: a warp's store fills only 64 bytes of a 128-byte line, 32 bytes in fp8."""
         import torch
 
         from kernelviz.ops.cast import cuda as kernels
@@ -73,7 +73,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_vec16(x_N: Tensor) -> Launch:
-        """CUDA C++, 16 bytes a load, two conversions an instruction, a store as much narrower as the format."""
+        """CUDA C++, 16 bytes a load, two conversions an instruction; stores are narrower in proportion to the format."""
         import torch
 
         from kernelviz.ops.cast import cuda as kernels
@@ -82,7 +82,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_wide_store(x_N: Tensor) -> Launch:
-        """CUDA C++, 16 bytes a store: its loads are neighbours, so a warp's load leaves gaps that the next one fills."""
+        """CUDA C++, 16 bytes a store and several loads for it: each load of a warp leaves gaps, which its next load fills."""
         import torch
 
         from kernelviz.ops.cast import cuda as kernels
@@ -91,7 +91,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
-        """CUDA C++, four 16-byte loads of a thread in flight before its stores, streaming: behind at 2^28."""
+        """CUDA C++, four streaming 16-byte loads of a thread in flight before its stores: slower at 2^28."""
         import torch
 
         from kernelviz.ops.cast import cuda as kernels
@@ -100,7 +100,7 @@ def ladder(name: str, triton_targets: tuple[str, ...]) -> tuple[Variant, ...]:
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_adaptive(x_N: Tensor) -> Launch:
-        """CUDA C++, one to four vectors a thread by size, streaming loads only as long as the L2 can keep what is written."""
+        """CUDA C++, one to four 16-byte vectors a thread by size; loads stream only while the L2 can hold the output."""
         import torch
 
         from kernelviz.ops.cast import cuda as kernels

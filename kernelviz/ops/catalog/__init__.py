@@ -1,1 +1,1 @@
-"""The catalog: what an op, a variant and an axis are, how families and plug-ins are found, and what a variant requires."""
+"""The catalog: the types of ops, variants and tensors, how families and plug-ins are discovered, and source digests."""

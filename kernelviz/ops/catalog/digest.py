@@ -1,4 +1,4 @@
-"""The source digest of a variant: which code it runs, so that figures of different code are never taken for the same.
+"""The source digest of a variant: a hash of the code that it runs, so that figures of different code are never merged.
 
 What counts is the closure of imports and ``#include``s, within `kernelviz.ops`, of the function that binds the variant:
 
@@ -7,12 +7,12 @@ What counts is the closure of imports and ``#include``s, within `kernelviz.ops`,
 - every module of `kernelviz.ops` that these import (also inside functions, but not for type checkers only), whole, and what those
   import. `kernelviz.ops.catalog` is left out, because it declares variants and computes nothing;
 - every kernel file that any of this names by a string (``"cuda.cu"``, beside the Python file), with the headers that it includes;
-- where a factory makes the function: the plain values and functions that it holds from the factory. A function of another module
-  counts with that whole module.
+- if a factory makes the function: the plain values and functions that its closure has from the factory. A function of another
+  module counts with that whole module.
 
 Comments, docstrings, formatting and paths do not count (`source_code`), so a moved file keeps its digest. What a decorator
 `@variant(…)` is given does not count either: those are facts about the variant, and a result states the configuration apart.
-Of a plug-in the whole file counts, and the modules and kernel files beside it that it imports and names.
+For a plug-in the whole file counts, with the modules and kernel files in its folder that it imports and names.
 
 Nothing is imported: files are only read, so that a process without torch can take the digest.
 """
@@ -29,13 +29,13 @@ from types import FunctionType, ModuleType
 from kernelviz.ops.catalog.source_code import FILE_MARK, INCLUDE, Definition, Import, Module, c_lines, python_module
 
 Read = Callable[[Path], str]
-"""The text of a file. Errors: OSError where there is none."""
+"""Returns the text of a file. Errors: OSError if there is no such file."""
 PACKAGE = "kernelviz.ops"
 ROOT = Path(__file__).parents[1]
 DECLARING = ("catalog",)
 """Packages of `kernelviz.ops` whose code is not part of any variant."""
 HEADERS = Path("kernels", "headers")
-"""Where device code lies that several families include."""
+"""The folder of device code that several families include."""
 
 
 def read_source(path: Path) -> str:
@@ -44,7 +44,7 @@ def read_source(path: Path) -> str:
 
 
 def source_digest(bind: Callable[..., object], name: str, read: Read = read_source) -> str:
-    """SHA-256 (16 hex digits) of the code that a bind function runs; of the name alone where its source cannot be read."""
+    """SHA-256 (16 hex digits) of the code that a bind function runs; of the name alone if its source cannot be read."""
     try:
         return Closure(read).digest(bind)
     except (OSError, TypeError, SyntaxError, ValueError):
@@ -52,7 +52,7 @@ def source_digest(bind: Callable[..., object], name: str, read: Read = read_sour
 
 
 class Closure:
-    """What a bind function runs. `root`: the folder of the package `kernelviz.ops` (that of another version can be given)."""
+    """The code that a bind function runs. `root`: the folder of the package `kernelviz.ops`, which may be another version."""
 
     def __init__(
         self,
@@ -72,22 +72,22 @@ class Closure:
         self.files: dict[Path, None] = {}
 
     def digest(self, bind: Callable[..., object]) -> str:
-        """SHA-256 (16 hex digits). Errors: OSError, SyntaxError; TypeError for what is no Python function."""
+        """SHA-256 (16 hex digits). Errors: OSError, SyntaxError; TypeError if it is not a Python function."""
         if not isinstance(_function_in(bind), FunctionType):
             raise TypeError(f"{bind!r} is not a Python function")
         return _hash(sorted({self._value(bind), *self._parts}))[:16]
 
-    # --- values that a function holds
+    # --- values in the closure of a function
 
     def _value(self, value: object) -> str:
-        """Text for a value that is part of the code: the value where it is plain, a hash of its code where it has some."""
+        """The text of a value that is part of the code: the value itself if it is plain, or a hash of the code of a function."""
         match value:
             case functools.partial():
-                held = (value.func, value.args, sorted(value.keywords.items()))
-                return f"partial({self._value(held)})"
+                arguments = (value.func, value.args, sorted(value.keywords.items()))
+                return f"partial({self._value(arguments)})"
             case FunctionType():
                 if id(value) not in self._functions:
-                    self._functions[id(value)] = ""  # one that holds itself
+                    self._functions[id(value)] = ""  # it may be in its own closure
                     self._functions[id(value)] = self._function(value)
                 return self._functions[id(value)]
             case None | bool() | int() | float() | complex() | str() | bytes():
@@ -116,11 +116,11 @@ class Closure:
         if own is None or not definitions or path != self._entry:
             self._whole(path)
         cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-        held = sorted(f"{name}={self._value(_content(cell))}" for name, cell in cells)
+        captured = sorted(f"{name}={self._value(_content(cell))}" for name, cell in cells)
         defaults = (function.__defaults__, function.__kwdefaults__) if "<locals>" in function.__qualname__ else ()
         texts = [self._definition(one, path) for one in definitions]
         used = [] if own is None else self._used(definitions, module, path)
-        return _hash([*texts, *held, self._value(defaults), *used])
+        return _hash([*texts, *captured, self._value(defaults), *used])
 
     def _used(self, definitions: Iterable[Definition], module: Module, path: Path) -> list[str]:
         """The top-level definitions and imports that these use, directly or through others."""
@@ -140,7 +140,7 @@ class Closure:
     # --- files
 
     def _whole(self, path: Path) -> str:
-        """The hash of a Python file without what it imports, which becomes part of the closure with it."""
+        """The hash of a Python file without its imports, which become part of the closure as well."""
         if path in self._wholes:
             return self._wholes[path]
         text = self._text(path)
@@ -157,15 +157,15 @@ class Closure:
         return own
 
     def _definition(self, one: Definition, path: Path) -> str:
-        """The text of a definition in which contents stand for the files that it names and imports."""
-        text = FILE_MARK.sub(lambda found: self._kernel_file(path.parent / found[1]) or repr(found[1]), one.text)
+        """The text of a definition, with the contents of the files that it names and imports instead of their names."""
+        text = FILE_MARK.sub(lambda mark: self._kernel_file(path.parent / mark[1]) or repr(mark[1]), one.text)
         return " ".join([text, *self._imports(one.imports, path)])
 
     def _imports(self, imports: Iterable[Import], path: Path) -> list[str]:
         return sorted({self._import(one, path) for one in imports})
 
     def _import(self, one: Import, path: Path) -> str:
-        """Which content the import binds to which name; its path only where that is outside of what is read."""
+        """The content that the import binds and its name; the path only if the module is not read."""
         key = (one, path.parent)
         if key not in self._targets:
             self._targets[key] = self._target(one, path)
@@ -177,7 +177,7 @@ class Closure:
         return f"import {'.' * one.level}{one.module} {one.symbol} {one.bound}"
 
     def _target(self, one: Import, path: Path) -> tuple[Path | None, str]:
-        """The file that is imported (None: it is not read) and the name that is taken from it (empty: the module itself)."""
+        """The file that is imported (None: it is not read) and the name that is imported from it (empty: the module itself)."""
         if one.level:
             folder = path.parents[one.level - 1]
             bases = [folder.joinpath(*one.module.split("."))] if one.module else [folder]
@@ -188,7 +188,7 @@ class Closure:
             bases = [self._root.joinpath(*parts)]
         elif one.module.partition(".")[0] == PACKAGE.partition(".")[0] or path.is_relative_to(self._root):
             return None, one.symbol
-        else:  # a plug-in: what lies beside it, or in the package that it is part of
+        else:  # a plug-in: modules in its folder, or in the package that it is part of
             parts = one.module.split(".")
             bases = [path.parent.joinpath(*parts)]
             bases += [up.parent.joinpath(*parts) for up in path.parents if up.name == parts[0]]
@@ -209,14 +209,14 @@ class Closure:
         return None if parts[0] in self._declaring else self._file(self._root.joinpath(*parts))
 
     def _file(self, base: Path) -> Path | None:
-        """The Python file of a module whose path without its suffix is known."""
+        """The Python file of a module, given its path without the suffix."""
         for path in (base.with_name(f"{base.name}.py"), base / "__init__.py"):
             if self._has(path):
                 return path
         return None
 
     def _kernel_file(self, path: Path, or_in: Path | None = None) -> str | None:
-        """The hash of a kernel file without its headers, which become part of the closure with it; None without such a file."""
+        """The hash of a kernel file without its headers, which become part of the closure as well. None: no such file."""
         if not self._has(path):
             return None if or_in is None else self._kernel_file(or_in)
         lines = c_lines(self._text(path))
@@ -260,7 +260,7 @@ def _own_hash(module: Module) -> str:
 
 
 def _function_in(value: object) -> object:
-    """The function inside of what wraps one: a partial, a method, a cached function, a ``@triton.jit`` function."""
+    """The function inside an object that wraps one: a partial, a method, a cached function, a ``@triton.jit`` function."""
     for name in ("func", "__func__", "fn", "__wrapped__"):
         inner = getattr(value, name, None)
         if inner is not None and not isinstance(value, FunctionType):

@@ -1,4 +1,4 @@
-"""Every op that this installation knows, and one's own variants from files."""
+"""All ops of this installation, and a user's own variants from files."""
 
 from __future__ import annotations
 
@@ -12,26 +12,27 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 
 from kernelviz.core.errors import BadField, UnknownName
-from kernelviz.ops.catalog.op import Op, Variant
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.variant import Variant
 
 FAMILIES = Path(__file__).parents[1]
 ENTRY_POINTS = "kernelviz.ops"
 SHARED = ("catalog", "kernels")
-"""Packages beside the families: they hold no ops."""
+"""Packages that are no families: they have no ops."""
 
 
 def catalogue() -> Mapping[str, Op]:
     """All ops by name, families in alphabetical order. Imports no torch."""
-    found: dict[str, Op] = {}
+    ops: dict[str, Op] = {}
     for module in pkgutil.iter_modules([str(FAMILIES)]):
         if module.ispkg and module.name not in SHARED:
             for op in importlib.import_module(f"kernelviz.ops.{module.name}").OPS:
-                found[op.name] = op
-    return MappingProxyType(found)
+                ops[op.name] = op
+    return MappingProxyType(ops)
 
 
 def op_named(name: str, ops: Mapping[str, Op] | None = None) -> Op:
-    """The op of that name; raises UnknownName with the nearest."""
+    """The op of that name. Errors: UnknownName with the nearest name."""
     known = catalogue() if ops is None else ops
     try:
         return known[name]
@@ -60,9 +61,9 @@ def with_plugins(paths: Iterable[str]) -> Mapping[str, Op]:
             )
         for op in own_ops:
             ops[op.name] = op
-        taken = {v.name for op in own_ops for v in op.variants}
+        in_own_ops = {v.name for op in own_ops for v in op.variants}
         for added in variants:
-            if added.name in taken:
+            if added.name in in_own_ops:
                 continue
             if added.op is None:
                 raise BadField("plug-in", where, f"variant {added.name!r} names no op; write @variant(op='rmsnorm', …)")

@@ -1,8 +1,8 @@
-"""Sizes that ops on the hidden states of models share: their rows, rows of many lengths, and matrices far larger than any L2."""
+"""Axes and presets that several ops on the hidden states of models share."""
 
 from __future__ import annotations
 
-from kernelviz.ops.catalog.op import Axis, Preset
+from kernelviz.ops.catalog.tensors import Axis, Preset
 
 AXES = (
     Axis(name="m", caption="rows", default="2^27/n", cpu_default="2^20/n"),
@@ -19,7 +19,7 @@ MODELS = (
 
 
 def presets(*models: str) -> tuple[Preset, ...]:
-    """Those of the named models, one of row lengths at a fixed number of elements, and one of large matrices.
+    """Presets of the named models, one of many row lengths, and one of matrices that are much larger than any L2.
 
     >>> [p.name for p in presets("gpt-2")]
     ['gpt-2', 'rows', 'large']

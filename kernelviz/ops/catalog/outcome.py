@@ -1,4 +1,4 @@
-"""A result for a case that was never measured: what is known without a device, and why there is no time."""
+"""The result of a case that could not be measured: the facts that need no device, and the failure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kernelviz.ops.catalog.op import Op
 
 
 def failed(op: Op | None, problem: Problem, variant: str, failure: Failure) -> Result:
-    """The result of a case that failed before or beside its measurement. `op` is None for one that only a plug-in knows."""
+    """The result of a case that failed before or outside of its measurement. `op`: None if only a plug-in knows it."""
     known = next((v for v in op.of(problem).variants if v.name == base_name(variant)), None) if op else None
     configuration = parted(variant)[1] if known else None
     return Result(

@@ -1,4 +1,4 @@
-"""Pieces that the bounds of several ops share: how much one rounding may err."""
+"""Error bounds of one rounding, which the bounds of several ops share."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 FP32_ROUNDOFF = 2.0**-24
-"""Sums are accumulated in fp32 whatever the storage format is: that is what a problem declares."""
+"""Half the distance of 1 to the next number. Sums are accumulated in fp32 in every storage format, as each problem declares."""
 
 
 def stored(exact: Tensor, dtype: str, times: int = 1) -> Tensor:
-    """The largest |error| of storing a value in a format that many times over: u |exact| each.
+    """The largest |error| of rounding a value to a format `times` times: u |exact| each.
 
-    1 % more pays for the rounding to fp32 that comes first where the format is narrower, and for u². Near zero half the
+    1 % is added for the rounding to fp32 that comes first if the format is narrower, and for u². Near zero, half the
     smallest number of fp16 is added; fp32 and bf16 may be flushed to zero below their smallest normal number, 2^-126.
     """
     unit = dtype_named(dtype).unit_roundoff

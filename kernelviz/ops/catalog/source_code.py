@@ -1,4 +1,4 @@
-"""What counts of a source file: its code, without comments, docstrings, formatting and the paths of its imports.
+"""The code of a source file without comments, docstrings, formatting and the paths of its imports.
 
 Python code is compared by its syntax tree, written as text here and not by `ast.dump`, whose text differs between versions of
 Python. C++ and CUDA code is compared by its tokens, preprocessor lines as lines.
@@ -16,7 +16,7 @@ KERNEL_FILE = re.compile(r"[\w./-]+\.(?:cu|cuh|cpp|cc|h|hpp)")
 """A string constant that may name a kernel file."""
 _MARK = "\0"
 FILE_MARK = re.compile(f"{_MARK}([^{_MARK}]*){_MARK}")
-"""How a string that may name a kernel file stands in the text of Python code; the name is group 1."""
+"""The form of a string that may name a kernel file in the text of Python code; group 1 is the name."""
 INCLUDE = re.compile(r'^# ?include "([^"]+)"$')
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _IMPORTS = (ast.Import, ast.ImportFrom)
@@ -44,7 +44,7 @@ class Definition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Module:
-    """A Python file: its top-level statements but import statements, and all imports of the top level."""
+    """A Python file: its top-level statements except imports, and its top-level imports."""
 
     definitions: tuple[Definition, ...]
     imports: tuple[Import, ...]
@@ -52,23 +52,23 @@ class Module:
     own_decorators: frozenset[str]
 
     def functions(self, qualified_name: str) -> tuple[Definition, ...]:
-        """The function of that qualified name (``_ladder.<locals>.torch_eager``). Each function of that name where a factory
-        defines it several times; of a lambda what it stands in; empty where there is none."""
-        found: list[ast.AST] = [self.tree]
+        """The function of that qualified name (``_ladder.<locals>.torch_eager``): each of them if a factory defines it
+        several times, the enclosing function for a lambda, empty if there is none."""
+        nodes: list[ast.AST] = [self.tree]
         for name in qualified_name.replace(".<locals>", "").split("."):
             if name == "<lambda>":
                 break
-            within = [node for outer in found for node in _defined_in(outer) if node.name == name]
+            within = [node for outer in nodes for node in _defined_in(outer) if node.name == name]
             if not within:
                 return ()
-            found = [*within]
-        if found == [self.tree]:
+            nodes = [*within]
+        if nodes == [self.tree]:
             return self.definitions
-        return tuple(_cached_definition(node, self.own_decorators) for node in found)
+        return tuple(_cached_definition(node, self.own_decorators) for node in nodes)
 
 
 def _defined_in(outer: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """Functions and classes in a body, also under its branches and loops, but not inside other functions and classes."""
+    """Functions and classes in a body, including its branches and loops, but not inside other functions and classes."""
     for child in ast.iter_child_nodes(outer):
         if isinstance(child, (*_FUNCTIONS, ast.ClassDef)):
             yield child
@@ -78,7 +78,7 @@ def _defined_in(outer: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionD
 
 @functools.lru_cache(maxsize=512)
 def python_module(text: str) -> Module:
-    """A Python file, taken apart. Errors: SyntaxError."""
+    """The definitions and imports of a Python file. Errors: SyntaxError."""
     tree = ast.parse(text)
     own = frozenset(
         one.bound
@@ -104,7 +104,7 @@ def _definition(node: ast.AST, own_decorators: frozenset[str]) -> Definition:
 
 
 def _bound(node: ast.AST) -> Iterator[str]:
-    """Names that a top-level statement binds or changes: also of ``TABLE["x"] = 1`` and ``TABLE.update(…)``."""
+    """Names that a top-level statement binds or changes, including ``TABLE["x"] = 1`` and ``TABLE.update(…)``."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             yield name
@@ -123,7 +123,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
 
 
 class _Reader:
-    """Writes syntax trees as text; notes the names and the imports that it meets."""
+    """Writes syntax trees as text, and collects their names and imports."""
 
     def __init__(self, own_decorators: frozenset[str]) -> None:
         self.names: set[str] = set()
@@ -131,7 +131,7 @@ class _Reader:
         self._own_decorators = own_decorators
 
     def text(self, node: object) -> str:
-        """Empty for what is no code: docstrings, imports (they are noted apart), what only type checkers read."""
+        """The text of a node; empty for docstrings, imports (they are collected separately) and code for type checkers only."""
         match node:
             case ast.Import() | ast.ImportFrom():
                 self.imports += _imports(node)
@@ -163,7 +163,7 @@ class _Reader:
         return self.text(value)
 
     def _declares(self, decorator: ast.expr) -> bool:
-        """Whether it is the catalog's `variant`: what that is given are facts about the function, not its code."""
+        """Whether it is the decorator `variant`, whose arguments are facts about the function and not its code."""
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         return isinstance(called, ast.Name) and called.id in self._own_decorators
 
@@ -192,25 +192,25 @@ _C_TOKEN = re.compile(
 
 @functools.lru_cache(maxsize=512)
 def c_lines(text: str) -> tuple[str, ...]:
-    """The code of a C++ or CUDA file: a preprocessor directive each, and the tokens between two of them.
+    """The code of a C++ or CUDA file: each preprocessor directive, and the tokens between two directives.
 
     >>> c_lines('#include  "a.cuh" // one\\nint f() { /* two */ return 1; }\\n')
     ('#include "a.cuh"', 'int f ( ) { return 1 ; }')
     """
-    kept: list[str] = []
+    lines: list[str] = []
     tokens: list[str] = []
     for line in _without_comments(text.replace("\\\n", " ")).split("\n"):
         if line.lstrip().startswith("#"):
             if tokens:
-                kept.append(" ".join(tokens))
+                lines.append(" ".join(tokens))
             tokens = []
-            kept.append(" ".join(line.split()))
+            lines.append(" ".join(line.split()))
         else:
-            tokens += [found[0] for found in _C_TOKEN.finditer(line) if found["space"] is None]
-    return (*kept, " ".join(tokens)) if tokens else tuple(kept)
+            tokens += [token[0] for token in _C_TOKEN.finditer(line) if token["space"] is None]
+    return (*lines, " ".join(tokens)) if tokens else tuple(lines)
 
 
 def _without_comments(text: str) -> str:
     return "".join(
-        " " if found["space"] and found["space"].startswith("/") else found[0] for found in _C_TOKEN.finditer(text)
+        " " if token["space"] and token["space"].startswith("/") else token[0] for token in _C_TOKEN.finditer(text)
     )

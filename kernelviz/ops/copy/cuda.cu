@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(256) copy_vec16(
 #define THREADS 256
 #define STREAMING 1
 #endif
-extern "C" __global__ void __launch_bounds__(THREADS) copy_words(
+extern "C" __global__ void __launch_bounds__(THREADS) copy_vectors(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n) {
     const long long vectors = n / WIDTH;
     const long long first = (long long)blockIdx.x * (THREADS * VECTORS) + threadIdx.x;

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.kernels.vec16 import UNROLLED, VEC16_BYTES, Layout, adaptive, aligned, whole_vectors
@@ -75,7 +75,7 @@ def _bind_vectors(x_N: Tensor, layout: Layout) -> Launch:
     if not aligned(x_N):
         return bind_scalar(x_N)
     blocks = layout.blocks(whole_vectors(x_N))
-    return _bind("copy_words", x_N, blocks=blocks, threads=layout.threads, defines=layout.defines)
+    return _bind("copy_vectors", x_N, blocks=blocks, threads=layout.threads, defines=layout.defines)
 
 
 def _bind(

@@ -22,13 +22,13 @@ extern "C" __global__ void __launch_bounds__(32) copy_bulk(
         return;
     }
     const unsigned size = bytes - first < CHUNK ? (unsigned)(bytes - first) : CHUNK;
-    const unsigned barrier = shared_address(&full), held = shared_address(chunk);
+    const unsigned barrier = shared_address(&full), chunk_address = shared_address(chunk);
     asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
     // The copy engine must see the initialised mbarrier.
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(size) : "memory");
     asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(held),
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(chunk_address),
         "l"(x + first), "r"(size), "r"(barrier)
         : "memory");
     asm volatile(
@@ -39,7 +39,7 @@ extern "C" __global__ void __launch_bounds__(32) copy_bulk(
         "@!done bra again;\n"
         "}\n" ::"r"(barrier)
         : "memory");
-    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out + first), "r"(held), "r"(size)
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(out + first), "r"(chunk_address), "r"(size)
                  : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     // The store must finish before the block ends, since its shared memory is then reused.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 @variant(backend="torch")
 def torch_eager(x_N: Tensor) -> Launch:
-    """Tensor.copy_ into a buffer that exists already: on a GPU the driver's own device-to-device copy."""
+    """Tensor.copy_ into a buffer that was allocated before: on a GPU the driver's own device-to-device copy."""
     import torch
 
     out_N = torch.empty_like(x_N)
     return lambda: out_N.copy_(x_N)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile of clone, on the elements' bits: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
     import torch
@@ -46,7 +46,7 @@ def torch_compile(x_N: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_block(x_N: Tensor) -> Launch:
-    """Triton, 1024 elements a program whatever the size."""
+    """Triton, 1024 elements a program at every size."""
     from kernelviz.ops.copy import triton as kernels
 
     return kernels.bind_block(x_N)
@@ -78,7 +78,7 @@ def cuda_vec16(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
-    """CUDA C++, four 16-byte loads of a thread in flight before its stores, streaming: ahead at 2^20, behind at 2^28."""
+    """CUDA C++, four streaming 16-byte loads of a thread in flight before its stores: faster at 2^20, slower at 2^28."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_unrolled(x_N)
@@ -86,7 +86,7 @@ def cuda_vec16_unrolled(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_adaptive(x_N: Tensor) -> Launch:
-    """CUDA C++, one to four vectors a thread by size, streaming loads only as long as the L2 can keep what is written."""
+    """CUDA C++, one to four 16-byte vectors a thread by size; loads stream only while the L2 can hold the output."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_adaptive(x_N)
@@ -94,7 +94,7 @@ def cuda_adaptive(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_bulk(x_N: Tensor) -> Launch:
-    """CUDA C++ for Hopper, bulk copies by the SM's copy engine (TMA): one thread moves 2 KiB, no register sees a number."""
+    """CUDA C++ for Hopper, bulk copies by the SM's copy engine (TMA): one thread copies 2 KiB, and nothing passes registers."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_bulk(x_N)

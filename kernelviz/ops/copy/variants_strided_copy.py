@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @variant(backend="torch")
 def torch_eager(x_NS: Tensor) -> Launch:
-    """Tensor.copy_ of a strided view into a buffer that exists already."""
+    """Tensor.copy_ of a strided view into a buffer that was allocated before."""
     import torch
 
     out_N = torch.empty(x_NS.shape[0], dtype=x_NS.dtype, device=x_NS.device)
@@ -20,7 +20,7 @@ def torch_eager(x_NS: Tensor) -> Launch:
     return lambda: out_N.copy_(column_N)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_NS: Tensor) -> Launch:
     """torch.compile of the column's clone, on the elements' bits: on a GPU one Triton kernel, on a CPU vectorised C++."""
     import torch
@@ -46,7 +46,7 @@ def torch_compile(x_NS: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_block(x_NS: Tensor) -> Launch:
-    """Triton, 1024 elements a program whatever the stride."""
+    """Triton, 1024 elements a program at every stride."""
     from kernelviz.ops.copy import triton as kernels
 
     return kernels.bind_strided(x_NS)
@@ -62,7 +62,7 @@ def cuda_scalar(x_NS: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16(x_NS: Tensor) -> Launch:
-    """CUDA C++, the whole 16-byte vector around each element, one of which is selected: the same sectors, in a worse order."""
+    """CUDA C++, loads the 16-byte vector around each element and selects that element: the same sectors, in a worse order."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_strided_vec16(x_NS)
@@ -70,7 +70,7 @@ def cuda_vec16(x_NS: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_unrolled(x_NS: Tensor) -> Launch:
-    """CUDA C++, four elements a thread, all loaded before the first is stored: it is faster as long as several share a sector."""
+    """CUDA C++, four elements a thread, all loaded before the first is stored: faster as long as several share a sector."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_strided_unrolled(x_NS)
@@ -78,7 +78,7 @@ def cuda_unrolled(x_NS: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_adaptive(x_NS: Tensor) -> Launch:
-    """CUDA C++ by stride: a plain copy at 1, whole vectors or four elements a thread up to 16 bytes, then two, from 64 on one."""
+    """CUDA C++ by stride: a plain copy at 1, whole vectors or four elements a thread up to 16 bytes, then two, one from 64 on."""
     from kernelviz.ops.copy import cuda as kernels
 
     return kernels.bind_strided_adaptive(x_NS)

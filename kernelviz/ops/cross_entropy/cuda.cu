@@ -173,7 +173,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_en
 
 #if ROW_IN_SHARED > 0
 // 4. Long rows: vectors in registers and shared memory, summed as they arrive.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_held(
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) cross_entropy_with_grad_on_chip(
     const ELEMENT* __restrict__ x, const long long* __restrict__ labels, ELEMENT* __restrict__ loss, ELEMENT* __restrict__ dx,
     long long m, int n) {
     R row(m, n);

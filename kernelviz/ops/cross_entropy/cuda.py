@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
@@ -161,7 +161,7 @@ def with_grad(logits_MV: Tensor, labels_M: Tensor, tile: RowTile | None) -> Laun
     loss_M = torch.empty(m, dtype=logits_MV.dtype, device=logits_MV.device)
     dx_MV = torch.empty_like(logits_MV)
     chosen = tile or CHUNKS
-    name = f"cross_entropy_with_grad_{'held' if chosen.in_shared else 'rows' if tile else 'chunks'}"
+    name = f"cross_entropy_with_grad_{'on_chip' if chosen.in_shared else 'rows' if tile else 'chunks'}"
     shared_bytes, cluster = chosen.shared_bytes, chosen.cluster
     defines = chosen.defines(logits_MV)
     kernel = nvrtc.kernel(SOURCE, name, defines, shared_bytes=chosen.opt_in_bytes, cluster=cluster)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Axis, Backward, Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Backward, Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.cross_entropy.reference import (
     backward_bound,
     backward_reference,
@@ -69,7 +70,7 @@ PRESETS = (
     _preset("llama-2", "Llama 2, vocabulary of 32000", 32000),
     _preset("llama-3", "Llama 3, vocabulary of 128256", 128256),
     _preset("qwen2.5", "Qwen2.5, vocabulary of 152064", 152064),
-    _preset("gpt-2", "GPT-2, vocabulary of 50257: odd, so rows start anywhere in a 16-byte word", 50257),
+    _preset("gpt-2", "GPT-2, vocabulary of 50257: odd, so rows start anywhere in a 16-byte vector", 50257),
     Preset(
         name="large", caption="2^29 logits: 1 GiB in half precision", sizes={"m": "2^29/v", "v": "32768,65536,131072"}
     ),

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.op import Tensors
 from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.tensors import Tensors
 
 if TYPE_CHECKING:
     from torch import Tensor

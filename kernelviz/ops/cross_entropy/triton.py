@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels.layout import require_contiguous
 
 LONGEST_ROW_BYTES = 64 * 1024

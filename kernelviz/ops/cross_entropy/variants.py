@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -69,11 +69,11 @@ def composite_eager(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="torch", backward=eager_backward)
 def torch_eager(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Eager: functional.cross_entropy, which is log_softmax (writes as much as it reads) and then the label's entry."""
+    """Eager: functional.cross_entropy, which is log_softmax (it writes as much as it reads), then the label's entry."""
     return lambda: fused(logits_MV, labels_M)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True, backward=compile_backward)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True, backward=compile_backward)
 def torch_compile(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """torch.compile of cross_entropy: inductor reads the logits twice and stores no ln p."""
     from kernelviz.ops.kernels.inductor import compiled
@@ -83,7 +83,7 @@ def torch_compile(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="library", needs=("liger", "triton", "cuda"))
 def liger(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Liger's Triton kernel without its gradient: a program of 1024 threads a row, online, in blocks of up to 32768."""
+    """Liger's Triton kernel without the gradient: a program of 1024 threads a row, online, in blocks of up to 32768."""
     from kernelviz.ops.cross_entropy import liger as kernels
 
     return kernels.bind_loss(logits_MV, labels_M)
@@ -91,7 +91,7 @@ def liger(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Triton, a program a row in one piece: nothing else is in flight while it is reduced. Rows beyond 64 KiB in chunks."""
+    """Triton, a program a row in one piece: no load is in flight while it is reduced. Rows beyond 64 KiB are read in chunks."""
     from kernelviz.ops.cross_entropy import triton as kernels
 
     return kernels.bind_block_per_row(logits_MV, labels_M)
@@ -99,7 +99,7 @@ def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"), backward=triton_backward)
 def triton_online(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Triton, maximum and sum in one pass over chunks of the row, several of them in flight: one read, nothing kept."""
+    """Triton, maximum and sum in one pass over chunks of the row, several of them in flight: one read of memory."""
     from kernelviz.ops.cross_entropy import triton as kernels
 
     return kernels.bind_online(logits_MV, labels_M)
@@ -115,7 +115,7 @@ def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """CUDA C++, as cuda_row, but up to eight SMs share a row where there are fewer rows than places for blocks."""
+    """CUDA C++, as cuda_row, but up to eight SMs share a row if there are fewer rows than blocks fit on the GPU."""
     from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_loss_cluster(logits_MV, labels_M)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.cross_entropy.variants import fused
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def composed_with_grad(logits_MV: Tensor, labels_M: Tensor) -> tuple[Tensor, Ten
 
 @variant(backend="torch")
 def composite_eager(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Single torch ops in float32, rounded at the end: the losses and, with the exponentials at hand, the gradient's formula."""
+    """Single torch ops in float32, rounded at the end: the losses, then the gradient from the same exponentials."""
     return lambda: composed_with_grad(logits_MV, labels_M)
 
 
@@ -48,9 +48,9 @@ def torch_eager(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     return launch
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """torch.compile of the formulas of loss and gradient: one function, so inductor may share what they read."""
+    """torch.compile of the formulas of loss and gradient in one function, so that inductor can share what they read."""
     from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(composed_with_grad, logits_MV, labels_M)
@@ -58,7 +58,7 @@ def torch_compile(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="library", needs=("liger", "triton", "cuda"), mutates=("logits_MV",))
 def liger(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """Liger's Triton kernel: the gradient takes the place of the logits, so no second matrix; a row is read twice."""
+    """Liger's Triton kernel: the gradient overwrites the logits, so there is no second matrix; a row is read twice."""
     from kernelviz.ops.cross_entropy import liger as kernels
 
     return kernels.bind_with_grad(logits_MV, labels_M)
@@ -82,7 +82,7 @@ def triton_block_per_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """CUDA C++, a block a row: up to 64 KiB in registers as 16-byte vectors, longer rows twice, in chunks."""
+    """CUDA C++, a block a row: up to 64 KiB in registers as 16-byte vectors; longer rows are read twice, in chunks."""
     from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_row_with_grad(logits_MV, labels_M)
@@ -90,7 +90,7 @@ def cuda_row(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
 def cuda_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """CUDA C++, long rows in registers and shared memory of one SM or a cluster: each is read once, whatever its length."""
+    """CUDA C++, long rows in registers and shared memory of one SM or a cluster, so that each is read only once."""
     from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_cluster_with_grad(logits_MV, labels_M)

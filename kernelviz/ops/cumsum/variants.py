@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @variant(backend="torch")
 def torch_eager(x_N: Tensor) -> Launch:
-    """torch.cumsum, on a GPU CUB's scan, one pass with look-back; half precision with dtype=float32, and then rounded."""
+    """torch.cumsum: on a GPU CUB's scan, one pass with look-back; half precision is added with dtype=float32, then rounded."""
     import torch
 
     if x_N.dtype == torch.float32:
@@ -22,13 +22,13 @@ def torch_eager(x_N: Tensor) -> Launch:
 
 @variant(backend="torch", needs=("cuda",), dtypes=("fp16", "bf16"), only_when_named=True)
 def torch_as_stored(x_N: Tensor) -> Launch:
-    """torch.cumsum of half precision as it is: on a GPU each sum is rounded to that format, so the gate calls it wrong."""
+    """torch.cumsum in half precision: on a GPU each sum is rounded to that format, so the correctness check fails."""
     import torch
 
     return lambda: torch.cumsum(x_N, 0)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile of cumsum: on a GPU inductor makes a Triton scan with look-back, a tile at a time."""
     from kernelviz.ops.kernels.inductor import compiled
@@ -41,7 +41,7 @@ def torch_compile(x_N: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_three_kernels(x_N: Tensor) -> Launch:
-    """Triton, sums of tiles, then what lies before each, then scans of tiles: the vector is read twice."""
+    """Triton, sums of tiles, then the sum before each tile, then scans of tiles: the vector is read twice."""
     from kernelviz.ops.cumsum import triton as kernels
 
     return kernels.bind_three_kernels(x_N)
@@ -57,7 +57,7 @@ def cuda_three_kernels(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_look_back(x_N: Tensor) -> Launch:
-    """CUDA C++, one pass: a tile says its sum at once and adds up what the tiles before it have said."""
+    """CUDA C++, one pass: a tile publishes its sum at once and adds up the sums that earlier tiles have published."""
     from kernelviz.ops.cumsum import cuda as kernels
 
     return kernels.bind_look_back(x_N)

@@ -37,7 +37,7 @@ __device__ __forceinline__ Vec16<ELEMENT> dropped(const Vec16<ELEMENT>& vector, 
     return narrow<ELEMENT>(v);
 }
 
-extern "C" __global__ void __launch_bounds__(128) dropout_words(
+extern "C" __global__ void __launch_bounds__(128) dropout_vec16(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long n, unsigned threshold, float scale,
     unsigned long long seed) {
     // Two loads in flight hide the arithmetic of eight elements a vector better than one: 2^28 in bf16 at 4271 instead of 4119 GB/s
@@ -46,11 +46,11 @@ extern "C" __global__ void __launch_bounds__(128) dropout_words(
     constexpr int WIDTH = Vec16<ELEMENT>::WIDTH;
     const long long vectors = n / WIDTH;
     const long long first = (long long)blockIdx.x * (128 * VECTORS) + threadIdx.x;
-    Vec16<ELEMENT> held[VECTORS];
+    Vec16<ELEMENT> loaded[VECTORS];
 #pragma unroll
     for (int k = 0; k < VECTORS; ++k) {
         if (first + k * 128 < vectors) {
-            held[k] = load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(x) + first + k * 128);
+            loaded[k] = load_vec16(reinterpret_cast<const Vec16<ELEMENT>*>(x) + first + k * 128);
         }
     }
 #pragma unroll
@@ -59,7 +59,7 @@ extern "C" __global__ void __launch_bounds__(128) dropout_words(
         // Needs no data, so it is computed while the loads are in flight.
         const uint4 random = philox(i, seed);
         if (i < vectors) {
-            store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, dropped(held[k], random, threshold, scale));
+            store_vec16(reinterpret_cast<Vec16<ELEMENT>*>(out) + i, dropped(loaded[k], random, threshold, scale));
         }
     }
     // The elements after the last whole vector are treated as the start of one more, by the first thread of the grid.

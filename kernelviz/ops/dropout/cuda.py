@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 
@@ -28,10 +28,10 @@ def bind_philox(x_N: Tensor, p: float) -> Launch:
 
     require_contiguous(x_N=x_N)
     if x_N.data_ptr() % 16:
-        raise BadField("input x_N", hex(x_N.data_ptr()), "this kernel reads words of 16 bytes; call .clone() first")
+        raise BadField("input x_N", hex(x_N.data_ptr()), "this kernel reads 16-byte vectors; call .clone() first")
     out_N = torch.empty_like(x_N)
     size_bytes = x_N.numel() * x_N.element_size()
-    kernel = nvrtc.kernel(SOURCE, "dropout_words", {"ELEMENT": nvrtc.element_type(x_N.dtype)})
+    kernel = nvrtc.kernel(SOURCE, "dropout_vec16", {"ELEMENT": nvrtc.element_type(x_N.dtype)})
     vectors = 1 if x_N.element_size() == 4 else 2  # as in the kernel
     blocks = max(1, -(-size_bytes // (16 * vectors * THREADS)))
     pointers = (x_N.data_ptr(), out_N.data_ptr())

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.dropout.reference import LAGS, PARTS, bound, compared, reference
 from kernelviz.ops.dropout.variants import (
     composite_eager,
@@ -67,8 +68,8 @@ OPS = (
                 sizes={"n": "2^27..2^29"},
             ),
         ),
-        shown=compared,
-        shows=(
+        compared=compared,
+        compared_outputs=(
             TensorSpec(name="value_N", axes=("n",), dtype="fp64"),
             TensorSpec(name="kept_share", axes=(1,), dtype="fp64"),
             TensorSpec(name="kept_share_of_parts", axes=(PARTS,), dtype="fp64"),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.op import Tensors
 from kernelviz.ops.catalog.rounding import stored
+from kernelviz.ops.catalog.tensors import Tensors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -28,17 +28,17 @@ each block, agrees with itself far too often at one of them, since kernels divid
 SIGMAS = 6.0
 
 
-def statistics(x_N: Tensor, kept_N: Tensor, otherwise: float, agreeing: float) -> Tensors:
+def statistics(x_N: Tensor, mask_N: Tensor, otherwise: float, agreeing: float) -> Tensors:
     """Shares of kept elements: of all, of each part; shares of pairs at each lag that are kept or dropped together.
 
     Where nothing is known (of zeros), the values that are expected: `otherwise` and `agreeing`.
     """
     known_N = x_N != 0
-    kept_N = kept_N & known_N
+    mask_N = mask_N & known_N
     return (
-        _share(kept_N.sum()[None], known_N.sum()[None], otherwise),
-        _share(_by_part(kept_N), _by_part(known_N), otherwise),
-        _share(_pairs(known_N, kept_N), _pairs(known_N), agreeing),
+        _share(mask_N.sum()[None], known_N.sum()[None], otherwise),
+        _share(_by_part(mask_N), _by_part(known_N), otherwise),
+        _share(_pairs(known_N, mask_N), _pairs(known_N), agreeing),
     )
 
 
@@ -74,15 +74,15 @@ def _by_part(flags_N: Tensor) -> Tensor:
     return functional.pad(flags_N, (0, PARTS * length - flags_N.numel())).view(PARTS, length).sum(1)
 
 
-def _pairs(known_N: Tensor, kept_N: Tensor | None = None) -> Tensor:
-    """At each lag, the pairs of which both are known; with `kept_N` those that also agree."""
+def _pairs(known_N: Tensor, mask_N: Tensor | None = None) -> Tensor:
+    """At each lag, the pairs of which both are known; with `mask_N` those that also agree."""
     import torch
 
     counts = known_N.new_zeros(len(LAGS), dtype=torch.int64)
     for at, lag in enumerate(LAGS):
         if lag < known_N.numel():
             both = known_N[lag:] & known_N[:-lag]
-            counts[at] = (both if kept_N is None else both & (kept_N[lag:] == kept_N[:-lag])).sum()
+            counts[at] = (both if mask_N is None else both & (mask_N[lag:] == mask_N[:-lag])).sum()
     return counts
 
 
@@ -118,6 +118,6 @@ def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
 def compared(inputs: Tensors, outputs: Tensors) -> Tensors:
     """Kept values as they are, x / (1 - p) in the place of dropped ones (exactly 0), and the statistics of the mask."""
     x_N, y_N = inputs[0], outputs[0]
-    kept_N = y_N != 0
-    value_N = y_N.double().where(kept_N, x_N.double() / KEEP_PROBABILITY)
-    return (value_N, *statistics(x_N, kept_N, KEEP_PROBABILITY, AGREEMENT_PROBABILITY))
+    mask_N = y_N != 0
+    value_N = y_N.double().where(mask_N, x_N.double() / KEEP_PROBABILITY)
+    return (value_N, *statistics(x_N, mask_N, KEEP_PROBABILITY, AGREEMENT_PROBABILITY))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.dropout.reference import KEEP_PROBABILITY, P
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def composite_eager(x_N: Tensor) -> Launch:
 
 @variant(backend="torch")
 def torch_eager(x_N: Tensor) -> Launch:
-    """torch.nn.functional.dropout: on a GPU one kernel, which writes a mask of a byte an element that nobody reads here."""
+    """torch.nn.functional.dropout: on a GPU one kernel, which also writes a mask of one byte an element that is not used here."""
     from torch.nn import functional
 
     return lambda: functional.dropout(x_N, P, training=True)
@@ -33,7 +33,7 @@ def torch_eager(x_N: Tensor) -> Launch:
 
 @variant(backend="torch")
 def torch_saved_mask(x_N: Tensor) -> Launch:
-    """torch.native_dropout, its mask kept as a backward pass needs it: a quarter more bytes in half precision."""
+    """torch.native_dropout, which stores the mask for a backward pass: a quarter more bytes in half precision."""
     import torch
 
     saved: list[Tensor] = []
@@ -53,7 +53,7 @@ def dropout(x_N: Tensor) -> Tensor:
     return functional.dropout(x_N, P, training=True)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile: Philox inside one Triton kernel made by inductor, no mask stored; a second kernel draws its seed."""
     from kernelviz.ops.kernels.inductor import compiled
@@ -63,7 +63,7 @@ def torch_compile(x_N: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_rand(x_N: Tensor) -> Launch:
-    """Triton, tl.rand of a seed and the index: no mask stored, but three of four numbers of each Philox call are thrown away."""
+    """Triton, tl.rand of a seed and the index: no mask is stored, but three of four numbers of each Philox call are not used."""
     from kernelviz.ops.dropout import triton as kernels
 
     return kernels.bind_rand(x_N, P)
@@ -71,7 +71,7 @@ def triton_rand(x_N: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_philox(x_N: Tensor) -> Launch:
-    """Triton, tl.randint4x: one Philox call for four elements, in half precision for eight; compared as integers."""
+    """Triton, tl.randint4x: one Philox call for four elements, for eight in half precision; compared as integers."""
     from kernelviz.ops.dropout import triton as kernels
 
     return kernels.bind_philox(x_N, P)
@@ -79,7 +79,7 @@ def triton_philox(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_philox(x_N: Tensor) -> Launch:
-    """CUDA C++, one Philox call a 16-byte vector, which has as many random bits: 16 an element in half precision."""
+    """CUDA C++, one Philox call for each 16-byte vector gives 32 random bits an element, 16 in half precision."""
     from kernelviz.ops.dropout import cuda as kernels
 
     return kernels.bind_philox(x_N, P)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, TensorSpec, Variant
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.variant import Variant
 from kernelviz.ops.embedding.reference import bound, reference
 from kernelviz.ops.embedding.variants import OWN_KERNELS, embedding_variants, gather_variants, index_select_variants
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -30,9 +30,9 @@ def embedding_variants() -> tuple[Variant, ...]:
         """torch.nn.functional.embedding, which is index_select inside."""
         return lambda: _eager_embedding(x_VD, ids_T)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
-        """torch.compile of embedding: one Triton kernel that finds the row anew for each element, and checks its id."""
+        """torch.compile of embedding: one Triton kernel that looks up the row again for each element, and checks its id."""
         from kernelviz.ops.kernels.inductor import compiled
 
         return compiled(_eager_embedding, x_VD, ids_T)
@@ -43,15 +43,15 @@ def embedding_variants() -> tuple[Variant, ...]:
 def index_select_variants() -> tuple[Variant, ...]:
     @variant(backend="torch")
     def torch_eager(x_VD: Tensor, ids_T: Tensor) -> Launch:
-        """torch.index_select along the rows, into a tensor that is there."""
+        """torch.index_select along the rows, into a tensor that was allocated before."""
         import torch
 
         out_TD = torch.empty((ids_T.shape[0], x_VD.shape[1]), dtype=x_VD.dtype, device=x_VD.device)
         return lambda: torch.index_select(x_VD, 0, ids_T, out=out_TD)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
-        """torch.compile of index_select: one Triton kernel that finds the row anew for each element, and checks its id."""
+        """torch.compile of index_select: one Triton kernel that looks up the row again for each element, and checks its id."""
         from kernelviz.ops.kernels.inductor import compiled
 
         return compiled(_eager_index_select, x_VD, ids_T)
@@ -69,7 +69,7 @@ def gather_variants() -> tuple[Variant, ...]:
         out_TD = torch.empty(ids_TD.shape, dtype=x_VD.dtype, device=x_VD.device)
         return lambda: torch.gather(x_VD, 0, ids_TD, out=out_TD)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_VD: Tensor, ids_T: Tensor) -> Launch:
         """torch.compile of gather: inductor sees through the expanded index, and makes the kernel of index_select."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -89,7 +89,7 @@ def triton_row(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_tile(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """Triton, tiles of 16 KiB, small outputs 1 KiB: several short rows or a piece of a long one a program."""
+    """Triton, tiles of 16 KiB (1 KiB for small outputs): several short rows, or a piece of a long row, a program."""
     from kernelviz.ops.embedding import triton as kernels
 
     return kernels.bind_tile(x_VD, ids_T)
@@ -113,7 +113,7 @@ def cuda_row_vec16(x_VD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_vec16_unrolled(x_VD: Tensor, ids_T: Tensor) -> Launch:
-    """CUDA C++, 16 KiB a block whatever the row length: four vectors of a thread in flight, from as many rows as that takes."""
+    """CUDA C++, 16 KiB a block at every row length, so of one or several rows; four vectors of a thread in flight."""
     from kernelviz.ops.embedding import cuda as kernels
 
     return kernels.bind_flat(x_VD, ids_T)

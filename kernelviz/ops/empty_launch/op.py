@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Axis, Op, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Axis, Sizes, TensorSpec
 from kernelviz.ops.empty_launch.reference import bound, reference
 from kernelviz.ops.empty_launch.variants import cuda_graph, cuda_launches, torch_eager, triton_launches
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,7 +44,7 @@ def cuda_launches(x_K: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_graph(x_K: Tensor) -> Launch:
-    """The same k launches as one graph. On the device a graph takes as long; what it saves is the host's time for each call."""
+    """The same k launches as one graph. It takes as long on the device; it saves the host's time for each call."""
     from kernelviz.ops.empty_launch import cuda as kernels
 
     return kernels.bind_graph(x_K)

@@ -66,7 +66,7 @@ __device__ __forceinline__ void narrowed_to(ELEMENT* to, long long i, const floa
 
 // One 16-byte vector of each input a thread, in small blocks. The elements after the last whole vector are processed by the next
 // threads, one each.
-extern "C" __global__ void __launch_bounds__(128) gated_words(
+extern "C" __global__ void __launch_bounds__(128) gated_vec16(
     const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, ELEMENT* __restrict__ out, long long n) {
     const long long vectors = n / WIDTH;
     const long long i = (long long)blockIdx.x * 128 + threadIdx.x;
@@ -85,7 +85,7 @@ extern "C" __global__ void __launch_bounds__(128) gated_words(
     }
 }
 
-extern "C" __global__ void __launch_bounds__(128) gated_backward_words(
+extern "C" __global__ void __launch_bounds__(128) gated_backward_vec16(
     const ELEMENT* __restrict__ a, const ELEMENT* __restrict__ b, const ELEMENT* __restrict__ dy, ELEMENT* __restrict__ da,
     ELEMENT* __restrict__ db, long long n) {
     const long long vectors = n / WIDTH;

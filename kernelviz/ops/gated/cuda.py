@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 
@@ -26,7 +26,7 @@ def bind_vec16(a_MN: Tensor, b_MN: Tensor, gate: str) -> Launch:
     """16-byte vectors; one element a thread where an input does not start on 16 bytes. Raises BadField as above."""
     if not _aligned(a_MN, b_MN):
         return bind_scalar(a_MN, b_MN, gate)
-    return _forward("gated_words", a_MN, b_MN, gate, work=_vectors(a_MN), threads=128)
+    return _forward("gated_vec16", a_MN, b_MN, gate, work=_vectors(a_MN), threads=128)
 
 
 def bind_scalar_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, gate: str) -> Launch:
@@ -38,7 +38,7 @@ def bind_vec16_backward(a_MN: Tensor, b_MN: Tensor, dy_MN: Tensor, gate: str) ->
     """16-byte vectors; one element a thread where an input does not start on 16 bytes. Raises BadField as above."""
     if not _aligned(a_MN, b_MN, dy_MN):
         return bind_scalar_backward(a_MN, b_MN, dy_MN, gate)
-    return _backward("gated_backward_words", a_MN, b_MN, dy_MN, gate, work=_vectors(a_MN), threads=128)
+    return _backward("gated_backward_vec16", a_MN, b_MN, dy_MN, gate, work=_vectors(a_MN), threads=128)
 
 
 def _aligned(*tensors: Tensor) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Cost, Problem
-from kernelviz.ops.catalog.op import Axis, Backward, Bound, Op, Preset, Sizes, Tensors, TensorSpec
+from kernelviz.ops.catalog.op import Backward, Bound, Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, Tensors, TensorSpec
 from kernelviz.ops.gated.reference import bound_of_backward, bound_of_forward, reference_of_backward
 from kernelviz.ops.gated.variants import geglu, ladder, swiglu
 

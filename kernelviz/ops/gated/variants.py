@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -44,7 +44,7 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
 
         return compiled_backward(function, (a_MN, b_MN), (dy_MN,), (0, 1))
 
-    @variant(backend="inductor", needs=("inductor",), late=True, backward=torch_compile_backward)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True, backward=torch_compile_backward)
     def torch_compile(a_MN: Tensor, b_MN: Tensor) -> Launch:
         """torch.compile: inductor fuses gate and product into one kernel, and both gradients into another."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -77,7 +77,7 @@ def ladder(function: Callable[[Tensor, Tensor], Tensor], gate: str, stored_gate:
 
     @variant(backend="triton", needs=("triton", "cuda"), backward=triton_backward)
     def triton_block(a_MN: Tensor, b_MN: Tensor) -> Launch:
-        """Triton, 16 bytes of each input a thread, whatever the rows; the gate by a logistic function in fp32."""
+        """Triton, 16 bytes of each input a thread, independent of rows; the gate is computed with a logistic function in fp32."""
         from kernelviz.ops.gated import triton as kernels
 
         return kernels.bind_gated(a_MN, b_MN, tanh=tanh)

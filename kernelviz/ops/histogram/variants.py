@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.histogram.reference import BINS
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @variant(backend="torch")
 def torch_eager(x_N: Tensor) -> Launch:
-    """torch.bincount, which first asks the host how many bins there are: it waits in the middle of every call."""
+    """torch.bincount, which sends the number of bins to the host first, so every call waits for the host."""
     import torch
 
     return lambda: torch.bincount(x_N, minlength=BINS)
@@ -21,7 +21,7 @@ def torch_eager(x_N: Tensor) -> Launch:
 
 @variant(backend="torch")
 def scatter_add_eager(x_N: Tensor) -> Launch:
-    """Tensor.scatter_add_ of ones at the bytes as 64-bit indices: 17 bytes written and read for each byte, all atomics in L2."""
+    """Tensor.scatter_add_ of ones, with the bytes as 64-bit indices: 17 bytes of traffic for each byte, all atomics in L2."""
     import torch
 
     out = torch.empty(BINS, dtype=torch.int64, device=x_N.device)
@@ -29,9 +29,9 @@ def scatter_add_eager(x_N: Tensor) -> Launch:
     return lambda: out.zero_().scatter_add_(0, x_N.long(), ones_N)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_N: Tensor) -> Launch:
-    """torch.compile of scatter_add: inductor reads the bytes once and makes an atomic in L2 of each."""
+    """torch.compile of scatter_add: inductor reads the bytes once and issues one atomic in L2 for each."""
     import torch
 
     from kernelviz.ops.kernels.inductor import compiled
@@ -53,7 +53,7 @@ def triton_persistent(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_global(x_N: Tensor) -> Launch:
-    """CUDA C++, one atomic in L2 a byte: those to one counter queue. Refuses more than 2^26 bytes."""
+    """CUDA C++, one atomic in L2 a byte: atomics to the same counter queue. Refuses more than 2^26 bytes."""
     from kernelviz.ops.histogram import cuda as kernels
 
     return kernels.bind_global(x_N)
@@ -77,7 +77,7 @@ def cuda_per_warp(x_N: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_per_lane(x_N: Tensor) -> Launch:
-    """CUDA C++, counters for each lane in its own bank: a warp's atomics never collide, whatever the bytes are."""
+    """CUDA C++, counters for each lane in its own bank: a warp's atomics never collide."""
     from kernelviz.ops.histogram import cuda as kernels
 
     return kernels.bind_per_lane(x_N)

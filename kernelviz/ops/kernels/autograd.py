@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from kernelviz.ops.catalog.op import Staged
+from kernelviz.ops.catalog.variant import Staged
 
 if TYPE_CHECKING:
     from torch import Tensor

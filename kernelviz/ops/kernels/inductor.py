@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.reasons import Recompiled, Refused
-from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels.autograd import backward_of
 
 if TYPE_CHECKING:

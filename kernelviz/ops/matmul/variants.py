@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @variant(backend="torch")
 def torch_eager(a_MK: Tensor, b_KN: Tensor, *, compute: str | None = None) -> Launch:
-    """torch.mm into a buffer that exists already: cuBLAS on a GPU, oneDNN or MKL on a CPU."""
+    """torch.mm into a buffer that was allocated before: cuBLAS on a GPU, oneDNN or MKL on a CPU."""
     from kernelviz.ops.matmul.torch import bind_mm
 
     return bind_mm(a_MK, b_KN, compute)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.model_sizes import AXES, presets
-from kernelviz.ops.catalog.op import Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Preset, Sizes, TensorSpec
 from kernelviz.ops.norm_activation.reference import (
     batchnorm_relu_bound,
     batchnorm_relu_reference,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.op import Tensors
 from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, stored
+from kernelviz.ops.catalog.tensors import Tensors
 
 if TYPE_CHECKING:
     from torch import Tensor

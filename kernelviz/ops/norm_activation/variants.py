@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Variant, variant
 from kernelviz.ops.norm_activation.reference import EPS, channel_scale, layer_normalised
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
         """torch.nn.functional.layer_norm, then gelu: two kernels, so twice the traffic."""
         return lambda: _layernorm_gelu(x_MN, w_N, b_N)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """torch.compile of the two: inductor fuses them into one kernel."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -45,7 +45,7 @@ def layernorm_gelu_variants() -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_erf(x_MN: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """Triton, one program a row, gelu with libdevice's erf: its arithmetic takes about as long as the memory."""
+        """Triton, one program a row, gelu with libdevice's erf: its arithmetic takes about as long as the memory traffic."""
         from kernelviz.ops.norm_activation import triton as kernels
 
         return kernels.bind_layernorm_gelu(x_MN, w_N, b_N, eps=EPS, exact=True)
@@ -108,7 +108,7 @@ def batchnorm_relu_variants() -> tuple[Variant, ...]:
 
         return lambda: functional.batch_norm(x_MN, mean_N, variance_N.abs(), w_N, b_N, eps=EPS).relu_()
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
         """torch.compile of the composite: inductor fuses it into one kernel, which computes the root for each element."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -117,7 +117,7 @@ def batchnorm_relu_variants() -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_fused(x_MN: Tensor, mean_N: Tensor, variance_N: Tensor, w_N: Tensor, b_N: Tensor) -> Launch:
-        """Triton, a program a few rows of the same channels: factor and summand are computed once for all of them."""
+        """Triton, a program for a few rows of the same channels: factor and summand are computed once for all of them."""
         from kernelviz.ops.norm_activation import triton as kernels
 
         return kernels.bind_batchnorm_relu(x_MN, mean_N, variance_N, w_N, b_N, eps=EPS)

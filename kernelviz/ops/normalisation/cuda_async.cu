@@ -79,7 +79,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
         }
         return v;
     };
-    auto word_of = [&](int k) { return k < IN_REGISTERS ? x_registers[k < IN_REGISTERS ? k : 0] : buffers[(k - IN_REGISTERS) * ROW_LANES]; };
+    auto vector_of = [&](int k) { return k < IN_REGISTERS ? x_registers[k < IN_REGISTERS ? k : 0] : buffers[(k - IN_REGISTERS) * ROW_LANES]; };
 
     Part part = part_of(current), part_ahead = part_of(next);
     if (ADDS) {
@@ -114,7 +114,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
         for (int k = 0; k < ROW_VECTORS; ++k) {
             // ROW_VECTORS groups are in flight; the oldest of them is this vector.
             wait_groups<ROW_VECTORS - 1>();
-            W v = masked(word_of(k), k);
+            W v = masked(vector_of(k), k);
             float a[WIDTH];
             widen(v, a);
             if (ADDS) {
@@ -151,7 +151,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
 #pragma unroll
             for (int k = 0; k < ROW_VECTORS; ++k) {
                 float a[WIDTH];
-                widen(word_of(k), a);
+                widen(vector_of(k), a);
 #pragma unroll
                 for (int e = 0; e < WIDTH; ++e) {
                     const float away = row.holds(k, e) ? a[e] - mean : 0.0f;
@@ -168,7 +168,7 @@ extern "C" __global__ void __launch_bounds__(ROW_LANES, ROW_BLOCKS) normalise_as
 #pragma unroll
         for (int k = 0; k < ROW_VECTORS; ++k) {
             float a[WIDTH], g[WIDTH], c[WIDTH];
-            widen(word_of(k), a);
+            widen(vector_of(k), a);
             widen(row.load_beside(w, k), g);
             if (CENTRED) {
                 widen(row.load_beside(b, k), c);

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.normalisation.cuda import MOST_CLUSTER, VEC16_BYTES, NormInputs, RowTile, power_of_2

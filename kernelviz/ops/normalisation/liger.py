@@ -8,7 +8,7 @@ from liger_kernel.ops.fused_add_rms_norm import fused_add_rms_norm_backward, fus
 from liger_kernel.ops.layer_norm import layer_norm_backward, layer_norm_forward
 from liger_kernel.ops.rms_norm import rms_norm_backward, rms_norm_forward
 
-from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels.liger_rows import require_rows
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.model_sizes import AXES, presets
-from kernelviz.ops.catalog.op import Backward, Op, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Backward, Op
+from kernelviz.ops.catalog.tensors import Sizes, TensorSpec
 from kernelviz.ops.normalisation.reference import (
     add_rmsnorm_backward_bound,
     add_rmsnorm_backward_reference,

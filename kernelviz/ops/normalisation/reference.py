@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.op import Tensors
 from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, nearest_zero, stored
+from kernelviz.ops.catalog.tensors import Tensors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -132,8 +132,8 @@ def rmsnorm_bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensor
     store the normalised row before they apply the weight, which then also multiplies the absolute error near zero.
     """
     statistics = (8 + problem.sizes["n"] ** 0.5 / 2) * FP32_ROUNDOFF
-    near_zero_N = inputs[1].abs() * nearest_zero(problem.dtype)
-    return (outputs[0].abs() * statistics + stored(outputs[0], problem.dtype, times=2) + near_zero_N,)
+    smallest_N = inputs[1].abs() * nearest_zero(problem.dtype)
+    return (outputs[0].abs() * statistics + stored(outputs[0], problem.dtype, times=2) + smallest_N,)
 
 
 def rmsnorm_backward_reference(x_MN: Tensor, w_N: Tensor, dy_MN: Tensor) -> Tensors:

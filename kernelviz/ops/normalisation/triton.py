@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 
@@ -283,10 +283,10 @@ def bind_two_passes(inputs: NormInputs, *, eps: float) -> Launch:
     """One program a row, which is read twice; raises BadField for tensors that are not contiguous."""
     s_MN, y_MN = inputs.outputs()
     m, n = inputs.x_MN.shape
-    item = inputs.x_MN.element_size()
+    itemsize = inputs.x_MN.element_size()
     # Half a row, 16 bytes a thread, so that 2048 threads an SM have the 32 registers that they need.
-    chunk = max(32 * 16 // item, min(triton.next_power_of_2(n) // 2, 1024 * 16 // item))
-    warps = chunk * item // (32 * 16)
+    chunk = max(32 * 16 // itemsize, min(triton.next_power_of_2(n) // 2, 1024 * 16 // itemsize))
+    warps = chunk * itemsize // (32 * 16)
     centred = inputs.b_N is not None
     pointers = (inputs.x_MN, inputs.r_MN, inputs.w_N, inputs.b_N, s_MN, y_MN)
     outputs = y_MN if s_MN is None else (s_MN, y_MN)

@@ -12,7 +12,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
 
@@ -299,8 +299,8 @@ def bind(inputs: BackwardInputs, *, eps: float) -> Staged:
 
 def _persistent(inputs: BackwardInputs, saved: Saved, block: int) -> Launch:
     m, n = inputs.x_MN.shape
-    item = inputs.x_MN.element_size()
-    grid = grid_for(block * item, item)
+    itemsize = inputs.x_MN.element_size()
+    grid = grid_for(block * itemsize, itemsize)
     programs = min(triton.cdiv(m, grid.rows), multiprocessors(inputs.x_MN.device) * grid.programs)
     out = Outputs.of(inputs, programs)
     pointers = (saved.row_MN, inputs.w_N, inputs.dy_MN, inputs.ds_MN, saved.mean_M, saved.scale_M)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Staged, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Staged, Variant, variant
 from kernelviz.ops.normalisation.reference import EPS
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
         count = len(INPUTS[op])
         return compiled_backward(COMPOSITES[op], tensors[:count], tensors[count:], DIFFERENTIATED[op])
 
-    @variant(backend="inductor", needs=("inductor",), late=True, backward=compiled_composite_backward)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True, backward=compiled_composite_backward)
     def torch_compile(*tensors: Tensor) -> Launch:
         """torch.compile of the composite: inductor fuses its steps into one kernel."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -202,7 +202,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
     @variant(backend="triton", needs=("triton", "cuda"))
     def triton_two_passes(*tensors: Tensor) -> Launch:
-        """Triton, one program a row, read twice: no registers hold the row, and L1 serves the second read of up to 16 KiB."""
+        """Triton, one program a row, which is read twice instead of kept in registers; L1 serves the second read up to 16 KiB."""
         from kernelviz.ops.normalisation import triton as kernels
 
         return kernels.bind_two_passes(kernels.NormInputs(**named_inputs(op, tensors)), eps=EPS)
@@ -233,7 +233,7 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_registers(*tensors: Tensor) -> Launch:
-        """CUDA C++, a block a row of up to 64 KiB in registers, 16-byte loads wherever it starts; longer ones are read twice."""
+        """CUDA C++, a block a row of up to 64 KiB in registers, 16-byte loads at any alignment; longer rows are read twice."""
         from kernelviz.ops.normalisation import cuda as kernels
 
         return kernels.bind_rows(kernels.NormInputs(**named_inputs(op, tensors), eps=EPS))
@@ -251,14 +251,14 @@ def _ladder(op: str, torch_eager: Variant, liger: Variant) -> tuple[Variant, ...
         backward=cuda_backward,
     )
     def cuda_cluster(*tensors: Tensor) -> Launch:
-        """CUDA C++, a row of more than 16 KiB in the registers of a cluster of blocks: read once, whatever its length."""
+        """CUDA C++, rows of more than 16 KiB in the registers of a cluster of blocks, so that each is read only once."""
         from kernelviz.ops.normalisation import cuda as kernels
 
         return kernels.bind_cluster(kernels.NormInputs(**named_inputs(op, tensors), eps=EPS))
 
     @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"))
     def cuda_async(*tensors: Tensor) -> Launch:
-        """CUDA C++, persistent blocks: each thread prefetches its next vectors by cp.async as soon as it has stored the last."""
+        """CUDA C++, persistent blocks: a thread prefetches vectors of its next row by cp.async as it stores those of this row."""
         from kernelviz.ops.normalisation import cuda as kernels
 
         return kernels.bind_async(kernels.NormInputs(**named_inputs(op, tensors), eps=EPS))

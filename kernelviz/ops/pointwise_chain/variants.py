@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.pointwise_chain.reference import chain
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def torch_graph(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     return _bind_graph(lambda: chain(x, s_K, b_K), x.device.type)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
     """torch.compile: inductor fuses all steps into one kernel."""
     from kernelviz.ops.kernels.inductor import compiled
@@ -60,7 +60,7 @@ def _bind_graph(run: Callable[[], Tensor], device_type: str) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_stepwise(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, one kernel a step: three operations on one read and one write, and k times the bytes of a fused chain."""
+    """CUDA C++, one kernel a step: three operations for one read and one write, so k times the bytes of a fused chain."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_rows(x_MN, s_KN, b_KN, stepwise=True)
@@ -68,7 +68,7 @@ def cuda_stepwise(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
-    """Triton, all steps on one read and one write; s and b of a step are loaded when it starts."""
+    """Triton, all steps with one read and one write; s and b of a step are loaded when the step starts."""
     from kernelviz.ops.pointwise_chain import triton as kernels
 
     return kernels.bind_rows(x_MN, s_KN, b_KN)
@@ -76,7 +76,7 @@ def triton_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_fused(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
-    """CUDA C++, a 16-byte vector of each of 2 to 8 rows a thread, which share s and b; fp32 between the steps."""
+    """CUDA C++, a thread has a 16-byte vector of each of 2 to 8 rows, which share s and b; fp32 between the steps."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_rows(x_MN, s_KN, b_KN)
@@ -92,7 +92,7 @@ def cuda_fused_packed(x_MN: Tensor, s_KN: Tensor, b_KN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_stepwise(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """CUDA C++, one kernel a step: three operations on one read and one write, and k times the bytes of a fused chain."""
+    """CUDA C++, one kernel a step: three operations for one read and one write, so k times the bytes of a fused chain."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_scalars(x_N, s_K, b_K, stepwise=True)
@@ -100,7 +100,7 @@ def cuda_scalars_stepwise(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """Triton, all steps on one read and one write; a program reads the two numbers of a step when it starts."""
+    """Triton, all steps with one read and one write; a program reads the two numbers of a step when the step starts."""
     from kernelviz.ops.pointwise_chain import triton as kernels
 
     return kernels.bind_scalars(x_N, s_K, b_K)
@@ -108,7 +108,7 @@ def triton_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_scalars_fused(x_N: Tensor, s_K: Tensor, b_K: Tensor) -> Launch:
-    """CUDA C++, all steps on 1 to 4 16-byte vectors a thread, fp32 between the steps."""
+    """CUDA C++, all steps for one to four 16-byte vectors a thread; fp32 between the steps."""
     from kernelviz.ops.pointwise_chain import cuda as kernels
 
     return kernels.bind_scalars(x_N, s_K, b_K)

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from kernelviz.core.problem import Cost
 from kernelviz.ops.catalog.model_sizes import AXES, presets
-from kernelviz.ops.catalog.op import Op, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Sizes, TensorSpec
 from kernelviz.ops.quantize.reference import compared, rmsnorm_bound, rmsnorm_reference, rows_bound, rows_reference
 from kernelviz.ops.quantize.variants import rmsnorm_variants, rows_variants
 
@@ -54,8 +55,8 @@ def _rows_op(target: str, caption: str, formula: str, step: str) -> Op:
         variants=rows_variants(target),
         presets=presets("llama-3-8b", "llama-3-70b", "qwen2.5-7b", "deepseek-v3"),
         slab="m",
-        shown=compared,
-        shows=(
+        compared=compared,
+        compared_outputs=(
             TensorSpec(name="dequantised_MN", axes=("m", "n"), dtype="fp32"),
             TensorSpec(name="scale_M", axes=("m",), dtype="fp32"),
         ),
@@ -93,8 +94,8 @@ RMSNORM_QUANTIZE_FP8 = Op(
     variants=rmsnorm_variants(),
     presets=presets("llama-3-8b", "llama-3-70b", "qwen2.5-7b", "deepseek-v3"),
     slab="m",
-    shown=compared,
-    shows=(
+    compared=compared,
+    compared_outputs=(
         TensorSpec(name="dequantised_MN", axes=("m", "n"), dtype="fp32"),
         TensorSpec(name="scale_M", axes=("m",), dtype="fp32"),
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Need, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Need, Variant, variant
 from kernelviz.ops.quantize.reference import EPS, SMALLEST, largest
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
         """Torch ops in float32: magnitude, maximum, quotient, rounding and conversion are each a pass over the matrix."""
         return lambda: quantised(x_MN, target)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_MN: Tensor) -> Launch:
-        """torch.compile of these ops: inductor makes one kernel of them."""
+        """torch.compile of these ops: inductor fuses them into one kernel."""
         from kernelviz.ops.kernels.inductor import compiled
 
         def quantise(x_MN: Tensor) -> tuple[Tensor, Tensor]:
@@ -53,14 +53,14 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
 
     @variant(backend="triton", needs=triton_needs)
     def triton_row(x_MN: Tensor) -> Launch:
-        """Triton, one program a row (or several short ones), kept in registers up to 64 KiB; longer ones are read twice."""
+        """Triton, one program a row (or several short ones), kept in registers up to 64 KiB; longer rows are read twice."""
         from kernelviz.ops.quantize import triton as kernels
 
         return kernels.bind_quantize(x_MN, target)
 
     @variant(backend="cuda", needs=("nvrtc", "cuda"))
     def cuda_registers(x_MN: Tensor) -> Launch:
-        """CUDA C++, a block a row of up to 64 KiB in registers, 8 or 16 bytes a store; longer ones are read twice."""
+        """CUDA C++, a block a row of up to 64 KiB in registers, 8 or 16 bytes a store; longer rows are read twice."""
         from kernelviz.ops.quantize import cuda as kernels
 
         return kernels.bind_rows(x_MN, None, target)
@@ -77,7 +77,7 @@ def rows_variants(target: str) -> tuple[Variant, ...]:
         needs=("nvrtc", "cuda", "sm_90"),
     )
     def cuda_columns(x_MN: Tensor) -> Launch:
-        """CUDA C++, persistent blocks and clusters: rows stream through shared memory, the next ones load while one is stored."""
+        """CUDA C++, persistent blocks and clusters: the next rows are prefetched into shared memory while one is stored."""
         from kernelviz.ops.quantize import cuda as kernels
 
         return kernels.bind_columns(x_MN, None, target)
@@ -96,7 +96,7 @@ def rmsnorm_variants() -> tuple[Variant, ...]:
         shape = tuple(w_N.shape)
         return lambda: quantised(functional.rms_norm(x_MN, shape, w_N, EPS), "fp8")
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_MN: Tensor, w_N: Tensor) -> Launch:
         """torch.compile of both, with the normalisation as single ops: inductor fuses them into one kernel."""
         from kernelviz.ops.kernels.inductor import compiled

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.reduction.reference import mean_bound, mean_reference, sum_bound, sum_reference
 from kernelviz.ops.reduction.variants import mean_variants, sum_variants
 

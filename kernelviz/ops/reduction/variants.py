@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,7 +18,7 @@ def sum_variants() -> tuple[Variant, ...]:
         """Tensor.sum: on a GPU one kernel, whose last block adds up the sums of the others."""
         return lambda: x_N.sum(0, keepdim=True)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_N: Tensor) -> Launch:
         """torch.compile of sum: on a GPU inductor makes two Triton kernels, one for each pass."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -39,7 +39,7 @@ def mean_variants() -> tuple[Variant, ...]:
         """Tensor.mean: on a GPU one kernel, whose last block adds up the sums of the others."""
         return lambda: x_N.mean(0, keepdim=True)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_N: Tensor) -> Launch:
         """torch.compile of mean: on a GPU inductor makes two Triton kernels, one for each pass."""
         from kernelviz.ops.kernels.inductor import compiled

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.reshape_elementwise.reference import bound, compared, reference
 from kernelviz.ops.reshape_elementwise.variants import VARIANTS
 
@@ -59,6 +60,6 @@ RESHAPE_ELEMENTWISE = Op(
             sizes={"m": "8192,16384", "n": "m"},
         ),
     ),
-    shown=compared,
-    shows=(TensorSpec(name="y_NM", axes=("n", "m")), TensorSpec(name="contiguous", axes=(1,))),
+    compared=compared,
+    compared_outputs=(TensorSpec(name="y_NM", axes=("n", "m")), TensorSpec(name="contiguous", axes=(1,))),
 )

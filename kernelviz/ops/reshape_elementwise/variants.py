@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -31,7 +31,7 @@ def torch_eager(x_MN: Tensor) -> Launch:
     return lambda: torch.clamp_min(x_MN.t(), 0, out=y_NM)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_MN: Tensor) -> Launch:
     """torch.compile of relu on the view with a contiguous result: inductor makes one kernel over both layouts."""
     from kernelviz.ops.kernels.inductor import compiled

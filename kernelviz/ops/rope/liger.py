@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Tensors
+from kernelviz.ops.catalog.tensors import Tensors
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 
 if TYPE_CHECKING:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Axis, Backward, Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Backward, Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.rope.reference import backward_bound, backward_reference, bound, reference
 from kernelviz.ops.rope.variants import VARIANTS
 

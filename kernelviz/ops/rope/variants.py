@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Tensors, variant
+from kernelviz.ops.catalog.tensors import Tensors
+from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.rope.reference import rotated
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _compiled_backward(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, dq: Tenso
     return compiled_backward(rope_in_fp32, (q, k, cos, sin), (dq, dk), (0, 1))
 
 
-@variant(backend="inductor", needs=("inductor",), late=True, backward=_compiled_backward)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True, backward=_compiled_backward)
 def torch_compile(q_TH2P: Tensor, k_TH2P: Tensor, cos_TP: Tensor, sin_TP: Tensor) -> Launch:
     """torch.compile of the rotation in float32, rounded at the end: inductor fuses its steps."""
     from kernelviz.ops.kernels.inductor import compiled

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.row_reduction.reference import (
     argmax_bound,
     argmax_compared,
@@ -108,6 +109,6 @@ ARGMAX = Op(
         *_ROWS,
     ),
     slab="m",
-    shown=argmax_compared,
-    shows=(TensorSpec(name="largest_M", axes=("m",)),),
+    compared=argmax_compared,
+    compared_outputs=(TensorSpec(name="largest_M", axes=("m",)),),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Variant, variant
+from kernelviz.ops.catalog.variant import Launch, Variant, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,7 +18,7 @@ def row_sum_variants() -> tuple[Variant, ...]:
         """Tensor.sum along rows: one kernel on a GPU."""
         return lambda: x_MN.sum(-1)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_MN: Tensor) -> Launch:
         """torch.compile of sum: inductor makes one Triton kernel, or two for few long rows."""
         from kernelviz.ops.kernels.inductor import compiled
@@ -56,7 +56,7 @@ def argmax_variants() -> tuple[Variant, ...]:
         """Tensor.argmax along rows: one kernel on a GPU."""
         return lambda: x_MN.argmax(-1)
 
-    @variant(backend="inductor", needs=("inductor",), late=True)
+    @variant(backend="inductor", needs=("inductor",), slow_compile=True)
     def torch_compile(x_MN: Tensor) -> Launch:
         """torch.compile of argmax: inductor makes one Triton kernel."""
         from kernelviz.ops.kernels.inductor import compiled

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import platformdirs
 
 from kernelviz.core.errors import BadField, KernelvizError
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 
 if TYPE_CHECKING:
     from torch import Tensor

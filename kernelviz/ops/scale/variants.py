@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 from kernelviz.ops.scale.reference import FACTOR
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ def torch_eager(x_N: Tensor) -> Launch:
     return lambda: torch.mul(x_N, FACTOR, out=out_N)
 
 
-@variant(backend="cpp", needs=("cpu", "cxx"), late=True)
+@variant(backend="cpp", needs=("cpu", "cxx"), slow_compile=True)
 def cpp_extension(x_N: Tensor) -> Launch:
     """A C++ extension of torch, built with -O3: it calls torch's own product, so it can only save Python's dispatch."""
     from kernelviz.ops.scale import extension
@@ -28,7 +28,7 @@ def cpp_extension(x_N: Tensor) -> Launch:
     return extension.bind_custom_scale(x_N, FACTOR)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_N: Tensor) -> Launch:
     """torch.compile: on a GPU one Triton kernel made by inductor, on a CPU vectorised C++."""
     from kernelviz.ops.kernels.inductor import compiled
@@ -41,7 +41,7 @@ def torch_compile(x_N: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_block(x_N: Tensor) -> Launch:
-    """Triton, 1024 elements a program whatever the size."""
+    """Triton, 1024 elements a program at every size."""
     from kernelviz.ops.scale import triton as kernels
 
     return kernels.bind_scale(x_N, FACTOR, block=1024)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -23,7 +23,7 @@ def torch_eager(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
 
 @variant(backend="torch", needs=("cuda",), mutates=IN_PLACE, dtypes=NARROW, only_when_named=True)
 def torch_index_add_16bit(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
-    """index_add_ on 16-bit tensors, as often written. It is claimed to be the same sum, but is rounded at every addition."""
+    """index_add_ on 16-bit tensors, as it is often written and called the same sum, but it rounds at every addition."""
     return lambda: x_VD.index_add_(0, ids_T, src_TD)
 
 
@@ -37,7 +37,7 @@ def _index_add(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Tensor:
     return x_VD.float().index_add(0, ids_T, src_TD.float()).to(x_VD.dtype)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_VD: Tensor, src_TD: Tensor, ids_T: Tensor) -> Launch:
     """torch.compile of index_add in float32, out of place: one kernel copies the sums, one adds atomically."""
     from kernelviz.ops.kernels.inductor import compiled

@@ -68,7 +68,7 @@ extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_
 #if ROW_IN_SHARED > 0
 // 3. Long rows: vectors in registers and shared memory, summed as they arrive. The exponentials are computed twice, since
 // only the raw vectors fit.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_held(
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_on_chip(
     const ELEMENT* __restrict__ x, ELEMENT* __restrict__ out, long long m, int n) {
     R row(m, n);
     OnChipRow<R, ELEMENT, ROW_LANES, ROW_IN_REGISTERS, ROW_IN_SHARED, ROW_ALIGNED> on_chip(row, x, minus_infinity<ELEMENT>());
@@ -163,7 +163,7 @@ struct Nothing {
 };
 
 // 6. The same for long rows: y and dy in registers and shared memory.
-extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_backward_held(
+extern "C" __global__ void __launch_bounds__(ROW_THREADS, ROW_RESIDENT) softmax_backward_on_chip(
     const ELEMENT* __restrict__ y, const ELEMENT* __restrict__ dy, ELEMENT* __restrict__ dx, long long m, int n) {
     R row(m, n);
     using H = OnChipRow<R, ELEMENT, ROW_LANES, ROW_IN_REGISTERS, ROW_IN_SHARED, ROW_ALIGNED>;

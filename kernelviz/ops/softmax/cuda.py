@@ -6,7 +6,7 @@ import ctypes
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.persistent_columns import persistent_kernel
 from kernelviz.ops.kernels.row_tiles import CHUNKS, RowTile, cluster_tile, require_vec16, row_tile
@@ -92,7 +92,7 @@ def _backward(x_MN: Tensor, dy_MN: Tensor, *, clusters: bool) -> Staged:
 def _launch(name: str, tile: RowTile | None, given: tuple[Tensor, ...], out_MN: Tensor) -> Launch:
     m, n = out_MN.shape
     chosen = tile or CHUNKS
-    kind = "held" if chosen.in_shared else "rows" if tile else "chunks"
+    kind = "on_chip" if chosen.in_shared else "rows" if tile else "chunks"
     shared_bytes, cluster = chosen.shared_bytes * len(given), chosen.cluster
     opt_in_bytes = max(shared_bytes, chosen.opt_in_bytes)
     kernel = nvrtc.kernel(SOURCE, f"{name}_{kind}", chosen.defines(out_MN), shared_bytes=opt_in_bytes, cluster=cluster)

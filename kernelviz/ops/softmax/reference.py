@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from kernelviz.core.dtypes import dtype as dtype_named
 from kernelviz.core.problem import Problem
-from kernelviz.ops.catalog.op import Tensors
 from kernelviz.ops.catalog.rounding import FP32_ROUNDOFF, nearest_zero, stored
+from kernelviz.ops.catalog.tensors import Tensors
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -45,12 +45,12 @@ def backward_bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tenso
     mean_M1 = (y_MN * dy_MN).sum(-1, keepdim=True)
     unit = 1.01 * dtype_named(problem.dtype).unit_roundoff
     units = (4 + problem.sizes["n"] ** 0.5) * FP32_ROUNDOFF + unit
-    near_zero = nearest_zero(problem.dtype)
-    mean_error_M1 = ((e_MN + units * y_MN) * dy_MN.abs() + near_zero).sum(-1, keepdim=True)
+    smallest = nearest_zero(problem.dtype)
+    mean_error_M1 = ((e_MN + units * y_MN) * dy_MN.abs() + smallest).sum(-1, keepdim=True)
     largest_MN = y_MN + e_MN
     error_MN = e_MN * (dy_MN - mean_M1).abs() + largest_MN * mean_error_M1
     error_MN += largest_MN * (dy_MN.abs() * (4 * FP32_ROUNDOFF + unit) + mean_M1.abs() * (4 * FP32_ROUNDOFF))
-    return (error_MN * (1 + 2.0**-8) + near_zero + stored(outputs[0], problem.dtype),)
+    return (error_MN * (1 + 2.0**-8) + smallest + stored(outputs[0], problem.dtype),)
 
 
 def backward_reference(x_MN: Tensor, dy_MN: Tensor) -> Tensors:

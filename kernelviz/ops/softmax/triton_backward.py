@@ -6,7 +6,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kernelviz.ops.catalog.op import Launch, Staged
+from kernelviz.ops.catalog.variant import Launch, Staged
 from kernelviz.ops.kernels.layout import require_contiguous
 from kernelviz.ops.softmax.triton import bind_block_per_row as bind_forward
 from kernelviz.ops.softmax.triton import next_power_of_2, warps_for

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -91,9 +91,9 @@ def torch_eager(x_MN: Tensor) -> Launch:
     return lambda: x_MN.softmax(-1)
 
 
-@variant(backend="inductor", needs=("inductor",), late=True, backward=compile_backward)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True, backward=compile_backward)
 def torch_compile(x_MN: Tensor) -> Launch:
-    """torch.compile of softmax: inductor makes one kernel of its steps."""
+    """torch.compile of softmax: inductor fuses its steps into one kernel."""
     from kernelviz.ops.kernels.inductor import compiled
 
     return compiled(fused, x_MN)
@@ -133,7 +133,7 @@ def triton_block_per_row(x_MN: Tensor) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_persistent(x_MN: Tensor) -> Launch:
-    """Triton, a few programs per SM walk the rows, short ones several at once; the next rows load ahead."""
+    """Triton, a few persistent programs per SM, several short rows at once; the next rows are prefetched."""
     from kernelviz.ops.softmax import triton as kernels
 
     return kernels.bind_persistent(x_MN)
@@ -141,7 +141,7 @@ def triton_persistent(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"), backward=cuda_row_backward)
 def cuda_row(x_MN: Tensor) -> Launch:
-    """CUDA C++, a block a row as 16-byte vectors in registers, maximum and sum in one reduction; long rows twice, in chunks."""
+    """CUDA C++, a block a row in registers, maximum and sum in one reduction; long rows are read twice, in chunks."""
     from kernelviz.ops.softmax import cuda as kernels
 
     return kernels.bind_row(x_MN)
@@ -149,7 +149,7 @@ def cuda_row(x_MN: Tensor) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda", "sm_90"), backward=cuda_cluster_backward)
 def cuda_cluster(x_MN: Tensor) -> Launch:
-    """CUDA C++, long rows in registers and shared memory of one SM or a cluster: each is read once, whatever its length."""
+    """CUDA C++, long rows in registers and shared memory of one SM or a cluster, so that each is read only once."""
     from kernelviz.ops.softmax import cuda as kernels
 
     return kernels.bind_cluster(x_MN)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.topk.reference import bound, compared, reference
 from kernelviz.ops.topk.variants import (
     cuda_radix_select,
@@ -77,8 +78,8 @@ OPS = (
             ),
         ),
         slab="m",
-        shown=compared,
-        shows=(
+        compared=compared,
+        compared_outputs=(
             TensorSpec(name="values_MK", axes=("m", "k")),
             TensorSpec(name="pointed_MK", axes=("m", "k")),
             TensorSpec(name="different_M", axes=("m",), dtype="int64"),

@@ -7,7 +7,7 @@ import triton
 import triton.language as tl
 
 from kernelviz.core.errors import BadField
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels.layout import require_contiguous
 
 LARGEST_K = 1024

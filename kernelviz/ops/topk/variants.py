@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @variant(backend="torch")
 def sort_eager(x_MN: Tensor, k: int) -> Launch:
-    """Tensor.sort of whole rows, of which the first k are kept: orders everything to use little of it."""
+    """Tensor.sort of whole rows, of which only the first k elements are used."""
 
     def launch() -> tuple[Tensor, ...]:
         values_MN, indices_MN = x_MN.sort(dim=-1, descending=True)
@@ -27,7 +27,7 @@ def torch_eager(x_MN: Tensor, k: int) -> Launch:
     return lambda: tuple(x_MN.topk(k))
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_MN: Tensor, k: int) -> Launch:
     """torch.compile of topk: inductor has no kernel of its own for it and calls torch's."""
     from kernelviz.ops.kernels.inductor import compiled
@@ -40,7 +40,7 @@ def torch_compile(x_MN: Tensor, k: int) -> Launch:
 
 @variant(backend="triton", needs=("triton", "cuda"))
 def triton_bitonic(x_MN: Tensor, k: int) -> Launch:
-    """Triton, a program a row: a bitonic network keeps the k largest of each 4096 elements and of what it has."""
+    """Triton, a program a row: a bitonic network merges the k largest of each 4096 elements into the k largest so far."""
     from kernelviz.ops.topk import triton as kernels
 
     return kernels.bind_bitonic(x_MN, k)
@@ -56,7 +56,7 @@ def cuda_radix_select(x_MN: Tensor, k: int) -> Launch:
 
 @variant(backend="cuda", needs=("nvrtc", "cuda"))
 def cuda_threshold(x_MN: Tensor, k: int) -> Launch:
-    """CUDA C++, one reading: what is not above the k-th largest so far is dropped; several blocks a row where there are few."""
+    """CUDA C++, one read: elements not above the k-th largest so far are dropped; several blocks a row if there are few rows."""
     from kernelviz.ops.topk import cuda as kernels
 
     return kernels.bind_threshold(x_MN, k)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelviz.core.errors import DeviceError
-from kernelviz.ops.catalog.op import Launch
+from kernelviz.ops.catalog.variant import Launch
 from kernelviz.ops.kernels import nvrtc
 from kernelviz.ops.kernels.gpu import multiprocessors
 from kernelviz.ops.kernels.layout import require_contiguous
@@ -124,8 +124,8 @@ def bind_tma(x_MN: Tensor, *, boxes: tuple[int, int] = BOXES) -> Launch:
     shared = down * across * side * BOX_ROW_BYTES
     kernel = nvrtc.kernel(TMA_SOURCE, "transpose_tma", defines, shared_bytes=shared)
     # Without a GPU nothing is launched, and there is no driver to encode a map.
-    map_words = [*tensor_map(x_MN, side), *tensor_map(out_NM, side)] if x_MN.is_cuda else [0] * 32
-    maps = torch.tensor(map_words, dtype=torch.uint64, device=x_MN.device)
+    map_values = [*tensor_map(x_MN, side), *tensor_map(out_NM, side)] if x_MN.is_cuda else [0] * 32
+    maps = torch.tensor(map_values, dtype=torch.uint64, device=x_MN.device)
     tiles_n = -(-n // (across * side))
     blocks = -(-m // (down * side)) * tiles_n
 

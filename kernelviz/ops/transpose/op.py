@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernelviz.core.problem import Cost
-from kernelviz.ops.catalog.op import Axis, Op, Preset, Sizes, TensorSpec
+from kernelviz.ops.catalog.op import Op
+from kernelviz.ops.catalog.tensors import Axis, Preset, Sizes, TensorSpec
 from kernelviz.ops.transpose.reference import bound, reference
 from kernelviz.ops.transpose.variants import VARIANTS
 

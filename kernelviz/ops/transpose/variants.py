@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kernelviz.ops.catalog.op import Launch, variant
+from kernelviz.ops.catalog.variant import Launch, variant
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -19,7 +19,7 @@ def torch_eager(x_MN: Tensor) -> Launch:
     return lambda: out_NM.copy_(x_MN.t())
 
 
-@variant(backend="inductor", needs=("inductor",), late=True)
+@variant(backend="inductor", needs=("inductor",), slow_compile=True)
 def torch_compile(x_MN: Tensor) -> Launch:
     """torch.compile of x.t().contiguous(), on the elements' bits: inductor's tiled Triton kernel on a GPU."""
     import torch

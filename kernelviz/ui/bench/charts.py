@@ -14,11 +14,11 @@ from kernelviz.metrics.figures import host_bound_words
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, by_rate, rows
 from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
-from kernelviz.plots.frame import run_words
+from kernelviz.plots.frame import format_run
 from kernelviz.plots.marker_images import mark
-from kernelviz.plots.variant_styles import variant_words
-from kernelviz.text.cells import against_words, outcome_words
-from kernelviz.text.charts import bars_words, by_size_words, roofline_words
+from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
+from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline
 from kernelviz.text.configuration import format_configuration
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.times import format_time
@@ -58,10 +58,10 @@ def chart_by_size(runs: Sequence[Run], results: Sequence[Row], headline: Headlin
     # Each run has the roofs of its own machine. The fastest variant is shown for one run only.
     source = runs[0] if chosen == "winner" else runs
     figure = _CHARTS[chosen or "time"](source, axis=axis, headline=headline)
-    sentences = winners.describe_winners(results, axis, headline) if chosen == "winner" else []
+    sentences = winners.winner_lines(results, axis, headline) if chosen == "winner" else []
     event = st.plotly_chart(
         figure, key="by_size", on_select="rerun", selection_mode="points", config=view_filters.CHART,
-        alt=by_size_words(chosen or "time", sentences),
+        alt=describe_chart_by_size(chosen or "time", sentences),
     )  # fmt: skip
     if sentences:
         winners.winner_sentences(sentences)
@@ -112,7 +112,7 @@ def roofline_at_size(runs: Sequence[Run], problem: Problem, headline: Headline) 
     """The variants at one size under the roofs of the device."""
     st.plotly_chart(
         plots.rate_by_intensity(runs, problem, headline=headline), key="roofline", config=view_filters.CHART,
-        alt=roofline_words(problem),
+        alt=describe_roofline(problem),
     )  # fmt: skip
 
 
@@ -121,15 +121,15 @@ def time_bars(runs: Sequence[Run], problem: Problem, headline: Headline) -> None
     st.markdown(f"**Time and share of the roof at {plain(size_words(problem))}**")
     st.plotly_chart(
         plots.time_by_variant(runs, problem, headline=headline), key="bars", config=view_filters.CHART,
-        alt=bars_words(problem),
+        alt=describe_bars(problem),
     )  # fmt: skip
 
 
 def variants_compared_with_baseline(runs: Sequence[Run], problem: Problem, headline: Headline) -> None:
     """Each variant at one size: time, comparison with the baseline, and measurement quality."""
     for run in runs:
-        name = f" · {plain(run_words(run, runs))}" if len(runs) > 1 else ""
-        st.markdown(f"**Compared with {plain(variant_words(run.plan.baseline))} at this size{name}**")
+        name = f" · {plain(format_run(run, runs))}" if len(runs) > 1 else ""
+        st.markdown(f"**Compared with {plain(format_variant(run.plan.baseline))} at this size{name}**")
         at_size = narrowed(run, None, [problem.key]) if problem in run.plan.problems else None
         results = rows(at_size, run.environment.roofs, headline) if at_size is not None else ()
         lines = [_describe_row(row, run, headline) for row in results]
@@ -137,14 +137,14 @@ def variants_compared_with_baseline(runs: Sequence[Run], problem: Problem, headl
 
 
 def _describe_row(row: Row, run: Run, headline: Headline) -> str:
-    name = f"{mark(run.plan.op, row.result.variant)} **{plain(variant_words(row.result.variant))}**"
+    name = f"{mark(run.plan.op, row.result.variant)} **{plain(format_variant(row.result.variant))}**"
     if row.failure is not None:
-        return f"{name} :red[✕] {plain(outcome_words(row))[1:].strip()}"
+        return f"{name} :red[✕] {plain(describe_outcome(row))[1:].strip()}"
     if row.figure is None:
         return f"{name} no {headline} time"
     quality = describe_quality_of(row.result, headline, run.method.clock)
     bound = host_bound_words(row.result.timing)
     configuration = format_configuration(row.result)
-    line = f"{name} {plain(format_time(row.figure))} · {plain(against_words(row))}"
+    line = f"{name} {plain(format_time(row.figure))} · {plain(describe_comparison_with_baseline(row))}"
     line += f" · {plain(configuration)}" if configuration and not is_configuration(row.result.variant) else ""
     return f"{line}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(quality)}]]"

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
-from kernelviz.bench.history import KEPT_DAYS
+from kernelviz.bench.history import RESTORABLE_DAYS
 from kernelviz.core import UnknownRun
 from kernelviz.core.configuration import base_name
 from kernelviz.ops import Op
-from kernelviz.ops.catalog.space import space_words
+from kernelviz.ops.catalog.space import format_space
 from kernelviz.plots.marker_images import mark
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.bench import plan_form
 from kernelviz.ui.bench.form import Form
 from kernelviz.ui.bench.link import Complaint
@@ -25,7 +25,7 @@ def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], shipped: Seque
         st.markdown(
             "**kernelviz measures variants of a GPU or CPU kernel on this machine, live, and verifies that each is correct.**  \n"
             f"Ready to run: {plain(form.op)}{', backward,' if form.direction == 'backward' else ''} in {plain(form.dtype)} with "
-            f"{', '.join(plain(variant_words(v)) for v in form.variants)}. Change this in the form on the left.  \n"
+            f"{', '.join(plain(format_variant(v)) for v in form.variants)}. Change this in the form on the left.  \n"
             "The result: time, bandwidth and distance to the hardware limit (the roof) of each variant, with 95 % intervals. "
             "Compiled variants appear once they are built."
         )
@@ -55,8 +55,8 @@ def variant_list(op: Op | None, variants: Sequence[str]) -> None:
         st.caption("This installation does not have this op, so it has no description of its variants.")
         return
     lines = [
-        f"- {mark(op.name, v.name)} **{plain(variant_words(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
-        + (f" :gray[{plain(space_words(v))}]" if v.space else "")
+        f"- {mark(op.name, v.name)} **{plain(format_variant(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"
+        + (f" :gray[{plain(format_space(v))}]" if v.space else "")
         for v in op.variants
         if v.name in {base_name(name) for name in variants}
     ]
@@ -85,7 +85,7 @@ def missing_run(bench: Bench, run_id: str) -> None:
 def deleted_run(bench: Bench, run: RunSummary) -> None:
     """Says that the run was deleted, and offers to restore it."""
     st.subheader("This run was deleted")
-    st.markdown(f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {KEPT_DAYS} days.")
+    st.markdown(f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {RESTORABLE_DAYS} days.")
     if st.button("Restore", key="restore", type="primary", icon=":material/undo:"):
         bench.history.restore(run.id)
         st.rerun()
@@ -119,4 +119,4 @@ def recent_runs(recent: Sequence[RunSummary]) -> None:
 
 
 def _line(run: RunSummary) -> str:
-    return f"{run.name} · {run.cases_words} · {run.status} · {when(run.created_at)}"
+    return f"{run.name} · {run.case_counts} · {run.status} · {when(run.created_at)}"

@@ -10,7 +10,7 @@ from kernelviz.metrics.summary import rows
 from kernelviz.tables.cases import cases
 from kernelviz.tables.column import View
 from kernelviz.tables.other_times import other_times_columns
-from kernelviz.text.charts import other_times_words
+from kernelviz.text.charts import describe_foreign_times
 from kernelviz.ui.shared import share, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -46,7 +46,7 @@ def times_chart(run: Run, chosen: str) -> None:
         plots.other_times_by_size(run, chosen),
         key="other_times",
         config=view_filters.CHART,
-        alt=other_times_words(chosen),
+        alt=describe_foreign_times(chosen),
     )
     st.caption(plain(f"{chosen}: {foreign_times.methods(run)[chosen]}"))
 

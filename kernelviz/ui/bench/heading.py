@@ -8,7 +8,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Run
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import figure_of
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.bench import second_run, variant_filter
 from kernelviz.ui.shared import callbacks, live_progress, session, share
 from kernelviz.ui.shared.l2_control import l2_control
@@ -36,7 +36,7 @@ def run_heading(bench: Bench, run: Run, progress: Progress | None) -> tuple[tupl
 
 
 def _describe_run(run: Run) -> str:
-    parts = [run.title, when(run.created_at), f"baseline {variant_words(run.plan.baseline)}"]
+    parts = [run.title, when(run.created_at), f"baseline {format_variant(run.plan.baseline)}"]
     data = run.plan.problems[0].data
     if data not in (None, "normal"):
         parts.append(f"{data.replace('_', ' ')} data")

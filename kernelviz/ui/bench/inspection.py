@@ -23,7 +23,7 @@ from kernelviz.core import (
 from kernelviz.core.problem import case_key
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as text
 from kernelviz.text.failures import describe_failure
@@ -95,7 +95,7 @@ def _choice(names: Sequence[str], results: Mapping[str, Result], problem: Proble
     view_filters.seed("inspect", names, default)
     chosen = st.selectbox(
         plain(f"Variant, at {size_words(problem)}"), names, key="inspect", width=320,
-        format_func=lambda n: ("✕ " if is_wrong(n) else "") + variant_words(n),
+        format_func=lambda n: ("✕ " if is_wrong(n) else "") + format_variant(n),
     )  # fmt: skip
     view_filters.keep("inspect", chosen, default)
     return chosen
@@ -120,11 +120,11 @@ class _Case:
 
     def inspect(self) -> None:
         """Start an inspection, and wait for it as long as a click may take. Errors: those of `Bench.inspect`."""
-        self.actions.jobs.pop(self.key, None)
-        job = self.bench.inspect(self.problem, self.variant, self.device.id, plugins=self.plugins, owner=self.owner)
-        self.actions.jobs[self.key] = job
+        self.actions.activities.pop(self.key, None)
+        name = self.bench.inspect(self.problem, self.variant, self.device.id, plugins=self.plugins, owner=self.owner)
+        self.actions.activities[self.key] = name
         until_s = time.monotonic() + _WAIT_S
-        for _, event in self.bench.follow(job, timeout_s=_WAIT_S):
+        for _, event in self.bench.follow(name, timeout_s=_WAIT_S):
             if isinstance(event, RunEnded) or time.monotonic() > until_s:
                 return
 
@@ -137,15 +137,17 @@ class _Case:
     @property
     def progress(self) -> Progress | None:
         """The progress of the inspection; None without one."""
-        job = self.actions.jobs.get(self.key)
-        return live_progress.progress_of(self.bench, job) if job is not None else None
+        name = self.actions.activities.get(self.key)
+        return live_progress.progress_of(self.bench, name) if name is not None else None
 
     def draw_progress(self, progress: Progress) -> None:
         """The running inspection, or how it ended if it has no result."""
         if progress.status in LIVING:
-            sentence = f"Inspecting {variant_words(self.variant)} at {size_words(self.problem)}"
-            job = self.actions.jobs[self.key]
-            live_progress.running_job(self.bench, job, progress, sentence, key="inspection", box="inspection_going")
+            sentence = f"Inspecting {format_variant(self.variant)} at {size_words(self.problem)}"
+            name = self.actions.activities[self.key]
+            live_progress.running_activity(
+                self.bench, name, progress, sentence, key="inspection", box="inspection_going"
+            )
         elif progress.status == "cancelled":
             st.caption("The inspection was cancelled.")
         elif progress.status == "interrupted":
@@ -155,11 +157,11 @@ class _Case:
 
 def _result(inspection: Inspection, result: Result | None) -> None:
     colour = "green" if inspection.passed else "red"
-    st.markdown(f"**:{colour}[{plain(text.verdict_words(inspection))}]**")
-    lines = [line for errors in inspection.errors for line in text.output_words(errors)]
+    st.markdown(f"**:{colour}[{plain(text.describe_inspection(inspection))}]**")
+    lines = [line for errors in inspection.errors for line in text.describe_output(errors)]
     if lines:
         st.markdown("\n".join(f"- {plain(line)}" for line in lines))
-    st.caption(plain(f"{text.fill_words(inspection)} · inspected {when(inspection.created_at)}"))
+    st.caption(plain(f"{text.describe_inputs(inspection)} · inspected {when(inspection.created_at)}"))
     if result is not None and result.source_digest not in (None, inspection.source_digest):
         st.caption(
             ":orange[The source of the variant differs between this inspection and this run: inspect it again, or measure a new "
@@ -182,7 +184,7 @@ def _errors(errors: OutputErrors, rule: str) -> None:
             plots.share_by_element(errors),
             key=f"map_{errors.name}",
             config=view_filters.CHART,
-            alt=text.map_words(errors),
+            alt=text.describe_map(errors),
         )
     with right:
         st.markdown(f"**Size of errors in {name}**", help=f"The allowed error of an element: {plain(rule)}")

@@ -10,7 +10,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import QUICK, RunEnded, UsageError
-from kernelviz.ops.catalog.op import Axis
+from kernelviz.ops.catalog.tensors import Axis
 from kernelviz.ui.bench.form import Form
 from kernelviz.ui.shared import callbacks, session
 from kernelviz.ui.shared.text import plain

@@ -13,7 +13,7 @@ from kernelviz.core.reasons import Refusal
 from kernelviz.core.tuning import tuning_key
 from kernelviz.ops import Op, Variant
 from kernelviz.plots.marker_images import mark
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text.failures import describe_reason
 from kernelviz.ui.bench import link, live_mode
 from kernelviz.ui.bench.form import BUDGET_S, CLOCKS, Choice, Form, SizesFrom, choices, data_kinds, form_of, reconciled
@@ -188,7 +188,7 @@ def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
         list(usable),
         selection_mode="multi",
         key="variants",
-        format_func=lambda n: f"{mark(form.op, n)} {plain(variant_words(n))}",
+        format_func=lambda n: f"{mark(form.op, n)} {plain(format_variant(n))}",
     )
     for line in describe_tunings(bench, form, [v for v in usable.values() if v.name in form.variants]):
         st.caption(plain(line))
@@ -201,9 +201,9 @@ def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
             for refusal, names in excluded.items():
                 reason = str(describe_reason(refusal))
                 for name in names:
-                    st.badge(plain(variant_words(name)), color="gray", icon=":material/block:", help=plain(reason))
+                    st.badge(plain(format_variant(name)), color="gray", icon=":material/block:", help=plain(reason))
         for refusal, names in excluded.items():
-            which = "" if len(excluded) == 1 else f"{', '.join(plain(variant_words(n)) for n in names)}: "
+            which = "" if len(excluded) == 1 else f"{', '.join(plain(format_variant(n)) for n in names)}: "
             st.caption(f"{which}{plain(describe_reason(refusal))}")
 
 
@@ -224,7 +224,7 @@ def _describe_tuning(bench: Bench, form: Form, variant: Variant, problems: Seque
     by_problem = {tuning_key(t.tuning.problem): t for t in tunings}
     matching = [t for p in problems if (t := by_problem.get(tuning_key(p))) is not None]
     used = [t for t in matching if not t.stale]
-    name = variant_words(variant.name)
+    name = format_variant(variant.name)
     if not used:
         stale = f"; a stored tuning is not used: {matching[0].stale}" if matching else ""
         return f"{name}: default configuration, {configuration_text(variant.default)}{stale}"
@@ -297,7 +297,7 @@ def _method(bench: Bench, form: Form) -> None:
                 "Baseline",
                 form.variants,
                 key="baseline",
-                format_func=variant_words,
+                format_func=format_variant,
                 help="Speed-ups are relative to this variant: its time divided by the time of the other variant.",
             )
         if bench.ops()[form.op].computes.get(form.dtype):
@@ -338,8 +338,8 @@ def format_estimate(plan: Plan, form: Form, queued: int | None) -> str:
     most_s = cases * form.budget_s
     time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
     # Not "ahead of you": users alternate, so of another user's twelve problems only one comes first.
-    others = f" · {queued} job{'s' if queued != 1 else ''} queued; users alternate"
-    queue = {None: "", 0: " · queue empty"}.get(queued, others)
+    waiting = f" · {queued} job{'s' if queued != 1 else ''} queued; users alternate"
+    queue = {None: "", 0: " · queue empty"}.get(queued, waiting)
     return f"{cases} case{'s' if cases != 1 else ''} · ≤ {time} measuring, plus compile time{queue}"
 
 

@@ -9,8 +9,8 @@ from kernelviz.core import Problem, Run
 from kernelviz.metrics.samples import SHOWN, Spread, spread, spread_words
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.samples import samples_words
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.samples import describe_samples
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
 from kernelviz.text.quality import describe_throttle
@@ -40,7 +40,7 @@ def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
     with left:
         st.plotly_chart(
             plots.share_by_time({v: s.figure for v, s in spreads.items()}, run.plan.op), key="share_by_time",
-            config=view_filters.CHART, alt=samples_words(list(spreads), _NAMES[field]),
+            config=view_filters.CHART, alt=describe_samples(list(spreads), _NAMES[field]),
         )  # fmt: skip
     with right:
         by_variant = {row.result.variant: row.result for row in rows}
@@ -82,7 +82,7 @@ def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[s
     with right:
         view_filters.seed("samples_of", list(spreads), fastest)
         variant = st.selectbox(
-            "Samples in order of", list(spreads), key="samples_of", format_func=variant_words, help=_ORDER_HELP
+            "Samples in order of", list(spreads), key="samples_of", format_func=format_variant, help=_ORDER_HELP
         )
         view_filters.keep("samples_of", variant, fastest)
         one = spreads[variant]
@@ -95,5 +95,5 @@ def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[s
         st.plotly_chart(
             plots.samples_by_order(one.figure, field, op=run.plan.op, variant=variant), key="samples_by_order",
             config=view_filters.CHART,
-            alt=f"{_NAMES[field]} samples of {variant_words(variant)} in order: {'; '.join(spread_words(one))}",
+            alt=f"{_NAMES[field]} samples of {format_variant(variant)} in order: {'; '.join(spread_words(one))}",
         )  # fmt: skip

@@ -8,7 +8,7 @@ import streamlit as st
 from kernelviz.bench import Bench, regression
 from kernelviz.bench.snapshots import narrowed
 from kernelviz.core import LIVING, Run, UnknownRun
-from kernelviz.plots.frame import run_words
+from kernelviz.plots.frame import format_run
 from kernelviz.ui.shared import callbacks, session
 from kernelviz.ui.shared.text import plain
 
@@ -51,7 +51,7 @@ def narrowed_pair(bench: Bench, run: Run, second: Run | None, variants: tuple[st
 def names(run: Run, other: Run | None) -> dict[str, str]:
     """The name of each run in the charts, by id: its device if the devices differ, else its title, else its id."""
     runs = [run] if other is None else [run, other]
-    return {r.id: run_words(r, runs) for r in runs}
+    return {r.id: format_run(r, runs) for r in runs}
 
 
 def two_runs_bar(run: Run, other: Run) -> None:

@@ -9,7 +9,7 @@ from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.sweep import size_words, telling_axes
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.cases import case_columns, cases
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, kernels
@@ -82,7 +82,7 @@ def failure_list(run: Run, failed: Mapping[tuple[str, Failure], Sequence[Row]]) 
         st.caption("No case failed.")
     for (variant, failure), group in failed.items():
         sizes = ", ".join(size_words(r.result.problem, telling_axes(run.plan.problems)) for r in group)
-        st.markdown(f"✕ **{plain(variant_words(variant))}** · {STAGES[failure.stage]} · {plain(sizes)}")
+        st.markdown(f"✕ **{plain(format_variant(variant))}** · {STAGES[failure.stage]} · {plain(sizes)}")
         message = str(describe_failure(failure)) if has_description(failure) else "The failure has no message."
         st.code(message, language=None, wrap_lines=True)
 

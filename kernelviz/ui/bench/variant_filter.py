@@ -5,7 +5,7 @@ import streamlit as st
 from kernelviz.core import Run
 from kernelviz.metrics.chart_selection import MANY
 from kernelviz.plots.marker_images import mark
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.shared.text import plain
 
 PARAM = "hide"
@@ -34,11 +34,11 @@ def visible_variants(run: Run) -> tuple[str, ...]:
         if st.session_state.get(_OF) != rest or _KEY not in st.session_state:
             st.session_state[_KEY], st.session_state[_OF] = [v for v in rest if v not in hidden], rest
         popover.pills(
-            f"Visible variants, besides the baseline {plain(variant_words(run.plan.baseline))}",
+            f"Visible variants, besides the baseline {plain(format_variant(run.plan.baseline))}",
             rest,
             selection_mode="multi",
             key=_KEY,
-            format_func=lambda v: f"{mark(run.plan.op, v)} {plain(variant_words(v))}",
+            format_func=lambda v: f"{mark(run.plan.op, v)} {plain(format_variant(v))}",
         )
     param = ",".join(v for v in rest if v in hidden)
     if param:

@@ -8,14 +8,14 @@ from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Row
 from kernelviz.metrics.sweep import size_text
 from kernelviz.metrics.winner import winners
-from kernelviz.plots.variant_styles import variant_words
-from kernelviz.text.winners import winner_words
+from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.winners import describe_winners
 from kernelviz.ui.shared.text import plain
 
 
-def describe_winners(rows: Sequence[Row], axis: str | None, headline: Headline) -> list[str]:
+def winner_lines(rows: Sequence[Row], axis: str | None, headline: Headline) -> list[str]:
     """A line for each strip of sizes: which variant is fastest up to which size."""
-    return winner_words(rows, winners(rows, headline), axis, variant_words, size_text)
+    return describe_winners(rows, winners(rows, headline), axis, format_variant, size_text)
 
 
 def winner_sentences(lines: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.comparison import EXAMPLE, counterpart, newest_two, offered, unknown, variants
 from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.compare import text
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.run_label import run_label
@@ -117,7 +117,7 @@ def variant_boxes(bench: Bench, run_a: str, run_b: str) -> tuple[str | None, str
 
 
 def _variant_label(every: str, variant: str) -> str:
-    return every if variant == _EVERY else variant_words(variant)
+    return every if variant == _EVERY else format_variant(variant)
 
 
 def empty_state(bench: Bench) -> None:

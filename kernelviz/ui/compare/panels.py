@@ -9,20 +9,20 @@ from kernelviz.metrics.comparison import WORDS, Comparison, Pair
 from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.sweep import problem_words, telling_axes
 from kernelviz.plots.comparison import describe_comparison
-from kernelviz.plots.samples import samples_words
+from kernelviz.plots.samples import describe_samples
 from kernelviz.plots.tiles import Tile
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
 from kernelviz.text.comparison import (
-    case_words,
-    change_words,
+    describe_noise,
+    describe_pair,
+    describe_refusals,
+    describe_unpaired,
+    format_case,
+    format_change,
     mean_basis,
-    noise_words,
     noisy,
-    only_words,
-    pair_words,
-    refusal_words,
 )
 from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
@@ -68,7 +68,7 @@ def verdict_tiles(comparison: Comparison) -> None:
     def change_at(pair: Pair | None) -> str:
         if pair is None or pair.ratio is None:
             return "no case"
-        return f"{change_words(pair.ratio.estimate)}, {case_words(pair, axes, by_problem=comparison.by_problem)}"
+        return f"{format_change(pair.ratio.estimate)}, {format_case(pair, axes, by_problem=comparison.by_problem)}"
 
     worst = next((p for p in judged if p.word == "slower"), None)
     best = next((p for p in reversed(judged) if p.word == "faster"), None)
@@ -87,7 +87,7 @@ def verdict_tiles(comparison: Comparison) -> None:
             ),
             Tile(
                 "Mean time, B relative to A",
-                "no verdict" if mean is None else change_words(mean),
+                "no verdict" if mean is None else format_change(mean),
                 mean_basis(comparison),
             ),
         )
@@ -100,7 +100,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
     if not broken:
         return
     axes = telling_axes([p.problem for p in comparison.pairs])
-    names = "; ".join(case_words(p, axes, by_problem=comparison.by_problem) for p in broken[:6])
+    names = "; ".join(format_case(p, axes, by_problem=comparison.by_problem) for p in broken[:6])
     more = f" and {len(broken) - 6} more" if len(broken) > 6 else ""
     st.error(
         f"**{len(broken)} case{'s' if len(broken) != 1 else ''} had a correct time in A but not in B**: {plain(names)}{more}.",
@@ -110,7 +110,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
 
 def cases_without_verdict(comparison: Comparison) -> None:
     """Why cases are not comparable: a warning if no case has a verdict, else a remark."""
-    reasons = refusal_words(comparison)
+    reasons = describe_refusals(comparison)
     if reasons and not comparison.judged:
         st.warning(plain(reasons), icon=":material/block:")
     elif reasons:
@@ -121,9 +121,9 @@ def measurement_noise(comparison: Comparison) -> None:
     """How much the times of the two runs vary without a change of code."""
     st.markdown("##### Measurement noise")
     if noisy(comparison):
-        st.warning(plain(noise_words(comparison)), icon=":material/waves:")
+        st.warning(plain(describe_noise(comparison)), icon=":material/waves:")
     else:
-        st.markdown(plain(noise_words(comparison)))
+        st.markdown(plain(describe_noise(comparison)))
 
 
 def environment_differences(comparison: Comparison) -> None:
@@ -177,7 +177,7 @@ def case_box(comparison: Comparison) -> Pair:
     view_filters.seed("case", list(keys), worst)
     key = st.selectbox(
         "Case", list(keys), key="case", label_visibility="collapsed",
-        format_func=lambda k: f"{case_words(keys[k], axes, by_problem=comparison.by_problem)}: {pair_words(keys[k])}",
+        format_func=lambda k: f"{format_case(keys[k], axes, by_problem=comparison.by_problem)}: {describe_pair(keys[k])}",
     )  # fmt: skip
     view_filters.keep("case", key, worst)
     return keys[str(key)]
@@ -190,14 +190,14 @@ def samples_of_case(comparison: Comparison, pair: Pair) -> None:
         plots.shares_by_time(comparison, pair),
         key="shares",
         config=view_filters.CHART,
-        alt=samples_words(names, comparison.headline),
+        alt=describe_samples(names, comparison.headline),
     )
 
 
 def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
     """The verdict of one case with its reason, and both times with their measurement quality."""
     with st.container(border=True, key="one_pair"):
-        st.markdown(f"**{plain(problem_words(pair.problem))}**  \n{plain(pair_words(pair))}")
+        st.markdown(f"**{plain(problem_words(pair.problem))}**  \n{plain(describe_pair(pair))}")
         floor = "" if pair.floor is None else f"Noise threshold: ±{units.percent(pair.floor)}."
         if pair.word != "not comparable":  # there the verdict itself contains the reason
             st.markdown(f"{plain(sentence_case(describe_pair_reason(pair.reason)))}. {plain(floor)}")
@@ -205,7 +205,7 @@ def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
             figure = figure_of(result.timing, comparison.headline)
             time = f"no correct {comparison.headline} time" if figure is None else format_time(figure)
             st.markdown(
-                f"{side}: **{plain(variant_words(result.variant))}** {plain(time)}  \n"
+                f"{side}: **{plain(format_variant(result.variant))}** {plain(time)}  \n"
                 f":small[:gray[{plain(describe_quality_of(result, comparison.headline, run.method.clock))}]]"
             )
             site.run_link(f"Open run {side}", run.id)
@@ -223,7 +223,7 @@ def case_table(comparison: Comparison) -> None:
 
 def cases_in_one_run_only(comparison: Comparison) -> None:
     """How many cases only one of the runs has."""
-    for line in only_words(comparison):
+    for line in describe_unpaired(comparison):
         st.caption(plain(line))
 
 
@@ -232,4 +232,4 @@ def verdict_rule(comparison: Comparison) -> None:
     with st.expander("How the verdict is determined", icon=":material/rule:"):
         st.markdown(text.RULE)
         counts = comparison.counts
-        st.markdown("\n".join(f"- {text.describe_verdict(word)} Here: {counts[word]}." for word in WORDS))
+        st.markdown("\n".join(f"- {text.describe_verdict(verdict)} Here: {counts[verdict]}." for verdict in WORDS))

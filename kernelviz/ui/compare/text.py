@@ -34,6 +34,6 @@ RULE = """
 """
 
 
-def describe_verdict(word: PairWord) -> str:
+def describe_verdict(verdict: PairWord) -> str:
     """A verdict and its meaning, as Markdown."""
-    return f"{SIGNS[word]} **{word}**: {MEANINGS[word]}"
+    return f"{SIGNS[verdict]} **{verdict}**: {MEANINGS[verdict]}"

@@ -13,36 +13,38 @@ from kernelviz.metrics.roofs import roof_name, roof_value
 from kernelviz.tables.column import Column
 from kernelviz.ui.device import text
 from kernelviz.ui.shared import live_progress, table, view_filters
-from kernelviz.ui.shared.live_progress import Job
+from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when
 
 _PARAM = "calibration"
 
 
-def calibration(bench: Bench) -> Job | None:
+def calibration(bench: Bench) -> Activity | None:
     """The calibration of the address or of this session, with its progress; None without one."""
-    return live_progress.job_to_show(bench, _PARAM)
+    return live_progress.activity_to_show(bench, _PARAM)
 
 
-def heading_and_calibrate_button(bench: Bench, device: Device, calibration: Job | None) -> None:
+def heading_and_calibrate_button(bench: Bench, device: Device, calibration: Activity | None) -> None:
     """The heading with the button that measures the roofs."""
     running = calibration is not None and calibration[1].status in LIVING
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="roofs_head"):
         st.markdown("##### Roofs: measured and data sheet", width="content")
-        live_progress.job_button(
-            "Calibrate", bench.calibrate, device, job=_PARAM, key="calibrate_device", icon=":material/straighten:",
+        live_progress.start_button(
+            "Calibrate", bench.calibrate, device, kind=_PARAM, key="calibrate_device", icon=":material/straighten:",
             disabled=running or not device.usable, help=text.CALIBRATE_HELP,
         )  # fmt: skip
 
 
-def calibration_progress(bench: Bench, device: Device, calibration: Job | None) -> None:
+def calibration_progress(bench: Bench, device: Device, calibration: Activity | None) -> None:
     """The running calibration, or how it ended if it did not finish."""
     if calibration is None:
         return
-    job, progress = calibration
+    name, progress = calibration
     if progress.status in LIVING:
         sentence = f"Measuring the roofs of {device.name}: {progress.done} done."
-        live_progress.running_job(bench, job, progress, sentence, key="device_calibration", box="calibration_going")
+        live_progress.running_activity(
+            bench, name, progress, sentence, key="device_calibration", box="calibration_going"
+        )
     elif progress.status == "cancelled":
         st.warning(
             f"The calibration was cancelled. The {progress.done} roofs that it had measured are stored.",
@@ -55,7 +57,7 @@ def calibration_progress(bench: Bench, device: Device, calibration: Job | None) 
         )
 
 
-def roof_table(roofs: Sequence[Roof], sheet: DataSheet | None, device: Device, calibration: Job | None) -> None:
+def roof_table(roofs: Sequence[Roof], sheet: DataSheet | None, device: Device, calibration: Activity | None) -> None:
     """The measured roofs beside the values of the data sheet, and which data sheet that is."""
     if not roofs and (calibration is None or calibration[1].status not in LIVING):
         st.info(text.NOT_CALIBRATED, icon=":material/straighten:")

@@ -3,7 +3,7 @@
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
-from kernelviz.bench.history import KEPT_DAYS, NOTE_CHARACTERS, TITLE_CHARACTERS
+from kernelviz.bench.history import NOTE_CHARACTERS, RESTORABLE_DAYS, TITLE_CHARACTERS
 from kernelviz.bench.regression import again
 from kernelviz.core import LIVING, KernelvizError
 from kernelviz.ui.shared import session, share, site
@@ -33,7 +33,7 @@ def undo_bar(bench: Bench) -> None:
         return
     run_id, title = deleted
     with st.container(border=True, horizontal=True, vertical_alignment="center", key="undo_bar"):
-        st.markdown(f"Deleted **{plain(title)}**. It can be restored for {KEPT_DAYS} days.", width="stretch")
+        st.markdown(f"Deleted **{plain(title)}**. It can be restored for {RESTORABLE_DAYS} days.", width="stretch")
         if st.button("Undo", key="undo", icon=":material/undo:", type="primary"):
             bench.history.restore(run_id)
             del st.session_state[_UNDO]

@@ -5,7 +5,7 @@ from typing import Literal, assert_never
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
-from kernelviz.bench.history import KEPT_DAYS
+from kernelviz.bench.history import RESTORABLE_DAYS
 from kernelviz.ui.history import one_run
 from kernelviz.ui.shared import share, site, view_filters
 from kernelviz.ui.shared.text import plain, when
@@ -108,7 +108,7 @@ def _row(bench: Bench, run: RunSummary) -> None:
 
 
 def _facts(run: RunSummary) -> str:
-    return plain(f"{run.op} · {run.device} · {when(run.created_at)} · {run.cases_words}")
+    return plain(f"{run.op} · {run.device} · {when(run.created_at)} · {run.case_counts}")
 
 
 def badge(run: RunSummary) -> tuple[str, Color, str]:
@@ -153,7 +153,7 @@ def deleted_runs(bench: Bench) -> None:
         return
     with st.expander(f"Deleted ({len(runs)})", key="deleted", icon=":material/delete:"):
         st.caption(
-            f"A deleted run can be restored for {KEPT_DAYS} days. After that, the next start of the server removes it."
+            f"A deleted run can be restored for {RESTORABLE_DAYS} days. After that, the next start of the server removes it."
         )
         for run in runs:
             with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -11,9 +11,9 @@ from kernelviz.core import Problem, units
 from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Point
 from kernelviz.plots.marker_images import mark
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import Column
-from kernelviz.text.trends import change_words, setup_words, state_words
+from kernelviz.text.trends import describe_change, describe_trend, format_setup
 from kernelviz.ui.shared import site, table, view_filters
 from kernelviz.ui.shared.l2_control import l2_control
 from kernelviz.ui.shared.text import plain
@@ -74,7 +74,7 @@ def _since(case: CaseTrend) -> Point | None:
 
 _REGRESSIONS: tuple[Column[CaseTrend], ...] = (
     Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem)),
-    Column("", "Variant", "", units.TEXT, lambda c: variant_words(c.variant)),
+    Column("", "Variant", "", units.TEXT, lambda c: format_variant(c.variant)),
     Column("", "Slower by", "The current time divided by the best time so far, minus one.", replace(units.CHANGE, form=".1f"),
            lambda c: c.trend.regression.ratio - 1 if c.trend.regression else None),
     Column("", "Since", "Day of the first run at this level.", units.TEXT, lambda c: p.at[:10] if (p := _since(c)) else None),
@@ -95,7 +95,7 @@ def case_box(cases: list[CaseTrend], slower: tuple[CaseTrend, ...]) -> CaseTrend
 
 
 def _name(case: CaseTrend) -> str:
-    return f"{_with_data(case.problem)} · {variant_words(case.variant)}"
+    return f"{_with_data(case.problem)} · {format_variant(case.variant)}"
 
 
 def _with_data(problem: Problem) -> str:
@@ -105,7 +105,9 @@ def _with_data(problem: Problem) -> str:
 
 def trend_of_case(case: CaseTrend) -> None:
     """The time of one case from run to run, and each change of its level."""
-    state = f"{mark(case.problem.op, case.variant)} {plain(state_words(case.trend))} · {plain(setup_words(case.setup))}"
+    state = (
+        f"{mark(case.problem.op, case.variant)} {plain(describe_trend(case.trend))} · {plain(format_setup(case.setup))}"
+    )
     if case.left_out:
         runs = f"{case.left_out} run{'s' if case.left_out != 1 else ''}"
         state += f" · {runs} with another clock mode, timer or launch method not shown"
@@ -114,8 +116,8 @@ def trend_of_case(case: CaseTrend) -> None:
         plots.time_by_run(case.trend, case.problem.op, case.variant),
         key="trend_chart",
         config=view_filters.CHART,
-        alt=f"Time of {_name(case)} from run to run: {state_words(case.trend)}",
+        alt=f"Time of {_name(case)} from run to run: {describe_trend(case.trend)}",
     )
-    lines = [change_words(c, case.trend) for c in reversed(case.trend.changes)]
+    lines = [describe_change(c, case.trend) for c in reversed(case.trend.changes)]
     if lines:
         st.markdown("\n".join(f"- {plain(line)}" for line in lines))

@@ -7,7 +7,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
-from kernelviz.formats.integrity import WORDS, sealed
+from kernelviz.formats.integrity import DESCRIPTIONS, sealed
 from kernelviz.ui.shared import site
 from kernelviz.ui.shared.text import plain
 
@@ -33,7 +33,7 @@ def _imported_file(bench: Bench, name: str, ids: Sequence[str]) -> None:
     """An imported file, with a link to each of its runs."""
     seal = st.session_state.get(_SEALS, {}).get(ids[0])
     sign = ":orange[:material/warning:]" if seal == "changed" else ":green[:material/check_circle:]"
-    checked = f", {plain(WORDS[seal])}" if seal else ""
+    checked = f", {plain(DESCRIPTIONS[seal])}" if seal else ""
     many = f" as {len(ids)} runs" if len(ids) > 1 else ""
     with st.container(border=True, key=f"uploaded_{ids[0]}", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center"):

@@ -11,8 +11,8 @@ from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import FIGURES, HOST_BOUND
 from kernelviz.metrics.quality import LEVELS, PartName, Quality, quality
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.timeline import counted_words
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.timeline import describe_timeline
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text import method as text
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
 from kernelviz.text.quality import describe_part, describe_quality
@@ -66,7 +66,7 @@ def device_cold(device: Device, last: Selftest | None) -> None:
     if not own and source.environment.device.kind != device.kind:
         st.markdown("On a GPU, the device itself records when each kernel started and ended:")
     st.plotly_chart(
-        plots.marks_by_time(timeline), key="timeline", config=view_filters.CHART, alt=counted_words(timeline)
+        plots.marks_by_time(timeline), key="timeline", config=view_filters.CHART, alt=describe_timeline(timeline)
     )
     case = f"{timeline.case}, {source.environment.device.name}, {when(source.created_at)}"
     origin = "" if own else " This recording came with kernelviz, because this machine has none."
@@ -106,7 +106,7 @@ def quality_example(bench: Bench) -> tuple[str, Quality] | None:
             rating = quality(result, clock=run.method.clock) if result.timing is not None else None
             if rating is not None:
                 sizes = size_words(result.problem)
-                return f"{run.plan.op} {variant_words(result.variant)}, {sizes}, {run.environment.device.name}", rating
+                return f"{run.plan.op} {format_variant(result.variant)}, {sizes}, {run.environment.device.name}", rating
     return None
 
 
@@ -120,7 +120,8 @@ def measurement_quality(example: tuple[str, Quality] | None) -> None:
         values = {p.name: str(describe_part(p)) for p in rating.parts}
         st.markdown(f"> {plain(describe_quality(rating))}  \n> :small[:gray[{plain(case)}]]")
     st.markdown(
-        "The line starts with the level of its worst part:\n\n" + "\n".join(f"- {text.level_words(n)}" for n in LEVELS)
+        "The line starts with the level of its worst part:\n\n"
+        + "\n".join(f"- {text.describe_level(n)}" for n in LEVELS)
     )
     lines = [
         "| part | in this example | meaning |" if values else "| part | meaning |",

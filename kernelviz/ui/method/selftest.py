@@ -7,9 +7,9 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Check, Device, Selftest
 from kernelviz.core.selftest import CheckUnit
 from kernelviz.formats import shipped_runs
-from kernelviz.text.selftest import amount, limit_words
+from kernelviz.text.selftest import amount, format_limit
 from kernelviz.ui.shared import live_progress
-from kernelviz.ui.shared.live_progress import Job
+from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when
 
 _PARAM = "selftest"
@@ -21,19 +21,20 @@ _OUTCOMES = {
 _UNITS: dict[str, CheckUnit] = {"_s": "s", "_fraction": "fraction", "_bytes_per_s": "bytes_per_s", "_hz": "hz"}
 
 
-def selftest_job(bench: Bench) -> Job | None:
+def followed_selftest(bench: Bench) -> Activity | None:
     """The selftest of the address or of this session, with its progress; None without one."""
-    return live_progress.job_to_show(bench, _PARAM)
+    return live_progress.activity_to_show(bench, _PARAM)
 
 
-def selftest_section(bench: Bench, device: Device, last: Selftest | None, job: Job | None) -> None:
-    """A button, the running selftest, and the results of the last one. `job`: what `selftest_job` returned before `last` was
-    read."""
-    running = job is not None and job[1].status in LIVING
+def selftest_section(bench: Bench, device: Device, last: Selftest | None, activity: Activity | None) -> None:
+    """A button, the running selftest, and the results of the last one.
+
+    `activity`: what `followed_selftest` returned before `last` was read."""
+    running = activity is not None and activity[1].status in LIVING
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="selftest_head"):
         st.markdown("##### Selftest", width="content")
-        live_progress.job_button(
-            "Run the selftest", bench.selftest, device, job=_PARAM, key="run_selftest", icon=":material/fact_check:",
+        live_progress.start_button(
+            "Run the selftest", bench.selftest, device, kind=_PARAM, key="run_selftest", icon=":material/fact_check:",
             disabled=running or not device.usable,
             help="Measures kernels of known duration, deliberate slow-downs and deliberate cheats, and compares with other "
             "timers. In a terminal: kernelviz selftest",
@@ -41,9 +42,9 @@ def selftest_section(bench: Bench, device: Device, last: Selftest | None, job: J
     st.markdown("The selftest checks the statements of this page on this machine.")
     if not device.usable:
         st.caption(plain(f"{device.name} cannot be tested: {device.reason}"))
-    if job is not None:
-        _progress(bench, *job, device)
-    partial = bench.selftest_made(job[0]) if job is not None and running else None
+    if activity is not None:
+        _progress(bench, *activity, device)
+    partial = bench.selftest_result(activity[0]) if activity is not None and running else None
     if partial is not None and partial.checks:
         st.markdown("**Results so far**")
         results(partial)
@@ -70,7 +71,7 @@ def _progress(bench: Bench, name: str, progress: Progress, device: Device) -> No
     """The running selftest, or how it ended if it did not finish."""
     if progress.status in LIVING:
         sentence = f"Running the selftest on {device.name}: {progress.done} checks done."
-        live_progress.running_job(bench, name, progress, sentence, key="selftest", box="selftest_going")
+        live_progress.running_activity(bench, name, progress, sentence, key="selftest", box="selftest_going")
     elif progress.status == "cancelled":
         st.warning("The selftest was cancelled, and its results were not stored.", icon=":material/pause_circle:")
     elif progress.status == "interrupted":
@@ -135,15 +136,15 @@ def _failed_first(check: Check) -> int:
 
 
 def _line(check: Check) -> str:
-    word, colour = _OUTCOMES[check.passed]
+    outcome, colour = _OUTCOMES[check.passed]
     message = plain(check.message)
     remark = f" **{message}**" if check.passed is False else f" :gray[{message}]"
     measured = amount(check.value, check.unit) if check.value is not None else ""
     cells = (
-        f":{colour}[{word}]",
+        f":{colour}[{outcome}]",
         f"**{_name(check)}** · {plain(check.question)}{remark if message else ''}",
         _unbroken(plain(measured)),
-        _unbroken(plain(limit_words(check))),
+        _unbroken(plain(format_limit(check))),
     )
     return f"| {' | '.join(cells)} |"
 

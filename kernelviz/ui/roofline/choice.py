@@ -6,11 +6,11 @@ from typing import Any, cast
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, first_shown, offered, unknown
+from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, default_runs, offered, unknown
 from kernelviz.core import Level
 from kernelviz.metrics.placement import Placed
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.roofline import text
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.run_label import run_label
@@ -30,7 +30,7 @@ def run_box(bench: Bench) -> tuple[str, ...]:
         _missing_runs(missing)
     runs = offered(bench, params)
     if "chosen_runs" not in st.session_state:
-        initial = [r for r in params if r in runs] if "runs" in st.query_params else list(first_shown(bench))
+        initial = [r for r in params if r in runs] if "runs" in st.query_params else list(default_runs(bench))
         st.session_state["chosen_runs"] = initial
     # A run that was deleted meanwhile is no longer an option.
     st.session_state["chosen_runs"] = [r for r in st.session_state["chosen_runs"] if r in runs]
@@ -60,7 +60,7 @@ def empty_state(bench: Bench) -> None:
     with st.container(border=True, key="nothing_chosen"):
         st.markdown(text.NOTHING_CHOSEN)
         with st.container(horizontal=True, gap="small"):
-            suggested = first_shown(bench)
+            suggested = default_runs(bench)
             own = any(run.id in suggested for run in bench.runs(8))
             label = "Show the newest run" if own else "Show an example"
             if suggested and st.button(label, icon=":material/play_arrow:", type="primary", key="example"):
@@ -134,7 +134,7 @@ def highlighted(cases: Sequence[Placed]) -> tuple[str | None, str | None]:
 
 
 def _variant_label(case: Placed) -> str:
-    return f"{case.problem.op}: {variant_words(case.variant)}"
+    return f"{case.problem.op}: {format_variant(case.variant)}"
 
 
 def case_label(case: Placed) -> str:

@@ -10,7 +10,7 @@ from kernelviz.bench.roofline import Placement, RoofSource
 from kernelviz.core import Level
 from kernelviz.metrics.limiter import LimiterWord
 from kernelviz.metrics.placement import Placed
-from kernelviz.plots.roofline_of_runs import MOST_NAMED, distance_words, lines_of, rates_words
+from kernelviz.plots.roofline_of_runs import MOST_NAMED, describe_distance, format_rates, lines_of
 from kernelviz.tables.column import View
 from kernelviz.tables.roofline import placed_columns
 from kernelviz.text.quality import describe_quality
@@ -122,7 +122,9 @@ def case_facts(case: Placed) -> None:
     """One case: time, rates, distance to the roof, and its limiter with the evidence."""
     with st.container(border=True, key="one_case"):
         st.markdown(f"**{plain(choice.case_label(case))}**")
-        st.markdown(f"{plain(format_time(case.figure))} · {plain(rates_words(case))}  \n{plain(distance_words(case))}")
+        st.markdown(
+            f"{plain(format_time(case.figure))} · {plain(format_rates(case))}  \n{plain(describe_distance(case))}"
+        )
         st.markdown(f"**{plain(case.limiter.words)}**: {plain(text.MEANINGS[case.limiter.word])}")
         evidence = [*case.limiter.evidence, *(f"unknown: {m}" for m in case.limiter.missing)]
         st.markdown("\n".join(f"- {plain(line)}" for line in evidence))
@@ -140,7 +142,7 @@ def limiter_counts(cases: Sequence[Placed]) -> None:
     """How many cases each limiter has, what it means, and the rule that determines it."""
     counts: Counter[LimiterWord] = Counter(c.limiter.word for c in cases)
     st.markdown("##### What limits these cases")
-    lines = [f"- {count} × {text.describe_limiter(word)}" for word, count in counts.most_common()]
+    lines = [f"- {count} × {text.describe_limiter(limiter)}" for limiter, count in counts.most_common()]
     st.markdown("\n".join(lines))
     with st.expander("How the limiter is determined", icon=":material/rule:"):
         st.markdown(text.RULE)

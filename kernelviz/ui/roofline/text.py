@@ -46,6 +46,6 @@ NO_ARITHMETIC = (
 )
 
 
-def describe_limiter(word: LimiterWord) -> str:
+def describe_limiter(limiter: LimiterWord) -> str:
     """A limiter and what to do about it, as Markdown."""
-    return f"**{word}** {MEANINGS[word]}"
+    return f"**{limiter}** {MEANINGS[limiter]}"

@@ -31,13 +31,14 @@ from kernelviz.core import (
     RoofDone,
     RunEnded,
     RunQueued,
-    TimelineTaken,
+    TimelineDone,
     UnknownRun,
     WorkerStarting,
 )
 from kernelviz.metrics.roofs import roof_name
+from kernelviz.text.events import describe_queue_position
 from kernelviz.text.failures import STAGES
-from kernelviz.text.selftest import check_words
+from kernelviz.text.selftest import describe_check
 from kernelviz.text.times import format_time
 from kernelviz.ui.server import sockets
 
@@ -102,7 +103,7 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
     }
     match event:
         case RunQueued():
-            return {**counts, "kind": "queued", "ahead": event.ahead, "words": event.words}
+            return {**counts, "kind": "queued", "ahead": event.ahead, "words": str(describe_queue_position(event))}
         case DeviceBusy():
             return {**counts, "kind": "busy", "words": f"waiting for the device: {event.holder}"}
         case WorkerStarting():
@@ -116,8 +117,8 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
         case RoofDone():
             return {**counts, "kind": "roof", "words": f"measured {roof_name(event.roof)}"}
         case CheckDone():
-            return {**counts, "kind": "check", "words": f"{event.check.name}: {check_words(event.check)}"}
-        case TimelineTaken():
+            return {**counts, "kind": "check", "words": f"{event.check.name}: {describe_check(event.check)}"}
+        case TimelineDone():
             return {**counts, "kind": "timeline", "words": "recorded the timing diagram"}
         case InspectionDone():
             return {**counts, "kind": "inspection", "words": "inspected the case"}

@@ -2,7 +2,7 @@
 
 Streamlit ends a redraw as soon as the next one is requested: at any write to the page, and at any read or write of
 ``st.session_state``. It then forgets that a button was pressed, unless the button's callback has already run. Code behind
-``if st.button(…)`` may therefore never run, and a job that it started may never be stored. Callbacks always run.
+``if st.button(…)`` may therefore never run, and a run that it started may never be stored. Callbacks always run.
 """
 
 import time
@@ -25,7 +25,7 @@ class Actions:
     """What the user did in this browser session. Plain fields, so that no redraw can end between an action and its record.
 
     `run_pressed`: Run was pressed, and no run has started yet. `started_run`: a run that started and is not in the address
-    yet. `overlay_run`: the run that it is to be drawn with. `jobs`: the last calibration, selftest … by kind.
+    yet. `overlay_run`: the run that it is to be drawn with. `activities`: the last calibration, selftest … by kind.
     `live_form` and `live_run`: the form that live mode measured last, and its run. `errors`: by button, the subject and the
     message of its last error.
     """
@@ -33,7 +33,7 @@ class Actions:
     run_pressed: bool = False
     started_run: str | None = None
     overlay_run: str | None = None
-    jobs: dict[str, str] = field(default_factory=dict)
+    activities: dict[str, str] = field(default_factory=dict)
     live_form: object = None
     live_run: str | None = None
     errors: dict[str, tuple[str, str]] = field(default_factory=dict)

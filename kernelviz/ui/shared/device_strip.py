@@ -8,13 +8,15 @@ from kernelviz.bench import Bench
 from kernelviz.core import Conditions, Device, Roof, Run, units
 from kernelviz.hardware.notice import Notice
 from kernelviz.ui.shared import live_progress
-from kernelviz.ui.shared.live_progress import Job
+from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when
 
 _CALIBRATION = "bench_calibration"
 
 
-def device_strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof], calibration: Job | None) -> None:
+def device_strip(
+    bench: Bench, device: Device, run: Run | None, roofs: Sequence[Roof], calibration: Activity | None
+) -> None:
     """One line: device, clock, temperature, power, driver, other processes, roofs; and Calibrate where roofs are missing.
 
     `calibration`: what `running_calibration` returned before the roofs were read."""
@@ -35,12 +37,12 @@ def device_strip(bench: Bench, device: Device, run: Run | None, roofs: Sequence[
         notices(bench.notices(local.id))
     if calibration is not None:
         sentence = "Measuring the roofs of this device: bandwidth, arithmetic rates, launches and transfers."
-        live_progress.running_job(bench, *calibration, sentence, key="calibration", box="calibrating")
+        live_progress.running_activity(bench, *calibration, sentence, key="calibration", box="calibrating")
 
 
-def running_calibration(bench: Bench) -> Job | None:
+def running_calibration(bench: Bench) -> Activity | None:
     """The calibration that this browser session started, as long as it runs."""
-    return live_progress.job_of_session(bench, _CALIBRATION)
+    return live_progress.activity_of_session(bench, _CALIBRATION)
 
 
 def notices(entries: Sequence[Notice]) -> None:
@@ -57,8 +59,8 @@ def notices(entries: Sequence[Notice]) -> None:
 
 
 def _calibrate_button(bench: Bench, device: Device) -> None:
-    live_progress.job_button(
-        "Calibrate", bench.calibrate, device, job=_CALIBRATION, key="calibrate", icon=":material/straighten:",
+    live_progress.start_button(
+        "Calibrate", bench.calibrate, device, kind=_CALIBRATION, key="calibrate", icon=":material/straighten:",
         help="Measures the limits (roofs) of this device: memory bandwidth and arithmetic rates.",
     )  # fmt: skip
 
@@ -73,18 +75,18 @@ def device_facts(device: Device) -> list[str]:
 
 def condition_facts(now: Conditions, device: Device) -> list[str]:
     """The current state of the device. On a GPU, unknown values are listed as unknown."""
-    others = "other processes unknown"
+    processes = "other processes unknown"
     if now.other_processes is not None:
-        others = f"{now.other_processes} other process{'es' if now.other_processes != 1 else ''}"
+        processes = f"{now.other_processes} other process{'es' if now.other_processes != 1 else ''}"
     temperature = None if now.temperature_c is None else f"{now.temperature_c:.0f} °C"
     power = None if now.power_w is None else f"{now.power_w:.0f} W"
     clock = (
         None if now.sm_clock_hz is None else f"{'SM ' if device.kind == 'cuda' else ''}{units.clock(now.sm_clock_hz)}"
     )
     if device.kind == "cpu":
-        known = [clock, temperature, power, others if now.other_processes is not None else None]
+        known = [clock, temperature, power, processes if now.other_processes is not None else None]
         return [f for f in known if f] + [plain(r) for r in now.event_reasons]
-    facts = [clock or "SM clock unknown", temperature or "temperature unknown", power or "power unknown", others]
+    facts = [clock or "SM clock unknown", temperature or "temperature unknown", power or "power unknown", processes]
     return facts + [f"**{plain(r)}**" for r in now.event_reasons]
 
 

@@ -12,6 +12,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Device, RunQueued, UnknownRun
+from kernelviz.text.events import describe_queue_position
 from kernelviz.ui.server.routes import events_path
 from kernelviz.ui.shared import callbacks, session
 from kernelviz.ui.shared.text import plain
@@ -132,7 +133,7 @@ export default function (component) {
 }
 """
 
-Job = tuple[str, Progress]
+Activity = tuple[str, Progress]
 """The id of a calibration, a selftest or an inspection, and its progress."""
 
 _progress = st.components.v2.component("kernelviz_live", html=_HTML, css=_CSS, js=_JS)
@@ -166,11 +167,11 @@ def following(run_id: str, progress: Progress, key: str) -> None:
 def _message(progress: Progress) -> str:
     """What the run waits for, or its position in the queue."""
     queued = progress.status == "queued" or progress.ahead > 0
-    return progress.message or (RunQueued(ahead=progress.ahead).words if queued else "")
+    return progress.message or (str(describe_queue_position(RunQueued(ahead=progress.ahead))) if queued else "")
 
 
-def running_job(bench: Bench, name: str, progress: Progress, sentence: str, *, key: str, box: str) -> None:
-    """A running job of a device: a sentence about it, its progress, and a button that cancels it. `box`: the key of the frame."""
+def running_activity(bench: Bench, name: str, progress: Progress, sentence: str, *, key: str, box: str) -> None:
+    """A running activity: a sentence about it, its progress, and a button that cancels it. `box`: the key of the frame."""
     with st.container(border=True, key=box):
         st.caption(plain(sentence))
         following(name, progress, key=f"live_{key}")
@@ -179,33 +180,33 @@ def running_job(bench: Bench, name: str, progress: Progress, sentence: str, *, k
         )
 
 
-def job_button(label: str, start: Callable[..., str], device: Device, *, job: str, key: str, **look: Any) -> None:
-    """A button that starts a job of a device; `job_of_session` and `job_to_show` find it under `job`. `look`: as st.button."""
-    jobs, owner = callbacks.actions().jobs, session.owner()
+def start_button(label: str, start: Callable[..., str], device: Device, *, kind: str, key: str, **look: Any) -> None:
+    """A button that starts an activity on a device. `kind`: how the session names it. `look`: further arguments of st.button."""
+    activities, owner = callbacks.actions().activities, session.owner()
 
     def act() -> None:
-        jobs[job] = start(device.id, owner=owner)
+        activities[kind] = start(device.id, owner=owner)
 
     callbacks.button(label, act, key=key, about=device.id, **look)
 
 
-def job_of_session(bench: Bench, kind: str) -> Job | None:
-    """The job of that kind that this session started last, as long as it runs."""
-    name = callbacks.actions().jobs.get(kind)
+def activity_of_session(bench: Bench, kind: str) -> Activity | None:
+    """The activity of that kind that this session started last, as long as it runs."""
+    name = callbacks.actions().activities.get(kind)
     progress = progress_of(bench, name) if name else None
     return (name, progress) if name and progress is not None and progress.status in LIVING else None
 
 
-def job_to_show(bench: Bench, param: str) -> Job | None:
-    """The job that this session started last, until its end was shown; else the job that the address names as `param`.
+def activity_to_show(bench: Bench, param: str) -> Activity | None:
+    """The activity that this session started last, until its end was shown; else the one that the address names as `param`.
 
     The address is made to name it, so that others can follow it."""
-    last, shown_key = callbacks.actions().jobs.get(param), f"told_{param}"
+    last, ended_key = callbacks.actions().activities.get(param), f"told_{param}"
     progress = progress_of(bench, last) if last else None
-    if last and progress is not None and (progress.status in LIVING or st.session_state.get(shown_key) != last):
+    if last and progress is not None and (progress.status in LIVING or st.session_state.get(ended_key) != last):
         if st.query_params.get(param) != last:
             st.query_params[param] = last
-        st.session_state[shown_key] = last
+        st.session_state[ended_key] = last
         return last, progress
     named = st.query_params.get(param)
     progress = progress_of(bench, named) if named else None
@@ -225,16 +226,16 @@ def _poll(run_id: str, key: str) -> None:
         steps = " · ".join(f"{s.step} {plain(c)}" for c, s in progress.steps.items()) or plain(_message(progress))
         share = progress.done / progress.total if progress.total else 0.0
         st.progress(min(share, 1.0), text=f"{progress.done} of {progress.total} cases done · {steps}")
-        drawn = (run_id, progress.sequence)
-        if drawn != st.session_state.get("asked_sequence"):
-            st.session_state["asked_sequence"] = drawn
+        newest = (run_id, progress.sequence)
+        if newest != st.session_state.get("asked_sequence"):
+            st.session_state["asked_sequence"] = newest
             st.rerun()
 
     poll()
 
 
 def progress_of(bench: Bench, run_id: str) -> Progress | None:
-    """The progress of a run or a job; None if this server does not have it.
+    """The progress of a run or an activity; None if this server does not have it.
 
     Read it before the results: if the run ended in between, nothing would tell the page to draw the last results."""
     try:

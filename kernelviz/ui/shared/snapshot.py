@@ -11,7 +11,7 @@ from kernelviz.bench.snapshots import selected
 from kernelviz.core import Run
 from kernelviz.formats import Export, digest, exports
 from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.shared import download_button
 from kernelviz.ui.shared.text import plain
 
@@ -64,7 +64,7 @@ def format_box(key: str) -> Export:
 def _describe_variants(run: Run, names: Sequence[str]) -> str:
     if len(names) == len(run.plan.variants):
         return f"all {len(names)} variants" if len(names) > 1 else "its only variant"
-    return plain(", ".join(map(variant_words, names)))
+    return plain(", ".join(map(format_variant, names)))
 
 
 def _format_name(export: Export) -> str:

@@ -26,9 +26,9 @@ def show(columns: Sequence[Column[Row]], rows: Sequence[Row], *, key: str, alt: 
 
 def frame(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> tuple[pd.DataFrame, dict[str, Any]]:
     """The table and how its columns are shown."""
-    found = evaluate(columns, rows)
-    return pd.DataFrame({m.heading: m.values for m in found}), {
-        m.heading: _config(m, pinned=number == 0 or None) for number, m in enumerate(found)
+    evaluated = evaluate(columns, rows)
+    return pd.DataFrame({m.heading: m.values for m in evaluated}), {
+        m.heading: _config(m, pinned=number == 0 or None) for number, m in enumerate(evaluated)
     }
 
 

@@ -8,14 +8,14 @@ from kernelviz.core import Plan
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.plots.tiles import Tile, tiles
-from kernelviz.plots.variant_styles import variant_words
+from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.shared.text import plain
 
 
 def run_tiles(summary: Summary | None, plan: Plan, headline: Headline = "cold") -> None:
     """Fastest variant, speed-up, share of the roof, worst size; and which variants are excluded because they are wrong."""
     if summary is not None and summary.excluded:
-        names = ", ".join(plain(variant_words(v)) for v in summary.excluded)
+        names = ", ".join(plain(format_variant(v)) for v in summary.excluded)
         st.markdown(
             f":red[✕ **{names}**] computed a wrong result or reported an impossible time. It is marked below and excluded from "
             "rankings and speed-ups."

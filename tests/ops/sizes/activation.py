@@ -1,4 +1,4 @@
-"""Sizes of the activations. Blocks of both widths of a thread, and tails that are no whole 16-byte word."""
+"""Sizes of the activations. Blocks of both widths of a thread, and tails that are no whole 16-byte vector."""
 
 _ODD = ({"n": 1}, {"n": 7}, {"n": 1021}, {"n": 1024}, {"n": 4099}, {"n": 32771})
 _LARGE = ({"n": 67108867}, {"n": 8388608})

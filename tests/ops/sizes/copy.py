@@ -1,4 +1,4 @@
-"""Sizes of `copy` and `strided_copy`. Two blocks of the unrolled and persistent kernels, a tail that is no whole 16-byte word."""
+"""Sizes of `copy` and `strided_copy`. Two blocks of the unrolled and persistent kernels, a tail of less than 16 bytes."""
 
 ODD = {
     "copy": (

@@ -1,4 +1,4 @@
-"""Sizes of `dropout`. Blocks of both widths of a thread, tails that are no whole 16-byte word, vectors shorter than one."""
+"""Sizes of `dropout`. Blocks of both widths of a thread, tails that are no whole 16-byte vector, vectors shorter than one."""
 
 ODD = {
     "dropout": (

@@ -1,4 +1,4 @@
-"""Sizes of the gated activations. Blocks of both widths of a thread, and tails that are no whole 16-byte word."""
+"""Sizes of the gated activations. Blocks of both widths of a thread, and tails that are no whole 16-byte vector."""
 
 _ODD = (
     {"m": 1, "n": 1},

@@ -1,4 +1,4 @@
-"""Sizes of `histogram`: below a 16-byte word, tails, several blocks and rounds of 15 words a thread."""
+"""Sizes of `histogram`: below a 16-byte vector, tails, several blocks and rounds of 15 vectors a thread."""
 
 ODD = {"histogram": ({"n": 1}, {"n": 7}, {"n": 255}, {"n": 4099}, {"n": 16389}, {"n": 49999})}
 LARGE = {"histogram": ({"n": 1048576}, {"n": 16777259}, {"n": 67108859})}

@@ -1,4 +1,4 @@
-"""Sizes of the chains. Rows that are whole 16-byte words and rows that are not, narrower and wider than a block."""
+"""Sizes of the chains. Rows that are whole 16-byte vectors and rows that are not, narrower and wider than a block."""
 
 ODD = {
     "pointwise_chain": (

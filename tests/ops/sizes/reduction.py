@@ -1,4 +1,4 @@
-"""Sizes of `sum` and `mean`: below a warp, a block and its neighbours, several blocks, tails of no whole 16-byte word."""
+"""Sizes of `sum` and `mean`: below a warp, a block and its neighbours, several blocks, tails of no whole 16-byte vector."""
 
 _ODD = ({"n": 1}, {"n": 7}, {"n": 33}, {"n": 1023}, {"n": 4099}, {"n": 16389}, {"n": 30011})
 _LARGE = ({"n": 1048576}, {"n": 16777213})

@@ -1,4 +1,4 @@
-"""Sizes of `reshape_elementwise`. Whole tiles and parts of them; rows of x or of y that are no whole number of 16-byte words."""
+"""Sizes of `reshape_elementwise`. Whole tiles and parts of them; rows of x or y that are not whole 16-byte vectors."""
 
 ODD = {
     "reshape_elementwise": (

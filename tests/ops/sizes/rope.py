@@ -1,4 +1,4 @@
-"""Sizes of `rope`. Halves of whole 16-byte words and others; heads that are no power of two; more heads than a block takes."""
+"""Sizes of `rope`. Halves of whole 16-byte vectors and others; heads that are no power of two; more heads than a block takes."""
 
 ODD = {
     "rope": (

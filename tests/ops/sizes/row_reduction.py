@@ -1,4 +1,4 @@
-"""Sizes of `row_sum` and `argmax`: rows that start anywhere in a 16-byte word, in one part and in several, many and few."""
+"""Sizes of `row_sum` and `argmax`: rows that start anywhere in a 16-byte vector, in one part and in several, many and few."""
 
 _ODD = (
     {"m": 1, "n": 1},

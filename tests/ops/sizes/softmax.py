@@ -1,4 +1,4 @@
-"""Sizes of `softmax`. Rows in registers, in shared memory, in chunks; the last start at each place in a 16-byte word. More
+"""Sizes of `softmax`. Rows in registers, in shared memory, in chunks; the last start at each place in a 16-byte vector. More
 long rows than clusters that stay, of one block, two, four and eight."""
 
 ODD = {

@@ -1,4 +1,4 @@
-"""Sizes of `transpose`: rows of every remainder of a 16-byte word both ways, narrow matrices, a tile and its neighbours."""
+"""Sizes of `transpose`: rows of every remainder of a 16-byte vector both ways, narrow matrices, a tile and its neighbours."""
 
 ODD = {
     "transpose": (

@@ -1,18 +1,18 @@
-// Persistent blocks whose threads each own columns: a thread has the same vectors of every row that its cluster takes, so a weight load_beside
-// them is loaded once and stays in registers. Rows wait in STAGES of shared memory. Each vector is in the slot of the thread that
-// prefetched it (cp.async, 16 bytes), so that a thread waits for others only at the row's total; a slot is refilled as soon as its
-// vector was used. Totals consume one exchange a row, which is begun and ended separately: while row i + 1 is exchanged, row i is written
-// and row i + 2 is summed. Parts of a total come by st.async and are counted by an mbarrier in shared memory: a cluster barrier with
-// release would wait until the last row's stores have reached memory.
+// Persistent blocks whose threads each own columns: a thread has the same vectors of every row that its cluster processes, so the vectors
+// of a weight in these columns are loaded once and stay in registers. Rows wait in STAGES of shared memory. Each vector is in the slot of
+// the thread that prefetched it (cp.async, 16 bytes), so that a thread waits for others only at the row's total; a slot is refilled as soon
+// as its vector was used. Each row needs one exchange of totals, which is begun and ended separately: while the total of row i + 1 is
+// exchanged, row i is written and row i + 2 is summed. Parts of a total arrive by st.async and are counted by an mbarrier in shared memory,
+// because a cluster barrier with release would wait until the last row's stores have reached memory.
 //
 //     PersistentColumns<T, LANES, VECTORS, CLUSTER, STAGES, FULL, V> columns(x, m, n, tile_counter);
 //     columns.start();  columns.send(0, total of stage 0 in this warp);
-//     for (int turn = 0, stage = 0; columns.row(turn) < m; ++turn, stage = columns.next_stage(stage)) {
+//     for (int iteration = 0, stage = 0; columns.row(iteration) < m; ++iteration, stage = columns.next_stage(stage)) {
 //         columns.wait_until_arrived<STAGES - 2>();  ahead = total of stage next_stage(stage);
-//         parts = columns.receive(turn);  …  columns.send(turn + 1, ahead);
-//         columns.consume(stage, columns.row(turn + STAGES), vectors);  …
+//         parts = columns.receive(iteration);  …  columns.send(iteration + 1, ahead);
+//         columns.consume(stage, columns.row(iteration + STAGES), vectors);  …
 //     }
-//     columns.finish(turn);
+//     columns.finish(iteration);
 // The launch has a multiple of CLUSTER blocks that are all resident, LANES threads each, and LANES * VECTORS * STAGES * 16 bytes of dynamic
 // shared memory. Rows have n <= LANES * VECTORS * CLUSTER * WIDTH elements, a multiple of WIDTH; FULL where it is exactly that.
 #pragma once
@@ -23,7 +23,7 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int STAGES, bool FULL
     static constexpr int WARPS = LANES / 32, PARTS = WARPS * CLUSTER;
     static constexpr int IDS = 16;
     static_assert(sizeof(V) == 8, "one store each");
-    static_assert(LANES % 32 == 0 && STAGES >= 3 && STAGES + 4 <= IDS, "rows are known STAGES turns ahead");
+    static_assert(LANES % 32 == 0 && STAGES >= 3 && STAGES + 4 <= IDS, "rows are known STAGES iterations ahead");
 
     const T* x;
     long long m;
@@ -74,7 +74,7 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int STAGES, bool FULL
     __device__ __forceinline__ Vec16<T>* slot(int stage, int k) const { return staged + (stage * VECTORS + k) * LANES; }
     // This thread's k-th vector of a stage, 0 where it has none.
     __device__ __forceinline__ Vec16<T> vector(int stage, int k) const { return load_vec16(slot(stage, k)); }
-    // Load, of an array of n elements (a weight), the vector beside the k-th vector.
+    // Load from an array of n elements (a weight) the vector with the columns of this thread's k-th vector.
     __device__ __forceinline__ Vec16<T> load_beside(const T* v, int k) const {
         uint4 bits = make_uint4(0, 0, 0, 0);
         if (has(k)) {
@@ -109,8 +109,10 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int STAGES, bool FULL
         asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
     }
 
-    // The row of a turn, m or more where there is none; known STAGES turns before.
-    __device__ __forceinline__ long long row(int turn) const { return turn < STAGES ? cluster_id + (long long)turn * clusters : ids[turn % IDS]; }
+    // The row of an iteration, or a number of at least m if there is none. It is known STAGES iterations ahead.
+    __device__ __forceinline__ long long row(int iteration) const {
+        return iteration < STAGES ? cluster_id + (long long)iteration * clusters : ids[iteration % IDS];
+    }
 
     __device__ __forceinline__ void start() {
 #pragma unroll
@@ -133,26 +135,27 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int STAGES, bool FULL
         wait_until_arrived<STAGES - 1>();
     }
 
-    // Send a warp's part of the total of a turn's row (the same in all its lanes) to every block, and which row comes STAGES turns later.
-    __device__ __forceinline__ void send(int turn, V v) {
+    // Send a warp's part of the total of an iteration's row (the same in all its lanes) to every block, and the number of the row that
+    // comes STAGES iterations later.
+    __device__ __forceinline__ void send(int iteration, V v) {
         const long long later_row = (long long)STAGES * clusters + next_tile;
         if (CLUSTER == 1 && is_leader()) {
-            ids[(turn + STAGES) % IDS] = later_row;  // before its warp arrives
+            ids[(iteration + STAGES) % IDS] = later_row;  // before its warp arrives
         }
-        publish(turn & 1, v, PARTS * 8 + 8);
+        publish(iteration & 1, v, PARTS * 8 + 8);
         if (CLUSTER > 1 && is_leader()) {
 #pragma unroll
             for (int i = 0; i < CLUSTER; ++i) {
-                send_to(ids + (turn + STAGES) % IDS, i, later_row, mbarriers + (turn & 1));
+                send_to(ids + (iteration + STAGES) % IDS, i, later_row, mbarriers + (iteration & 1));
             }
         }
-        // Fetched a turn before it is needed.
+        // Fetched an iteration before it is needed.
         fetch_tile();
     }
     // End the exchange that `send` began: PARTS parts, in the same order in every block.
-    __device__ __forceinline__ const V* receive(int turn) const {
-        wait_for(turn & 1, turn / 2 & 1);
-        return parts_of_set + (turn & 1) * PARTS;
+    __device__ __forceinline__ const V* receive(int iteration) const {
+        wait_for(iteration & 1, iteration / 2 & 1);
+        return parts_of_set + (iteration & 1) * PARTS;
     }
     // A complete exchange, between `receive` and `send`.
     __device__ __forceinline__ const V* exchange(V v) {
@@ -163,8 +166,8 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int STAGES, bool FULL
     }
 
     // End the exchange of the row that does not exist; then the last cluster resets the counters for the next launch.
-    __device__ __forceinline__ void finish(int turn) const {
-        receive(turn);
+    __device__ __forceinline__ void finish(int iteration) const {
+        receive(iteration);
         wait_until_arrived<0>();
         if (is_leader()) {
             __threadfence();
@@ -205,7 +208,7 @@ private:
             asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(local(mbarriers + set)), "r"(bytes) : "memory");
         }
         const unsigned in_warp = threadIdx.x % 32;
-        // After the reads of all lanes: a block that has all parts may overwrite those of the last turn.
+        // After the reads of all lanes: a block that has all parts may overwrite those of the last iteration.
         __syncwarp();
         if (CLUSTER == 1) {
             // A launch without clusters may not use st.async.

@@ -57,7 +57,7 @@ __device__ __forceinline__ int fetch_tile(int* tile_counter) {
 
 // R is a Row of VECTORS vectors a thread, one row a block. The methods of `use` are called for every row in turn:
 //     use.prefetched(row)    its vectors are being prefetched; `row` may not exist (>= m)
-//     use.summed(row)        one turn later, before its vectors are summed
+//     use.summed(row)        one iteration later, before its vectors are summed
 //     use.reduced(row, all)  when its maximum and sum are known
 //     use.vector(row, k, p)  with the exponentials, whose sum is 1, of the k-th vector; it may change them before they are stored
 template <typename T, int LANES, int VECTORS, int CLUSTER, int IN_REGISTERS, bool ALIGNED> struct PersistentExponentials {
@@ -103,21 +103,21 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int IN_REGISTERS, boo
         use.prefetched(summed_row);
         fetch_all<0>();
         row.wait_for_cluster();
-        for (int turn = 0;; ++turn) {
+        for (int iteration = 0;; ++iteration) {
             row.seek(written_row);
             prefetched = span_of(prefetched_row);
             use.summed(summed_row);
             use.prefetched(prefetched_row);
             int tile = 0;
             if (is_leader) {
-                tile = fetch_tile(tile_counter);  // needed at the end of the turn only
+                tile = fetch_tile(tile_counter);  // needed at the end of the iteration only
             }
             Exponentials mine = {LOWEST, 0.0f};
             step<0>(mine, use);
             if (summed_row >= row.m) {
                 break;
             }
-            const long long known = 2ll * clusters + exchange(mine, tile, is_leader, turn);
+            const long long known = 2ll * clusters + exchange(mine, tile, is_leader, iteration);
             inverse = 1.0f / all.sum;
             use.reduced(summed_row, all);
             written_row = summed_row;
@@ -147,9 +147,9 @@ private:
         unsigned long long mbarrier;
     };
     static constexpr int EXCHANGE_BYTES = 8 * (PARTS + 1);
-    static __device__ __forceinline__ Exchange* exchange_buffer(int turn) {
+    static __device__ __forceinline__ Exchange* exchange_buffer(int iteration) {
         __shared__ __align__(8) unsigned char memory[2 * sizeof(Exchange)];
-        return reinterpret_cast<Exchange*>(memory) + turn % 2;
+        return reinterpret_cast<Exchange*>(memory) + iteration % 2;
     }
     static __device__ __forceinline__ void init_mbarriers() {
         if (CLUSTER > 1 && threadIdx.x == 0) {
@@ -164,8 +164,8 @@ private:
 
     // Set `all` of the row that `mine` is a part of, and return the leader's tile. A cluster barrier would be slower: its release waits until
     // everything that a thread has written has reached L2 (MEMBAR.GPU), and perhaps until its prefetches have arrived.
-    __device__ __forceinline__ long long exchange(Exponentials mine, int tile, bool is_leader, int turn) {
-        Exchange* buffer = exchange_buffer(turn);
+    __device__ __forceinline__ long long exchange(Exponentials mine, int tile, bool is_leader, int iteration) {
+        Exchange* buffer = exchange_buffer(iteration);
         const Exponentials none = {LOWEST, 0.0f};
         if constexpr (CLUSTER == 1) {
             if (is_leader) {
@@ -186,9 +186,9 @@ private:
                     send(i, &buffer->tile, (unsigned long long)tile, &buffer->mbarrier);
                 }
             }
-            wait_for(&buffer->mbarrier, turn / 2 % 2);
+            wait_for(&buffer->mbarrier, iteration / 2 % 2);
             if (threadIdx.x == 0) {
-                expect(&buffer->mbarrier, EXCHANGE_BYTES);  // of the turn after the next one
+                expect(&buffer->mbarrier, EXCHANGE_BYTES);  // of the iteration after the next one
             }
             Exponentials merged = none;
 #pragma unroll

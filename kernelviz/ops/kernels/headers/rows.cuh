@@ -67,7 +67,7 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int ROWS, bool ALIGNE
     long long row, start, total;  // number of the row, of its first element, of all elements
     int lane, rank, head, vectors;
     bool inside;  // the row exists (the last block may hold fewer)
-    int turn = 0;
+    int reductions = 0;
     bool waiting = true;
 
     __device__ __forceinline__ Row(long long m_, int n_) : m(m_), n(n_) {
@@ -195,7 +195,7 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int ROWS, bool ALIGNE
         }
     }
 
-    // Load, of an array of n elements (a weight), the vector beside the row's k-th vector: by one load where rows are aligned.
+    // Load from an array of n elements (a weight) the vector with the columns of the row's k-th vector; one load if rows are aligned.
     __device__ __forceinline__ Vec16<T> load_beside(const T* v, int k) const {
         Vec16<T> w;
         if (ALIGNED) {
@@ -225,7 +225,7 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int ROWS, bool ALIGNE
         constexpr int PARTS = WARPS * CLUSTER;
         // Two sets alternate: a block that is ahead by one reduction writes into the set that no block reads any more.
         __shared__ V slots[2][PARTS];
-        V* mine = slots[turn & 1];
+        V* mine = slots[reductions & 1];
         const int warp = threadIdx.x / 32, in_warp = threadIdx.x % 32;
         if (CLUSTER == 1) {
             if (in_warp == 0) {
@@ -239,7 +239,7 @@ template <typename T, int LANES, int VECTORS, int CLUSTER, int ROWS, bool ALIGNE
             }
             asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory");
         }
-        ++turn;
+        ++reductions;
         V result = identity;
 #pragma unroll
         for (int i = 0; i < (PARTS + 31) / 32; ++i) {

@@ -17,7 +17,7 @@ from kernelviz.core import (
     Selftest,
     Status,
     Timeline,
-    TimelineTaken,
+    TimelineDone,
     timestamps,
 )
 from kernelviz.store import Store
@@ -26,7 +26,7 @@ from kernelviz.worker.request import Request, RequestEnd
 _log = logging.getLogger(__name__)
 
 
-class LiveJob(ABC):
+class LiveRequest(ABC):
     """The sink of a job, which is a single item."""
 
     def __init__(self, name: str, store: Store, log: EventLog) -> None:
@@ -72,7 +72,7 @@ class LiveJob(ABC):
             self.log.append(RunEnded(status="cancelled"))
 
 
-class LiveCalibration(LiveJob):
+class LiveCalibration(LiveRequest):
     """Each roof goes to the store as it is told."""
 
     def __init__(self, name: str, store: Store, log: EventLog, device_uuid: str) -> None:
@@ -90,19 +90,19 @@ class LiveCalibration(LiveJob):
         """Nothing is left."""
 
 
-class LiveSelftest(LiveJob):
+class LiveSelftest(LiveRequest):
     """A whole one goes to the store when it ends; one of chosen checks is only told."""
 
-    def __init__(self, name: str, store: Store, log: EventLog, *, kept: bool) -> None:
+    def __init__(self, name: str, store: Store, log: EventLog, *, stored: bool) -> None:
         super().__init__(name, store, log)
-        self._kept = kept
+        self._stored = stored
         self._created_at = timestamps.now()
         self._environment: Environment | None = None
         self._checks: list[Check] = []
         self._timeline: Timeline | None = None
 
     @property
-    def made(self) -> Selftest | None:
+    def result(self) -> Selftest | None:
         """What was found so far; None before a worker was ready."""
         if self._environment is None:
             return None
@@ -120,23 +120,23 @@ class LiveSelftest(LiveJob):
     def keep(self, event: Event) -> None:
         if isinstance(event, CheckDone):
             self._checks.append(event.check)
-        elif isinstance(event, TimelineTaken):
+        elif isinstance(event, TimelineDone):
             self._timeline = event.timeline
 
     def finish(self, status: Status, message: str) -> None:
         """One that broke off is kept too, with what it broke off with as a check that failed; a cancelled one is not."""
         if status == "interrupted" and self._checks:
             self.tell(CheckDone(check=_broken_off(message)))
-        if self._kept and self.made is not None and self._checks and status != "cancelled":
-            self._store.selftests.put(self.made)
+        if self._stored and self.result is not None and self._checks and status != "cancelled":
+            self._store.selftests.put(self.result)
 
 
-class LiveInspection(LiveJob):
+class LiveInspection(LiveRequest):
     """The facts go to the store as they are told."""
 
     def __init__(self, name: str, store: Store, log: EventLog) -> None:
         super().__init__(name, store, log)
-        self.made: Inspection | None = None
+        self.result: Inspection | None = None
         """What was found; None before the case was looked at."""
 
     def begun(self, environment: Environment) -> None:
@@ -144,7 +144,7 @@ class LiveInspection(LiveJob):
 
     def keep(self, event: Event) -> None:
         if isinstance(event, InspectionDone):
-            self.made = event.inspection
+            self.result = event.inspection
             self._store.inspections.put(event.inspection)
 
     def finish(self, status: Status, message: str) -> None:

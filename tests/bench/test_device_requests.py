@@ -11,13 +11,13 @@ import sample_inspections as inspections
 import sample_runs as samples
 from sqlalchemy import URL
 
-from kernelviz.bench.device_jobs import LiveCalibration, LiveInspection, LiveJob, LiveSelftest
+from kernelviz.bench.device_requests import LiveCalibration, LiveInspection, LiveRequest, LiveSelftest
 from kernelviz.bench.event_log import EventLog
 from kernelviz.core.events import CheckDone, Event, InspectionDone, RoofDone, RunEnded
 from kernelviz.core.run import Roof
 from kernelviz.core.selftest import Selftest
 from kernelviz.store import Store, StoreError
-from kernelviz.store.selftests import Selftests
+from kernelviz.store.device_records import Selftests
 
 ENVIRONMENT = samples.run([]).environment
 UUID = ENVIRONMENT.device.uuid
@@ -42,15 +42,15 @@ def store(tmp_path: Path) -> Iterator[Store]:
     made.close()
 
 
-def jobs(store: Store) -> list[LiveJob]:
+def jobs(store: Store) -> list[LiveRequest]:
     return [
         LiveCalibration("calibration-1", store, EventLog(0), "of another device"),
-        LiveSelftest("selftest-1", store, EventLog(0), kept=True),
+        LiveSelftest("selftest-1", store, EventLog(0), stored=True),
         LiveInspection("inspection-1", store, EventLog(0)),
     ]
 
 
-def told(job: LiveJob) -> list[Event]:
+def told(job: LiveRequest) -> list[Event]:
     return [event for _, event in job.log.follow(0, 0.0)]
 
 
@@ -89,11 +89,11 @@ def test_the_facts_of_a_case_are_kept_before_they_are_told(store: Store) -> None
     job = jobs(store)[2]
     assert isinstance(job, LiveInspection)
     job.begun(ENVIRONMENT)
-    assert job.made is None
+    assert job.result is None
     made = inspections.wrong_tile(environment=ENVIRONMENT)
     job.tell(InspectionDone(inspection=made))
     job.ended("finished", "")
-    assert job.made == store.inspections.get(UUID, made.case_key) == made
+    assert job.result == store.inspections.get(UUID, made.case_key) == made
     assert told(job) == [InspectionDone(inspection=made), RunEnded(status="finished")]
     progress = job.log.progress()
     assert (progress.done, progress.failed, progress.status) == (1, 1, "finished")
@@ -101,7 +101,7 @@ def test_the_facts_of_a_case_are_kept_before_they_are_told(store: Store) -> None
 
 def test_the_followers_learn_of_the_end_though_the_disk_is_full(tmp_path: Path) -> None:
     full = FullDisk.open(tmp_path)
-    job = LiveSelftest("selftest-1", full, EventLog(0), kept=True)
+    job = LiveSelftest("selftest-1", full, EventLog(0), stored=True)
     job.begun(ENVIRONMENT)
     job.tell(CheckDone(check=figures.CHECKS[0]))
     job.ended("finished", "")

@@ -1,0 +1,38 @@
+"""The use cases of `kernelviz.bench` for scripts and notebooks. No server is needed.
+
+import kernelviz as kv
+report = kv.run("rmsnorm", sizes={"m": 4096, "n": "2^10..2^14"}, dtype="bf16")
+report.to_frame()
+kv.plots.latency_by_size(report)
+"""
+
+from kernelviz.api.comparisons import Compared, compare, library_comparison, regress, roofline, trends
+from kernelviz.api.measurement import Tuned, inspect, resume, resume_tuning, run, selftest, size_text, tune, tunings
+from kernelviz.api.report import Report, history, load, load_all, runs
+
+ladders = library_comparison
+"""The former name of `library_comparison`."""
+
+__all__ = [
+    "Compared",
+    "Report",
+    "Tuned",
+    "compare",
+    "history",
+    "inspect",
+    "ladders",
+    "library_comparison",
+    "load",
+    "load_all",
+    "regress",
+    "resume",
+    "resume_tuning",
+    "roofline",
+    "run",
+    "runs",
+    "selftest",
+    "size_text",
+    "trends",
+    "tune",
+    "tunings",
+]

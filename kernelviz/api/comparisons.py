@@ -1,0 +1,109 @@
+"""Compare runs with each other, with the roofs, with libraries, and with earlier runs of the same case."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from kernelviz import bench as use_cases
+from kernelviz.api.measurement import wait_for_run
+from kernelviz.api.report import PathLike, frame
+from kernelviz.bench import comparison, regression
+from kernelviz.bench import library_comparison as libraries
+from kernelviz.bench import roofline as placing
+from kernelviz.bench.trends import CaseTrend
+from kernelviz.core import Run
+from kernelviz.metrics.comparison import Comparison
+from kernelviz.metrics.library_comparison import ComparisonRow
+from kernelviz.text.comparison import describe_mean, format_counts
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Compared(Comparison):
+    """A comparison with methods for use in Python. `pairs`: the largest slow-down first. `slower_than(0.02)`: pairs slower by
+    over 2 %."""
+
+    @classmethod
+    def of(cls, compared: Comparison) -> Self:
+        return cls(**{field.name: getattr(compared, field.name) for field in fields(compared)})
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The record that `kernelviz compare --json` prints: the runs, the summary, what differs between them, one row for each
+        case."""
+        return comparison.record(self)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row for each case, the largest slow-down first: verdict, reason, ratio (time of B over time of A) with its
+        interval, both times."""
+        return frame(comparison.records(self))
+
+    def __repr__(self) -> str:
+        return f"<kernelviz comparison of {self.b.id} with {self.a.id}: {format_counts(self)}; {describe_mean(self)}>"
+
+
+def compare(
+    a: Run | PathLike,
+    b: Run | PathLike,
+    *,
+    variant_a: str | None = None,
+    variant_b: str | None = None,
+    l2: str = "cold",
+) -> Compared:
+    """Compare run B with run A, the baseline, case by case. Each is a run, the id of a run, or the path of a document.
+
+    With variants, one variant of A is compared with one of B (the same one if only one is named), problem by problem. Errors:
+    UnknownRun, UnknownName with the known names, BadField for a run with itself.
+    """
+    first, second = (
+        source if isinstance(source, Run) else comparison.opened(use_cases.current(), os.fspath(source))
+        for source in (a, b)
+    )
+    return Compared.of(comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2))
+
+
+def regress(run_id: str, *, device: str | None = None, l2: str = "cold") -> Compared:
+    """Measure the plan of a stored run again by its method, and compare the new run with it.
+
+    Errors: UnknownRun; BadField for a run that is still in progress or a device that is not here; UnknownName for a variant
+    that no longer exists.
+    """
+    bench = use_cases.current()
+    new = wait_for_run(bench, regression.again(bench, run_id, device=device, anywhere=False))
+    return Compared.of(comparison.compare(bench.load(run_id), new, l2=l2))
+
+
+def trends(op: str | None = None, *, device: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
+    """The trends of all cases that were measured on the device: levels, changes, and `trend.regression` if a case is slower
+    than at its best level. Errors: UnknownName."""
+    bench = use_cases.current()
+    if op is not None:
+        regression.must_be_op(bench, op)
+    return bench.trends.cases(device or bench.default_device(), op=op, l2=l2)
+
+
+def roofline(
+    *runs: str, level: str = "dram", roofs: str = "measured", precision: str | None = None, variant: str | None = None
+) -> pd.DataFrame:
+    """The cases of runs on the roofline, one row for each case: share of the roof, what limits it, and the evidence for that.
+
+    runs: ids; by default the newest run, or some of those that come with kernelviz. level: ``dram`` uses the cold times, ``l2``
+    the warm ones. roofs: ``measured`` or ``datasheet``. `kernelviz.plots.rates_by_intensity` draws the result of
+    `kernelviz.bench.roofline.place`. Errors: UnknownRun for an id that is not in the store; UnknownName, with the known names.
+    """
+    bench = use_cases.current()
+    ids = runs or placing.default_runs(bench)
+    placement = placing.place(bench, ids, level=level, source=roofs, precision=precision, variant=variant)
+    return frame(placing.records(placement))
+
+
+def library_comparison(*sources: str | Path) -> tuple[ComparisonRow, ...]:
+    """Compare the fastest correct own variant of each problem with the libraries and the roof. `sources`: run ids or files.
+
+    Errors: UnknownRun, BadField for a file that cannot be read, DocumentError.
+    """
+    return libraries.library_comparison(use_cases.current(), [str(source) for source in sources])
