@@ -16,7 +16,7 @@ from kernelviz.plots.samples import QUANTILES
 from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, format_variant, style_of
 from kernelviz.text.comparison import SIGNS, describe_pair, format_case, format_change, sign_of
 from kernelviz.text.times import format_time
-from kernelviz.text.verdicts import describe_pair_reason
+from kernelviz.text.verdicts import describe_verdict_reason
 
 ROW_PX, FRAME_PX = 22, 96
 SAMPLES_PX = 360
@@ -54,7 +54,7 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     for pair in visible:
         if pair.ratio is None:
             draft.note(
-                escape(str(describe_pair_reason(pair.reason))),
+                escape(str(describe_verdict_reason(pair.reason))),
                 x=0,
                 xref="x domain",
                 y=names[pair.key],
@@ -142,7 +142,7 @@ def _hover(pair: Pair, comparison: Comparison) -> str:
     lines += [
         f"{side}: {escape(name)}, {format_time(f)}" for side, name, f in zip("AB", names, (first, second), strict=True)
     ]
-    lines += [escape(describe_pair(pair)), escape(str(describe_pair_reason(pair.reason)))]
+    lines += [escape(describe_pair(pair)), escape(str(describe_verdict_reason(pair.reason)))]
     if pair.floor is not None:
         lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))

@@ -7,7 +7,7 @@ from kernelviz.core import units
 from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord, mean_ratio
 from kernelviz.metrics.statistics import Interval
 from kernelviz.metrics.sweep import size_words
-from kernelviz.text.verdicts import describe_pair_reason
+from kernelviz.text.verdicts import describe_verdict_reason
 
 SIGNS: dict[PairWord, str] = {
     "slower": "▼", "unclear": "?", "same": "=", "faster": "▲", "same code": "≈", "not comparable": "⊘",
@@ -75,14 +75,14 @@ def describe_pair(pair: Pair) -> str:
     change = format_ratio(pair.ratio)
     match pair.word:
         case "not comparable":
-            return f"{said}: {describe_pair_reason(pair.reason)}" + (f" ({change})" if change else "")
+            return f"{said}: {describe_verdict_reason(pair.reason)}" + (f" ({change})" if change else "")
         case "same code":
             return f"{said}: {change} is noise between these runs"
         case "unclear":
             return (
                 f"{said}: {change}"
                 if pair.ratio is not None and pair.ratio.low is not None
-                else f"{said}: {describe_pair_reason(pair.reason)}"
+                else f"{said}: {describe_verdict_reason(pair.reason)}"
             )
         case _:
             return f"{said}: {change}"
@@ -144,7 +144,7 @@ def describe_noise(comparison: Comparison) -> str:
 def describe_refusals(comparison: Comparison) -> str:
     """Why pairs got no verdict, the reason of most first; empty where all that have times did."""
     refused = Counter(p.reason for p in comparison.pairs if p.word == "not comparable" and not p.broken)
-    said = "; ".join(f"{describe_pair_reason(reason)} ({_cases(count)})" for reason, count in refused.most_common(3))
+    said = "; ".join(f"{describe_verdict_reason(reason)} ({_cases(count)})" for reason, count in refused.most_common(3))
     return f"No verdict: {said}{'; …' if len(refused) > 3 else ''}." if refused else ""
 
 

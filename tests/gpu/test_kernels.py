@@ -22,7 +22,7 @@ from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Accuracy
 from kernelviz.ops import Op, Variant, refresh
-from kernelviz.text.failures import describe_check
+from kernelviz.text.failures import describe_failure
 
 # Nothing is timed here, so several processes may share the GPU.
 pytestmark = [part("kernels"), pytest.mark.gpu, pytest.mark.timeout(600)]
@@ -111,7 +111,7 @@ def test_variant_on_the_gpu(op: Op, variant: Variant, way: Way, entries: list[En
                 for how, accuracy in called_and_replayed(op, variant, problem):
                     shares.append(accuracy.worst_of_bound if accuracy.worst_of_bound is not None else float("inf"))
                     if not accuracy.passed:
-                        failures.append(f"{problem.key} ({how}): {describe_check(accuracy)}")
+                        failures.append(f"{problem.key} ({how}): {describe_failure(accuracy)}")
             except BadField:
                 continue  # sizes that it refuses, with the reason
             except Exception as error:

@@ -28,7 +28,7 @@ from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.text import sentence_case
 from kernelviz.text.times import format_time
-from kernelviz.text.verdicts import describe_pair_reason
+from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.ui.compare import text
 from kernelviz.ui.shared import site, table, tiles, view_filters
 from kernelviz.ui.shared.text import plain
@@ -200,7 +200,7 @@ def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
         st.markdown(f"**{plain(problem_words(pair.problem))}**  \n{plain(describe_pair(pair))}")
         floor = "" if pair.floor is None else f"Noise threshold: ±{units.percent(pair.floor)}."
         if pair.word != "not comparable":  # there the verdict itself contains the reason
-            st.markdown(f"{plain(sentence_case(describe_pair_reason(pair.reason)))}. {plain(floor)}")
+            st.markdown(f"{plain(sentence_case(describe_verdict_reason(pair.reason)))}. {plain(floor)}")
         for side, run, result in (("A", comparison.a, pair.before), ("B", comparison.b, pair.after)):
             figure = figure_of(result.timing, comparison.headline)
             time = f"no correct {comparison.headline} time" if figure is None else format_time(figure)
