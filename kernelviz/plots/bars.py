@@ -6,8 +6,9 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import Problem, Roof, Run, units
-from kernelviz.metrics.roofline import Headline, SpeedOfLight, speed_of_light
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.roofline import SpeedOfLight, speed_of_light
+from kernelviz.metrics.rows import Row
 from kernelviz.plots.frame import (
     Draft,
     Props,

@@ -8,10 +8,10 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import Cost, Figure, Roof, Run, Stage, units
-from kernelviz.metrics.roofline import Headline, bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
-from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import Point, cache_boundary, others, size_text, size_words, swept_axis, tied_axes
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.roofline import bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
+from kernelviz.metrics.rows import Row
+from kernelviz.metrics.sweep import Point, cache_boundary, line_sizes, swept_axis, tied_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.frame import (
     MOST_SVG_POINTS,
@@ -32,6 +32,8 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.line_labels import End, name_ends
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of
+from kernelviz.text.roofs import format_roof_name
+from kernelviz.text.sizes import format_size, format_sizes
 
 HEIGHT = 350
 _AROUND_PX = 110
@@ -157,7 +159,7 @@ def _placed(
 ) -> list[_CasePoint]:
     points: list[_CasePoint] = []
     problems = [p for p in problems_of([run]) if axis in p.sizes]
-    other_sizes = {p.key: others(p, problems, axis) for p in problems}
+    other_sizes = {p.key: line_sizes(p, problems, axis) for p in problems}
     for row in table_of(run, roofs, headline):
         size = row.result.problem.sizes.get(axis)
         if size is None:
@@ -188,7 +190,7 @@ def _ends(chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]]) -> list
     for run, group in zip(chart.runs, points_of_runs, strict=True):
         for point in sorted(group, key=lambda d: d.x):
             if point.other_sizes and point.y and point.row.figure is not None:
-                label = ", ".join(f"{axis} = {size_text(size)}" for axis, size in point.other_sizes)
+                label = ", ".join(f"{axis} = {format_size(size)}" for axis, size in point.other_sizes)
                 last[run.id, point.row.result.variant, label] = End(point.x, point.y / chart.scale, escape(label))
     return list(last.values())
 
@@ -255,7 +257,7 @@ def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> N
         value = chart.quantity.of(result.cost, light.time_s) if light else None
         if light and value is not None and chart.axis in result.problem.sizes:
             size = result.problem.sizes[chart.axis]
-            best[size], by[size] = value / chart.scale, escape(roof_name(light.roof))
+            best[size], by[size] = value / chart.scale, escape(format_roof_name(light.roof))
     if not best:
         return
     xs: list[float] = sorted(best)
@@ -338,7 +340,7 @@ def _axis_title(chart: _Chart) -> str:
     tied = tied_axes(problems, chart.axis)
     fixed = [a for a in problems[0].sizes if a not in tied and len({p.sizes.get(a) for p in problems}) == 1]
     name = " = ".join(tied) + (f" ({caption})" if caption and len(tied) == 1 else "")
-    return escape(f"{name} · {size_words(problems[0], fixed)}" if fixed else name)
+    return escape(f"{name} · {format_sizes(problems[0], fixed)}" if fixed else name)
 
 
 def _mark_cache(draft: Draft, chart: _Chart) -> None:

@@ -8,19 +8,20 @@ import numpy as np
 import plotly.graph_objects as go
 
 from kernelviz.core import Figure, units
-from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord
-from kernelviz.metrics.summary import figure_of
-from kernelviz.metrics.sweep import problem_words, telling_axes
+from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, PairKind
+from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.sweep import telling_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing
 from kernelviz.plots.samples import QUANTILES
 from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, format_variant, style_of
 from kernelviz.text.comparison import SIGNS, describe_pair, format_case, format_change, sign_of
+from kernelviz.text.sizes import format_problem
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 
 ROW_PX, FRAME_PX = 22, 96
 SAMPLES_PX = 360
-_LOOKS: dict[PairWord, Props] = {
+_LOOKS: dict[PairKind, Props] = {
     "slower": {"color": BAD},
     "unclear": {"color": NEUTRAL, "pattern": {"shape": "/", "size": 5}},
     "same": {"color": NEUTRAL},
@@ -84,9 +85,9 @@ def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison
         yield name + " " * (seen[name] - 1)
 
 
-def _by_verdict(visible: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
-    for verdict in WORDS:
-        group = [p for p in visible if p.word == verdict]
+def _by_verdict(visible: Sequence[Pair]) -> Iterator[tuple[PairKind, list[Pair]]]:
+    for verdict in PAIR_KINDS:
+        group = [p for p in visible if p.kind == verdict]
         if group:
             yield verdict, group
 
@@ -108,7 +109,7 @@ def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
     }
 
 
-def _bars(verdict: PairWord, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
+def _bars(verdict: PairKind, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
     ratios = [p.ratio for p in group]
     middles = [0.0 if r is None else math.log(r.estimate) for r in ratios]
     ends = [(r.low, r.high) if r is not None and r.low and r.high else None for r in ratios]
@@ -138,7 +139,7 @@ def _bars(verdict: PairWord, group: Sequence[Pair], names: dict[str, str], compa
 def _hover(pair: Pair, comparison: Comparison) -> str:
     first, second = (figure_of(r.timing, comparison.headline) for r in (pair.before, pair.after))
     names = (format_variant(r.variant) for r in (pair.before, pair.after))
-    lines = [f"<b>{escape(problem_words(pair.problem))}</b>"]
+    lines = [f"<b>{escape(format_problem(pair.problem))}</b>"]
     lines += [
         f"{side}: {escape(name)}, {format_time(f)}" for side, name, f in zip("AB", names, (first, second), strict=True)
     ]

@@ -8,9 +8,10 @@ import plotly.graph_objects as go
 
 from kernelviz.core import Figure, Result, Run, units
 from kernelviz.metrics.foreign_times import names, of_case
-from kernelviz.metrics.sweep import others, size_words, swept_axis, varying_axes
+from kernelviz.metrics.sweep import line_sizes, swept_axis, varying_axes
 from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, decade_ticks, nothing, size_ticks
 from kernelviz.plots.variant_styles import Style, series, style_of
+from kernelviz.text.sizes import format_sizes
 
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 24, 90
@@ -34,7 +35,7 @@ def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
     draft = Draft(HEIGHT, x_title=escape(axis), y_title=escape(f"{chosen}, {unit}"))
     lines: dict[tuple[str, tuple[tuple[str, int], ...]], list[tuple[Result, Figure]]] = {}
     for result, figure in timed:
-        lines.setdefault((result.variant, others(result.problem, problems, axis)), []).append((result, figure))
+        lines.setdefault((result.variant, line_sizes(result.problem, problems, axis)), []).append((result, figure))
     by_place = len({variant for variant, _ in lines}) == 1
     draft.traces = [
         _line(axis, other_sizes, line, scale, series(number) if by_place else style_of(line[0][0].problem.op, variant))
@@ -126,7 +127,7 @@ def _decades(axis: Props, values: Sequence[float], scale: float) -> None:
 
 
 def _hover(result: Result, figure: Figure) -> str:
-    lines = [f"<b>{escape(_short(result.variant, 80))}</b>", escape(size_words(result.problem))]
+    lines = [f"<b>{escape(_short(result.variant, 80))}</b>", escape(format_sizes(result.problem))]
     return "<br>".join(w for w in (*lines, units.seconds(figure.estimate), escape(figure.method or "")) if w)
 
 

@@ -10,12 +10,12 @@ import plotly.graph_objects as go
 from msgspec.structs import replace
 
 from kernelviz.core import Problem, Roof, Run, units
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import Row, rows
-from kernelviz.metrics.sweep import size_text, size_words
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import Row, rows
 from kernelviz.plots.variant_styles import NEUTRAL, format_variant
 from kernelviz.text.failures import format_failure
 from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.sizes import format_size, format_sizes
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import format_verdict
 
@@ -123,7 +123,7 @@ def size_ticks(sizes: Sequence[int]) -> tuple[list[int], list[str]]:
     ordered = sorted(set(sizes))
     step = math.ceil(len(ordered) / 9)
     ticks = ordered[::-1][::step][::-1]
-    return ticks, [size_text(s) for s in ticks]
+    return ticks, [format_size(s) for s in ticks]
 
 
 def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
@@ -131,7 +131,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     result = row.result
     lines = [
         f"<b>{escape(format_variant(result.variant))}</b>",
-        escape(f"{size_words(result.problem)} · {_format_dtype(result.problem)} · {run.environment.device.name}"),
+        escape(f"{format_sizes(result.problem)} · {_format_dtype(result.problem)} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
         lines.append(f"✕ {escape(failure_line(row))}")

@@ -11,9 +11,9 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import Problem, Roof, Run, units
-from kernelviz.metrics.roofline import Headline, arithmetic_intensity, compute_roof, level_of, memory_roof
-from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.roofline import arithmetic_intensity, compute_roof, level_of, memory_roof
+from kernelviz.metrics.rows import Row
 from kernelviz.plots.frame import (
     Draft,
     Props,
@@ -32,6 +32,7 @@ from kernelviz.plots.frame import (
 )
 from kernelviz.plots.roofline_lines import under
 from kernelviz.plots.variant_styles import NEUTRAL, style_of
+from kernelviz.text.roofs import format_roof_name
 
 HEIGHT = 350
 _UNITS = ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
@@ -161,9 +162,11 @@ def _add_roofs(
     xs, ys = under(
         min(s.intensity for s in chosen_spots) / 1e3, max(s.intensity for s in chosen_spots) * 1e3, bandwidth, peak
     )
-    name = f"measured roofs: {escape(roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
+    name = f"measured roofs: {escape(format_roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
     # A line of text for each: on a phone one line with both would be cut off.
-    ceiling = f"<br>and {escape(roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
+    ceiling = (
+        f"<br>and {escape(format_roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
+    )
     which = f" · {escape(format_run(run, run_list))}" if len(run_list) > 1 else ""
     line = neutral_line("solid", 2)
     named = name + ceiling + which

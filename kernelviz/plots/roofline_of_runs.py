@@ -13,12 +13,13 @@ import plotly.graph_objects as go
 
 from kernelviz.core import DataSheetRoof, Roof, units
 from kernelviz.metrics.placement import Placed
-from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.frame import decade_ticks, format_share, framed, neutral_line, nothing
 from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
 from kernelviz.plots.variant_styles import format_variant, style_of
+from kernelviz.text.limiter import describe_evidence, format_limiter
 from kernelviz.text.quality import format_level
+from kernelviz.text.roofs import format_roof_name
+from kernelviz.text.sizes import format_sizes
 from kernelviz.text.times import format_time
 
 _PLOT_PX, _AXIS_PX, _TOP_PX = 360, 64, 34
@@ -127,7 +128,7 @@ def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
 
 def _ceiling(device: str, roof: Roof) -> Line:
     value = roof.rate_flop_per_s or 0.0
-    return Line(device, value, True, f"{roof_name(roof)} {units.rate(value, 'FLOP/s', 3)}{_origin(roof)}")
+    return Line(device, value, True, f"{format_roof_name(roof)} {units.rate(value, 'FLOP/s', 3)}{_origin(roof)}")
 
 
 def _origin(roof: Roof) -> str:
@@ -220,12 +221,13 @@ def format_trace(placed: Placed, cases: Sequence[Placed]) -> str:
 
 def describe_point(placed: Placed) -> str:
     """Hover text: case, time, rates, distance to the roof, limiter with its evidence, quality. Names are escaped."""
+    limiter = placed.limiter
     lines = [
         f"<b>{escape(placed.problem.op)}: {escape(format_variant(placed.variant))}</b>",
-        *_folded(f"{size_words(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
+        *_folded(f"{format_sizes(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
         escape(f"{format_time(placed.figure)} · {format_rates(placed)}"),
         *_folded(describe_distance(placed)),
-        *_folded(": ".join((placed.limiter.words, *placed.limiter.evidence[:1]))),
+        *_folded(": ".join((format_limiter(limiter.kind), *(str(describe_evidence(e)) for e in limiter.evidence[:1])))),
         escape("not timed" if placed.quality is None else str(format_level(placed.quality.level))),
     ]
     return "<br>".join(lines)
@@ -253,7 +255,7 @@ def describe_distance(placed: Placed) -> str:
         if roof.rate_flop_per_s
         else units.rate(roof.bandwidth_bytes_per_s, "B/s", 3)
     )
-    of = f"{format_share(placed.share)} of the roof ({roof_name(roof)}, {rate}{_origin(roof)})"
+    of = f"{format_share(placed.share)} of the roof ({format_roof_name(roof)}, {rate}{_origin(roof)})"
     if placed.share >= 1:
         return f"{of}: as fast as the roof allows, {units.seconds(placed.light.time_s)}"
     return f"{of}: {1 / placed.share:.3g}× the {units.seconds(placed.light.time_s)} that the roof allows"

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 from kernelviz.core import Plan
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.summary import Summary
-from kernelviz.metrics.sweep import size_words, telling_axes
+from kernelviz.metrics.sweep import telling_axes
 from kernelviz.plots.frame import format_share
 from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.sizes import format_sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def _worst(summary: Summary, plan: Plan) -> Tile:
     if summary.worst is None or (summary.worst_efficiency is None and summary.fastest == plan.baseline):
         return Tile("Worst size", "unknown", "nothing to compare with", how)
     base = format_variant(plan.baseline)
-    sizes = size_words(summary.worst, telling_axes(plan.problems))
+    sizes = format_sizes(summary.worst, telling_axes(plan.problems))
     if summary.worst_efficiency is not None:
         return Tile("Worst size", sizes, f"{format_share(summary.worst_efficiency)} of the roof", how)
     gain = "unknown" if summary.worst_speed_up is None else f"{summary.worst_speed_up:.2f}× the speed of {base}"

@@ -24,7 +24,7 @@ def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
         draft.line_at(change.index - 0.5, neutral_line("dot", 1))
         sign = "▼" if change.ratio > 1 else "▲"
         draft.note(
-            f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.word}",
+            f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.direction}",
             x=change.index - 0.5, y=1, yref="paper", yanchor="bottom", xanchor="left", font={"size": 11},
         )  # fmt: skip
     count = len(trend.points)
@@ -61,7 +61,7 @@ def _runs(trend: Trend, op: str, variant: str, scale: float, unit: str) -> Props
 
 
 def _hover(point: Point, scale: float, unit: str) -> str:
-    source = dict(point.made_of).get("source")
+    source = dict(point.provenance).get("source")
     lines = [
         f"<b>{escape(point.run_id)}</b>",
         escape(point.at[:16].replace("T", " ")),

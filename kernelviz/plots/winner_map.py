@@ -7,12 +7,13 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import Roof, Run, units
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.sweep import size_text, size_words, swept_axis, tied_axes
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.sweep import swept_axis, tied_axes
 from kernelviz.metrics.verdict_reasons import VerdictReason
 from kernelviz.metrics.winner import Winner, winners
 from kernelviz.plots.frame import framed, nothing, roofs_of, size_ticks, table_of
 from kernelviz.plots.variant_styles import NEUTRAL, format_variant, style_of
+from kernelviz.text.sizes import format_size, format_sizes
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.text.winners import Beside, strips
@@ -92,7 +93,7 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
 
 def _hover(run: Run, one: Winner) -> str:
     """Hover text: sizes, all times from the fastest on, the ratio of the second to the first, and why that is a verdict."""
-    lines = [f"<b>{escape(_headed(one))}</b>", escape(f"{size_words(one.problem)} · {one.problem.dtype}")]
+    lines = [f"<b>{escape(_headed(one))}</b>", escape(f"{format_sizes(one.problem)} · {one.problem.dtype}")]
     lines += [f"{escape(format_variant(r.result.variant))}: {escape(format_time(r.figure))}" for r in one.timed]
     ratio = one.verdict.ratio if one.verdict else None
     if one.second is not None and one.ratio is not None:
@@ -199,7 +200,7 @@ def _finish(
     figure.update_xaxes(
         tickvals=[sizes.index(s) for s in ticks], ticktext=labels, range=[-0.5, len(sizes) - 0.5], showgrid=False
     )
-    labels = [", ".join(size_text(s) for _, s in b) for b in strip_rows]
+    labels = [", ".join(format_size(s) for _, s in b) for b in strip_rows]
     step = -(-len(labels) // 16)
     figure.update_yaxes(
         tickvals=list(range(0, len(labels), step)), ticktext=labels[::step], range=[-0.5, len(strip_rows) - 0.5],

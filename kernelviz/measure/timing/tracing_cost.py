@@ -11,7 +11,7 @@ from statistics import median
 
 import torch
 
-from kernelviz.measure.timing.kernels import Instruments, captured, empty_kernel, timing_event
+from kernelviz.measure.timing.kernels import Instruments, captured, empty_launch, timing_event
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Tracer
 
@@ -79,7 +79,7 @@ class TracingCost:
     def _nothing_s(self) -> float | None:
         """The cost of tracing for an empty kernel in the same pattern; None while the host is too busy to measure it."""
         if self._of_nothing_s is None:
-            differences_s = self._added(BoundLaunch(empty_kernel()), MOST_CALLS, MORE_ATTEMPTS)
+            differences_s = self._added(BoundLaunch(empty_launch()), MOST_CALLS, MORE_ATTEMPTS)
             self._of_nothing_s = median(differences_s) if len(differences_s) >= LEAST_ATTEMPTS else None
         return self._of_nothing_s
 
