@@ -92,10 +92,7 @@ class _File(Struct, frozen=True, kw_only=True):
 
 def decode(raw: bytes) -> tuple[Run, ...]:
     """Errors: DocumentError with the path of the field."""
-    try:
-        file = msgspec.json.decode(raw, type=_File)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise document.document_error(error) from None
+    file = document.from_json(raw, _File)
     entries: dict[str, list[tuple[int, _Entry]]] = {}
     for i, entry in enumerate(_with_aggregates(file.benchmarks)):
         entries.setdefault(entry.case, []).append((i, entry))

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-import msgspec
-
 from kernelviz.core import (
     Conditions,
     Device,
@@ -134,10 +132,7 @@ _NOISE = re.compile(r"; standard deviation (unknown|\d{1,15}(?:\.\d{1,15})?(?:e[
 
 def decode(raw: bytes) -> tuple[Run, ...]:
     """Errors: DocumentError with the path of the field."""
-    try:
-        file = msgspec.json.decode(raw, type=_File)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise document.document_error(error) from None
+    file = document.from_json(raw, _File)
     devices = {d.id: d for d in file.devices or ()}
     ours = _tool(file.meta).startswith(OURS)
     runs: list[Run] = []
