@@ -79,10 +79,8 @@ class _Entry(Struct, frozen=True, kw_only=True):
     @property
     def case(self) -> str:
         """The name that repetitions and aggregates of one benchmark share."""
-        if self.run_name is not None:
-            return self.run_name
         suffix = f"_{self.aggregate_name}" if self.is_aggregate and self.aggregate_name else ""
-        return self.name.removesuffix(suffix)
+        return self.name.removesuffix(suffix) if self.run_name is None else self.run_name
 
 
 class _File(Struct, frozen=True, kw_only=True):
@@ -110,18 +108,15 @@ def decode(raw: bytes) -> tuple[Run, ...]:
         if outcome is None:
             untimed.append(case)
             continue
-        one = Result(
-            problem=foreign.problem(op, sizes), variant=variant, outcome=outcome, measured_at=_date(file.context)
-        )
-        groups.setdefault(tuple(sizes), []).append(one)
+        problem = foreign.problem(op, sizes)
+        result = Result(problem=problem, variant=variant, outcome=outcome, measured_at=_date(file.context))
+        groups.setdefault(tuple(sizes), []).append(result)
     if not groups:
         because = f": {'; '.join(odd)[:400]}" if odd else ""
         raise DocumentError(f"no benchmark in it has a time{because}", path="$.benchmarks")
-    left_out = [
-        f" Left out, since they hold no time: {', '.join(untimed)[:400]}." if untimed else "",
-        f" Left out, since no time can be like that: {'; '.join(odd)[:400]}." if odd else "",
-    ]
-    return tuple(_run(file.context, op, axes, results, "".join(left_out)) for axes, results in groups.items())
+    remarks = [f" Left out, since they hold no time: {', '.join(untimed)[:400]}."] if untimed else []
+    remarks += [f" Left out, since no time can be like that: {'; '.join(odd)[:400]}."] if odd else []
+    return tuple(_run(file.context, op, axes, results, "".join(remarks)) for axes, results in groups.items())
 
 
 def _with_aggregates(entries: Sequence[_Entry]) -> Iterator[_Entry]:
@@ -162,9 +157,7 @@ def _outcome(entries: Sequence[tuple[int, _Entry]], odd: list[str]) -> Outcome |
             return Failure(stage="crash", message=said)
         if entry.skipped is True:
             return Failure(stage="unavailable", reasons=(Skipped(),), message=_text(entry.skip_message) or "")
-    times: dict[str, Figure] = {}
-    for kind, label in _KINDS.items():
-        times |= _figures(entries, kind, label, odd)
+    times = {n: f for kind, label in _KINDS.items() for n, f in _figures(entries, kind, label, odd).items()}
     return Timing(other_times=times) if times else None
 
 

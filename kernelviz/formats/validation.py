@@ -126,7 +126,8 @@ def _check_figure(figure: Figure, path: str) -> None:
         return
     for i, block in enumerate(figure.blocks):
         inside = f"{path}.blocks[{i}]"
-        _refuse((block.size < 1, f"a block of {block.size} samples cannot be", f"{inside}.size"))
+        if block.size < 1:
+            raise DocumentError(f"a block of {block.size} samples cannot be", path=f"{inside}.size")
         _check_fields(block, inside, -MAX_RATE, MAX_RATE, "started_s")
         _check_fields(block, inside, 0.0, MAX_RATE, "clock_hz")
     in_blocks, given = sum(b.size for b in figure.blocks), len(figure.samples or ())
