@@ -167,12 +167,11 @@ def _text(value: object) -> str:
 
 def _figures(entries: Sequence[tuple[int, _Entry]], kind: str, label: str, odd: list[str]) -> dict[str, Figure]:
     """The repetitions as one figure, and every aggregate that says more than they do, by what people call it."""
-    singles = [(e, s) for i, e in entries if not e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
-    aggregates = [(e, s) for i, e in entries if e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
+    timed = [(e, s) for i, e in entries if (s := _seconds(i, e, kind, odd)) is not None]
+    singles, aggregates = ([(e, s) for e, s in timed if e.is_aggregate is aggregate] for aggregate in (False, True))
     named_ones = {e.aggregate_name: s for e, s in aggregates if e.aggregate_name}
-    timer: Timer | None = (
-        None if kind == "cpu" or any("manual_time" in e.case.split("/") for _, e in entries) else "host"
-    )
+    manual = any("manual_time" in e.case.split("/") for _, e in entries)
+    timer: Timer | None = None if kind == "cpu" or manual else "host"
     figures: dict[str, Figure] = {}
     if singles:
         calls = {e.iterations for e, _ in singles}
@@ -236,12 +235,9 @@ def _run(context: _Context, op: str, axes: tuple[str, ...], results: Sequence[Re
 
 
 def _device(context: _Context) -> Device:
-    known = [
-        f"{context.num_cpus} CPUs" if context.num_cpus else "",
-        f"at {context.mhz_per_cpu:.0f} MHz" if context.mhz_per_cpu else "",
-    ]
-    facts = " ".join(w for w in known if w)
-    name = f"unknown processor, {facts}" if facts else "unknown processor"
+    cpus = [f"{context.num_cpus} CPUs"] if context.num_cpus else []
+    clock = [f"at {context.mhz_per_cpu:.0f} MHz"] if context.mhz_per_cpu else []
+    name = ", ".join(filter(None, ("unknown processor", " ".join(cpus + clock))))
     caches = [(c.level, c.size) for c in context.caches or () if c.level is not None and c.size]
     return Device(
         id="cpu",
