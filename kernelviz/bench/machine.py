@@ -6,7 +6,7 @@ from pathlib import Path
 
 import psutil
 
-from kernelviz.core import Device, DeviceError, RunTimes, Sample, UnknownName
+from kernelviz.core import Device, DeviceError, RunTimes, Sample, check_name
 from kernelviz.hardware.monitor import Monitor
 from kernelviz.metrics.calibrations import Calibration, calibrations
 from kernelviz.store import Store
@@ -28,8 +28,7 @@ class Machine:
         """`measuring`: whether this process measures on the device with that id. `monitor` is for tests."""
         self._store, self._devices, self._lock_directory = store, {d.id: d for d in devices}, lock_directory
         self._locks: dict[str, DeviceLock] = {}
-        self._ours = measuring
-        self._monitor = monitor or Monitor(devices, self._measured_on)
+        self._monitor = monitor or Monitor(devices, lambda d: measuring(d.id) or self._measured_elsewhere(d))
 
     def samples(self, device_id: str) -> tuple[Sample, ...]:
         """The samples of the device in the last hour, one each second, the oldest first. Raises UnknownName.
@@ -54,14 +53,11 @@ class Machine:
         self._monitor.close()
 
     def _device(self, device_id: str) -> Device:
-        if device_id not in self._devices:
-            raise UnknownName("device", device_id, list(self._devices))
+        check_name("device", device_id, self._devices)
         return self._devices[device_id]
 
-    def _measured_on(self, device: Device) -> bool:
-        """By this process, or by another one that has written itself into the device's lock file and lives."""
-        if self._ours(device.id):
-            return True
+    def _measured_elsewhere(self, device: Device) -> bool:
+        """Whether another process that is in the lock file of the device, and still runs, measures on it."""
         try:
             if device.id not in self._locks:
                 self._locks[device.id] = DeviceLock(device.uuid, self._lock_directory)

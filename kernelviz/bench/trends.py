@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import get_args
+from typing import cast, get_args
 
-from kernelviz.core import Device, Environment, Problem, UnknownName
+from kernelviz.core import Device, Environment, Problem, check_name
 from kernelviz.core.problem import case_key
 from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.trend import Change, Point, Trend, trend
+from kernelviz.metrics.trend import Point, Trend, trend
 from kernelviz.store import Store
 from kernelviz.store.trends import TimeRow
 
@@ -60,8 +60,9 @@ class Trends:
 
     def slower(self, cases: Sequence[CaseTrend]) -> tuple[CaseTrend, ...]:
         """The given cases that `regressions` would give."""
-        slower = [c for c in cases if c.trend.regression is not None]
-        return tuple(self._explained(c) for c in sorted(slower, key=lambda c: -_regression(c).ratio))
+        ratios = [(case, 0.0 if case.trend.regression is None else case.trend.regression.ratio) for case in cases]
+        slower = sorted((pair for pair in ratios if pair[1]), key=lambda pair: -pair[1])
+        return tuple(self._explained(case) for case, _ in slower)
 
     def _explained(self, case: CaseTrend) -> CaseTrend:
         """With what the runs around its changes are made of."""
@@ -74,23 +75,13 @@ class Trends:
         return replace(case, trend=trend(explained))
 
     def _device(self, device_id: str) -> Device:
-        if device_id not in self._devices:
-            raise UnknownName("device", device_id, list(self._devices))
+        check_name("device", device_id, self._devices)
         return self._devices[device_id]
 
 
-def _regression(case: CaseTrend) -> Change:
-    change = case.trend.regression
-    assert change is not None
-    return change
-
-
 def _headline(l2: str) -> Headline:
-    known: tuple[Headline, ...] = get_args(Headline)
-    headline = next((h for h in known if h == l2), None)
-    if headline is None:
-        raise UnknownName("L2 mode", l2, list(known))
-    return headline
+    check_name("L2 mode", l2, get_args(Headline))
+    return cast(Headline, l2)
 
 
 def _case(rows: Sequence[TimeRow], headline: Headline) -> CaseTrend | None:

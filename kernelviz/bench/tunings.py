@@ -18,8 +18,8 @@ from kernelviz.core import (
     Search,
     Tuned,
     Tuning,
-    UnknownName,
     UnknownRun,
+    check_name,
     timestamps,
 )
 from kernelviz.core.tuning import tuning_key
@@ -118,8 +118,8 @@ class Tunings:
         self, op: str | None = None, *, variant: str | None = None, device: str | None = None
     ) -> tuple[StoredTuning, ...]:
         """The stored tunings, by op, variant and problem. Errors: UnknownName for a device."""
-        if device is not None and device not in self._uuids:
-            raise UnknownName("device", device, self._uuids)
+        if device is not None:
+            check_name("device", device, self._uuids)
         stored = self._store.tunings.find(None if device is None else self._uuids[device], op)
         ops = self._ops()
         return tuple(StoredTuning(t, _stale(t, ops.get(t.problem.op))) for t in stored if variant in (None, t.variant))
@@ -133,8 +133,7 @@ class Tunings:
     def chosen(self, plan: Plan) -> dict[str, Tuned]:
         """The configuration that each variant of a plan uses for its first problem, by variant. Errors: UnknownName for the
         device."""
-        if plan.device not in self._uuids:
-            raise UnknownName("device", plan.device, self._uuids)
+        check_name("device", plan.device, self._uuids)
         known = self._store.tunings.find(self._uuids[plan.device], plan.op)
         key = tuning_key(plan.problems[0])
         return {t.variant: t.tuned for t in known if t.variant in plan.variants and tuning_key(t.problem) == key}
