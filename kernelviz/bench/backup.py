@@ -27,8 +27,7 @@ from kernelviz.formats.reading import BACKUP
 from kernelviz.store import Store
 
 SCHEMA = "kernelviz-backup/2"
-_READ = ("kernelviz-backup/1", SCHEMA)
-"""The first version had no tunings."""
+_READ = ("kernelviz-backup/1", SCHEMA)  # the first version had no tunings
 _GZIP = b"\x1f\x8b"
 
 

@@ -18,7 +18,7 @@ from kernelviz.bench.history import History
 from kernelviz.bench.live import LiveRun
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.runner import Runner
-from kernelviz.bench.summaries import Offer, Progress, RunSummary
+from kernelviz.bench.summaries import Devices, Offer, Progress, RunSummary
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import METHOD, Tunings, tuning_plan
 from kernelviz.core import (
@@ -38,7 +38,6 @@ from kernelviz.core import (
     RunRequest,
     Selftest,
     UnknownRun,
-    check_name,
     timestamps,
 )
 from kernelviz.core.problem import case_key
@@ -73,7 +72,7 @@ class Bench:
     ) -> None:
         """`session`, `limits` and `lock_directory` are for tests: see worker.supervisor."""
         self._store, self._choice = store, choice or Choice()
-        self._devices = {device.id: device for device in devices}
+        self._devices = Devices(devices)
         self._runner = Runner(store, self._choice, session=session, limits=limits, lock_directory=lock_directory)
         self.history = History(store, self._runner.settle)
         self.trends = Trends(store, devices)
@@ -105,7 +104,6 @@ class Bench:
 
     def device(self, device_id: str) -> Device:
         """One device; raises UnknownName."""
-        check_name("device", device_id, self._devices)
         return self._devices[device_id]
 
     def default_device(self) -> str:
@@ -129,8 +127,9 @@ class Bench:
         op = op_named(request.op, self._choice.ops(files))
         device = self.device(request.device or self.default_device())
         problems = planning.problems(op, device, request)
-        offers = self._choice.offers(op, device)
-        variants, baseline = planning.chosen_variants(op, offers, problems[0], request.variants, request.baseline)
+        variants, baseline = planning.chosen_variants(
+            op, self._choice.offers(op, device), problems[0], request.variants, request.baseline
+        )
         return Plan(problems=problems, variants=variants, baseline=baseline, device=device.id, plugins=files)
 
     def tuning(self, request: RunRequest, *, configurations: int | None = None, seed: int = 0) -> Plan:
@@ -189,8 +188,9 @@ class Bench:
             return
         row = self._store.runs.row(run_id)
         if row.status in LIVING:
-            where = f"process {row.presence.pid} on {row.presence.host} measures it"
-            raise BadField("run", run_id, f"{where}; cancel it there")
+            raise BadField(
+                "run", run_id, f"process {row.presence.pid} on {row.presence.host} measures it; cancel it there"
+            )
 
     def discard(self, run_id: str) -> bool:
         """Remove a run for good, for example one that another run has replaced. A run in progress is cancelled first.
@@ -254,11 +254,7 @@ class Bench:
 
     def last_selftest(self, device_id: str) -> Selftest | None:
         """The newest complete selftest of that device that is stored."""
-        return next(iter(self.selftests(device_id, 1)), None)
-
-    def selftests(self, device_id: str, limit: int = 20) -> tuple[Selftest, ...]:
-        """The complete selftests of that device, the newest first."""
-        return self._store.selftests.newest(self.device(device_id).uuid, limit)
+        return next(iter(self._store.selftests.newest(self.device(device_id).uuid, 1)), None)
 
     def inspect(
         self, problem: Problem, variant: str, device_id: str, *, plugins: tuple[str, ...] = (), owner: str = ""
@@ -330,9 +326,8 @@ class Bench:
     def conditions(self, device_id: str) -> Conditions:
         """Clocks, power, temperature and other processes now (NVML; psutil on a CPU). While the device is measured by this
         process, the last reading is given, because reading would disturb the measurement."""
-        device = self.device(device_id)
         if self._outdated(device_id, self._conditions.get(device_id), _CONDITIONS_S):
-            self._conditions[device_id] = (time.monotonic(), conditions(device))
+            self._conditions[device_id] = (time.monotonic(), conditions(self.device(device_id)))
         return self._conditions[device_id][1]
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
@@ -345,8 +340,8 @@ class Bench:
         if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
             tracer = self._store.runs.last_tracer(device.uuid)
             worker = self._runner.state(device_id).state != "none"
-            current = notices(device, tracer, self._store.folder, worker=worker)
-            self._notices[device_id] = (time.monotonic(), current)
+            read_s = time.monotonic()
+            self._notices[device_id] = (read_s, notices(device, tracer, self._store.folder, worker=worker))
         return self._notices[device_id][1]
 
     def _outdated(self, device_id: str, known: tuple[float, object] | None, after_s: float) -> bool:
@@ -370,8 +365,11 @@ class Bench:
             }
             for device_id, (device, state) in states.items()
         }
-        status = "closed" if self.closed else "ok"
-        return {"status": status, "devices": devices, "plugins": list(self._choice.problems) or "ok"}
+        return {
+            "status": "closed" if self.closed else "ok",
+            "devices": devices,
+            "plugins": list(self._choice.problems) or "ok",
+        }
 
     def recover(self) -> list[str]:
         """Mark the runs of ended processes as interrupted, and return their ids."""

@@ -139,12 +139,7 @@ class EventLog:
     def _wait(self, seen: int, timeout_s: float | None) -> list[tuple[int, Event]]:
         """Events after number `seen`, waiting for one. Empty if none came."""
         with self._changed:
-            self._changed.wait_for(lambda: self._newest() > seen, timeout_s)
-            return self._after(seen)
-
-    def _newest(self) -> int:
-        """The number of the newest event that is stored (a reopened run no longer has its end)."""
-        return next(reversed(self._events.values()))[0] if self._events else 0
+            return self._changed.wait_for(lambda: self._after(seen), timeout_s)
 
     def _after(self, seen: int) -> list[tuple[int, Event]]:
         return list(takewhile(lambda numbered: numbered[0] > seen, reversed(self._events.values())))[::-1]

@@ -69,11 +69,8 @@ def at_sizes(run: Run, texts: Mapping[str, str]) -> tuple[str, ...]:
         wanted[axis] = set(values(axis, text))
     keys = tuple(p.key for p in run.plan.problems if all(p.sizes.get(axis) in sizes for axis, sizes in wanted.items()))
     if not keys:
-        said = ", ".join(f"{axis}={text}" for axis, text in texts.items())
-        raise BadField("--size", said, f"run {run.id!r} has no such sizes: {_known(run, texts)}")
+        known = {axis: sorted({p.sizes[axis] for p in run.plan.problems if axis in p.sizes}) for axis in texts}
+        listed = "; ".join(f"{axis} is {', '.join(map(str, sizes[:20]))}" for axis, sizes in known.items())
+        given = ", ".join(f"{axis}={text}" for axis, text in texts.items())
+        raise BadField("--size", given, f"run {run.id!r} has no such sizes: {listed}")
     return keys
-
-
-def _known(run: Run, axes: Collection[str]) -> str:
-    of = {a: sorted({p.sizes[a] for p in run.plan.problems if a in p.sizes}) for a in axes}
-    return "; ".join(f"{axis} is {', '.join(map(str, sizes[:20]))}" for axis, sizes in of.items())

@@ -6,6 +6,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import cast, get_args
 
+from kernelviz.bench.summaries import Devices
 from kernelviz.core import Device, Environment, Problem, check_name
 from kernelviz.core.problem import case_key
 from kernelviz.metrics.roofline import Headline
@@ -36,22 +37,22 @@ class Trends:
     """Every method may be called from any thread."""
 
     def __init__(self, store: Store, devices: Sequence[Device]) -> None:
-        self._store, self._devices = store, {d.id: d for d in devices}
+        self._store, self._devices = store, Devices(devices)
 
     def cases(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
         """The trend of every case that was measured on the device, in the order of their names. Raises UnknownName.
 
         `l2`: ``cold`` or ``warm`` times. The possible causes of changes are not included; `case` gives them.
         """
-        rows = self._store.trends.times(self._device(device_id).uuid, op=op)
+        rows = self._store.trends.times(self._devices[device_id].uuid, op=op)
         grouped = (_case(list(group), _headline(l2)) for _, group in groupby(rows, key=attrgetter("case_key")))
         return tuple(c for c in grouped if c is not None)
 
     def case(self, device_id: str, problem: Problem, variant: str, *, l2: str = "cold") -> CaseTrend | None:
         """The trend of one case, with what differs between the runs on both sides of each change. None if it was never measured
         there. Raises UnknownName."""
-        rows = self._store.trends.times(self._device(device_id).uuid, case_key=case_key(problem, variant))
-        case = _case(rows, _headline(l2))
+        key = case_key(problem, variant)
+        case = _case(self._store.trends.times(self._devices[device_id].uuid, case_key=key), _headline(l2))
         return None if case is None else self._explained(case)
 
     def regressions(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
@@ -69,14 +70,10 @@ class Trends:
         last = case.trend.unconfirmed
         indices = [c.index for c in case.trend.changes] + ([last.index] if last is not None else [])
         points = case.trend.points
-        needed = {points[i].run_id for index in indices for i in (index - 1, index)}
-        machines = self._store.runs.environments(sorted(needed))
+        run_ids = {points[i].run_id for index in indices for i in (index - 1, index)}
+        machines = self._store.runs.environments(sorted(run_ids))
         explained = [replace(p, made_of=(*p.made_of, *_components(machines.get(p.run_id)))) for p in points]
         return replace(case, trend=trend(explained))
-
-    def _device(self, device_id: str) -> Device:
-        check_name("device", device_id, self._devices)
-        return self._devices[device_id]
 
 
 def _headline(l2: str) -> Headline:
