@@ -21,10 +21,10 @@ from kernelviz.hardware.datasheet import DataSheet, datasheet
 from kernelviz.hardware.datasheet_shares import data_sheet_shares
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.alerts import Thresholds
-from kernelviz.metrics.calibrations import change_words, moves
-from kernelviz.metrics.roofs import roof_name, roof_value, size_words
+from kernelviz.metrics.calibrations import moves
 from kernelviz.store import Store
 from kernelviz.text.notices import describe_notice, format_notice
+from kernelviz.text.roofs import format_bytes, format_move, format_roof_name, format_roof_value
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -180,7 +180,7 @@ def _change_lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
     clear = [move for move in moves(newest, earlier[0]) if move.clear]
     if not clear:
         return [("roof changes", f"none that is clear {since}")]
-    return [("roof changed", f"{roof_name(move.now)} {change_words(move)} {since}") for move in clear]
+    return [("roof changed", f"{format_roof_name(move.now)} {format_move(move)} {since}") for move in clear]
 
 
 def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet | None) -> list[tuple[str, str]]:
@@ -212,7 +212,7 @@ def _roof_lines(roofs: Sequence[Roof]) -> list[tuple[str, str]]:
     for group in groups.values():
         ordered = sorted(group, key=lambda r: r.moved_bytes or 0)
         words = [format_roof(ordered[0])]
-        words += [f"at {size_words(r.moved_bytes or 0)}: {roof_value(r)}" for r in ordered[1:]]
+        words += [f"at {format_bytes(r.moved_bytes or 0)}: {format_roof_value(r)}" for r in ordered[1:]]
         lines.append(("measured roof", f"{', '.join(words)} ({ordered[-1].measured_at[:10]})"))
     return lines
 
