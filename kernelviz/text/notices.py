@@ -223,16 +223,16 @@ def _format_datum(name: str, datum: Datum) -> str | Description:
         case int() if name == "least_driver":
             return f"driver {datum} or newer"
         case tuple() if name == "processes":
-            return ", ".join(_format_item(name, item) for item in datum)
+            return ", ".join(_format_name(name, element) for element in datum)
         case tuple():
-            *first, last = dict.fromkeys(_format_item(name, item) for item in datum)
+            *first, last = dict.fromkeys(_format_name(name, element) for element in datum)
             return f"{', '.join(first)} and {last}" if first else last
         case _:
-            return _format_item(name, datum)
+            return _format_name(name, datum)
 
 
-def _format_item(name: str, item: str | int | tuple[int, str | None] | None) -> str:
-    if isinstance(item, tuple):
-        process_id, program = item
+def _format_name(name: str, element: str | int | tuple[int, str | None] | None) -> str:
+    if isinstance(element, tuple):
+        process_id, program = element
         return f"{program or 'a program without a name'} (process {process_id})"
-    return _NAMES.get(name, {}).get(str(item), "unknown" if item is None else str(item))
+    return _NAMES.get(name, {}).get(str(element), "unknown" if element is None else str(item))
