@@ -235,4 +235,4 @@ def _format_name(name: str, element: str | int | tuple[int, str | None] | None) 
     if isinstance(element, tuple):
         process_id, program = element
         return f"{program or 'a program without a name'} (process {process_id})"
-    return _NAMES.get(name, {}).get(str(element), "unknown" if element is None else str(item))
+    return _NAMES.get(name, {}).get(str(element), "unknown" if element is None else str(element))
