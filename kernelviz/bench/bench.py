@@ -40,9 +40,9 @@ from kernelviz.core import (
     UnknownRun,
     timestamps,
 )
+from kernelviz.core.notices import Notice
 from kernelviz.core.problem import case_key
 from kernelviz.hardware.discovery import discover
-from kernelviz.hardware.notice import Notice
 from kernelviz.hardware.notices import notices
 from kernelviz.hardware.telemetry import conditions
 from kernelviz.hardware.toolchain import installed_versions

@@ -9,7 +9,7 @@ from typing import cast, get_args
 from kernelviz.bench.summaries import Devices
 from kernelviz.core import Device, Environment, Problem, check_name
 from kernelviz.core.problem import case_key
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.trend import Point, Trend, trend
 from kernelviz.store import Store
 from kernelviz.store.trends import TimeRow
@@ -72,7 +72,7 @@ class Trends:
         points = case.trend.points
         run_ids = {points[i].run_id for index in indices for i in (index - 1, index)}
         machines = self._store.runs.environments(sorted(run_ids))
-        explained = [replace(p, made_of=(*p.made_of, *_components(machines.get(p.run_id)))) for p in points]
+        explained = [replace(p, provenance=(*p.provenance, *_components(machines.get(p.run_id)))) for p in points]
         return replace(case, trend=trend(explained))
 
 
@@ -92,7 +92,7 @@ def _case(rows: Sequence[TimeRow], headline: Headline) -> CaseTrend | None:
             row.run_id,
             row.at,
             *time,
-            made_of=(("source", row.digest[:8] or "–"), ("configuration", row.configuration or "–")),
+            provenance=(("source", row.digest[:8] or "–"), ("configuration", row.configuration or "–")),
         )
         for row, time in alike[-MOST_RUNS:]
     ]
