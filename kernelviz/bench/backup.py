@@ -4,8 +4,6 @@ The first line says what it is, the last how much there was and the SHA-256 of a
 off or changed is known as such before anything of it is kept. A name that ends with ``.gz`` is packed.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import os
@@ -210,10 +208,9 @@ def _line(data: bytes, number: int) -> Line | _End:
         if isinstance(line, RunLine):
             _run(line)
         return line
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise DocumentError(f"{document.document_error(error)}", path=f"line {number}") from None
-    except DocumentError as error:
-        raise DocumentError(str(error), path=f"line {number}") from None
+    except (DocumentError, msgspec.MsgspecError, ValueError, RecursionError) as error:
+        known = error if isinstance(error, DocumentError) else document.document_error(error)
+        raise DocumentError(str(known), path=f"line {number}") from None
 
 
 def _run(line: RunLine) -> Run:

@@ -1,17 +1,13 @@
 """The use cases. `Bench` owns the store and, for each device, one supervisor (worker, queue, device lock)."""
 
-from __future__ import annotations
-
 import datetime
 import os
-import platform
 import secrets
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Self
 
-import kernelviz
 from kernelviz.bench import planning, remote_runs
 from kernelviz.bench.availability import Choice
 from kernelviz.bench.history import History
@@ -27,7 +23,6 @@ from kernelviz.core import (
     BadField,
     Conditions,
     Device,
-    Environment,
     Event,
     Inspection,
     Method,
@@ -45,7 +40,6 @@ from kernelviz.core.problem import case_key
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.notices import notices
 from kernelviz.hardware.telemetry import conditions
-from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
@@ -86,12 +80,12 @@ class Bench:
         return self._runner.closed
 
     @classmethod
-    def open(cls) -> Bench:
+    def open(cls) -> Self:
         """Open the bench that the environment variables describe (see `current`), and mark the runs of ended processes as
         interrupted."""
-        given = os.environ.get("KERNELVIZ_PLUGINS", "")
-        plugins = [str(Path(p).expanduser().resolve()) for p in given.split(os.pathsep) if p]
-        bench = cls(Store.open(), discover(), choice=Choice(tuple(plugins)))
+        plugins = filter(None, os.environ.get("KERNELVIZ_PLUGINS", "").split(os.pathsep))
+        choice = Choice(tuple(str(Path(plugin).expanduser().resolve()) for plugin in plugins))
+        bench = cls(Store.open(), discover(), choice=choice)
         bench.recover()
         bench.history.purge()
         return bench
@@ -156,8 +150,7 @@ class Bench:
 
         Errors: UnknownName, BadField for a plan or method that cannot be carried out; StoreError.
         """
-        usual = Method(figures=USUAL_FIGURES) if plan.search is None else METHOD
-        method = planning.checked_method(method or usual)
+        method = planning.checked_method(method or (Method(figures=USUAL_FIGURES) if plan.search is None else METHOD))
         device, op = self._checked(plan)
         now = datetime.datetime.now(datetime.UTC)
         run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
@@ -166,7 +159,7 @@ class Bench:
             title=title or planning.title_of(plan, device),
             created_at=timestamps.iso(now),
             status="queued",
-            environment=self._environment(device),
+            environment=planning.environment_of(device, self._store.roofs.newest(device.uuid)),
             method=method,
             plan=plan,
         )
@@ -395,16 +388,3 @@ class Bench:
         for name in (*plan.variants, plan.baseline):
             op.variant_named(name)
         return device, op
-
-    def _environment(self, device: Device) -> Environment:
-        """The part of the environment that is known without torch. The worker completes it."""
-        return Environment(
-            device=device,
-            host=socket.gethostname(),
-            platform=platform.platform(),
-            python=platform.python_version(),
-            kernelviz=kernelviz.__version__,
-            versions=installed_versions(("torch", "triton")),
-            roofs=self._store.roofs.newest(device.uuid),
-            threads=device.threads,
-        )

@@ -1,8 +1,7 @@
 """Use case: tuning. The configurations of a variant are measured as the cases of a run, and the best one is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -105,6 +104,17 @@ class StoredTuning:
     stale: str
 
 
+@dataclass(frozen=True, slots=True)
+class TuningReport:
+    """A tuning: its run, what it tried, what is kept of it (None: nothing, or a newer one replaced it), the seconds that it took
+    (0: nobody here knows, since it was measured elsewhere)."""
+
+    run: Run
+    tried: Tried
+    tuning: Tuning | None
+    seconds: float
+
+
 class Tunings:
     """The stored tunings of all devices of a store. Every method may be called from any thread."""
 
@@ -135,10 +145,6 @@ class Tunings:
         key = tuning_key(plan.problems[0])
         return {t.variant: t.tuned for t in known if t.variant in plan.variants and tuning_key(t.problem) == key}
 
-    def of_run(self, run_id: str) -> Tuning | None:
-        """What the run of a tuning left, if it is still what is used."""
-        return next((t for t in self._store.tunings.find() if t.run_id == run_id), None)
-
     def forget(self, tunings: Sequence[StoredTuning]) -> None:
         """Remove these tunings: the variants use their default configurations for these problems again."""
         self._store.tunings.drop([t.tuning for t in tunings])
@@ -163,26 +169,11 @@ class Tunings:
     def report(self, run_id: str) -> TuningReport:
         """The result and the cost of a tuning. Errors: UnknownRun; BadField for a run that is not a tuning."""
         run = self._load(run_id)
-        tuning = self.of_run(run_id)
-        seconds = self._spent_s(run_id) or (tuning.seconds if tuning is not None else 0.0)
+        tuning = next((t for t in self._store.tunings.find() if t.run_id == run_id), None)
+        seconds = 0.0 if tuning is None else tuning.seconds
+        with suppress(UnknownRun):  # one that came with the package
+            seconds = self._store.runs.row(run_id).spent_s or seconds
         return TuningReport(run=run, tried=tried(run), tuning=tuning, seconds=seconds)
-
-    def _spent_s(self, run_id: str) -> float:
-        try:
-            return self._store.runs.row(run_id).spent_s
-        except UnknownRun:  # one that came with the package
-            return 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class TuningReport:
-    """A tuning: its run, what it tried, what is kept of it (None: nothing, or a newer one replaced it), the seconds that it took
-    (0: nobody here knows, since it was measured elsewhere)."""
-
-    run: Run
-    tried: Tried
-    tuning: Tuning | None
-    seconds: float
 
 
 def _stale(tuning: Tuning, op: Op | None) -> str:
