@@ -83,8 +83,9 @@ class Choice:
         self._lacks: dict[tuple[tuple[str, ...], str], tuple[float, NeedMissing | None]] = {}
         self._entry_points: tuple[float, bool] | None = None
         self._shared = tuple(dict.fromkeys(plugins))
-        self.problems: tuple[str, ...] = ()
-        """What is wrong with plug-ins that everybody should be offered, when they were last looked at."""
+        self.problems: tuple[
+            str, ...
+        ] = ()  # of the plug-ins that are offered to everybody, when they were last described
         self.shared()
 
     @property
@@ -101,7 +102,7 @@ class Choice:
             try:
                 ops = self._plus(ops, group)
             except BadField as error:
-                problems.append(str(error) if not group or group[0] in str(error) else f"{group[0]}: {error}")
+                problems.append(str(error) if not group or error.value == group[0] else f"{group[0]}: {error}")
             else:
                 usable += group
         for new in (p for p in problems if p not in self.problems):

@@ -132,16 +132,14 @@ class History:
     def _add_all(self, runs: Sequence[Run], owner: str, deleted_at: str | None) -> tuple[str, ...]:
         ids: list[str] = []
         new: dict[str, Run] = {}
-        known: list[str] = []
         for run in runs:
             importable = _importable(run)
             run_id, is_new = self._place(importable, new)
             ids.append(run_id)
             if is_new:
                 new[run_id] = msgspec.structs.replace(importable, id=run_id)
-            elif run_id not in new and run_id not in shipped_runs.names():
-                known.append(run_id)
         self._store.runs.create_all(list(new.values()), owner=owner, deleted_at=deleted_at)
+        known = set(ids) - new.keys() - shipped_runs.lines().keys()
         for run_id in known if deleted_at is None else ():
             self._store.runs.set_deleted(run_id, None)
         return tuple(ids)

@@ -286,15 +286,15 @@ class Runner:
             self._live[live.name] = live
 
 
-_OF: Mapping[FigureName, str] = MappingProxyType(
+# The fields of secondary timings whose absence means that they were not measured (a call may have no graph).
+_FIELDS: Mapping[FigureName, str] = MappingProxyType(
     {"warm": "device_warm_s", "call": "call_eager_s", "loop": "loop_s", "energy": "energy"}
 )
-"""The figures beside device cold whose absence means that they were not measured (a call may have no graph)."""
 
 
 def _lacks_figures(result: Result | None, method: Method) -> bool:
     """Whether figures beside device cold are still to be measured, if the case has a correct time by then."""
-    wanted = [_OF[name] for name in method.figures if name in _OF]
+    wanted = [_FIELDS[name] for name in method.figures if name in _FIELDS]
     if result is None:
         return bool(wanted)
     return result.timing is not None and any(getattr(result.timing, field) is None for field in wanted)

@@ -183,6 +183,4 @@ def _stale(tuning: Tuning, op: Op | None) -> str:
     variant = next((v for v in op.of(tuning.problem).variants if v.name == tuning.variant), None)
     if variant is None:
         return f"variant {tuning.variant!r} is not here (a plug-in that was not named?)"
-    if variant.source_digest() != tuning.source_digest:
-        return "its source has changed since: tune it again"
-    return ""
+    return "" if variant.source_digest() == tuning.source_digest else "its source has changed since: tune it again"
