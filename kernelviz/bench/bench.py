@@ -90,7 +90,7 @@ class Bench:
         bench.history.purge()
         return bench
 
-    # What there is
+    # Devices and variants
 
     def devices(self) -> tuple[Device, ...]:
         """Devices of this machine, GPUs first; ``cpu`` is always there."""
@@ -174,7 +174,7 @@ class Bench:
         """
         live = self._runner.live(run_id)
         if live is None:
-            self._runner.settle(run_id)  # which waits while it is being begun
+            self._runner.settle(run_id)  # waits while another thread begins it
             live = self._runner.live(run_id)
         if live is not None:
             live.cancel()
@@ -193,7 +193,7 @@ class Bench:
         """
         try:
             self._runner.settle(run_id)
-            live = self._runner.live(run_id)  # before its status, which may be that of its end a moment later
+            live = self._runner.live(run_id)  # read before the status, because the run may end in between
             run = self._store.runs.load(run_id)
         except UnknownRun:
             return True
@@ -293,7 +293,7 @@ class Bench:
         log = self._runner.log(run_id)
         return remote_runs.progress(self._store, run_id) if log is None else log.progress()
 
-    # What there was
+    # Stored runs and roofs
 
     def load(self, run_id: str) -> Run:
         """The run with all results so far, also one that came with the package. Raises UnknownRun."""
@@ -324,7 +324,7 @@ class Bench:
         return self._conditions[device_id][1]
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
-        """What hampers measuring on that device, each with its remedy, the most serious first.
+        """The conditions that make measurements on that device worse, each with its remedy, the most serious first.
 
         It is read at most once in 5 s, and never while the device is measured by this process, because reading would disturb
         the measurement.
@@ -375,7 +375,7 @@ class Bench:
             self._runner.close()
             self._store.close()
 
-    # Inside
+    # Checks
 
     def _checked(self, plan: Plan) -> tuple[Device, Op]:
         """The device and the op of a plan that may come from a file. Raises UnknownName, BadField."""

@@ -66,7 +66,7 @@ def chosen_variants(
         names = tuple(able) or tuple(o.variant.name for o in offers)
     if not names:
         raise BadField("variants", "", f"name at least one of {', '.join(v.name for v in op.variants)}")
-    names = tuple(op.variant_named(name).name for name in names)  # a configuration is called in one way only
+    names = tuple(op.variant_named(name).name for name in names)  # so that a configuration has one name only
     if baseline is not None:
         baseline = op.variant_named(baseline).name
         names = names if baseline in names else (baseline, *names)

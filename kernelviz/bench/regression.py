@@ -8,7 +8,7 @@ from kernelviz.core import LIVING, BadField, UnknownName
 from kernelviz.metrics.comparison import Comparison, Pair
 
 MACHINE_SLOWER = 0.02
-"""Where no limit is given, the same code counts as slower on this machine from here on: five fresh processes differ by 0.4 %."""
+"""The default limit from which the same code counts as slower on this machine. Five new processes differ by 0.4 %."""
 
 
 def again(bench: Bench, run_id: str, *, device: str | None = None, anywhere: bool = True, owner: str = "") -> str:

@@ -15,7 +15,7 @@ from kernelviz.store import Store
 from kernelviz.store.trends import TimeRow
 
 MOST_RUNS = 200
-"""Of a case the newest so many runs are looked at."""
+"""The number of newest runs of a case that its trend includes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Trends:
         return tuple(self._explained(case) for case, _ in slower)
 
     def _explained(self, case: CaseTrend) -> CaseTrend:
-        """With what the runs around its changes are made of."""
+        """The case with the machines and versions of the runs on both sides of its changes."""
         last = case.trend.unconfirmed
         indices = [c.index for c in case.trend.changes] + ([last.index] if last is not None else [])
         points = case.trend.points
