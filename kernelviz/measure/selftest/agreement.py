@@ -153,10 +153,6 @@ class NcuTime:
     clock_hz: float
     shapes: tuple[Shape, ...]
 
-    @property
-    def kernels(self) -> int:
-        return len(self.shapes)
-
 
 def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOST_S) -> dict[str, NcuTime]:
     """Every case by ncu in one process, by problem, or by case key where there are several variants. Raises NotHere.

@@ -40,12 +40,12 @@ def fill(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> None
     The same seed always writes the same numbers on one device.
     """
     for position, (spec, tensor) in enumerate(zip(op.inputs, tensors, strict=True)):
-        generator = torch.Generator(device=tensor.device).manual_seed(seed * 1000 + position)
-        fill_one(spec, tensor, problem, generator)
+        _fill_one(spec, tensor, problem, seed * 1000 + position)
 
 
-def fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, generator: torch.Generator) -> None:
+def _fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, seed: int) -> None:
     """Write one input: ids below the size of their axis, else the data of the spec or of the problem."""
+    generator = torch.Generator(device=tensor.device).manual_seed(seed)
     if spec.below is not None:
         _fill_ids(tensor, problem.sizes[spec.below], spec.ids, problem.data == "sorted", generator)
     elif tensor.dtype == torch.uint8:
@@ -100,9 +100,8 @@ def unchanged(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) ->
     """Positions of the tensors that no longer hold the values that `fill` wrote with that seed."""
     changed = []
     for position, (spec, tensor) in enumerate(zip(op.inputs, tensors, strict=True)):
-        generator = torch.Generator(device=tensor.device).manual_seed(seed * 1000 + position)
         again = torch.empty_like(tensor)
-        fill_one(spec, again, problem, generator)
+        _fill_one(spec, again, problem, seed * 1000 + position)
         if not torch.equal(again, tensor):
             changed.append(position)
     return changed
