@@ -202,7 +202,7 @@ def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession
         from kernelviz.measure.timing.cuda import CudaTimer
         from kernelviz.measure.timing.events import EventStamps
         from kernelviz.measure.timing.kernels import Instruments
-        from kernelviz.measure.timing.timestamps import Stamps, TracedStamps
+        from kernelviz.measure.timing.trace import Stamps, TracedStamps
         from kernelviz.measure.timing.tracers import open_tracer
 
         torch.cuda.set_device(torch.device(device_id))

@@ -20,11 +20,9 @@ def allocate(
     """
 
     def one(spec: TensorSpec) -> Tensor:
-        dtype = torch_dtype(spec.dtype or problem.dtype)
-        shape, elements = spec.shape(problem.sizes), spec.elements(problem.sizes)
-        return torch.empty(max(elements, least_bytes // dtype.itemsize), dtype=dtype, device=device)[:elements].view(
-            shape
-        )
+        dtype, elements = torch_dtype(spec.dtype or problem.dtype), spec.elements(problem.sizes)
+        block = torch.empty(max(elements, least_bytes // dtype.itemsize), dtype=dtype, device=device)
+        return block[:elements].view(spec.shape(problem.sizes))
 
     return tuple(one(spec) for spec in specs)
 
@@ -55,13 +53,12 @@ def _fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, seed: int) -> 
 
 
 def _fill_ids(tensor: Tensor, size: int, ids: str, ascending: bool, generator: torch.Generator) -> None:
-    count = tensor.numel()
     if ids == "labels":
         tensor.random_(0, size, generator=generator)
         return
-    whole = torch.cat(
-        [torch.randperm(size, device=tensor.device, generator=generator) for _ in range(-(-count // size))]
-    )[:count]
+    times = -(-tensor.numel() // size)
+    permutations = [torch.randperm(size, device=tensor.device, generator=generator) for _ in range(times)]
+    whole = torch.cat(permutations)[: tensor.numel()]
     tensor.copy_((whole.sort().values if ascending else whole).view(tensor.shape))
 
 
