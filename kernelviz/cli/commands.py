@@ -2,7 +2,7 @@
 
 import errno
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -44,7 +44,7 @@ MEASURE, RESULTS, MACHINE = "Measure", "Look at results", "This machine"
 
 for group, group_name, panel in ((tune.app, "tunings", MEASURE), (history.app, "runs", RESULTS)):
     app.add_typer(group, name=group_name, rich_help_panel=panel)
-for panel, commands in {
+COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
     MEASURE: {"ops": ops, "run": run, "inspect": inspect, "launch": launch, "tune": tune.tune},
     RESULTS: {
         "import": history.import_files,
@@ -56,7 +56,8 @@ for panel, commands in {
         "library-comparison": library_comparison,
     },
     MACHINE: {"device": device, "selftest": selftest, "serve": serve},
-}.items():
+}
+for panel, commands in COMMANDS.items():
     for name, command in commands.items():
         app.command(name, rich_help_panel=panel)(command)
 app.command("ladders", hidden=True)(library_comparison)  # the former name

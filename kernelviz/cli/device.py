@@ -181,9 +181,9 @@ def _change_lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
 
 def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet) -> Iterator[tuple[str, str]]:
     """The figures of the data sheet, each with the share of it that the best measured roof reaches."""
-    shares = [line for line in data_sheet_shares(roofs, sheet) if line.share]
-    best = {line.roof.precision: line.share for line in shares if line.roof.rate_flop_per_s}
-    memory = max((line.share for line in shares if line.roof.bandwidth_bytes_per_s), default=None)
+    shares = data_sheet_shares(roofs, sheet)
+    best = {line.roof.precision: line.share for line in shares if line.share and line.roof.rate_flop_per_s}
+    memory = max((line.share for line in shares if line.share and line.roof.bandwidth_bytes_per_s), default=None)
 
     def measured(share: float | None) -> str:
         return "" if share is None else f", {units.percent(share)} measured"
