@@ -13,11 +13,10 @@ from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, BadField, DocumentError, Result, Run, UnknownName, UnknownRun
 from kernelviz.metrics import comparison as rule
 from kernelviz.metrics.comparison import Comparison, Pair
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.statistics import Interval
-from kernelviz.metrics.summary import figure_of
 from kernelviz.text.differences import differences
-from kernelviz.text.verdicts import describe_pair_reason
+from kernelviz.text.verdicts import describe_verdict_reason
 
 HEADLINES: tuple[Headline, ...] = get_args(Headline)
 EXAMPLE = {"a": "h200-softmax", "b": "h200-softmax", "variant_a": "torch_eager", "variant_b": "triton_persistent"}
@@ -119,8 +118,8 @@ def _record(pair: Pair, headline: Headline) -> dict[str, Any]:
         "data": problem.data,
         "variant_a": pair.before.variant,
         "variant_b": pair.after.variant,
-        "verdict": pair.word,
-        "reason": str(describe_pair_reason(pair.reason)),
+        "verdict": pair.kind,
+        "reason": str(describe_verdict_reason(pair.reason)),
         "ratio": None if pair.ratio is None else ratio.estimate,
         "ratio_low": ratio.low,
         "ratio_high": ratio.high,

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import asdict
 from typing import Annotated
 
 import msgspec
@@ -16,13 +15,15 @@ from kernelviz.bench import Bench
 from kernelviz.cli import console, device_watch, options
 from kernelviz.cli.progress import Reporter, format_roof
 from kernelviz.core import BadField, Device, Roof, units
+from kernelviz.core.notices import Notice
 from kernelviz.hardware.datasheet import DataSheet, datasheet
 from kernelviz.hardware.datasheet_shares import data_sheet_shares
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.alerts import Thresholds
-from kernelviz.metrics.calibrations import change_words, moves
-from kernelviz.metrics.roofs import roof_name, roof_value, size_words
+from kernelviz.metrics.calibrations import moves
 from kernelviz.store import Store
+from kernelviz.text.notices import describe_notice, format_notice
+from kernelviz.text.roofs import format_bytes, format_move, format_roof_name, format_roof_value
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -107,7 +108,7 @@ def _print_devices(bench: Bench, devices: Sequence[Device]) -> None:
             table.add_row(f"  {name}", value)
         console.show(table)
         for notice in bench.notices(device.id):
-            console.show(Text(f"  ! {notice.sentence}; {notice.remedy}", style=_STYLES[notice.severity]))
+            console.show(Text(f"  ! {format_notice(notice)}", style=_STYLES[notice.severity]))
     if not any(d.kind == "cuda" for d in bench.devices()):
         out.print(f"No GPU: {gpu_problem()}.")
     out.print(f"Runs and roofs are stored in {database()}")
@@ -161,7 +162,10 @@ def _roof_lines(roofs: Sequence[Roof]) -> Iterator[tuple[str, str]]:
         groups.setdefault((roof.name, roof.level) if roof.level else (str(number), None), []).append(roof)
     for group in groups.values():
         group.sort(key=lambda r: r.moved_bytes or 0)
-        values = [format_roof(group[0]), *(f"at {size_words(r.moved_bytes or 0)}: {roof_value(r)}" for r in group[1:])]
+        values = [
+            format_roof(group[0]),
+            *(f"at {format_bytes(r.moved_bytes or 0)}: {format_roof_value(r)}" for r in group[1:]),
+        ]
         yield "measured roof", f"{', '.join(values)} ({group[-1].measured_at[:10]})"
 
 
@@ -176,7 +180,7 @@ def _change_lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
     if not clear:
         yield "roof changes", f"none that is clear {since}"
     for move in clear:
-        yield "roof changed", f"{roof_name(move.now)} {change_words(move)} {since}"
+        yield "roof changed", f"{format_roof_name(move.now)} {format_move(move)} {since}"
 
 
 def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet) -> Iterator[tuple[str, str]]:
@@ -202,7 +206,7 @@ def _described(bench: Bench, device: Device) -> dict[str, object]:
     sheet = datasheet(device.name)
     return described | {
         "roofs": msgspec.to_builtins(bench.roofs(device.id)),
-        "notices": [asdict(n) for n in bench.notices(device.id)],
+        "notices": [_notice(n) for n in bench.notices(device.id)],
         "conditions": msgspec.to_builtins(bench.conditions(device.id)),
         "data_sheet": sheet
         and {
@@ -218,3 +222,8 @@ def _described(bench: Bench, device: Device) -> dict[str, object]:
             for c in bench.machine.calibrations(device.id)
         ],
     }
+
+
+def _notice(notice: Notice) -> dict[str, object]:
+    sentence, remedy = map(str, describe_notice(notice))
+    return {"subject": notice.subject, "sentence": sentence, "remedy": remedy, "severity": notice.severity}

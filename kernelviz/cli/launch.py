@@ -9,6 +9,7 @@ from kernelviz import bench as use_cases
 from kernelviz.cli import console, options
 from kernelviz.cli.progress import format_case
 from kernelviz.core import BadField, DeviceError
+from kernelviz.text.failures import describe_reason
 from kernelviz.worker.device_lock import DeviceLock
 
 
@@ -39,8 +40,8 @@ def launch(
         uuid, offers, tuned = bench.device(plan.device).uuid, bench.offers(op, plan.device), bench.tunings.chosen(plan)
     case = options.only_case(plan, "launch", "--variants")
     for offer in offers:
-        if offer.variant.name == case.variant and not offer.available:
-            raise BadField("--variants", case.variant, offer.reason)
+        if offer.variant.name == case.variant and offer.lack is not None:
+            raise BadField("--variants", case.variant, str(describe_reason(offer.lack)))
     err, lock = console.err(), DeviceLock(uuid)
     lock.acquire(lambda holder: err.print(f"waiting for the device: {holder} holds it"), lambda: False)
     try:

@@ -11,6 +11,7 @@ from kernelviz.bench import Offer
 from kernelviz.cli import console, options
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.space import format_space
+from kernelviz.text.failures import describe_reason
 
 
 def ops(
@@ -43,7 +44,13 @@ def _rows(op: Op, offers: Sequence[Offer]) -> Iterator[list[str | Text]]:
     for offer in offers:
         variant = offer.variant
         description = " ".join(filter(None, (variant.summary, format_space(variant), _remark(variant))))
-        yield ["", variant.name, variant.backend, "✓" if offer.available else f"✕ {offer.reason}", description]
+        yield [
+            "",
+            variant.name,
+            variant.backend,
+            "✓" if offer.lack is None else f"✕ {describe_reason(offer.lack)}",
+            description,
+        ]
 
 
 def described(op: Op, offers: Sequence[Offer]) -> dict[str, object]:
@@ -59,7 +66,7 @@ def described(op: Op, offers: Sequence[Offer]) -> dict[str, object]:
                 "backend": offer.variant.backend,
                 "summary": offer.variant.summary,
                 "available": offer.available,
-                "reason": offer.reason,
+                "reason": "" if offer.lack is None else str(describe_reason(offer.lack)),
                 "only_when_named": offer.variant.only_when_named,
             }
             for offer in offers

@@ -16,7 +16,7 @@ from kernelviz.cli.progress import follow_run
 from kernelviz.core import BadField, UnknownName, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.core.sizes import values
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Tried
 from kernelviz.ops import op_named
 from kernelviz.tables.column import Column

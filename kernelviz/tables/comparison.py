@@ -2,13 +2,13 @@
 
 from kernelviz.core import Figure, Result, units
 from kernelviz.metrics.comparison import Comparison, Pair
-from kernelviz.metrics.summary import figure_of
+from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.column import Column, View, axes_of, select, size_columns
 from kernelviz.text.comparison import describe_pair, format_case, sign_of
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.variants import format_variant
-from kernelviz.text.verdicts import describe_pair_reason
+from kernelviz.text.verdicts import describe_verdict_reason
 
 
 def _change(ratio: float | None) -> float | None:
@@ -35,7 +35,7 @@ def pair_columns(found: Comparison, view: View) -> list[Column[Pair]]:
     quality_help = "How far the time can be relied on, and why: see the page Method."
     one, both = (View(0), View.WIDE) if found.by_problem else (View.WIDE, View(0))
     columns: list[Column[Pair]] = [
-        Column("", "Verdict", "The meaning of each is below the table.", units.OWN_TEXT, lambda p: f"{sign_of(p)} {p.word}",
+        Column("", "Verdict", "The meaning of each is below the table.", units.OWN_TEXT, lambda p: f"{sign_of(p)} {p.kind}",
                View.WIDE),
         Column("", "Variant", "", units.TEXT, lambda p: format_variant(p.before.variant), one),
         Column("", "Variant A", "", units.TEXT, lambda p: format_variant(p.before.variant), both),
@@ -55,7 +55,7 @@ def pair_columns(found: Comparison, view: View) -> list[Column[Pair]]:
         Column("", "± of B", width_help, units.WIDTH, lambda p: width(p.after), View.WIDE),
         Column("", f"B against A, {found.headline} L2", "", units.TEXT, describe_pair, View.TERMINAL),
         Column("", "Because", "What the verdict rests on, or why there is none.", units.TEXT,
-               lambda p: describe_pair_reason(p.reason), View.WIDE, width="medium"),
+               lambda p: describe_verdict_reason(p.reason), View.WIDE, width="medium"),
         Column("", "Quality of A", quality_help, units.TEXT,
                lambda p: describe_quality_of(p.before, found.headline, found.a.method.clock), View.WIDE, width="large"),
         Column("", "Quality of B", quality_help, units.TEXT,

@@ -1,7 +1,7 @@
 """Correctness in text."""
 
 from kernelviz.core import Failure, Result
-from kernelviz.text.failures import describe_check
+from kernelviz.text.failures import describe_failure
 from kernelviz.text.text import Text
 
 
@@ -21,7 +21,7 @@ def describe_correctness(result: Result) -> Text:
     seeds = f", {checked.seeds} seeds" if checked.seeds else ""
     if checked.worst_of_bound is None:
         known = bool(checked.reasons or checked.message)
-        wrong = describe_check(checked) if known else Text("error unknown")
+        wrong = describe_failure(checked) if known else Text("error unknown")
         return Text("✓ correct" if checked.passed else f"✕ wrong: {wrong}") + seeds
     if checked.passed:
         return Text(f"✓ {checked.worst_of_bound * 100:.0f} % of the bound{seeds}")

@@ -4,7 +4,7 @@ import math
 
 from kernelviz.core import OCTAVES, Element, ErrorMap, Inspection, OutputErrors, TensorFacts, Value, units
 from kernelviz.core.configuration import configuration_text
-from kernelviz.text.failures import describe_reasons
+from kernelviz.text.failures import describe_failure
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -41,7 +41,7 @@ def describe_inspection(inspection: Inspection) -> str:
     """Right or wrong in a sentence; a wrong one in the gate's own words."""
     if inspection.passed:
         return "✓ right: every element of every output lies inside the bound"
-    return f"✕ wrong: {describe_reasons(inspection.reasons, inspection.message)}"
+    return f"✕ wrong: {describe_failure(inspection)}"
 
 
 def describe_output(errors: OutputErrors) -> list[str]:

@@ -1,14 +1,14 @@
-"""Text for people: what facts become last, and what no code may look into.
+"""Text for people. It is made of facts at the very end, and no code may look into it.
 
-A `Text` has no comparison, no search and no length, and is no `str`, so mypy refuses `text == "slower"`, `"slow" in text` and
-`text.startswith("warm")`. Whoever needs to know what a text says asks the fact that it was made of. `str(text)` and f-strings
-make a `str` of it at the edge: on a page, in a terminal, in a file.
+A `Text` has no comparison, no search and no length, and it is not a `str`, so mypy refuses `text == "slower"`, `"slow" in text`
+and `text.startswith("warm")`. Code that needs to know what a text says asks the fact that the text was made of. `str(text)` and
+f-strings convert it to a `str` where it leaves the program: on a page, in a terminal, in a file.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import final
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, final
 
 
 @final
@@ -39,13 +39,27 @@ class Text:
         return Text(f"{other}{self}")
 
 
-def join(separator: str, parts: Iterable[str | Text]) -> Text:
-    """The parts with the separator between them.
+Template = str | Callable[[Any], str]
+"""The text of one class of facts: a format string in which ``{0.name}`` is a field of the fact, or a function of the fact."""
 
-    >>> str(join("; ", [Text("one"), "two"]))
+
+def fill(templates: Mapping[type, Template], fact: object) -> Text:
+    """The text of a fact, by the template of its class.
+
+    >>> str(fill({complex: "{0.real:g} and {0.imag:g} i"}, 1 + 2j))
+    '1 and 2 i'
+    """
+    template = templates[type(fact)]
+    return Text(template.format(fact) if isinstance(template, str) else template(fact))
+
+
+def join(separator: str, parts: Iterable[str | Text]) -> Text:
+    """The parts that are not empty, with the separator between them.
+
+    >>> str(join("; ", [Text("one"), "", "two"]))
     'one; two'
     """
-    return Text(separator.join(str(part) for part in parts))
+    return Text(separator.join(filter(None, map(str, parts))))
 
 
 def sentence_case(text: str | Text) -> Text:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from cases import interpreted_problems, variants
 from checking import checked
 
-from kernelviz.text.failures import describe_check
+from kernelviz.text.failures import describe_failure
 
 
 def main(names: Sequence[str]) -> None:
@@ -28,7 +28,7 @@ def main(names: Sequence[str]) -> None:
                 line |= {
                     "passed": accuracy.passed,
                     "worst_of_bound": accuracy.worst_of_bound,
-                    "message": str(describe_check(accuracy)),
+                    "message": str(describe_failure(accuracy)),
                 }
             except Exception as error:  # one kernel that does not run must not hide the others
                 line |= {"passed": False, "worst_of_bound": None, "message": f"{type(error).__name__}: {error}"[:2000]}

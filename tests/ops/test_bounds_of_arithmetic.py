@@ -23,7 +23,7 @@ from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import op_named
 from kernelviz.ops.arithmetic.variants import rows_of
 from kernelviz.ops.catalog.space import draw
-from kernelviz.text.failures import describe_check
+from kernelviz.text.failures import describe_failure
 
 HERE = Path(__file__).parent
 DTYPES = ("fp32", "fp16", "bf16")
@@ -118,7 +118,7 @@ def wrong_on_special(name: str, variant: str, dtype: str) -> str:
     problem = op.problem({"n": x_N.numel()}, dtype)
     (z_N,) = as_tuple(bind(op.variant_named(variant), problem, (x_N, y_N))())
     # A NaN may have the very bits that stand for "never written".
-    return str(describe_check(compare(op, problem, (x_N, y_N), z_N.masked_fill(z_N.isnan(), NAN))))
+    return str(describe_failure(compare(op, problem, (x_N, y_N), z_N.masked_fill(z_N.isnan(), NAN))))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -228,7 +228,7 @@ def main() -> None:
         problem = op.problem({"n": 20011}, "fp32")
         inputs = inputs_of(op, problem)
         found = compare(op, problem, inputs, op.variant_named("triton_tuned").bind(*inputs, **configuration)())
-        sys.stdout.write(json.dumps({"case": f"configuration {number}", "wrong": str(describe_check(found))}) + "\n")
+        sys.stdout.write(json.dumps({"case": f"configuration {number}", "wrong": str(describe_failure(found))}) + "\n")
 
 
 @pytest.mark.xdist_group("interpreter")

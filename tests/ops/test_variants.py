@@ -9,7 +9,7 @@ from checking import bind, checked, compare, inputs_of
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Problem
 from kernelviz.ops import Op, Variant, op_named
-from kernelviz.text.failures import describe_check
+from kernelviz.text.failures import describe_failure
 
 HONEST = [(op, v) for op, v in variants("torch") if (op.name, v.name) not in WRONG and "cuda" not in v.needs]
 HERE = [
@@ -40,7 +40,7 @@ def test_agrees_on_other_data(op: Op, variant: Variant, data: str) -> None:
             continue
         problem = msgspec.structs.replace(way.problem(op, odd_sizes(op)[-1]), data=data)
         accuracy = checked(op, variant, problem)
-        assert accuracy.passed, (str(way), str(describe_check(accuracy)))
+        assert accuracy.passed, (str(way), str(describe_failure(accuracy)))
 
 
 def not_contiguous(tensor: torch.Tensor) -> torch.Tensor:

@@ -8,12 +8,15 @@ import pytest
 
 from kernelviz.core import notes as n
 from kernelviz.core import reasons as r
+from kernelviz.core.cheats import CHEATS, cheat_of
 from kernelviz.core.result import Accuracy, Failure, Stage
 from kernelviz.core.version_1 import accuracy_reasons, failure_reasons, note_of
 from kernelviz.metrics import verdict_reasons as v
-from kernelviz.text.failures import STAGES, describe_check, describe_failure, describe_reason
+from kernelviz.text import notes as text_of_notes
+from kernelviz.text.cheats import EXPLANATIONS, NAMES
+from kernelviz.text.failures import REASONS, STAGES, describe_failure, describe_reason
 from kernelviz.text.notes import FIGURES, describe_note, format_note
-from kernelviz.text.verdicts import describe_pair_reason
+from kernelviz.text.verdicts import VERDICT_REASONS, describe_verdict_reason
 
 NOTES: tuple[tuple[n.Note, str, str], ...] = (
     (n.DriverSilent(), "", "the driver does not answer for this device"),
@@ -59,7 +62,7 @@ def test_a_note_in_text_and_back(note: n.Note, before: str, sentence: str) -> No
 
 
 def test_every_kind_of_note_is_here() -> None:
-    assert {type(note) for note, _, _ in NOTES} == set(get_args(n.Note))
+    assert {type(note) for note, _, _ in NOTES} == set(get_args(n.Note)) == set(text_of_notes.NOTES)
 
 
 CHECKS: tuple[tuple[r.Reason, str], ...] = (
@@ -173,7 +176,7 @@ def test_what_the_gate_found_in_text_and_back(reason: r.Reason, sentence: str) -
     two = accuracy_reasons(f"{sentence}; the largest error is 2 times the allowed one")
     assert two == ((reason, r.ErrorTooLarge(of_bound=2.0)), "")
     checked = Accuracy(passed=False, relative_l2=None, max_abs=None, worst_of_bound=None, reasons=two[0])
-    assert str(describe_check(checked)) == f"{sentence}; the largest error is 2 times the allowed one"
+    assert str(describe_failure(checked)) == f"{sentence}; the largest error is 2 times the allowed one"
 
 
 @pytest.mark.parametrize(("reason", "message", "sentence"), FAILURES)
@@ -190,8 +193,12 @@ def test_a_failure_in_text(reason: r.Reason, message: str, sentence: str) -> Non
 
 def test_every_reason_and_every_stage_is_here() -> None:
     here = {type(x[0]) for x in (*CHECKS, *FAILURES, *NEW_ONLY)}
-    assert here == set(get_args(r.Reason))
+    assert here == set(get_args(r.Reason)) == set(REASONS)
     assert set(STAGES) == set(get_args(Stage))
+
+
+def test_every_cheat_has_one_reason_one_name_and_one_explanation() -> None:
+    assert sorted(map(cheat_of, get_args(r.Cheating))) == sorted(CHEATS) == sorted(NAMES) == sorted(EXPLANATIONS)
 
 
 @pytest.mark.parametrize(
@@ -234,15 +241,15 @@ PAIRS: tuple[tuple[v.PairReason, str], ...] = (
     (v.OtherLaunches("graph", "stream"), "in a graph in A, into the stream in B"),
     (v.MethodUnknown("timer", ("A", "B")), "timer unknown in A and B"),
     (v.TracingUnknown(("B",)), "what tracing adds is unknown in B"),
-    (v.TracingTakenOff("B"), "what tracing adds was taken off in B only"),
+    (v.TracingSubtracted("B"), "what tracing adds was taken off in B only"),
     (v.OneMeasurement(), "A and B are one measurement"),
 )
 
 
 @pytest.mark.parametrize(("reason", "sentence"), PAIRS)
 def test_what_a_verdict_rests_on_in_text(reason: v.PairReason, sentence: str) -> None:
-    assert str(describe_pair_reason(reason)) == sentence
+    assert str(describe_verdict_reason(reason)) == sentence
 
 
 def test_every_reason_of_a_verdict_is_here() -> None:
-    assert {type(reason) for reason, _ in PAIRS} == set(get_args(v.PairReason))
+    assert {type(reason) for reason, _ in PAIRS} == set(get_args(v.PairReason)) == set(VERDICT_REASONS)
