@@ -5,7 +5,8 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Run, UnknownRun
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.summary import rows, summary
+from kernelviz.metrics.rows import rows
+from kernelviz.metrics.summary import summary
 from kernelviz.text.cells import failures
 from kernelviz.ui.bench import (
     charts,

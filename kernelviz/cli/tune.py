@@ -17,7 +17,7 @@ from kernelviz.cli.arguments import options_on_command_line, parse_sizes
 from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.core import BadField, RunRequest, UnknownName, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.rows import Row
 from kernelviz.tables.column import Column
 from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes

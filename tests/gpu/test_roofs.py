@@ -10,7 +10,7 @@ from parts import part
 from kernelviz.core.events import Event, RoofDone
 from kernelviz.core.run import Device, Roof
 from kernelviz.hardware.datasheet import datasheet
-from kernelviz.metrics.roofs import roof_name, roof_value
+from kernelviz.text.roofs import format_roof_name, format_roof_value
 
 pytestmark = [part("timing"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(300)]
 
@@ -59,7 +59,7 @@ def calibrated() -> Calibrated:
             "seconds": made.seconds,
             "known_s": known_s,
             "roofs": {k: [_figure(r[k]) for r in rounds if k in r] for k in rounds[0]},
-            "words": {k: f"{roof_name(r)}: {roof_value(r)}, {r.how}" for k, r in rounds[0].items()},
+            "words": {k: f"{format_roof_name(r)}: {format_roof_value(r)}, {r.how}" for k, r in rounds[0].items()},
             "clocks_hz": {k: [r[k].clock_hz for r in rounds if k in r] for k in rounds[0]},
         },
     )

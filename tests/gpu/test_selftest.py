@@ -46,12 +46,12 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
     """
     from kernelviz.core.events import CaseDone, Event
     from kernelviz.core.problem import Method
-    from kernelviz.measure.selftest import ncu
+    from kernelviz.measure.selftest import children
     from kernelviz.measure.selftest.agreement import ncu_times, shape_of
     from kernelviz.measure.selftest.workbench import NotHere, Workbench
     from kernelviz.measure.session.device_session import DeviceSession, open_session
 
-    if ncu.path() is None:
+    if children.path() is None:
         pytest.skip("ncu is not on the PATH")
     cases = cases_of(share)
     session = open_session("cuda:0")

@@ -7,8 +7,7 @@ import streamlit as st
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Run
 from kernelviz.metrics.chart_selection import MANY
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import figure_of
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.bench import second_run

@@ -19,12 +19,12 @@ from kernelviz.core import (
     Run,
     TensorFacts,
 )
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.rows import Row
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as text
 from kernelviz.text.failures import describe_failure
+from kernelviz.text.sizes import format_sizes
 from kernelviz.ui.shared import callbacks, charts, live_progress, session, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -71,7 +71,7 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
         if unavailable and failure is not None:
             st.caption(f"This variant cannot run on this machine: {plain(describe_failure(failure))}")
         elif progress is not None:
-            sentence = f"Inspecting {format_variant(variant)} at {size_words(problem)}"
+            sentence = f"Inspecting {format_variant(variant)} at {format_sizes(problem)}"
             _draw_progress(bench, actions.activities[key], progress, sentence)
         elif error is not None:
             st.warning(f"This case could not be inspected: {plain(error)}", icon=":material/error:")
@@ -86,7 +86,7 @@ def _variant_box(names: Sequence[str], results: Mapping[str, Result], problem: P
     """The variant to inspect. The default is the first one with a wrong result."""
     wrong = [n for n in names if isinstance(o := results[n].outcome, Failure) and o.stage == "wrong"]
     return view_filters.choose(
-        st.selectbox, plain(f"Variant, at {size_words(problem)}"), names, [*wrong, *names][0], key="inspect", width=320,
+        st.selectbox, plain(f"Variant, at {format_sizes(problem)}"), names, [*wrong, *names][0], key="inspect", width=320,
         format_func=lambda n: ("✕ " if n in wrong else "") + format_variant(n),
     )  # fmt: skip
 
