@@ -4,15 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kernelviz.core import units
-from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord, mean_ratio
+from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, PairKind, mean_ratio
 from kernelviz.metrics.statistics import Interval
-from kernelviz.metrics.sweep import size_words
+from kernelviz.text.sizes import format_sizes
 from kernelviz.text.verdicts import describe_verdict_reason
 
-SIGNS: dict[PairWord, str] = {
+SIGNS: dict[PairKind, str] = {
     "slower": "▼", "unclear": "?", "same": "=", "faster": "▲", "same code": "≈", "not comparable": "⊘",
 }  # fmt: skip
-MEANINGS: dict[PairWord, str] = {
+MEANINGS: dict[PairKind, str] = {
     "slower": "B takes longer, by more than the noise.",
     "unclear": "The interval straddles the noise floor, or there are too few blocks: measure with a larger budget.",
     "same": "The whole interval lies inside the noise floor, which is at most 2 %.",
@@ -66,14 +66,14 @@ def format_ratio(ratio: Interval | None) -> str:
 
 def sign_of(pair: Pair) -> str:
     """The sign of its word; a cross where B lost what A had."""
-    return "✕" if pair.broken else SIGNS[pair.word]
+    return "✕" if pair.broken else SIGNS[pair.kind]
 
 
 def describe_pair(pair: Pair) -> str:
     """The verdict of a pair with its sign, the change of its time, and why there is no verdict where there is none."""
-    said = f"{sign_of(pair)} {pair.word}"
+    said = f"{sign_of(pair)} {pair.kind}"
     change = format_ratio(pair.ratio)
-    match pair.word:
+    match pair.kind:
         case "not comparable":
             return f"{said}: {describe_verdict_reason(pair.reason)}" + (f" ({change})" if change else "")
         case "same code":
@@ -91,7 +91,7 @@ def describe_pair(pair: Pair) -> str:
 def format_case(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> str:
     """Which case a pair is of: the variant, unless one of each side was chosen, and the sizes that tell cases apart."""
     name = "" if by_problem else pair.before.variant.replace("_", " ")
-    sizes = size_words(pair.problem, axes)
+    sizes = format_sizes(pair.problem, axes)
     return " · ".join(part for part in (name, sizes) if part) or pair.problem.op
 
 
@@ -101,7 +101,7 @@ def format_counts(comparison: Comparison) -> str:
     The four stand also at zero: that nothing is slower is what was asked.
     """
     counts = comparison.counts
-    listed = [w for w in WORDS if counts[w] or w in ("slower", "faster", "same", "unclear")]
+    listed = [w for w in PAIR_KINDS if counts[w] or w in ("slower", "faster", "same", "unclear")]
     return ", ".join(f"{counts[w]} {w}" for w in listed)
 
 
@@ -117,7 +117,7 @@ def mean_basis(comparison: Comparison) -> str:
     """What the geometric mean is over, or why there is none."""
     if comparison.judged:
         return f"geometric mean of {_cases(len(comparison.judged))} with a verdict"
-    alike = [p for p in comparison.pairs if p.word == "same code"]
+    alike = [p for p in comparison.pairs if p.kind == "same code"]
     if (mean := mean_ratio(alike)) is None:
         return "no case could be compared"
     return f"the same code in all {_cases(len(alike))} compared: {format_change(mean)} is noise (geometric mean)"
@@ -143,7 +143,7 @@ def describe_noise(comparison: Comparison) -> str:
 
 def describe_refusals(comparison: Comparison) -> str:
     """Why pairs got no verdict, the reason of most first; empty where all that have times did."""
-    refused = Counter(p.reason for p in comparison.pairs if p.word == "not comparable" and not p.broken)
+    refused = Counter(p.reason for p in comparison.pairs if p.kind == "not comparable" and not p.broken)
     said = "; ".join(f"{describe_verdict_reason(reason)} ({_cases(count)})" for reason, count in refused.most_common(3))
     return f"No verdict: {said}{'; …' if len(refused) > 3 else ''}." if refused else ""
 

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from kernelviz.core import Clock, LaunchMode, Result, Timer, units
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.quality import (
     Caches,
     Configured,
@@ -24,8 +25,6 @@ from kernelviz.metrics.quality import (
     notes_on_other_figures,
     quality,
 )
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import figure_of
 from kernelviz.text.configuration import describe_configuration
 from kernelviz.text.notes import describe_note, format_note
 from kernelviz.text.text import Text, join
@@ -114,7 +113,7 @@ def _samples(fact: Samples) -> str:
     if fact.count is None:
         return "samples unknown"
     blocks = "" if fact.blocks is None else f" in {fact.blocks} blocks"
-    buffers = "" if fact.places is None else f" at {fact.places:,} place{'s' if fact.places != 1 else ''}"
+    buffers = "" if fact.buffers is None else f" at {fact.buffers:,} place{'s' if fact.buffers != 1 else ''}"
     return f"{fact.count:,} samples{blocks}{buffers}"
 
 
@@ -135,7 +134,7 @@ def _clock(fact: ReportedClock | MeasuredClock) -> str:
 
 
 def _correctness(fact: Correctness) -> str:
-    match fact.word:
+    match fact.kind:
         case "impossible":
             return "✕ impossibly fast"
         case "wrong":
@@ -148,7 +147,7 @@ def _correctness(fact: Correctness) -> str:
                 return f"correct, share of bound unknown{seeds}"
             return f"correct: {fact.of_bound * 100:.0f} % of bound{seeds}"
         case _:
-            assert_never(fact.word)
+            assert_never(fact.kind)
 
 
 def describe_method(fact: Method) -> Text:

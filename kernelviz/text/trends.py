@@ -1,7 +1,7 @@
 """What a trend says, in words that page, terminal and exports share."""
 
 from kernelviz.core import units
-from kernelviz.metrics.trend import Change, Trend
+from kernelviz.metrics.trend import Change, Difference, Trend
 
 
 def describe_change(change: Change, trend: Trend) -> str:
@@ -14,10 +14,19 @@ def describe_change(change: Change, trend: Trend) -> str:
     point = trend.points[change.index]
     sign = "▼" if change.ratio > 1 else "▲"
     said = (
-        f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.word} since {point.at[:10]} (run {point.run_id}): "
+        f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.direction} since {point.at[:10]} (run {point.run_id}): "
         f"{_between(change.before_s, change.after_s)}"
     )
-    return said + (f"; {', '.join(change.because)}" if change.because else "")
+    return said + (f"; {', '.join(map(format_difference, change.because))}" if change.because else "")
+
+
+def format_difference(difference: Difference) -> str:
+    """What differs between the runs before and after a change.
+
+    >>> format_difference(Difference("torch", "2.11", None))
+    'torch 2.11 → –'
+    """
+    return f"{difference.name} {difference.before or '–'} → {difference.after or '–'}"
 
 
 def describe_trend(trend: Trend) -> str:
@@ -39,7 +48,7 @@ def describe_trend(trend: Trend) -> str:
     last = trend.unconfirmed
     if last is not None:
         difference = units.percent(abs(last.ratio - 1), 1)
-        return f"the newest run alone is {difference} {last.word}: not confirmed yet ({noise})"
+        return f"the newest run alone is {difference} {last.direction}: not confirmed yet ({noise})"
     many = len(trend.changes) + 1
     return f"{'one level' if many == 1 else f'{many} levels'} over {count} runs ({noise})"
 

@@ -31,7 +31,7 @@ def a_a_on_processor(at: Workbench) -> Finding:
 
 def _same(at: Workbench, calls: list[Timed], count: int, budget_s: float = 1.0) -> Finding:
     verdicts = [at.compared(one, one, budget_s) for one in (calls[i % len(calls)] for i in range(count))]
-    said = Counter(v.word for v in verdicts)
+    said = Counter(v.kind for v in verdicts)
     wrong = said["faster"] + said["slower"]
     figures = {"comparisons": float(count)} | {
         outcome: float(said[outcome]) for outcome in ("same", "unclear", "faster", "slower")
@@ -95,7 +95,7 @@ def _copy(at: Workbench, count: int) -> tuple[Launch, torch.Tensor, torch.Tensor
 
 
 def _slower_share(verdicts: list[Verdict], planted: dict[str, float]) -> Finding:
-    said = Counter(v.word for v in verdicts)
+    said = Counter(v.kind for v in verdicts)
     ratios = [v.ratio.estimate for v in verdicts if v.ratio]
     figures = planted | {
         "comparisons": float(len(verdicts)),

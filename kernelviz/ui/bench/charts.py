@@ -8,21 +8,22 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench.snapshots import narrowed
 from kernelviz.core import Problem, Run
-from kernelviz.metrics.chart_selection import drawn_words, only_drawn
+from kernelviz.metrics.chart_selection import charted_run
 from kernelviz.metrics.configuration import is_configuration
-from kernelviz.metrics.figures import host_bound_words
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import Row, by_rate, rows
-from kernelviz.metrics.sweep import others, size_words, swept_axis, tied_axes, varying_axes
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import Row, by_rate, rows
+from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes
+from kernelviz.metrics.winner import winners
 from kernelviz.plots.frame import format_run
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
-from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline
+from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline, describe_selection
 from kernelviz.text.configuration import format_configuration
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.times import format_time
-from kernelviz.ui.bench import winners
+from kernelviz.text.sizes import format_size, format_sizes
+from kernelviz.text.times import format_host_bound, format_time
+from kernelviz.text.winners import describe_winners
 from kernelviz.ui.shared import charts, view_filters
 from kernelviz.ui.shared.text import plain
 
@@ -36,9 +37,10 @@ _CHARTS: dict[str, Callable[..., Any]] = {
 
 def runs_in_charts(run: Run, second: Run | None) -> tuple[Run, ...]:
     """The runs with the variants that the charts show: of a run with very many, only some; a caption says which."""
-    if drawn_words(run):
-        st.caption(drawn_words(run))
-    return tuple(only_drawn(one) for one in ((run,) if second is None else (run, second)))
+    selection = describe_selection(run)
+    if selection:
+        st.caption(str(selection))
+    return tuple(charted_run(one) for one in ((run,) if second is None else (run, second)))
 
 
 def chart_by_size(runs: Sequence[Run], results: Sequence[Row], headline: Headline) -> str | None:
@@ -52,10 +54,16 @@ def chart_by_size(runs: Sequence[Run], results: Sequence[Row], headline: Headlin
         axis = _axis_box(problems)
     # Each run has the roofs of its own machine. The fastest variant is shown for one run only.
     figure = _CHARTS[chosen](runs[0] if chosen == "winner" else runs, axis=axis, headline=headline)
-    sentences = winners.winner_lines(results, axis, headline) if chosen == "winner" else []
+    sentences = []
+    if chosen == "winner":
+        sentences = describe_winners(results, winners(results, headline), axis, format_variant, format_size)
     clicked = charts.draw_clickable(figure, key="by_size", alt=describe_chart_by_size(chosen, sentences))
     if sentences:
-        winners.winner_sentences(sentences)
+        st.markdown(
+            "\n".join(f"- {plain(line)}" for line in sentences),
+            help="A variant is fastest at a size if the whole 95 % interval of the time ratio to every other variant is beyond "
+            "the noise floor. Otherwise it is a statistical tie: the size is hatched and the tied variants are listed.",
+        )
     return clicked
 
 
@@ -65,7 +73,7 @@ def _problems(results: Sequence[Row]) -> list[Problem]:
 
 def _axis_box(problems: Sequence[Problem]) -> str | None:
     axis = swept_axis(problems)
-    if axis is None or not others(problems[0], problems, axis):
+    if axis is None or not line_sizes(problems[0], problems, axis):
         return axis  # The other axes are functions of this one: a chart by one of them would show the same.
     free = [a for a in varying_axes(problems) if a == axis or a not in tied_axes(problems, axis)]
     return view_filters.choose(
@@ -86,7 +94,7 @@ def size_box(results: Sequence[Row], clicked_key: str | None) -> Problem:
     timed = [_size_name(r.result.problem) for r in results if r.result.timing is not None]
     name = view_filters.choose(
         st.selectbox, "Size of the charts below and beside", list(problems), (timed or list(problems))[-1], key="at",
-        label_visibility="collapsed", format_func=lambda n: f"roofline at {size_words(problems[n])}",
+        label_visibility="collapsed", format_func=lambda n: f"roofline at {format_sizes(problems[n])}",
     )  # fmt: skip
     return problems[name]
 
@@ -104,7 +112,7 @@ def roofline_at_size(runs: Sequence[Run], problem: Problem, headline: Headline) 
 
 def time_bars(runs: Sequence[Run], problem: Problem, headline: Headline) -> None:
     """The time of each variant at one size."""
-    st.markdown(f"**Time and share of the roof at {plain(size_words(problem))}**")
+    st.markdown(f"**Time and share of the roof at {plain(format_sizes(problem))}**")
     charts.draw(plots.time_by_variant(runs, problem, headline=headline), key="bars", alt=describe_bars(problem))
 
 
@@ -126,7 +134,7 @@ def _describe_row(row: Row, run: Run, headline: Headline) -> str:
     if row.figure is None:
         return f"{name} no {headline} time"
     quality = describe_quality_of(row.result, headline, run.method.clock)
-    bound = host_bound_words(row.result.timing)
+    bound = format_host_bound(row.result.timing)
     configuration = format_configuration(row.result)
     line = f"{name} {plain(format_time(row.figure))} · {plain(describe_comparison_with_baseline(row))}"
     line += f" · {plain(configuration)}" if configuration and not is_configuration(row.result.variant) else ""

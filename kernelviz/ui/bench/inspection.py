@@ -1,6 +1,5 @@
 """The tab Inspect: the tensors of one call of a case, and where its outputs differ from the reference."""
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -18,15 +17,14 @@ from kernelviz.core import (
     Problem,
     Result,
     Run,
-    RunEnded,
     TensorFacts,
 )
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.rows import Row
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as text
 from kernelviz.text.failures import describe_failure
+from kernelviz.text.sizes import format_sizes
 from kernelviz.ui.shared import callbacks, charts, live_progress, session, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
@@ -57,7 +55,7 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
         variant = _variant_box(names, results, problem)
         result, stored = results[variant], bench.inspection(problem, variant, device.id)
         key, actions = f"inspect {device.id} {result.case.key}", callbacks.actions()
-        progress = _progress(bench, actions, key)
+        progress = live_progress.progress_of(bench, actions.activities.get(key))
         failure = result.outcome if isinstance(result.outcome, Failure) else None
         unavailable = stored is None and failure is not None and failure.stage == "unavailable"
         running = progress is not None and progress.status in LIVING
@@ -73,7 +71,7 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
         if unavailable and failure is not None:
             st.caption(f"This variant cannot run on this machine: {plain(describe_failure(failure))}")
         elif progress is not None:
-            sentence = f"Inspecting {format_variant(variant)} at {size_words(problem)}"
+            sentence = f"Inspecting {format_variant(variant)} at {format_sizes(problem)}"
             _draw_progress(bench, actions.activities[key], progress, sentence)
         elif error is not None:
             st.warning(f"This case could not be inspected: {plain(error)}", icon=":material/error:")
@@ -88,14 +86,9 @@ def _variant_box(names: Sequence[str], results: Mapping[str, Result], problem: P
     """The variant to inspect. The default is the first one with a wrong result."""
     wrong = [n for n in names if isinstance(o := results[n].outcome, Failure) and o.stage == "wrong"]
     return view_filters.choose(
-        st.selectbox, plain(f"Variant, at {size_words(problem)}"), names, [*wrong, *names][0], key="inspect", width=320,
+        st.selectbox, plain(f"Variant, at {format_sizes(problem)}"), names, [*wrong, *names][0], key="inspect", width=320,
         format_func=lambda n: ("✕ " if n in wrong else "") + format_variant(n),
     )  # fmt: skip
-
-
-def _progress(bench: Bench, actions: callbacks.Actions, key: str) -> Progress | None:
-    name = actions.activities.get(key)
-    return live_progress.progress_of(bench, name) if name is not None else None
 
 
 def _inspect(
@@ -105,10 +98,7 @@ def _inspect(
     actions.activities.pop(key, None)
     name = bench.inspect(case.problem, case.variant, device.id, plugins=run.plan.plugins, owner=owner)
     actions.activities[key] = name
-    until_s = time.monotonic() + _WAIT_S
-    for _, event in bench.follow(name, timeout_s=_WAIT_S):
-        if isinstance(event, RunEnded) or time.monotonic() > until_s:
-            return
+    live_progress.wait_for_end(bench, name, _WAIT_S)
 
 
 def _draw_progress(bench: Bench, name: str, progress: Progress, sentence: str) -> None:

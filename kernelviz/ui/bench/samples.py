@@ -6,18 +6,20 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.core import Problem, Run
-from kernelviz.metrics.samples import SHOWN, Spread, spread, spread_words
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.rows import Row
+from kernelviz.metrics.samples import Spread, spread
 from kernelviz.plots.samples import describe_samples
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
 from kernelviz.text.quality import describe_throttle
+from kernelviz.text.samples import SAMPLED_FIGURES, describe_spread
+from kernelviz.text.sizes import format_sizes
+from kernelviz.text.text import join
 from kernelviz.ui.shared import charts, table, view_filters
 from kernelviz.ui.shared.text import plain
 
-_NAMES = {f.field: f.name for f in SHOWN}
+_NAMES = {f.field: f.name for f in SAMPLED_FIGURES}
 
 
 @st.fragment
@@ -38,8 +40,8 @@ def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
         label_visibility="collapsed",
     )  # fmt: skip
     spreads = by_field[field]
-    question = next(f.question for f in SHOWN if f.field == field)
-    st.markdown(f"**Samples at {plain(size_words(problem))}** · {plain(question)}")
+    question = next(f.question for f in SAMPLED_FIGURES if f.field == field)
+    st.markdown(f"**Samples at {plain(format_sizes(problem))}** · {plain(question)}")
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
         figure = plots.share_by_time({v: s.figure for v, s in spreads.items()}, run.plan.op)
@@ -73,12 +75,12 @@ def _samples_in_order(run: Run, rows: Sequence[Row], field: str, spreads: dict[s
         )  # fmt: skip
         one = spreads[variant]
         result = next(r.result for r in rows if r.result.variant == variant)
-        lines = [*spread_words(one), str(describe_throttle(result))]
-        st.markdown("\n".join(f"- {plain(line)}" for line in lines if line))
+        lines = [*describe_spread(one), describe_throttle(result)]
+        st.markdown("\n".join(f"- {plain(line)}" for line in lines))
         if one.figure.method:
             st.caption(plain(one.figure.method))
     with left:
         charts.draw(
             plots.samples_by_order(one.figure, field, op=run.plan.op, variant=variant), key="samples_by_order",
-            alt=f"{_NAMES[field]} samples of {format_variant(variant)} in order: {'; '.join(spread_words(one))}",
+            alt=f"{_NAMES[field]} samples of {format_variant(variant)} in order: {join('; ', describe_spread(one))}",
         )  # fmt: skip

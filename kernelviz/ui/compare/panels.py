@@ -7,9 +7,9 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.core import units
 from kernelviz.metrics.comparability import one_run
-from kernelviz.metrics.comparison import WORDS, Comparison, Pair
-from kernelviz.metrics.summary import figure_of
-from kernelviz.metrics.sweep import problem_words, telling_axes
+from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair
+from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.sweep import telling_axes
 from kernelviz.plots.comparison import describe_comparison
 from kernelviz.plots.samples import describe_samples
 from kernelviz.plots.tiles import Tile
@@ -30,6 +30,7 @@ from kernelviz.text.comparison import (
 )
 from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.sizes import format_problem
 from kernelviz.text.text import sentence_case
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
@@ -94,9 +95,9 @@ def no_common_case(comparison: Comparison) -> None:
 def verdict_tiles(comparison: Comparison) -> None:
     """How many cases are slower, faster, the same or unclear, and the mean ratio of the times."""
     counts, judged, mean = comparison.counts, comparison.judged, comparison.mean_ratio
-    worst = next((p for p in judged if p.word == "slower"), None)
-    best = next((p for p in reversed(judged) if p.word == "faster"), None)
-    identical = sum(p.word == "same code" for p in comparison.pairs)
+    worst = next((p for p in judged if p.kind == "slower"), None)
+    best = next((p for p in reversed(judged) if p.kind == "faster"), None)
+    identical = sum(p.kind == "same code" for p in comparison.pairs)
     tiles.draw(
         (
             Tile("▼ Slower", f"{counts['slower']} of {len(judged)} slower", _change("worst", worst, comparison)),
@@ -206,9 +207,9 @@ def samples_of_case(comparison: Comparison, pair: Pair) -> None:
 def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
     """The verdict of one case with its reason, and both times with their measurement quality."""
     with st.container(border=True, key="one_pair"):
-        st.markdown(f"**{plain(problem_words(pair.problem))}**  \n{plain(describe_pair(pair))}")
+        st.markdown(f"**{plain(format_problem(pair.problem))}**  \n{plain(describe_pair(pair))}")
         floor = "" if pair.floor is None else f"Noise threshold: ±{units.percent(pair.floor)}."
-        if pair.word != "not comparable":  # there the verdict itself contains the reason
+        if pair.kind != "not comparable":  # there the verdict itself contains the reason
             st.markdown(f"{plain(sentence_case(describe_verdict_reason(pair.reason)))}. {plain(floor)}")
         for side, run, result in (("A", comparison.a, pair.before), ("B", comparison.b, pair.after)):
             figure = figure_of(result.timing, comparison.headline)
@@ -241,4 +242,4 @@ def verdict_rule(comparison: Comparison) -> None:
     with st.expander("How the verdict is determined", icon=":material/rule:"):
         st.markdown(_RULE)
         counts = comparison.counts
-        st.markdown("\n".join(f"- {SIGNS[v]} **{v}**: {MEANINGS[v]} Here: {counts[v]}." for v in WORDS))
+        st.markdown("\n".join(f"- {SIGNS[v]} **{v}**: {MEANINGS[v]} Here: {counts[v]}." for v in PAIR_KINDS))

@@ -8,9 +8,10 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import Device, Sample, units
-from kernelviz.metrics.alerts import Thresholds, alert_words, standing
+from kernelviz.metrics.alerts import Thresholds, alert_state
 from kernelviz.plots import monitor
 from kernelviz.plots.tiles import Tile
+from kernelviz.text.alerts import describe_alerts
 from kernelviz.ui.shared import charts, session, view_filters
 from kernelviz.ui.shared.text import plain
 from kernelviz.ui.shared.tiles import draw
@@ -93,7 +94,7 @@ def activity(bench: Bench, device: Device, window_s: float, thresholds: Threshol
         draw([Tile(*tile) for tile in tiles(device, newest)])
         # In a container of their own: a new alert must not move the chart, which would then be drawn from scratch.
         with st.container(key="alerts", gap="small"):
-            for sentence in alert_words(device, standing(samples, thresholds), thresholds):
+            for sentence in describe_alerts(device, alert_state(samples, thresholds), thresholds):
                 st.warning(plain(sentence), icon=":material/notifications_active:")
         values = "; ".join(f"{name} {value}" for name, value, _ in tiles(device, newest)) if newest else "no sample yet"
         charts.draw(

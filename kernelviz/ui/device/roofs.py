@@ -8,9 +8,9 @@ from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Device, Roof, units
 from kernelviz.hardware.datasheet import DataSheet
 from kernelviz.hardware.datasheet_shares import DataSheetShare, data_sheet_shares
-from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves
-from kernelviz.metrics.roofs import roof_name, roof_value
+from kernelviz.metrics.calibrations import Calibration, Move, moves
 from kernelviz.tables.column import Column
+from kernelviz.text.roofs import format_move, format_roof_name, format_roof_value
 from kernelviz.ui.shared import live_progress, table, view_filters
 from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when
@@ -89,7 +89,7 @@ def _clock(roof: Roof | None) -> str | None:
 def _label(roof: Roof) -> str:
     unit = {"tensor": ", tensor cores", "vector": ", CUDA cores"}.get(roof.unit or "", "")
     memory = " from memory" if roof.level == "dram" else ""
-    return f"{roof_name(roof).replace(' at ', memory + ' at ', 1)}{unit}"
+    return f"{format_roof_name(roof).replace(' at ', memory + ' at ', 1)}{unit}"
 
 
 def _interval(roof: Roof) -> str:
@@ -102,7 +102,7 @@ def _interval(roof: Roof) -> str:
 _OF_SHEET = ("Of data sheet", "At this clock", "Data sheet", "Data-sheet clock")
 _SHARES_OF_SHEET: tuple[Column[DataSheetShare], ...] = (
     Column("", "Roof", "What was measured.", units.TEXT, lambda line: _label(line.roof)),
-    Column("", "Measured", "The highest measured value.", units.OWN_NUMBER, lambda line: roof_value(line.roof)),
+    Column("", "Measured", "The highest measured value.", units.OWN_NUMBER, lambda line: format_roof_value(line.roof)),
     Column("", "Of data sheet", "The measured value as a share of the data sheet's value.", units.OWN_NUMBER,
            lambda line: None if line.share is None else units.percent(line.share)),
     Column("", "At this clock", "The same, with the data sheet's value scaled to the clock of the measurement.", units.OWN_NUMBER,
@@ -117,11 +117,11 @@ _SHARES_OF_SHEET: tuple[Column[DataSheetShare], ...] = (
 _MOVES: tuple[Column[Move], ...] = (
     Column("", "Roof", "What was measured.", units.TEXT, lambda move: _label(move.now)),
     Column("", "Then", "In the earlier calibration.", units.OWN_NUMBER,
-           lambda move: roof_value(move.then) if move.then else "not measured"),
+           lambda move: format_roof_value(move.then) if move.then else "not measured"),
     Column("", "Clock then", "The SM clock in the earlier calibration.", units.OWN_NUMBER, lambda move: _clock(move.then)),
-    Column("", "Now", "In the newest calibration.", units.OWN_NUMBER, lambda move: roof_value(move.now)),
+    Column("", "Now", "In the newest calibration.", units.OWN_NUMBER, lambda move: format_roof_value(move.now)),
     Column("", "Clock now", "The SM clock in the newest calibration.", units.OWN_NUMBER, lambda move: _clock(move.now)),
-    Column("", "Change", "≈: the two 95 % intervals overlap, so the change may be chance.", units.OWN_NUMBER, change_words),
+    Column("", "Change", "≈: the two 95 % intervals overlap, so the change may be chance.", units.OWN_NUMBER, format_move),
 )  # fmt: skip
 
 

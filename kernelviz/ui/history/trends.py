@@ -8,12 +8,12 @@ from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.core import units
-from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Point
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import Column
-from kernelviz.text.trends import describe_change, describe_trend, format_setup
+from kernelviz.text.sizes import format_problem
+from kernelviz.text.trends import describe_change, describe_trend, format_difference, format_setup
 from kernelviz.ui.shared import charts, site, table, view_filters
 from kernelviz.ui.shared.text import plain
 
@@ -67,14 +67,14 @@ def _since(case: CaseTrend) -> Point | None:
 
 
 _REGRESSIONS: tuple[Column[CaseTrend], ...] = (
-    Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem)),
+    Column("", "Case", "", units.TEXT, lambda c: format_problem(c.problem)),
     Column("", "Variant", "", units.TEXT, lambda c: format_variant(c.variant)),
     Column("", "Slower by", "The current time divided by the best time so far, minus one.", replace(units.CHANGE, form=".1f"),
            lambda c: c.trend.regression.ratio - 1 if c.trend.regression else None),
     Column("", "Since", "Day of the first run at this level.", units.TEXT, lambda c: p.at[:10] if (p := _since(c)) else None),
     Column("", "Run", "The first run at this level.", units.TEXT, lambda c: p.run_id if (p := _since(c)) else None),
     Column("", "What changed in that run", "Differences between that run and the one before it.", units.TEXT,
-           lambda c: ", ".join(c.trend.regression.because) or None if c.trend.regression else None),
+           lambda c: ", ".join(map(format_difference, c.trend.regression.because)) or None if c.trend.regression else None),
 )  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def case_box(cases: list[CaseTrend], slower: tuple[CaseTrend, ...]) -> CaseTrend
 def _name(case: CaseTrend) -> str:
     data = case.problem.data
     suffix = "" if data in (None, "normal") else f", {data} data".replace("_", " ")
-    return f"{problem_words(case.problem)}{suffix} · {format_variant(case.variant)}"
+    return f"{format_problem(case.problem)}{suffix} · {format_variant(case.variant)}"
 
 
 def trend_of_case(case: CaseTrend) -> None:

@@ -8,14 +8,15 @@ from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.core import CHEATS, Device, Roof, Selftest
 from kernelviz.formats import shipped_runs
-from kernelviz.metrics.figures import FIGURES, HOST_BOUND
+from kernelviz.metrics.figures import HOST_BOUND
 from kernelviz.metrics.quality import LEVELS, PartName, Quality, quality
-from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.timeline import describe_timeline
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text import method as text
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
 from kernelviz.text.quality import describe_part, describe_quality
+from kernelviz.text.sizes import format_sizes
+from kernelviz.text.times import FIGURES
 from kernelviz.ui.shared import charts, device_strip
 from kernelviz.ui.shared.text import markdown_table, plain, when
 
@@ -91,7 +92,7 @@ def quality_example(bench: Bench) -> tuple[str, Quality] | None:
         for result in run.results:
             rating = quality(result, clock=run.method.clock) if result.timing is not None else None
             if rating is not None:
-                sizes = size_words(result.problem)
+                sizes = format_sizes(result.problem)
                 return f"{run.plan.op} {format_variant(result.variant)}, {sizes}, {run.environment.device.name}", rating
     return None
 

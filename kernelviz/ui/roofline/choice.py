@@ -8,8 +8,8 @@ from kernelviz.bench import Bench
 from kernelviz.bench.roofline import LEVELS, SOURCES, RoofSource, default_runs, offered, unknown
 from kernelviz.core import Level
 from kernelviz.metrics.placement import Placed
-from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.sizes import format_sizes
 from kernelviz.ui.shared import site, view_filters
 from kernelviz.ui.shared.text import plain, run_label
 
@@ -138,4 +138,4 @@ def _variant_label(case: Placed) -> str:
 
 def case_label(case: Placed) -> str:
     """Op, variant, sizes, dtype and device."""
-    return f"{_variant_label(case)} · {size_words(case.problem)} · {case.problem.dtype} · {case.device}"
+    return f"{_variant_label(case)} · {format_sizes(case.problem)} · {case.problem.dtype} · {case.device}"

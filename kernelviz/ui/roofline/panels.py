@@ -8,11 +8,12 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench.roofline import Placement, RoofSource
 from kernelviz.core import Level
-from kernelviz.metrics.limiter import MEANINGS, LimiterWord
+from kernelviz.metrics.limiter import LimiterKind
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, describe_distance, format_rates, lines_of
 from kernelviz.tables.column import View
 from kernelviz.tables.roofline import placed_columns
+from kernelviz.text.limiter import MEANINGS, describe_evidence, describe_missing, format_limiter
 from kernelviz.text.quality import describe_quality
 from kernelviz.text.times import format_time
 from kernelviz.ui.roofline import choice
@@ -107,9 +108,18 @@ def roofline_chart(
     shares = [c.share for c in points if c.share is not None]
     span = f" Shares of the roof: {min(shares) * 100:.1f} to {max(shares) * 100:.0f} %." if shares else ""
     roofs = "; ".join(f"{line.label} on {line.device}" for line in lines_of(points)) or "none known"
+    file_name = "-".join(run_ids) if len(run_ids) <= 3 else f"{len(run_ids)}-runs"
     clicked = charts.draw_clickable(
         plots.rates_by_intensity(cases, group=group, case=case, background=background), key="rooflines",
-        config=_config(run_ids, picture_format),
+        config={
+            "displayModeBar": True,
+            "displaylogo": False,
+            "scrollZoom": False,
+            "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoom2d", "pan2d"],
+            "toImageButtonOptions": {
+                "format": picture_format.lower(), "filename": f"kernelviz-roofline-{file_name}", "scale": 2,
+            },
+        },
         alt=f"Roofline of {len(points)} cases. Roofs: {roofs}.{span} The table beside the chart has the same values.",
     )  # fmt: skip
     if len({(c.run_id, c.group) for c in points}) > MOST_NAMED:
@@ -117,21 +127,6 @@ def roofline_chart(
             "The legend is hidden because there are many variants: hover over a point, or choose a variant above."
         )
     return clicked
-
-
-def _config(run_ids: Sequence[str], picture_format: str) -> dict[str, object]:
-    names = "-".join(run_ids) if len(run_ids) <= 3 else f"{len(run_ids)}-runs"
-    return {
-        "displayModeBar": True,
-        "displaylogo": False,
-        "scrollZoom": False,
-        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoom2d", "pan2d"],
-        "toImageButtonOptions": {
-            "format": picture_format.lower(),
-            "filename": f"kernelviz-roofline-{names}",
-            "scale": 2,
-        },
-    }
 
 
 def case_table(cases: Sequence[Placed], group: str | None, height: int) -> str | None:
@@ -151,9 +146,10 @@ def case_facts(case: Placed) -> None:
         st.markdown(
             f"{plain(format_time(case.figure))} · {plain(format_rates(case))}  \n{plain(describe_distance(case))}"
         )
-        st.markdown(f"**{plain(case.limiter.words)}**: {plain(MEANINGS[case.limiter.word])}")
-        evidence = [*case.limiter.evidence, *(f"unknown: {m}" for m in case.limiter.missing)]
-        st.markdown("\n".join(f"- {plain(line)}" for line in evidence))
+        st.markdown(f"**{plain(format_limiter(case.limiter.kind))}**: {plain(MEANINGS[case.limiter.kind])}")
+        evidence = [plain(describe_evidence(fact)) for fact in case.limiter.evidence]
+        missing = [f"unknown: {plain(describe_missing(fact))}" for fact in case.limiter.missing]
+        st.markdown("\n".join(f"- {line}" for line in (*evidence, *missing)))
         st.markdown(f":small[:gray[{plain(describe_quality(case.quality))}]]")
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             site.run_link("Open its run", case.run_id)
@@ -162,7 +158,7 @@ def case_facts(case: Placed) -> None:
 
 def limiter_counts(cases: Sequence[Placed]) -> None:
     """How many cases each limiter has, what it means, and the rule that determines it."""
-    counts: Counter[LimiterWord] = Counter(c.limiter.word for c in cases)
+    counts: Counter[LimiterKind] = Counter(c.limiter.kind for c in cases)
     st.markdown("##### What limits these cases")
     st.markdown("\n".join(f"- {count} × **{limiter}** {MEANINGS[limiter]}" for limiter, count in counts.most_common()))
     with st.expander("How the limiter is determined", icon=":material/rule:"):

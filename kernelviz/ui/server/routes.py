@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import assert_never
 
 import anyio
@@ -35,9 +36,9 @@ from kernelviz.core import (
     UnknownRun,
     WorkerStarting,
 )
-from kernelviz.metrics.roofs import roof_name
 from kernelviz.text.events import describe_queue_position
 from kernelviz.text.failures import STAGES
+from kernelviz.text.roofs import format_roof_name
 from kernelviz.text.selftest import describe_check
 from kernelviz.text.times import format_time
 from kernelviz.ui.server import sockets
@@ -88,8 +89,8 @@ def _import_pages() -> None:
 
 async def health(_request: Request) -> JSONResponse:
     """The state of each device's worker; status 200 as long as the server responds."""
-    health = await anyio.to_thread.run_sync(lambda: kernelviz.bench.current().health())
-    return JSONResponse(health, headers={"Cache-Control": "no-store"})
+    states = await anyio.to_thread.run_sync(lambda: kernelviz.bench.current().health())
+    return JSONResponse(states, headers={"Cache-Control": "no-store"})
 
 
 def event_message(event: Event, progress: Progress) -> dict[str, object]:
@@ -115,7 +116,7 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
         case CaseDone():
             return {**counts, "kind": "done", "case": event.result.case.key, "words": _format_outcome(event.result)}
         case RoofDone():
-            return {**counts, "kind": "roof", "words": f"measured {roof_name(event.roof)}"}
+            return {**counts, "kind": "roof", "words": f"measured {format_roof_name(event.roof)}"}
         case CheckDone():
             return {**counts, "kind": "check", "words": f"{event.check.name}: {describe_check(event.check)}"}
         case TimelineDone():
@@ -153,14 +154,10 @@ async def events(request: Request) -> Response:
     )
 
 
-_limits: list[anyio.CapacityLimiter] = []
-
-
+@cache
 def _limiter() -> anyio.CapacityLimiter:
     # Own threads, so that streams do not use those in which Streamlit runs its scripts. Created inside the event loop.
-    if not _limits:
-        _limits.append(anyio.CapacityLimiter(FOLLOWERS))
-    return _limits[0]
+    return anyio.CapacityLimiter(FOLLOWERS)
 
 
 async def _stream(bench: Bench, run_id: str, after: int, request: Request) -> AsyncIterator[str]:

@@ -8,7 +8,7 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core import Device
 from kernelviz.core.errors import nearest
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline
 from kernelviz.ui.shared import callbacks
 from kernelviz.ui.shared.text import plain
 
