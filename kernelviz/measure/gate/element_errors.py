@@ -89,7 +89,7 @@ class _Output:
             compared.share,
         )
         facts = torch.stack([*(t.sum().double() for t in sums), *(t.max() for t in maxima)]).tolist()
-        self.sums = [so_far + more for so_far, more in zip(self.sums, facts[: len(sums)], strict=True)]
+        self.sums = [total + more for total, more in zip(self.sums, facts[: len(sums)], strict=True)]
         self.maxima = list(map(max, self.maxima, facts[len(sums) :]))
         self._count(compared.share)
         self._rank(compared)
