@@ -12,8 +12,6 @@ import kernelviz
 PACKAGE = Path(kernelviz.__file__).parent
 NOT_YET = {
     "cli",
-    "metrics",
-    "tables",
 }
 FILES = {p.stem: sorted(p.rglob("*.py")) or [p] for p in PACKAGE.iterdir() if p.suffix == ".py" or any(p.rglob("*.py"))}
 REPLACED = frozenset(
