@@ -30,13 +30,14 @@ from kernelviz.core.events import (
     WorkerStarting,
 )
 from kernelviz.core.inspection import Inspection
+from kernelviz.core.notices import Notice
 from kernelviz.core.problem import Case, Method, Plan, Problem, case_key
 from kernelviz.core.reasons import NeedMissing
 from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
 from kernelviz.formats import shipped_runs
-from kernelviz.hardware.notices import Notice, unusable
+from kernelviz.hardware.notices import unusable
 from kernelviz.ops import Op, catalogue, op_named
 from kernelviz.store import Store
 
