@@ -11,7 +11,6 @@ import kernelviz
 
 PACKAGE = Path(kernelviz.__file__).parent
 NOT_YET = {
-    "cli",
     "metrics",
     "tables",
 }

@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 
 Missing = Callable[[Sequence[str], Device], str | None]
 Describe = Callable[[tuple[str, ...]], tuple[VariantFacts, ...]]
+# What a machine lacks may be installed while the server runs. To ask at each redraw would cost milliseconds.
 _ASK_AGAIN_S = 10.0
-"""What a machine lacks may be installed while the server runs; asking it at each redraw would cost milliseconds."""
 
 
 class _Described:
@@ -47,8 +47,7 @@ class _Described:
         """Raises BadField."""
         with self._lock:
             stamp = tuple(map(_state, self._files))  # before it is asked: what changes meanwhile is asked anew
-            outdated = stamp != self._stamp or (self._error is not None and self._clock() > self._ask_again_s)
-            if outdated:
+            if stamp != self._stamp or (self._error is not None and self._clock() > self._ask_again_s):
                 self._ask()
                 self._stamp = stamp
             if self._error is not None:
@@ -126,7 +125,7 @@ class Choice:
         extended = dict(ops)
         for one in facts:
             if one.op in extended:
-                extended[one.op] = extended[one.op].plus((_there(one),))
+                extended[one.op] = extended[one.op].plus((_There(bind=_bind_there, **msgspec.structs.asdict(one)),))
         return MappingProxyType(extended)
 
     def _facts(self, files: tuple[str, ...]) -> tuple[VariantFacts, ...]:
@@ -184,10 +183,6 @@ def _state(file: str) -> tuple[int, ...]:
     except OSError:
         return ()
     return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-def _there(facts: VariantFacts) -> Variant:
-    return _There(bind=_bind_there, **msgspec.structs.asdict(facts))
 
 
 def _bind_there(*inputs: Any, **keywords: Any) -> Any:

@@ -12,11 +12,11 @@ import os
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, assert_never, cast
+from typing import IO, assert_never, cast, get_args
 
 import msgspec
 
@@ -26,12 +26,8 @@ from kernelviz.formats import document
 from kernelviz.formats.reading import BACKUP
 from kernelviz.store import Store
 
-if TYPE_CHECKING:
-    from kernelviz.bench.history import History
-
 SCHEMA = "kernelviz-backup/2"
-_READ = ("kernelviz-backup/1", SCHEMA)
-"""The first version had no tunings."""
+_READ = ("kernelviz-backup/1", SCHEMA)  # the first version had no tunings
 _GZIP = b"\x1f\x8b"
 
 
@@ -81,29 +77,19 @@ _LINE: msgspec.json.Decoder[Line | _End] = msgspec.json.Decoder(Line | _End)
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The contents of a backup: the number of each kind, and the ids that its runs have here."""
+    """The contents of a backup: the number of lines of each kind, and the ids that its runs have here."""
 
-    runs: int = 0
-    roofs: int = 0
-    selftests: int = 0
-    inspections: int = 0
-    tunings: int = 0
+    lines: Mapping[type[_Line], int]
     ids: tuple[str, ...] = ()
 
     @property
     def counts(self) -> str:
         """
-        >>> Backup(runs=1, roofs=2).counts
+        >>> Backup({RunLine: 1, RoofLine: 2}).counts
         '1 run, 2 roofs, 0 selftests, 0 inspections, 0 tunings'
         """
-        named = (
-            (self.runs, "run"),
-            (self.roofs, "roof"),
-            (self.selftests, "selftest"),
-            (self.inspections, "inspection"),
-            (self.tunings, "tuning"),
-        )
-        return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in named)
+        numbers = ((self.lines.get(kind, 0), kind.__struct_config__.tag) for kind in get_args(Line))
+        return ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in numbers)
 
 
 def recognised(path: Path) -> bool:
@@ -117,7 +103,7 @@ def recognised(path: Path) -> bool:
 
 def write(store: Store, path: Path) -> Backup:
     """Write everything that is stored to a file, which is written as a whole or not at all. Errors: BadField, StoreError."""
-    lines, digest, kinds = 0, hashlib.sha256(), Counter[type]()
+    digest, kinds = hashlib.sha256(), Counter[type[_Line]]()
     ids: list[str] = []
     with _new(path) as file:
 
@@ -129,27 +115,26 @@ def write(store: Store, path: Path) -> Backup:
         put(_Head(kernelviz=kernelviz.__version__, created_at=timestamps.now()))
         for line in _everything(store, ids):
             put(line)
-            lines += 1
             kinds[type(line)] += 1
-        put(_End(lines=lines, sha256=digest.hexdigest()))
-    return _backup(kinds, ids)
+        put(_End(lines=kinds.total(), sha256=digest.hexdigest()))
+    return Backup(kinds, tuple(ids))
 
 
-def restore(history: History, store: Store, path: Path) -> Backup:
-    """Keep what is in a backup and not here yet; all of the file is checked before any of it is kept.
+def restore(store: Store, path: Path, add_runs: Callable[..., tuple[str, ...]]) -> Backup:
+    """Store what a backup holds and is not stored here yet. The whole file is checked before anything of it is stored.
 
-    A run is kept as `History.add_all` does it, whole or not at all, so restoring twice changes nothing. Errors: DocumentError
-    with the number of the line and the path of the field; StoreError, and what was kept until then stays.
+    `add_runs` is `History.add_all`, which stores a run as a whole or not at all, so restoring twice changes nothing. Errors:
+    DocumentError with the number of the line and the path of the field; StoreError, after which the earlier lines stay stored.
     """
     for _ in _lines(path):
         pass
-    kinds, ids = Counter[type](), list[str]()
+    kinds, ids = Counter[type[_Line]](), list[str]()
     for line in _lines(path):
         kinds[type(line)] += 1
         match line:
             case RunLine():
                 run = _run(line)
-                ids += history.add_all((run,), owner=line.owner, deleted_at=line.deleted_at)
+                ids += add_runs((run,), owner=line.owner, deleted_at=line.deleted_at)
             case RoofLine():
                 store.roofs.put(line.device_uuid, line.roof, only_new=True)
             case SelftestLine():
@@ -163,7 +148,7 @@ def restore(history: History, store: Store, path: Path) -> Backup:
                 store.tunings.put(line.tuning, only_newer=True)
             case _:
                 assert_never(line)
-    return _backup(kinds, ids)
+    return Backup(kinds, tuple(ids))
 
 
 def runs(path: Path) -> Iterator[Run]:
@@ -171,17 +156,6 @@ def runs(path: Path) -> Iterator[Run]:
     for line in _lines(path):
         if isinstance(line, RunLine):
             yield _run(line)
-
-
-def _backup(kinds: Counter[type], ids: Sequence[str]) -> Backup:
-    return Backup(
-        runs=kinds[RunLine],
-        roofs=kinds[RoofLine],
-        selftests=kinds[SelftestLine],
-        inspections=kinds[InspectionLine],
-        tunings=kinds[TuningLine],
-        ids=tuple(ids),
-    )
 
 
 def _everything(store: Store, ids: list[str]) -> Iterator[Line]:

@@ -14,11 +14,11 @@ from pathlib import Path
 import kernelviz
 from kernelviz.bench import planning, remote_runs
 from kernelviz.bench.availability import Choice
-from kernelviz.bench.history import History, shipped_progress
+from kernelviz.bench.history import History
 from kernelviz.bench.live import LiveRun
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.runner import Runner
-from kernelviz.bench.summaries import Offer, Progress, RunSummary
+from kernelviz.bench.summaries import Devices, Offer, Progress, RunSummary
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import METHOD, Tunings, tuning_plan
 from kernelviz.core import (
@@ -35,10 +35,8 @@ from kernelviz.core import (
     Problem,
     Roof,
     Run,
-    RunEnded,
     RunRequest,
     Selftest,
-    UnknownName,
     UnknownRun,
     timestamps,
 )
@@ -73,7 +71,8 @@ class Bench:
         lock_directory: Path | None = None,
     ) -> None:
         """`session`, `limits` and `lock_directory` are for tests: see worker.supervisor."""
-        self._store, self._devices, self._choice = store, devices, choice or Choice()
+        self._store, self._choice = store, choice or Choice()
+        self._devices = Devices(devices)
         self._runner = Runner(store, self._choice, session=session, limits=limits, lock_directory=lock_directory)
         self.history = History(store, self._runner.settle)
         self.trends = Trends(store, devices)
@@ -101,19 +100,15 @@ class Bench:
 
     def devices(self) -> tuple[Device, ...]:
         """Devices of this machine, GPUs first; ``cpu`` is always there."""
-        return self._devices
+        return tuple(self._devices.values())
 
     def device(self, device_id: str) -> Device:
         """One device; raises UnknownName."""
-        for device in self._devices:
-            if device.id == device_id:
-                return device
-        raise UnknownName("device", device_id, [d.id for d in self._devices])
+        return self._devices[device_id]
 
     def default_device(self) -> str:
         """``cuda:0`` if there is a usable GPU, otherwise ``cpu``."""
-        usable = [d for d in self._devices if d.kind == "cuda" and d.usable]
-        return usable[0].id if usable else "cpu"
+        return next((d.id for d in self._devices.values() if d.kind == "cuda" and d.usable), "cpu")
 
     def ops(self) -> Mapping[str, Op]:
         """The catalogue with the variants of the server's plug-ins, as the worker described them. A plug-in that is broken at
@@ -132,8 +127,9 @@ class Bench:
         op = op_named(request.op, self._choice.ops(files))
         device = self.device(request.device or self.default_device())
         problems = planning.problems(op, device, request)
-        offers = self._choice.offers(op, device)
-        variants, baseline = planning.chosen_variants(op, offers, problems[0], request.variants, request.baseline)
+        variants, baseline = planning.chosen_variants(
+            op, self._choice.offers(op, device), problems[0], request.variants, request.baseline
+        )
         return Plan(problems=problems, variants=variants, baseline=baseline, device=device.id, plugins=files)
 
     def tuning(self, request: RunRequest, *, configurations: int | None = None, seed: int = 0) -> Plan:
@@ -192,8 +188,9 @@ class Bench:
             return
         row = self._store.runs.row(run_id)
         if row.status in LIVING:
-            where = f"process {row.presence.pid} on {row.presence.host} measures it"
-            raise BadField("run", run_id, f"{where}; cancel it there")
+            raise BadField(
+                "run", run_id, f"process {row.presence.pid} on {row.presence.host} measures it; cancel it there"
+            )
 
     def discard(self, run_id: str) -> bool:
         """Remove a run for good, for example one that another run has replaced. A run in progress is cancelled first.
@@ -234,7 +231,7 @@ class Bench:
                 f"it was measured on {run.environment.device.name} ({run.environment.device.uuid}), {device.id} is "
                 f"{device.name} here; start a new run of the same plan",
             )
-        _check_axes(run.plan, op)
+        planning.check_axes(run.plan, op)
         if not self._runner.resume(run, op, device, owner=owner) and self._runner.live(run_id) is None:
             raise BadField("run", run_id, "another process measures it; wait for its end")
 
@@ -257,11 +254,7 @@ class Bench:
 
     def last_selftest(self, device_id: str) -> Selftest | None:
         """The newest complete selftest of that device that is stored."""
-        return next(iter(self.selftests(device_id, 1)), None)
-
-    def selftests(self, device_id: str, limit: int = 20) -> tuple[Selftest, ...]:
-        """The complete selftests of that device, the newest first."""
-        return self._store.selftests.newest(self.device(device_id).uuid, limit)
+        return next(iter(self._store.selftests.newest(self.device(device_id).uuid, 1)), None)
 
     def inspect(
         self, problem: Problem, variant: str, device_id: str, *, plugins: tuple[str, ...] = (), owner: str = ""
@@ -299,17 +292,13 @@ class Bench:
         log = self._runner.log(run_id)
         if log is not None:
             return log.follow(after, timeout_s)
-        if shipped_progress(run_id) is not None:
-            return iter([(after + 1, RunEnded(status="finished"))])
-        self._store.runs.row(run_id)  # raised here, not at the first event
+        remote_runs.row(self._store, run_id)  # raises UnknownRun here, not at the first event
         return remote_runs.follow(self._store, run_id, after, timeout_s)
 
     def progress(self, run_id: str) -> Progress:
         """The present progress of the run. It is fast enough to be called at each redraw. Raises UnknownRun."""
         log = self._runner.log(run_id)
-        if log is not None:
-            return log.progress()
-        return shipped_progress(run_id) or remote_runs.progress(self._store, run_id)
+        return remote_runs.progress(self._store, run_id) if log is None else log.progress()
 
     # What there was
 
@@ -337,11 +326,9 @@ class Bench:
     def conditions(self, device_id: str) -> Conditions:
         """Clocks, power, temperature and other processes now (NVML; psutil on a CPU). While the device is measured by this
         process, the last reading is given, because reading would disturb the measurement."""
-        device = self.device(device_id)
-        known = self._conditions.get(device_id)
-        if known is None or self._stale(device_id, known[0], _CONDITIONS_S):
-            known = self._conditions[device_id] = (time.monotonic(), conditions(device))
-        return known[1]
+        if self._outdated(device_id, self._conditions.get(device_id), _CONDITIONS_S):
+            self._conditions[device_id] = (time.monotonic(), conditions(self.device(device_id)))
+        return self._conditions[device_id][1]
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
         """What hampers measuring on that device, each with its remedy, the most serious first.
@@ -350,26 +337,24 @@ class Bench:
         the measurement.
         """
         device = self.device(device_id)
-        known = self._notices.get(device_id)
-        if known is None or self._stale(device_id, known[0], _NOTICES_S):
+        if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
             tracer = self._store.runs.last_tracer(device.uuid)
             worker = self._runner.state(device_id).state != "none"
-            now_s = time.monotonic()
-            known = self._notices[device_id] = (now_s, notices(device, tracer, self._store.folder, worker=worker))
-        return known[1]
+            read_s = time.monotonic()
+            self._notices[device_id] = (read_s, notices(device, tracer, self._store.folder, worker=worker))
+        return self._notices[device_id][1]
 
-    def _stale(self, device_id: str, read_s: float, after_s: float) -> bool:
-        return not self._working(device_id) and time.monotonic() - read_s > after_s
+    def _outdated(self, device_id: str, known: tuple[float, object] | None, after_s: float) -> bool:
+        return known is None or (not self._working(device_id) and time.monotonic() - known[0] > after_s)
 
     def _working(self, device_id: str) -> bool:
         return self._runner.state(device_id).state == "working"
 
     def health(self) -> dict[str, object]:
         """The state of the worker of each device, for the health route."""
-        devices: dict[str, object] = {}
-        for device in self._devices:
-            state = self._runner.state(device.id)
-            devices[device.id] = {
+        states = {device.id: (device, self._runner.state(device.id)) for device in self.devices()}
+        devices = {
+            device_id: {
                 "name": device.name,
                 "usable": device.usable,
                 "state": state.state,
@@ -378,8 +363,13 @@ class Bench:
                 "workers_started": state.workers_started,
                 "last_trouble": state.last_trouble,
             }
-        status = "closed" if self.closed else "ok"
-        return {"status": status, "devices": devices, "plugins": list(self._choice.problems) or "ok"}
+            for device_id, (device, state) in states.items()
+        }
+        return {
+            "status": "closed" if self.closed else "ok",
+            "devices": devices,
+            "plugins": list(self._choice.problems) or "ok",
+        }
 
     def recover(self) -> list[str]:
         """Mark the runs of ended processes as interrupted, and return their ids."""
@@ -418,12 +408,3 @@ class Bench:
             roofs=self._store.roofs.newest(device.uuid),
             threads=device.threads,
         )
-
-
-def _check_axes(plan: Plan, op: Op) -> None:
-    """Check the axes of a plan, which may come from an earlier version or another machine. Raises BadField."""
-    for problem in plan.problems:
-        if set(problem.sizes) != set(op.axis_names):
-            known, given = ", ".join(op.axis_names), ", ".join(problem.sizes)
-            remedy = f"op {op.name!r} has the axes {known} here; start a new run with a size for each of them"
-            raise BadField("sizes", given, remedy)

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Iterator
+from itertools import takewhile
 
 from kernelviz.bench.summaries import Progress
 from kernelviz.core import (
@@ -128,29 +129,17 @@ class EventLog:
             if "ended" in self._events:
                 # Who has seen it all still learns that nothing more will come.
                 seen = min(seen, self._events["ended"][0] - 1)
-        while True:
-            fresh = self._wait(seen, timeout_s)
-            if fresh is None:
-                return
+        while fresh := self._wait(seen, timeout_s):
             for sequence, event in fresh:
                 seen = sequence
                 yield sequence, event
                 if isinstance(event, RunEnded):
                     return
 
-    def _wait(self, seen: int, timeout_s: float | None) -> list[tuple[int, Event]] | None:
-        """Events after number `seen`, waiting for one. None if none came."""
+    def _wait(self, seen: int, timeout_s: float | None) -> list[tuple[int, Event]]:
+        """Events after number `seen`, waiting for one. Empty if none came."""
         with self._changed:
-            return self._after(seen) if self._changed.wait_for(lambda: self._newest() > seen, timeout_s) else None
-
-    def _newest(self) -> int:
-        """The number of the newest event that is stored (a reopened run no longer has its end)."""
-        return next(reversed(self._events.values()))[0] if self._events else 0
+            return self._changed.wait_for(lambda: self._after(seen), timeout_s)
 
     def _after(self, seen: int) -> list[tuple[int, Event]]:
-        fresh = []
-        for sequence, event in reversed(self._events.values()):
-            if sequence <= seen:
-                break
-            fresh.append((sequence, event))
-        return fresh[::-1]
+        return list(takewhile(lambda numbered: numbered[0] > seen, reversed(self._events.values())))[::-1]

@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -41,8 +42,28 @@ from kernelviz.worker.supervisor import concerned
 
 _log = logging.getLogger(__name__)
 
+# Results that are stored in one transaction: with 20,000, every other writer would wait for seconds.
 _RESULTS_AT_A_TIME = 500
-"""So many results are stored in one transaction: with 20,000, every other writer would wait for seconds."""
+
+
+class _RunLock:
+    """A reentrant lock, which is removed when no thread uses it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+
+_shared = threading.Lock()
+_locks: weakref.WeakValueDictionary[tuple[str, str], _RunLock] = weakref.WeakValueDictionary()
+
+
+@contextmanager
+def run_lock(store_url: str, run_id: str) -> Iterator[None]:
+    """Keep other threads of this process, also of other runners, from beginning that run of that store meanwhile."""
+    with _shared:
+        mine = _locks.setdefault((store_url, run_id), _RunLock())
+    with mine.lock:
+        yield
 
 
 @contextmanager

@@ -1,7 +1,6 @@
 """From a request to a checked plan."""
 
 import math
-from collections.abc import Mapping
 from pathlib import Path
 from typing import cast, get_args
 
@@ -16,7 +15,7 @@ from kernelviz.core import (
     Plan,
     Problem,
     RunRequest,
-    UnknownName,
+    check_name,
 )
 from kernelviz.core.sizes import MAX_PROBLEMS, expand
 from kernelviz.ops import Op
@@ -24,11 +23,12 @@ from kernelviz.ops import Op
 
 def problems(op: Op, device: Device, request: RunRequest) -> tuple[Problem, ...]:
     """The problems of a request, each once. Errors: UnknownName, BadField."""
-    if request.direction not in get_args(Direction):
-        raise UnknownName("direction", request.direction, get_args(Direction))
+    check_name("direction", request.direction, get_args(Direction))
     texts = {a.name: a.default if device.kind == "cuda" else a.cpu_default for a in op.axes}
     if request.preset is not None:
-        texts.update(_preset(op, request.preset))
+        presets = {preset.name: preset.sizes for preset in op.presets}
+        check_name("preset", request.preset, presets, of=f"op {op.name!r}")
+        texts.update(presets[request.preset])
     texts.update(request.sizes or {})
     every = [
         op.problem(
@@ -44,13 +44,6 @@ def problems(op: Op, device: Device, request: RunRequest) -> tuple[Problem, ...]
     if len(distinct) > MAX_PROBLEMS:
         raise BadField("sizes", f"{len(distinct)} problems", f"a plan holds at most {MAX_PROBLEMS}; sweep fewer sizes")
     return tuple(distinct.values())
-
-
-def _preset(op: Op, name: str) -> Mapping[str, str]:
-    for preset in op.presets:
-        if preset.name == name:
-            return preset.sizes
-    raise UnknownName("preset", name, [p.name for p in op.presets], of=f"op {op.name!r}")
 
 
 def chosen_variants(
@@ -89,20 +82,27 @@ def plugin_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 def checked_method(method: Method) -> Method:
     """The method, if it can be carried out. Raises BadField, UnknownName."""
-    if method.clock not in get_args(Clock):
-        raise UnknownName("clock", str(method.clock), get_args(Clock))
+    check_name("clock", str(method.clock), get_args(Clock))
     for name, least, most in (("budget_s", 0.001, 3600.0), ("half_width", 1e-6, 1.0), ("ratio_half_width", 1e-6, 1.0)):
         value = getattr(method, name)
         if not (math.isfinite(value) and least <= value <= most):
             raise BadField(name, value, f"give a number from {least:g} to {most:g}")
     for name in method.figures:
-        if name not in get_args(FigureName):
-            raise UnknownName("figure", name, get_args(FigureName))
+        check_name("figure", name, get_args(FigureName))
     if "cold" not in method.figures:
         raise BadField("figures", ", ".join(method.figures), "device cold is always measured: add cold")
     if not 1 <= method.seeds <= 100:
         raise BadField("seeds", method.seeds, "give a whole number from 1 to 100")
     return method
+
+
+def check_axes(plan: Plan, op: Op) -> None:
+    """Check the axes of a plan, which may come from an earlier version or another machine. Raises BadField."""
+    for problem in plan.problems:
+        if set(problem.sizes) != set(op.axis_names):
+            known, given = ", ".join(op.axis_names), ", ".join(problem.sizes)
+            remedy = f"op {op.name!r} has the axes {known} here; start a new run with a size for each of them"
+            raise BadField("sizes", given, remedy)
 
 
 def title_of(plan: Plan, device: Device) -> str:

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, Level, Roof, Run, UnknownName, UnknownRun
+from kernelviz.core import LIVING, Level, Roof, Run, UnknownRun, check_name
 from kernelviz.hardware.datasheet import ceilings
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
@@ -71,25 +71,23 @@ def place(
     `level`: ``dram`` takes the cold times, ``l2`` the warm ones. `source`: the roofs of the run's own machine and time, or the
     data sheet of its GPU. `precision`, `variant`: only cases of that one. Errors: UnknownRun; UnknownName for the rest.
     """
-    _known("level of memory", level, LEVELS)
-    _known("source of roofs", source, SOURCES)
+    check_name("level of memory", level, LEVELS)
+    check_name("source of roofs", source, SOURCES)
     headline = HEADLINES["l2" if level == "l2" else "dram"]
     cases: list[Placed] = []
     untimed, unroofed = 0, []
     for run_id in dict.fromkeys(run_ids):
-        summary = _summary(bench, run_id)
-        if summary is None:
-            raise UnknownRun(run_id)
+        summary = bench.history.openable(run_id)
         make = _placed.__wrapped__ if summary.status in LIVING else _placed
         placed_cases, device, roofed = make(bench, summary, _roofs_now(bench, summary), source, headline)
         cases += placed_cases
         untimed += summary.done - len(placed_cases)
         unroofed += [] if roofed else [device]
     if precision is not None:
-        _known("precision", precision, [c.problem.precision for c in cases])
+        check_name("precision", precision, [c.problem.precision for c in cases])
         cases = [c for c in cases if c.problem.precision == precision]
     if variant is not None:
-        _known("variant", variant, [c.variant for c in cases])
+        check_name("variant", variant, [c.variant for c in cases])
         cases = [c for c in cases if c.variant == variant]
     return Placement(tuple(cases), max(untimed, 0), tuple(dict.fromkeys(unroofed)))
 
@@ -123,18 +121,12 @@ def records(placement: Placement) -> list[dict[str, object]]:
     ]
 
 
-def _known(what: str, name: str, known: Sequence[str]) -> None:
-    if name not in known:
-        raise UnknownName(what, name, list(dict.fromkeys(known)))
-
-
 def _summary(bench: Bench, run_id: str) -> RunSummary | None:
     """Of a run that can be opened; None of one that is not here or was deleted."""
     try:
-        summary = bench.history.summary(run_id)
+        return bench.history.openable(run_id)
     except UnknownRun:
         return None
-    return summary if summary.deleted_at is None else None
 
 
 def _roofs_now(bench: Bench, summary: RunSummary) -> tuple[Roof, ...]:

@@ -14,8 +14,7 @@ import msgspec
 
 from kernelviz.bench.availability import Choice
 from kernelviz.bench.event_log import EventLog
-from kernelviz.bench.live import LiveRequest, LiveRun, logged
-from kernelviz.bench.run_lock import run_lock
+from kernelviz.bench.live import LiveRequest, LiveRun, logged, run_lock
 from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
 from kernelviz.core import (
     LIVING,
@@ -44,8 +43,8 @@ from kernelviz.worker.limits import Limits
 from kernelviz.worker.request import Request
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 
+# Ended runs whose events stay in memory, for followers that come late. The events of older ones are read from the store.
 _ENDED_LOGS = 32
-"""Ended runs whose events stay in memory, for a follower that comes late; older ones are told from the store."""
 CONFIGURATIONS = 16
 """At most so many configurations of a tuning are bound at a time; all of a group share rounds, with the default beside them."""
 ROOM_SHARE = 0.2
@@ -53,8 +52,8 @@ ROOM_SHARE = 0.2
 
 _shared = threading.Lock()
 _NO_WORKER = WorkerState(state="none", run_id=None, queued=0, workers_started=0, last_trouble="")
+# All of the process, because a run that another runner measures was not left behind.
 _runners: weakref.WeakSet[Runner] = weakref.WeakSet()
-"""All of the process: a run that one of them measures was not left behind, though another is asked."""
 
 
 class Runner:
@@ -282,8 +281,7 @@ class Runner:
     def _register(self, live: LiveRun | LiveRequest) -> None:
         with self._lock:
             self._live.pop(live.name, None)
-            ended = [name for name, one in self._live.items() if one.log.ended]
-            for name in ended[:-_ENDED_LOGS]:
+            for name in [name for name, one in self._live.items() if one.log.ended][:-_ENDED_LOGS]:
                 del self._live[name]
             self._live[live.name] = live
 
@@ -311,9 +309,8 @@ def _groups(names: Sequence[str], most: int) -> list[tuple[str, ...]]:
     """
     plain = [n for n in names if not is_configuration(n)]
     configured = [n for n in names if is_configuration(n)]
-    rest = [tuple(some) for some in parts(configured, most)]
-    first = (*plain, *(rest[0] if rest else ()))
-    return [group for group in (first, *rest[1:]) if group]
+    first, *rest = [tuple(some) for some in parts(configured, most)] or [()]
+    return [group for group in ((*plain, *first), *rest) if group]
 
 
 def _most_together(op: Op, problem: Problem, device: Device) -> int:
@@ -337,8 +334,9 @@ def _configurations(
             continue
         tuned.pop(name, None)
         if known.tuned_by is not None:
-            digest = known.source_digest
-            tuned[name] = Tuned(configuration=known.configuration, run_id=known.tuned_by, source_digest=digest)
+            tuned[name] = Tuned(
+                configuration=known.configuration, run_id=known.tuned_by, source_digest=known.source_digest
+            )
     return tuned
 
 

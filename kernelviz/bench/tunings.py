@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from kernelviz.bench.summaries import Devices
 from kernelviz.core import (
     LIVING,
     BadField,
@@ -18,7 +19,6 @@ from kernelviz.core import (
     Search,
     Tuned,
     Tuning,
-    UnknownName,
     UnknownRun,
     timestamps,
 )
@@ -112,30 +112,26 @@ class Tunings:
         self, store: Store, ops: Callable[[], Mapping[str, Op]], devices: Sequence[Device], load: Callable[[str], Run]
     ) -> None:
         self._store, self._ops, self._load = store, ops, load
-        self._uuids = {d.id: d.uuid for d in devices}
+        self._devices = Devices(devices)
 
     def find(
         self, op: str | None = None, *, variant: str | None = None, device: str | None = None
     ) -> tuple[StoredTuning, ...]:
         """The stored tunings, by op, variant and problem. Errors: UnknownName for a device."""
-        if device is not None and device not in self._uuids:
-            raise UnknownName("device", device, self._uuids)
-        stored = self._store.tunings.find(None if device is None else self._uuids[device], op)
+        stored = self._store.tunings.find(None if device is None else self._devices[device].uuid, op)
         ops = self._ops()
         return tuple(StoredTuning(t, _stale(t, ops.get(t.problem.op))) for t in stored if variant in (None, t.variant))
 
     def of(self, problem: Problem, variant: str, device: str) -> StoredTuning | None:
         """What is kept for that variant and problem on that device; None where it was not tuned. Errors: UnknownName."""
         key = tuning_key(problem)
-        stored = self.find(problem.op, variant=variant, device=device)
-        return next((s for s in stored if tuning_key(s.tuning.problem) == key), None)
+        candidates = self.find(problem.op, variant=variant, device=device)
+        return next((t for t in candidates if tuning_key(t.tuning.problem) == key), None)
 
     def chosen(self, plan: Plan) -> dict[str, Tuned]:
         """The configuration that each variant of a plan uses for its first problem, by variant. Errors: UnknownName for the
         device."""
-        if plan.device not in self._uuids:
-            raise UnknownName("device", plan.device, self._uuids)
-        known = self._store.tunings.find(self._uuids[plan.device], plan.op)
+        known = self._store.tunings.find(self._devices[plan.device].uuid, plan.op)
         key = tuning_key(plan.problems[0])
         return {t.variant: t.tuned for t in known if t.variant in plan.variants and tuning_key(t.problem) == key}
 
@@ -157,7 +153,7 @@ class Tunings:
         tried(run)  # raises for a run that is none
         if run.status in LIVING:
             raise BadField("run", run_id, "it goes on; wait for its end or cancel it")
-        if run.environment.device.uuid not in self._uuids.values():
+        if run.environment.device.uuid not in {device.uuid for device in self._devices.values()}:
             raise BadField("run", run_id, f"it was measured on {run.environment.device.name}, which is not here")
         tuning = conclude(self._store, run_id, finished=run.status == "finished")
         if tuning is None:
