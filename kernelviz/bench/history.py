@@ -141,7 +141,7 @@ class History:
                 new[run_id] = msgspec.structs.replace(importable, id=run_id)
             elif run_id not in new and run_id not in shipped_runs.names():
                 known.append(run_id)
-        self._store.runs.create_all(list(new.values()), owner=owner, deleted_at=deleted_at)
+        self._store.runs.create(*new.values(), owner=owner, deleted_at=deleted_at)
         for run_id in known if deleted_at is None else ():
             self._store.runs.set_deleted(run_id, None)
         return tuple(ids)

@@ -16,8 +16,7 @@ from kernelviz.cli import console, device_watch, options
 from kernelviz.cli.progress import Reporter, format_roof
 from kernelviz.core import BadField, Device, Roof, units
 from kernelviz.core.notices import Notice
-from kernelviz.hardware.datasheet import DataSheet, datasheet
-from kernelviz.hardware.datasheet_shares import data_sheet_shares
+from kernelviz.hardware.datasheet import DataSheet, data_sheet_shares, datasheet
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.alerts import Thresholds
 from kernelviz.metrics.calibrations import moves
