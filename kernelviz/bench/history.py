@@ -138,7 +138,7 @@ class History:
             ids.append(run_id)
             if is_new:
                 new[run_id] = msgspec.structs.replace(importable, id=run_id)
-        self._store.runs.create_all(list(new.values()), owner=owner, deleted_at=deleted_at)
+        self._store.runs.create(*new.values(), owner=owner, deleted_at=deleted_at)
         known = set(ids) - new.keys() - shipped_runs.lines().keys()
         for run_id in known if deleted_at is None else ():
             self._store.runs.set_deleted(run_id, None)

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, Level, Roof, Run, UnknownRun, check_name
-from kernelviz.hardware.datasheet_roofs import ceilings
+from kernelviz.hardware.datasheet import ceilings
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.text.limiter import describe_evidence, describe_missing

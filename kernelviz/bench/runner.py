@@ -30,10 +30,10 @@ from kernelviz.core import (
     UnknownRun,
 )
 from kernelviz.core.chunks import parts
+from kernelviz.core.configuration import is_configuration
 from kernelviz.core.errors import one_line
 from kernelviz.core.problem import case_key
 from kernelviz.core.reasons import Refusal
-from kernelviz.metrics.configuration import is_configuration
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
