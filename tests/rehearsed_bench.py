@@ -30,13 +30,14 @@ from kernelviz.core.events import (
     WorkerStarting,
 )
 from kernelviz.core.inspection import Inspection
+from kernelviz.core.notices import Notice
 from kernelviz.core.problem import Case, Method, Plan, Problem, case_key
 from kernelviz.core.reasons import NeedMissing
 from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
 from kernelviz.formats import shipped_runs
-from kernelviz.hardware.notices import Notice, unusable
+from kernelviz.hardware.notices import unusable
 from kernelviz.ops import Op, catalogue, op_named
 from kernelviz.store import Store
 
@@ -130,7 +131,7 @@ class RehearsedBench(Bench):
         run_id = uuid.uuid4().hex[:10]
         device = self.device(plan.device)
         document = samples.run([], id=run_id, device=device, roofs=self._roofs, status="queued", title=title)
-        document = msgspec.structs.replace(document, plan=plan, method=method or Method())
+        document = msgspec.structs.replace(document, plan=plan, method=planning.checked_method(method or Method()))
         entry = self._entries[run_id] = _Entry(document)
         entry.tell(RunQueued(ahead=0))
         threading.Thread(target=self._play, args=(entry, device), daemon=True).start()

@@ -67,7 +67,7 @@ def called_and_replayed(op: Op, variant: Variant, problem: Problem) -> list[tupl
     refresh(launch)
     reference = reference_of(op, problem, inputs)
     found = [("call", judged(reference, launch()))]
-    side = torch.cuda.Stream()
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         launch()
@@ -194,9 +194,10 @@ def test_a_call_lands_in_the_current_stream_of_torch(op: Op, variant: Variant) -
     assert (output == 255).all().item()
     assert not (written == 255).all().item()
     torch.cuda.synchronize()
-    side, onlooker = torch.cuda.Stream(), torch.cuda.Stream()
+    side, onlooker = torch.cuda.Stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
     with torch.cuda.stream(side):
-        torch.cuda._sleep(200_000_000)  # cycles: a tenth of a second, in which nothing behind it may run
+        # Cycles: a tenth of a second, in which nothing after it may run.
+        torch.cuda._sleep(200_000_000)  # type: ignore[no-untyped-call]
         launch()
     with torch.cuda.stream(onlooker):
         before = (output == 255).all().item()

@@ -17,7 +17,6 @@ from kernelviz.ops import catalogue
 from kernelviz.text.failures import describe_failure
 from kernelviz.ui.bench.form import choices, default_form
 
-# No time is judged here, so several processes may share the GPU; alone it takes 17 minutes.
 pytestmark = [part("one_click"), pytest.mark.gpu, pytest.mark.timeout(300)]
 
 

@@ -6,7 +6,8 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import Conditions, Device, Roof, Run, units
-from kernelviz.hardware.notice import Notice
+from kernelviz.core.notices import Notice
+from kernelviz.text.notices import describe_notice
 from kernelviz.ui.shared import live_progress
 from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when
@@ -54,7 +55,8 @@ def notices(entries: Sequence[Notice]) -> None:
     for notice in entries:
         if notice.subject != "compiler":
             show, icon = boxes[notice.severity]
-            show(f"{plain(notice.sentence)}. **{plain(notice.remedy)}**", icon=icon)
+            sentence, remedy = describe_notice(notice)
+            show(f"{plain(sentence)}. **{plain(remedy)}**", icon=icon)
 
 
 def device_facts(device: Device) -> list[str]:
