@@ -63,7 +63,8 @@ def view_of(run: Run) -> View:
 
 def data(view: View) -> dict[str, Any]:
     """Everything that the page's script draws from: choices, charts, their texts."""
-    charts, texts, lines = {}, {}, {}
+    charts, texts = {}, {}
+    lines: dict[str, Any] = {}
     for headline in view.headlines:
         table = rows(view.run, view.run.environment.roofs, headline)
         for key, figure, text in (
