@@ -127,11 +127,11 @@ def _report(found: Comparison) -> RenderableType:
     parts += [Text(f"≠ {difference.line}", style="red") for difference in differences(found)]
     if found.pairs:
         parts += [Text(""), console.table(pair_columns(found, View.TERMINAL), found.pairs, style=_style), Text("")]
-    parts += [Text(line) for line in describe_unpaired(found)]
+    parts += [Text(str(line)) for line in describe_unpaired(found)]
     if not found.pairs:
         return Group(*parts, Text("No case is in both: nothing can be compared."))
-    parts += [Text(describe_refusals(found))] if describe_refusals(found) else []
-    parts += [Text(f"{format_counts(found)}."), Text(f"{describe_mean(found)}."), Text(describe_noise(found))]
+    parts += [Text(refusals)] if (refusals := str(describe_refusals(found))) else []
+    parts += [Text(f"{format_counts(found)}."), Text(f"{describe_mean(found)}."), Text(str(describe_noise(found)))]
     return Group(*parts)
 
 

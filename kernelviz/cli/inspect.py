@@ -93,11 +93,11 @@ def report(inspection: Inspection) -> Group:
     case = format_case(Case(problem=inspection.problem, variant=inspection.variant))
     parts: list[RenderableType] = [
         Text(f"{case}, on {inspection.environment.device.name}"),
-        Text(words.describe_inspection(inspection), style="green" if inspection.passed else "bold red"),
+        Text(str(words.describe_inspection(inspection)), style="green" if inspection.passed else "bold red"),
     ]
     parts += [Text(f"  {line}") for errors in inspection.errors for line in words.describe_output(errors)]
     parts += [
-        Text(words.describe_inputs(inspection), style="dim"),
+        Text(str(words.describe_inputs(inspection)), style="dim"),
         Text(f"allowed: {inspection.rule}", style="dim"),
         Text(""),
     ]

@@ -31,8 +31,8 @@ from kernelviz.metrics.summary import figure_of
 from kernelviz.text.events import describe_queue_position
 from kernelviz.text.failures import STAGES, describe_failure, has_description
 from kernelviz.text.report import typed_sizes
+from kernelviz.text.results import format_time
 from kernelviz.text.selftest import describe_check
-from kernelviz.text.times import format_time
 
 
 class Reporter:
@@ -154,7 +154,7 @@ def describe_outcome(result: Result) -> str:
     """The time of a case, or the reason why it has none."""
     match result.outcome:
         case Timing():
-            return format_time(figure_of(result.outcome, "cold"))
+            return str(format_time(figure_of(result.outcome, "cold")))
         case Failure() as failure:
             reason = f": {describe_failure(failure)}" if has_description(failure) else ""
             return f"✕ {STAGES[failure.stage]}{reason}"

@@ -77,9 +77,9 @@ def table(done: Selftest) -> Table:
     for check in done.checks:
         checks.add_row(
             Text(check.name),
-            Text(format_outcome(check), style=_STYLES[check.passed]),
-            Text(amount(check.value, check.unit) if check.value is not None else ""),
-            Text(format_limit(check)),
+            Text(str(format_outcome(check)), style=_STYLES[check.passed]),
+            Text(str(amount(check.value, check.unit)) if check.value is not None else ""),
+            Text(str(format_limit(check))),
             Text(_question_and_message(check)),
         )
     return checks

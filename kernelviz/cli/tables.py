@@ -33,12 +33,12 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
     """
     found = rows(run, roofs, headline)
     if foreign_times.alone(run):
-        return Group(Text(heading(run, headline)), *_others(found, run), Text(f"run {run.id}", style="dim"))
-    parts: list[RenderableType] = [Text(heading(run, headline)), results(found, run, headline)]
-    parts += [Text(line) for line in (*failures(found), *configurations(found, run))]
+        return Group(Text(str(heading(run, headline))), *_others(found, run), Text(f"run {run.id}", style="dim"))
+    parts: list[RenderableType] = [Text(str(heading(run, headline))), results(found, run, headline)]
+    parts += [Text(str(line)) for line in (*failures(found), *configurations(found, run))]
     if verbose:
         parts += [Text(""), figures(found, run), *(Text(f"{f.name}: {f.question}", style="dim") for f in FIGURES)]
-        parts += [Text(""), *(Text(line) for line in quality_lines(found, run, headline)), Text("")]
+        parts += [Text(""), *(Text(str(line)) for line in quality_lines(found, run, headline)), Text("")]
         if launched := kernels(found):
             parts += [
                 console.table(select_with_sizes(KERNELS, launched, View.TERMINAL, run.plan.problems), launched),
@@ -46,8 +46,8 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
             ]
             parts.append(Text(""))
     else:
-        parts += [Text(line) for line in doubts(found, run, headline)]
-    parts.append(Text(conclusion(summary(found), run, roofs)))
+        parts += [Text(str(line)) for line in doubts(found, run, headline)]
+    parts.append(Text(str(conclusion(summary(found), run, roofs))))
     parts += [Text(line) for line in leads(found, headline)]
     parts.append(Text(f"run {run.id}", style="dim"))
     return Group(*parts)
@@ -58,7 +58,7 @@ def _others(found: Sequence[Row], run: Run) -> list[RenderableType]:
     of = cases(run, found)
     how = [Text(f"{name}: {method}", style="dim") for name, method in foreign_times.methods(run).items()]
     shown = _table(other_times_columns(of, View.TERMINAL), of)
-    return [shown, *(Text(line) for line in failures(found)), Text(foreign_times.NOT_OURS), *how]
+    return [shown, *(Text(str(line)) for line in failures(found)), Text(foreign_times.NOT_OURS), *how]
 
 
 def results(found: Sequence[Row], run: Run, headline: Headline = "cold") -> Table:

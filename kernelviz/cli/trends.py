@@ -71,7 +71,7 @@ def record(case: CaseTrend) -> dict[str, object]:
         "left_out": case.left_out,
         "level_s": found.level_s,
         "noise_fraction": found.noise,
-        "state": describe_trend(found),
+        "state": str(describe_trend(found)),
         "changes": [_change(c, case) for c in found.changes],
         "regression": None if left is None else _change(left, case),
         "unconfirmed": None if found.unconfirmed is None else _change(found.unconfirmed, case),
@@ -96,7 +96,7 @@ def _change(change: Change, case: CaseTrend) -> dict[str, object]:
 
 def _last_change(case: CaseTrend) -> str | None:
     change = case.trend.regression or (case.trend.changes[-1] if case.trend.changes else None)
-    return describe_change(change, case.trend) if change else None
+    return str(describe_change(change, case.trend)) if change else None
 
 
 _COLUMNS: tuple[Column[CaseTrend], ...] = (

@@ -19,9 +19,8 @@ from kernelviz.core import BadField, RunRequest, UnknownName, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
 from kernelviz.metrics.summary import Row
 from kernelviz.tables.column import Column
-from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
-from kernelviz.text.times import format_time
+from kernelviz.text.results import describe_correctness, format_time
 from kernelviz.text.tuning import describe_best, describe_cost, describe_failures, describe_search, format_gain, record
 from kernelviz.text.verdicts import format_verdict
 
@@ -141,14 +140,14 @@ def report(found: TuningReport) -> RenderableType:
     words = (
         f"{problem.op} {problem.precision} {typed_sizes(problem)}, {tried.variant}, on {run.environment.device.name}"
     )
-    parts: list[RenderableType] = [Text(words), Text(describe_search(tried, run.plan.search))]
+    parts: list[RenderableType] = [Text(words), Text(str(describe_search(tried, run.plan.search)))]
     if tried.ranked:
         parts.append(_table(found))
     for reason in tried.failures:
         parts += [Text(f"✕ {len(reason.variants)} × {describe_failures(reason)}", style="red")]
         parts += [Text(f"    {'; '.join(_values(name) for name in reason.variants)}", style="dim")]
-    parts.append(Text(describe_best(tried, found.tuning)))
-    parts.append(Text(describe_cost(found.seconds, tried)))
+    parts.append(Text(str(describe_best(tried, found.tuning))))
+    parts.append(Text(str(describe_cost(found.seconds, tried))))
     parts.append(Text(f"run {run.id}", style="dim"))
     return Group(*parts)
 

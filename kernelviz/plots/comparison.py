@@ -15,7 +15,7 @@ from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing
 from kernelviz.plots.samples import QUANTILES
 from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, format_variant, style_of
 from kernelviz.text.comparison import SIGNS, describe_pair, format_case, format_change, sign_of
-from kernelviz.text.times import format_time
+from kernelviz.text.results import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 
 ROW_PX, FRAME_PX = 22, 96
@@ -79,7 +79,7 @@ def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison
     seen: dict[str, int] = {}
     for pair in visible:
         change = "" if pair.ratio is None else f" {format_change(pair.ratio.estimate)}"
-        name = f"{escape(format_case(pair, axes, by_problem=comparison.by_problem))} {sign_of(pair)}{change}"
+        name = f"{escape(str(format_case(pair, axes, by_problem=comparison.by_problem)))} {sign_of(pair)}{change}"
         seen[name] = seen.get(name, 0) + 1
         yield name + " " * (seen[name] - 1)
 
@@ -142,7 +142,7 @@ def _hover(pair: Pair, comparison: Comparison) -> str:
     lines += [
         f"{side}: {escape(name)}, {format_time(f)}" for side, name, f in zip("AB", names, (first, second), strict=True)
     ]
-    lines += [escape(describe_pair(pair)), escape(str(describe_verdict_reason(pair.reason)))]
+    lines += [escape(str(describe_pair(pair))), escape(str(describe_verdict_reason(pair.reason)))]
     if pair.floor is not None:
         lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))

@@ -16,7 +16,7 @@ from kernelviz.metrics.sweep import size_text, size_words
 from kernelviz.plots.variant_styles import NEUTRAL, format_variant
 from kernelviz.text.failures import format_failure
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.times import format_time
+from kernelviz.text.results import format_time
 from kernelviz.text.verdicts import format_verdict
 
 GRID = "rgba(124,135,132,0.22)"
@@ -137,7 +137,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
         lines.append(f"✕ {escape(failure_line(row))}")
     figure = row.figure or row.wrong_figure
     if figure is not None:
-        lines.append(format_time(figure) + (" (the result is wrong)" if row.figure is None else ""))
+        lines.append(f"{format_time(figure)}{' (the result is wrong)' if row.figure is None else ''}")
     if row.bandwidth_bytes_per_s is not None:
         share = "" if row.efficiency is None else f" · {units.percent(row.efficiency)} of the measured roof"
         rate = units.rate(row.rate_flop_per_s, "FLOP/s") if row.rate_flop_per_s else ""

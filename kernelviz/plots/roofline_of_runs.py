@@ -19,7 +19,7 @@ from kernelviz.plots.frame import decade_ticks, format_share, framed, neutral_li
 from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
 from kernelviz.plots.variant_styles import format_variant, style_of
 from kernelviz.text.quality import format_level
-from kernelviz.text.times import format_time
+from kernelviz.text.results import format_time
 
 _PLOT_PX, _AXIS_PX, _TOP_PX = 360, 64, 34
 _LINE_PX = 21

@@ -12,7 +12,7 @@ from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
 from kernelviz.plots.frame import GRID, MOST_SVG_POINTS, Draft, decade_ticks, nothing
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, format_variant, style_of
-from kernelviz.text.times import format_time
+from kernelviz.text.results import format_time
 
 HEIGHT = 380
 QUANTILES = (0.5, 0.9, 0.99)

@@ -13,7 +13,7 @@ from kernelviz.metrics.verdict_reasons import VerdictReason
 from kernelviz.metrics.winner import Winner, winners
 from kernelviz.plots.frame import framed, nothing, roofs_of, size_ticks, table_of
 from kernelviz.plots.variant_styles import NEUTRAL, format_variant, style_of
-from kernelviz.text.times import format_time
+from kernelviz.text.results import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.text.winners import Beside, strips
 
@@ -93,7 +93,7 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
 def _hover(run: Run, one: Winner) -> str:
     """Hover text: sizes, all times from the fastest on, the ratio of the second to the first, and why that is a verdict."""
     lines = [f"<b>{escape(_headed(one))}</b>", escape(f"{size_words(one.problem)} · {one.problem.dtype}")]
-    lines += [f"{escape(format_variant(r.result.variant))}: {escape(format_time(r.figure))}" for r in one.timed]
+    lines += [f"{escape(format_variant(r.result.variant))}: {format_time(r.figure)}" for r in one.timed]
     ratio = one.verdict.ratio if one.verdict else None
     if one.second is not None and one.ratio is not None:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""

@@ -8,8 +8,7 @@ from kernelviz.metrics.roofs import roof_name
 from kernelviz.metrics.sweep import problem_words, size_words
 from kernelviz.tables.column import Column, View, select
 from kernelviz.text.quality import describe_quality
-from kernelviz.text.times import format_time
-from kernelviz.text.variants import format_variant
+from kernelviz.text.results import format_time, format_variant
 
 
 def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:

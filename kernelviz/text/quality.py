@@ -7,8 +7,8 @@ from kernelviz.metrics import quality as q
 from kernelviz.metrics.quality import Part, Quality, QualityLevel, method_of, notes_on_other_figures, quality
 from kernelviz.metrics.roofline import Headline
 from kernelviz.metrics.summary import figure_of
-from kernelviz.text.configuration import describe_configuration
 from kernelviz.text.notes import NOTES, describe_note, format_note
+from kernelviz.text.results import describe_configuration
 from kernelviz.text.text import Template, Text, fill, join
 
 SIGNS: Mapping[QualityLevel, str] = {"good": "✓", "note": "◐", "suspect": "⚠"}

@@ -24,7 +24,8 @@ from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
 from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.times import format_time
+from kernelviz.text.results import format_time
+from kernelviz.text.text import Text
 from kernelviz.text.winners import describe_winners
 
 BY_SIZE = {
@@ -69,7 +70,7 @@ def data(view: View) -> dict[str, Any]:
         for key, figure, text in (
             *_by_size(view, table, headline), *_at_size(view, headline), *_samples(view, table, headline),
         ):  # fmt: skip
-            charts[f"{headline}/{key}"], texts[f"{headline}/{key}"] = bare(figure), text
+            charts[f"{headline}/{key}"], texts[f"{headline}/{key}"] = bare(figure), str(text)
         lines |= {f"{headline}/{k}": v for k, v in _lines(view, table, headline)}
     cold = rows(view.run, view.run.environment.roofs)
     return {
@@ -86,7 +87,7 @@ def data(view: View) -> dict[str, Any]:
     }
 
 
-_Charts = Iterator[tuple[str, go.Figure, str]]
+_Charts = Iterator[tuple[str, go.Figure, str | Text]]
 
 
 def _by_size(view: View, table: Sequence[Row], headline: Headline) -> _Charts:

@@ -19,9 +19,8 @@ from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
 from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline
-from kernelviz.text.configuration import format_configuration
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.times import format_time
+from kernelviz.text.results import format_configuration, format_time
 from kernelviz.ui.bench import winners
 from kernelviz.ui.shared import view_filters
 from kernelviz.ui.shared.text import plain
@@ -61,7 +60,7 @@ def chart_by_size(runs: Sequence[Run], results: Sequence[Row], headline: Headlin
     sentences = winners.winner_lines(results, axis, headline) if chosen == "winner" else []
     event = st.plotly_chart(
         figure, key="by_size", on_select="rerun", selection_mode="points", config=view_filters.CHART,
-        alt=describe_chart_by_size(chosen or "time", sentences),
+        alt=str(describe_chart_by_size(chosen or "time", sentences)),
     )  # fmt: skip
     if sentences:
         winners.winner_sentences(sentences)
@@ -112,7 +111,7 @@ def roofline_at_size(runs: Sequence[Run], problem: Problem, headline: Headline) 
     """The variants at one size under the roofs of the device."""
     st.plotly_chart(
         plots.rate_by_intensity(runs, problem, headline=headline), key="roofline", config=view_filters.CHART,
-        alt=describe_roofline(problem),
+        alt=str(describe_roofline(problem)),
     )  # fmt: skip
 
 
@@ -121,7 +120,7 @@ def time_bars(runs: Sequence[Run], problem: Problem, headline: Headline) -> None
     st.markdown(f"**Time and share of the roof at {plain(size_words(problem))}**")
     st.plotly_chart(
         plots.time_by_variant(runs, problem, headline=headline), key="bars", config=view_filters.CHART,
-        alt=describe_bars(problem),
+        alt=str(describe_bars(problem)),
     )  # fmt: skip
 
 
@@ -146,5 +145,7 @@ def _describe_row(row: Row, run: Run, headline: Headline) -> str:
     bound = host_bound_words(row.result.timing)
     configuration = format_configuration(row.result)
     line = f"{name} {plain(format_time(row.figure))} · {plain(describe_comparison_with_baseline(row))}"
-    line += f" · {plain(configuration)}" if configuration and not is_configuration(row.result.variant) else ""
+    line += (
+        f" · {plain(configuration)}" if row.result.configuration and not is_configuration(row.result.variant) else ""
+    )
     return f"{line}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(quality)}]]"

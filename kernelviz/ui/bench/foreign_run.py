@@ -46,7 +46,7 @@ def times_chart(run: Run, chosen: str) -> None:
         plots.other_times_by_size(run, chosen),
         key="other_times",
         config=view_filters.CHART,
-        alt=describe_foreign_times(chosen),
+        alt=str(describe_foreign_times(chosen)),
     )
     st.caption(plain(f"{chosen}: {foreign_times.methods(run)[chosen]}"))
 

@@ -184,7 +184,7 @@ def _errors(errors: OutputErrors, rule: str) -> None:
             plots.share_by_element(errors),
             key=f"map_{errors.name}",
             config=view_filters.CHART,
-            alt=text.describe_map(errors),
+            alt=str(text.describe_map(errors)),
         )
     with right:
         st.markdown(f"**Size of errors in {name}**", help=f"The allowed error of an element: {plain(rule)}")

@@ -26,8 +26,8 @@ from kernelviz.text.comparison import (
 )
 from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.results import format_time
 from kernelviz.text.text import sentence_case
-from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.ui.compare import text
 from kernelviz.ui.shared import site, table, tiles, view_filters
@@ -87,8 +87,8 @@ def verdict_tiles(comparison: Comparison) -> None:
             ),
             Tile(
                 "Mean time, B relative to A",
-                "no verdict" if mean is None else format_change(mean),
-                mean_basis(comparison),
+                "no verdict" if mean is None else str(format_change(mean)),
+                str(mean_basis(comparison)),
             ),
         )
     )
@@ -100,7 +100,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
     if not broken:
         return
     axes = telling_axes([p.problem for p in comparison.pairs])
-    names = "; ".join(format_case(p, axes, by_problem=comparison.by_problem) for p in broken[:6])
+    names = "; ".join(str(format_case(p, axes, by_problem=comparison.by_problem)) for p in broken[:6])
     more = f" and {len(broken) - 6} more" if len(broken) > 6 else ""
     st.error(
         f"**{len(broken)} case{'s' if len(broken) != 1 else ''} had a correct time in A but not in B**: {plain(names)}{more}.",
@@ -110,7 +110,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
 
 def cases_without_verdict(comparison: Comparison) -> None:
     """Why cases are not comparable: a warning if no case has a verdict, else a remark."""
-    reasons = describe_refusals(comparison)
+    reasons = str(describe_refusals(comparison))
     if reasons and not comparison.judged:
         st.warning(plain(reasons), icon=":material/block:")
     elif reasons:

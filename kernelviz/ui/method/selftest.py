@@ -164,4 +164,4 @@ def _format_value(name: str, value: float) -> str:
     ('2.000 µs', '20')
     """
     longest = sorted(_UNITS, key=len, reverse=True)
-    return amount(value, next((_UNITS[end] for end in longest if name.endswith(end)), None))
+    return str(amount(value, next((_UNITS[end] for end in longest if name.endswith(end)), None)))

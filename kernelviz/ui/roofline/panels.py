@@ -14,7 +14,7 @@ from kernelviz.plots.roofline_of_runs import MOST_NAMED, describe_distance, form
 from kernelviz.tables.column import View
 from kernelviz.tables.roofline import placed_columns
 from kernelviz.text.quality import describe_quality
-from kernelviz.text.times import format_time
+from kernelviz.text.results import format_time
 from kernelviz.ui.roofline import choice, text
 from kernelviz.ui.shared import site, table
 from kernelviz.ui.shared.text import plain

@@ -38,8 +38,8 @@ from kernelviz.core import (
 from kernelviz.metrics.roofs import roof_name
 from kernelviz.text.events import describe_queue_position
 from kernelviz.text.failures import STAGES
+from kernelviz.text.results import format_time
 from kernelviz.text.selftest import describe_check
-from kernelviz.text.times import format_time
 from kernelviz.ui.server import sockets
 
 QUIET_S = 2.0
@@ -130,7 +130,7 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
 
 def _format_outcome(result: Result) -> str:
     outcome = result.outcome
-    return f"✕ {STAGES[outcome.stage]}" if isinstance(outcome, Failure) else format_time(outcome.device_cold_s)
+    return f"✕ {STAGES[outcome.stage]}" if isinstance(outcome, Failure) else str(format_time(outcome.device_cold_s))
 
 
 async def events(request: Request) -> Response:
