@@ -5,7 +5,8 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Run, UnknownRun
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.summary import rows, summary
+from kernelviz.metrics.rows import rows
+from kernelviz.metrics.summary import summary
 from kernelviz.text.cells import failures
 from kernelviz.ui.bench import (
     charts,
@@ -50,7 +51,7 @@ if live_run_id is not None:
 
 # The progress is read before the results: see live_progress.progress_of.
 progress = live_progress.progress_of(bench, run_id) if run_id is not None else None
-calibration = device_strip.running_calibration(bench)
+calibration = live_progress.activity_of_session(bench, device_strip.CALIBRATION)
 stored = stored_run(bench, run_id)
 device = stored.environment.device if stored is not None else bench.device(form.device)
 roofs = bench.roofs_of(stored) if stored is not None else bench.roofs(device.id)

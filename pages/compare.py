@@ -3,9 +3,8 @@
 import streamlit as st
 
 from kernelviz.bench.comparison import compare_stored
-from kernelviz.ui.compare import choice, panels, text
-from kernelviz.ui.shared import session
-from kernelviz.ui.shared.l2_control import l2_control
+from kernelviz.ui.compare import choice, panels
+from kernelviz.ui.shared import session, view_filters
 
 bench = session.bench()
 panels.title()
@@ -16,9 +15,9 @@ if runs is None:
 
 with st.container(horizontal=True, gap="medium", vertical_alignment="bottom", key="choices"):
     variant_a, variant_b = choice.variant_boxes(bench, *runs)
-    l2 = l2_control(label_visibility="visible")
+    l2 = view_filters.l2_control(label_visibility="visible")
 if runs[0] == runs[1] and (variant_a or variant_b) == (variant_b or variant_a):
-    st.info(text.SAME_RUN, icon=":material/call_split:")
+    panels.same_run()
     st.stop()
 
 comparison = compare_stored(bench, *runs, variant_a=variant_a, variant_b=variant_b, l2=l2)

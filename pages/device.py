@@ -4,12 +4,11 @@ import streamlit as st
 
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.ui.device import live, machine, roofs
-from kernelviz.ui.shared import device_strip, session
-from kernelviz.ui.shared.device_choice import device_choice
+from kernelviz.ui.shared import device_strip, live_progress, session, view_filters
 
 bench = session.bench()
 st.markdown("#### Device: this machine, its limits and its activity")
-device = device_choice(bench)
+device = view_filters.device_choice(bench)
 device_strip.notices(bench.notices(device.id))
 machine.device_summary(bench, device)
 machine.device_facts(bench, device)
@@ -21,7 +20,7 @@ with st.container(horizontal=True, vertical_alignment="top", gap="small", key="l
 live.activity(bench, device, window_s, thresholds)
 live.how_to_read(device)
 
-calibration = roofs.calibration(bench)
+calibration = live_progress.activity_to_show(bench, roofs.PARAM)
 roofs.heading_and_calibrate_button(bench, device, calibration)
 roofs.calibration_progress(bench, device, calibration)
 roofs.roof_table(bench.roofs(device.id), datasheet(device.name), device, calibration)

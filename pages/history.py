@@ -5,18 +5,15 @@ import streamlit as st
 from kernelviz.ui.history import one_run, runs, trends, upload
 from kernelviz.ui.shared import session, view_filters
 
-VIEWS = ("runs", "trends")
-
 bench = session.bench()
 upload.title_and_upload(bench)
 one_run.undo_bar(bench)
-view_filters.seed("lists", VIEWS, "runs")
-view = st.segmented_control(
-    "View", VIEWS, key="lists", required=True, label_visibility="collapsed", format_func=str.capitalize
-)
-view_filters.keep("lists", view, "runs")
+view = view_filters.choose(
+    st.segmented_control, "View", ("runs", "trends"), "runs", key="lists", label_visibility="collapsed",
+    format_func=str.capitalize,
+)  # fmt: skip
 
-if view != "trends":
+if view == "runs":
     search = runs.search_box()
     runs.run_list(bench, search)
     runs.shipped_runs(bench)

@@ -1,13 +1,12 @@
 """Method: how each number is measured, how reliable it is, and whether the selftest confirms that on this machine."""
 
 from kernelviz.ui.method import sections, selftest
-from kernelviz.ui.shared import session
-from kernelviz.ui.shared.device_choice import device_choice
+from kernelviz.ui.shared import live_progress, session, view_filters
 
 bench = session.bench()
 sections.title()
-device = device_choice(bench)
-activity = selftest.followed_selftest(bench)
+device = view_filters.device_choice(bench)
+activity = live_progress.activity_to_show(bench, selftest.PARAM)
 last = bench.last_selftest(device.id)  # after the activity: its last results are then in it
 
 sections.device_cold(device, last)

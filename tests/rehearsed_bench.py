@@ -30,12 +30,14 @@ from kernelviz.core.events import (
     WorkerStarting,
 )
 from kernelviz.core.inspection import Inspection
+from kernelviz.core.notices import Notice
 from kernelviz.core.problem import Case, Method, Plan, Problem, case_key
+from kernelviz.core.reasons import NeedMissing
 from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Conditions, Failure, Stage
 from kernelviz.core.run import Device, Roof, Run, Status
 from kernelviz.formats import shipped_runs
-from kernelviz.hardware.notices import Notice, unusable
+from kernelviz.hardware.notices import unusable
 from kernelviz.ops import Op, catalogue, op_named
 from kernelviz.store import Store
 
@@ -112,10 +114,9 @@ class RehearsedBench(Bench):
 
     def offers(self, op: str, device_id: str) -> tuple[Offer, ...]:
         kind = self.device(device_id).kind
-        lacks = "needs an NVIDIA GPU; this machine has none"
+        lack = NeedMissing(text="needs an NVIDIA GPU; this machine has none")
         return tuple(
-            Offer(v, available=kind == "cuda" or "cuda" not in v.needs, reason=lacks if "cuda" in v.needs else "")
-            for v in op_named(op, self.ops()).variants
+            Offer(v, lack if kind != "cuda" and "cuda" in v.needs else None) for v in op_named(op, self.ops()).variants
         )
 
     def plan(self, request: RunRequest) -> Plan:

@@ -17,12 +17,13 @@ from kernelviz.bench.history import History
 from kernelviz.core import BadField, Failure, Run, UnknownName
 from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
-from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import rows, summary
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import rows
+from kernelviz.metrics.summary import summary
 from kernelviz.tables.records import records
 from kernelviz.text import winners as winners_text
 from kernelviz.text.failures import describe_failure
+from kernelviz.text.times import FIGURES
 
 if TYPE_CHECKING:
     import pandas as pd

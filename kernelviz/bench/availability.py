@@ -14,6 +14,7 @@ import msgspec
 
 from kernelviz.bench.summaries import Offer
 from kernelviz.core import BadField, Device, DeviceError
+from kernelviz.core.reasons import NeedMissing
 from kernelviz.hardware.discovery import missing
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.discovery import ENTRY_POINTS
@@ -80,7 +81,7 @@ class Choice:
         self._ops, self._missing, self._describe, self._clock = ops, missing, describe, clock
         self._lock = threading.Lock()
         self._described: dict[tuple[str, ...], _Described] = {}
-        self._lacks: dict[tuple[tuple[str, ...], str], tuple[float, str | None]] = {}
+        self._lacks: dict[tuple[tuple[str, ...], str], tuple[float, NeedMissing | None]] = {}
         self._entry_points: tuple[float, bool] | None = None
         self._shared = tuple(dict.fromkeys(plugins))
         self.problems: tuple[str, ...] = ()
@@ -149,16 +150,16 @@ class Choice:
 
     def offers(self, op: Op, device: Device) -> tuple[Offer, ...]:
         """The variants of the op in the order of its ladder, each with whether it can run there."""
-        reasons = [(v, self.lack(v, device)) for v in op.variants]
-        return tuple(Offer(v, reason is None, reason or "") for v, reason in reasons)
+        return tuple(Offer(v, self.lack(v, device)) for v in op.variants)
 
-    def lack(self, variant: Variant, device: Device) -> str | None:
-        """Why the variant cannot run on that device, with the remedy, or None."""
+    def lack(self, variant: Variant, device: Device) -> NeedMissing | None:
+        """What the device or the machine lacks for the variant. None if it can run there."""
         key = (variant.needs, device.uuid)
         now_s = time.monotonic()
         known = self._lacks.get(key)
         if known is None or now_s - known[0] > _ASK_AGAIN_S:
-            known = self._lacks[key] = (now_s, self._missing(variant.needs, device))
+            text = self._missing(variant.needs, device)
+            known = self._lacks[key] = (now_s, None if text is None else NeedMissing(text=text))
         return known[1]
 
 

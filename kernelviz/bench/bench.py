@@ -15,7 +15,7 @@ import kernelviz
 from kernelviz.bench import planning, remote_runs
 from kernelviz.bench.availability import Choice
 from kernelviz.bench.history import History, shipped_progress
-from kernelviz.bench.live_run import LiveRun
+from kernelviz.bench.live import LiveRun
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.runner import Runner
 from kernelviz.bench.summaries import Offer, Progress, RunSummary
@@ -42,17 +42,17 @@ from kernelviz.core import (
     UnknownRun,
     timestamps,
 )
+from kernelviz.core.notices import Notice
 from kernelviz.core.problem import case_key
 from kernelviz.hardware.discovery import discover
-from kernelviz.hardware.notice import Notice
 from kernelviz.hardware.notices import notices
 from kernelviz.hardware.telemetry import conditions
 from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
+from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.request import SelftestRequest
 from kernelviz.worker.supervisor import SESSION
 
 _CONDITIONS_S = 0.5
@@ -248,11 +248,12 @@ class Bench:
         `only`: names of checks, or their beginnings; the result of such a selftest is reported but not stored. `quick`: fewer
         repetitions. If no check has a given name, the selftest ends at once with a message that lists the known names.
         """
-        return self._runner.selftest(self.device(device_id), SelftestRequest(only=only, quick=quick), owner=owner)
+        return self._runner.selftest(self.device(device_id), protocol.Selftest(only=only, quick=quick), owner=owner)
 
     def selftest_result(self, selftest_id: str) -> Selftest | None:
         """The result of a selftest, also while it is in progress. None if it is unknown or has not begun."""
-        return self._runner.selftest_result(selftest_id) or self._store.selftests.get(selftest_id)
+        request = self._runner.request(selftest_id)
+        return (request and request.selftest) or self._store.selftests.get(selftest_id)
 
     def last_selftest(self, device_id: str) -> Selftest | None:
         """The newest complete selftest of that device that is stored."""
@@ -279,7 +280,8 @@ class Bench:
 
     def inspected(self, inspection_id: str) -> Inspection | None:
         """The result of an inspection that this process began. None while it is in progress, or if it has no result."""
-        return self._runner.inspection_result(inspection_id)
+        request = self._runner.request(inspection_id)
+        return None if request is None else request.inspection
 
     def inspection(self, problem: Problem, variant: str, device_id: str) -> Inspection | None:
         """The newest inspection of the case on that device. None if it was never inspected, or long ago."""
@@ -350,9 +352,8 @@ class Bench:
         device = self.device(device_id)
         known = self._notices.get(device_id)
         if known is None or self._stale(device_id, known[0], _NOTICES_S):
-            state = self._runner.state(device_id)
             tracer = self._store.runs.last_tracer(device.uuid)
-            worker = state is not None and state.state != "none"
+            worker = self._runner.state(device_id).state != "none"
             now_s = time.monotonic()
             known = self._notices[device_id] = (now_s, notices(device, tracer, self._store.folder, worker=worker))
         return known[1]
@@ -361,8 +362,7 @@ class Bench:
         return not self._working(device_id) and time.monotonic() - read_s > after_s
 
     def _working(self, device_id: str) -> bool:
-        state = self._runner.state(device_id)
-        return state is not None and state.state == "working"
+        return self._runner.state(device_id).state == "working"
 
     def health(self) -> dict[str, object]:
         """The state of the worker of each device, for the health route."""
@@ -372,11 +372,11 @@ class Bench:
             devices[device.id] = {
                 "name": device.name,
                 "usable": device.usable,
-                "state": state.state if state else "none",
-                "run": state.run_id if state else None,
-                "queued": state.queued if state else 0,
-                "workers_started": state.workers_started if state else 0,
-                "last_trouble": state.last_trouble if state else "",
+                "state": state.state,
+                "run": state.run_id,
+                "queued": state.queued,
+                "workers_started": state.workers_started,
+                "last_trouble": state.last_trouble,
             }
         status = "closed" if self.closed else "ok"
         return {"status": status, "devices": devices, "plugins": list(self._choice.problems) or "ok"}

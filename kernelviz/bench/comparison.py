@@ -13,9 +13,8 @@ from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, BadField, DocumentError, Result, Run, UnknownName, UnknownRun
 from kernelviz.metrics import comparison as rule
 from kernelviz.metrics.comparison import Comparison, Pair
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.statistics import Interval
-from kernelviz.metrics.summary import figure_of
 from kernelviz.text.differences import differences
 from kernelviz.text.verdicts import describe_verdict_reason
 
@@ -119,7 +118,7 @@ def _record(pair: Pair, headline: Headline) -> dict[str, Any]:
         "data": problem.data,
         "variant_a": pair.before.variant,
         "variant_b": pair.after.variant,
-        "verdict": pair.word,
+        "verdict": pair.kind,
         "reason": str(describe_verdict_reason(pair.reason)),
         "ratio": None if pair.ratio is None else ratio.estimate,
         "ratio_low": ratio.low,

@@ -50,5 +50,5 @@ def machine_slower(compared: Comparison, limit: float | None) -> tuple[Pair, ...
     """
     least = 1 + (MACHINE_SLOWER if limit is None else limit)
     return tuple(
-        p for p in compared.pairs if p.word == "same code" and p.ratio is not None and (p.ratio.low or 0.0) > least
+        p for p in compared.pairs if p.kind == "same code" and p.ratio is not None and (p.ratio.low or 0.0) > least
     )

@@ -9,10 +9,11 @@ from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, Level, Roof, Run, UnknownName, UnknownRun
 from kernelviz.hardware.datasheet_roofs import ceilings
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.roofs import roof_name
+from kernelviz.text.limiter import describe_evidence, describe_missing
 from kernelviz.text.quality import describe_quality
+from kernelviz.text.roofs import format_roof_name
 
 RoofSource = Literal["measured", "datasheet"]
 SOURCES: tuple[RoofSource, ...] = get_args(RoofSource)
@@ -110,12 +111,12 @@ def records(placement: Placement) -> list[dict[str, object]]:
             "intensity_flop_per_byte": c.intensity,
             "rate_flop_per_s": c.rate_flop_per_s,
             "bandwidth_bytes_per_s": c.bandwidth_bytes_per_s,
-            "roof": None if c.light is None else roof_name(c.light.roof),
+            "roof": None if c.light is None else format_roof_name(c.light.roof),
             "speed_of_light_s": None if c.light is None else c.light.time_s,
             "share_fraction": c.share,
-            "limiter": c.limiter.word,
-            "evidence": list(c.limiter.evidence),
-            "missing": list(c.limiter.missing),
+            "limiter": c.limiter.kind,
+            "evidence": [str(describe_evidence(fact)) for fact in c.limiter.evidence],
+            "missing": [str(describe_missing(fact)) for fact in c.limiter.missing],
             "trust": str(describe_quality(c.quality)),
         }
         for c in placement.cases

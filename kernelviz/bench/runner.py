@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
 import weakref
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import TypeAlias
 
 import msgspec
 
 from kernelviz.bench.availability import Choice
-from kernelviz.bench.device_requests import LiveCalibration, LiveInspection, LiveRequest, LiveSelftest
 from kernelviz.bench.event_log import EventLog
-from kernelviz.bench.live_run import LiveRun
+from kernelviz.bench.live import LiveRequest, LiveRun, logged
 from kernelviz.bench.run_lock import run_lock
 from kernelviz.bench.tunings import Chosen, conclude, final_method, finalists
 from kernelviz.core import (
@@ -27,29 +23,26 @@ from kernelviz.core import (
     Device,
     Failure,
     FigureName,
-    Inspection,
     Method,
     Problem,
     Result,
     Run,
-    Selftest,
     Tuned,
     UnknownRun,
 )
 from kernelviz.core.chunks import parts
 from kernelviz.core.errors import one_line
 from kernelviz.core.problem import case_key
-from kernelviz.core.reasons import NeedMissing, Refusal
+from kernelviz.core.reasons import Refusal
 from kernelviz.metrics.configuration import is_configuration
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
+from kernelviz.worker import protocol
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.request import InspectionRequest, Request, SelftestRequest
+from kernelviz.worker.request import Request
 from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
-
-_log = logging.getLogger(__name__)
 
 _ENDED_LOGS = 32
 """Ended runs whose events stay in memory, for a follower that comes late; older ones are told from the store."""
@@ -58,15 +51,14 @@ CONFIGURATIONS = 16
 ROOM_SHARE = 0.2
 """Their outputs take at most this share of the device's memory: the float64 reference and the inputs need the rest."""
 
-Live: TypeAlias = LiveRun | LiveRequest
-
 _shared = threading.Lock()
+_NO_WORKER = WorkerState(state="none", run_id=None, queued=0, workers_started=0, last_trouble="")
 _runners: weakref.WeakSet[Runner] = weakref.WeakSet()
 """All of the process: a run that one of them measures was not left behind, though another is asked."""
 
 
 class Runner:
-    """One supervisor a device, started with its first work, and the runs that they measure. Thread-safe."""
+    """One supervisor for each device, started with its first work, and what they measure. Thread-safe."""
 
     def __init__(
         self,
@@ -81,20 +73,14 @@ class Runner:
         self._session, self._limits, self._lock_directory = session, limits, lock_directory
         self._lock = threading.RLock()
         self._supervisors: dict[str, Supervisor] = {}
-        self._logs: OrderedDict[str, EventLog] = OrderedDict()
-        self._live: dict[str, Live] = {}
+        self._live: dict[str, LiveRun | LiveRequest] = {}
         self.closed = False
         with _shared:
             _runners.add(self)
 
-    def run_lock(self, run_id: str) -> AbstractContextManager[None]:
-        """Keep other threads of this process from beginning the run meanwhile. A stored run of this process that is not under
-        way was left behind; only the thread that holds the lock can tell it from a run that is just being begun."""
-        return run_lock(self._store.url, run_id)
-
     def settle(self, run_id: str) -> None:
         """Mark a run as interrupted that this process left as running, as when its end could not be stored. Raises UnknownRun."""
-        with self.run_lock(run_id):
+        with run_lock(self._store.url, run_id):
             under_way = self._under_way(run_id)  # before the row, which may be that of its end a moment later
             row = self._store.runs.row(run_id)
             if row.status in LIVING and self._store.runs.is_own(row) and not under_way:
@@ -107,15 +93,15 @@ class Runner:
         return any(r._store.url == self._store.url and r.live(run_id) is not None for r in runners)
 
     def start(self, run: Run, op: Op, device: Device, *, owner: str) -> None:
-        """Store a run and queue its cases; what cannot run here fails at once, without a worker."""
-        with self.run_lock(run.id):
+        """Store a run and queue its cases. Cases that cannot run here fail at once, without a worker."""
+        with run_lock(self._store.url, run.id):
             self._store.runs.create(run, owner=owner)
             with self._or_interrupted(run.id):
                 self._begin(run, op, device, owner, frozenset())
 
     def resume(self, run: Run, op: Op, device: Device, *, owner: str) -> bool:
-        """Queue the cases of a stored run that have no result yet or were cancelled. False when it is being measured."""
-        with self.run_lock(run.id):
+        """Queue the cases of a stored run that have no result or were cancelled. False if the run is being measured."""
+        with run_lock(self._store.url, run.id):
             self.settle(run.id)
             if not self._store.runs.claim(run.id):
                 return False
@@ -129,7 +115,7 @@ class Runner:
 
     @contextmanager
     def _or_interrupted(self, run_id: str) -> Iterator[None]:
-        """What cannot be begun does not stay queued for ever."""
+        """Mark the run as interrupted if it cannot be queued."""
         try:
             yield
         except Exception as error:
@@ -137,10 +123,8 @@ class Runner:
             if isinstance(live, LiveRun):
                 live.break_off(one_line(error))
             else:
-                try:
+                with logged(run_id, "could not be marked as interrupted"):  # `settle` will
                     self._store.runs.set_status(run_id, "interrupted")
-                except Exception:  # `settle` will, and the error that is raised says what is wrong
-                    _log.exception("run %s could not be marked as interrupted", run_id)
             raise
 
     def _begin(self, run: Run, op: Op, device: Device, owner: str, void: frozenset[str]) -> None:
@@ -148,38 +132,10 @@ class Runner:
         results = {r.case.key: r for r in run.results if r.case.key not in void}
         failures = {k: isinstance(r.outcome, Failure) for k, r in results.items()}
         with self._lock:
-            log = self._logs.get(run.id) or EventLog(len(run.plan.cases()), failures)
-        timed = [key for key, r in results.items() if r.timing is not None]
-        live = LiveRun(run.id, run.plan, op, self._store, log, run.environment, timed)
-        chosen = Chosen(self._store, device, op)
-        unavailable: list[Result] = []
-        quick_requests: list[Request] = []
-        slow_requests: list[Request] = []
-        later: list[Request] = []
-        for problem in run.plan.problems:
-            tuned = _configurations(chosen, results, problem, run.plan.variants)
-            able: list[str] = []
-            for name in run.plan.variants:
-                reason = self._refusal(op, name, problem, device)
-                if reason is None:
-                    able.append(name)
-                elif case_key(problem, name) not in results:
-                    unavailable.append(failed(op, problem, name, Failure(stage="unavailable", reasons=(reason,))))
-            fresh = tuple(name for name in able if case_key(problem, name) not in results)
-            # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start. One
-            # problem is left to the worker, which knows what is compiled and measures that in the same rounds.
-            several = len(run.plan.problems) > 1
-            slow = tuple(n for n in fresh if several and op.variant_named(n).slow_compile and n != run.plan.baseline)
-            quick = tuple(n for n in fresh if n not in slow)
-            most = _most_together(op, problem, device)
-            quick_requests += [_request(run, live, problem, names, owner, tuned) for names in _groups(quick, most)]
-            slow_requests += [_request(run, live, problem, names, owner, tuned) for names in _groups(slow, most)]
-            if run.plan.search is not None and run.status != "finished":
-                slow_requests.append(_final(run, live, problem, owner, self._store))
-            lacking = tuple(n for n in able if _lacks_figures(results.get(case_key(problem, n)), run.method))
-            if lacking:
-                later.append(_request(run, live, problem, lacking, owner, tuned, later=True))
-        requests = [*quick_requests, *slow_requests, *later]
+            earlier = self._live.get(run.id)
+        log = EventLog(len(run.plan.cases()), failures) if earlier is None else earlier.log
+        live = LiveRun(run, op, self._store, log)
+        unavailable, requests = self._requests(run, live, op, device, owner, results)
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(run.id)
         if run.plan.search is not None:
@@ -187,84 +143,107 @@ class Runner:
         with self._lock:
             # Together: a cancel finds either the end of what was before, or this.
             log.reopen(void, failures)
-            self._register(run.id, live)
+            self._register(live)
         live.put(unavailable)
         live.expect(len(requests))
         supervisor.submit(requests)
         if live.cancelled:  # before there was anything to take out of the queue
             live.cancel()
 
-    def calibrate(self, device: Device, *, owner: str) -> str:
-        """Queue a calibration; the name under which it can be followed."""
-        name = f"calibration-{secrets.token_hex(4)}"
-        self._submit_alone(device, LiveCalibration(name, self._store, EventLog(0), device.uuid), owner)
-        return name
+    def _requests(
+        self, run: Run, live: LiveRun, op: Op, device: Device, owner: str, results: Mapping[str, Result]
+    ) -> tuple[list[Result], list[Request]]:
+        """The results of the cases that cannot run here, and the requests for the others, in the order of measuring."""
+        chosen = Chosen(self._store, device, op)
+        unavailable: list[Result] = []
+        quick_requests: list[Request] = []
+        slow_requests: list[Request] = []
+        later_requests: list[Request] = []
+        for problem in run.plan.problems:
+            tuned = _configurations(chosen, results, problem, run.plan.variants)
+            refusals = {name: self._refusal(op, name, problem, device) for name in run.plan.variants}
+            able = [name for name, refusal in refusals.items() if refusal is None]
+            unavailable += [
+                failed(op, problem, name, Failure(stage="unavailable", reasons=(refusal,)))
+                for name, refusal in refusals.items()
+                if refusal is not None and case_key(problem, name) not in results
+            ]
+            fresh = [name for name in able if case_key(problem, name) not in results]
+            # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start. One
+            # problem is left to the worker, which knows what is compiled and measures that in the same rounds.
+            several = len(run.plan.problems) > 1
+            slow = [n for n in fresh if several and op.variant_named(n).slow_compile and n != run.plan.baseline]
+            most = _most_together(op, problem, device)
+            for requests, names in ((quick_requests, [n for n in fresh if n not in slow]), (slow_requests, slow)):
+                requests += [_request(run, live, problem, group, owner, tuned) for group in _groups(names, most)]
+            if run.plan.search is not None and run.status != "finished":
+                slow_requests.append(_final(run, live, problem, owner, self._store))
+            lacking = tuple(n for n in able if _lacks_figures(results.get(case_key(problem, n)), run.method))
+            if lacking:
+                later_requests.append(_request(run, live, problem, lacking, owner, tuned, later=True))
+        return unavailable, [*quick_requests, *slow_requests, *later_requests]
 
-    def selftest(self, device: Device, request: SelftestRequest, *, owner: str) -> str:
-        """Queue a selftest; the name under which it can be followed, which is its id in the store."""
-        name = f"selftest-{secrets.token_hex(6)}"
-        self._submit_alone(
-            device, LiveSelftest(name, self._store, EventLog(0), stored=not request.only), owner, request
-        )
-        return name
+    def calibrate(self, device: Device, *, owner: str) -> str:
+        """Queue a calibration, and return the name under which it can be followed."""
+        live = LiveRequest(f"calibration-{secrets.token_hex(4)}", self._store)
+        return self._submit_alone(device, live, owner, protocol.Calibrate(), self._choice.plugins)
+
+    def selftest(self, device: Device, work: protocol.Selftest, *, owner: str) -> str:
+        """Queue a selftest, and return the name under which it can be followed, which is its id in the store."""
+        live = LiveRequest(f"selftest-{secrets.token_hex(6)}", self._store, stored=not work.only)
+        return self._submit_alone(device, live, owner, work, self._choice.plugins)
 
     def inspect(
         self, problem: Problem, name: str, op: Op, device: Device, *, plugins: tuple[str, ...], owner: str
     ) -> str:
-        """Queue an inspection; the name under which it can be followed. Raises BadField where the case cannot run there."""
+        """Queue an inspection, and return the name under which it can be followed. Raises BadField if the case cannot run
+        there."""
         reason = self._refusal(op, name, problem, device)
         if reason is not None:
             raise BadField("variant", name, str(describe_reason(reason)))
-        followed = f"inspection-{secrets.token_hex(6)}"
-        request = InspectionRequest(problem=problem, variant=name)
-        live = LiveInspection(followed, self._store, EventLog(0))
+        live = LiveRequest(f"inspection-{secrets.token_hex(6)}", self._store)
         tuned = Chosen(self._store, device, op).of(problem, (name,))
-        self._submit_alone(device, live, owner, inspection=request, plugins=plugins, tuned=tuned)
-        return followed
+        return self._submit_alone(
+            device, live, owner, protocol.Inspect(problem=problem, variant=name, tuned=tuned), plugins
+        )
 
-    def inspection_result(self, name: str) -> Inspection | None:
-        """What an inspection of this process found."""
-        with self._lock:
-            live = self._live.get(name)
-        return live.result if isinstance(live, LiveInspection) else None
-
-    def selftest_result(self, name: str) -> Selftest | None:
-        """What a selftest of this process found so far."""
-        with self._lock:
-            live = self._live.get(name)
-        return live.result if isinstance(live, LiveSelftest) else None
-
-    def live(self, run_id: str) -> Live | None:
-        """The run if it is under way here."""
+    def live(self, run_id: str) -> LiveRun | LiveRequest | None:
+        """The run, calibration, selftest or inspection, if it is under way in this process."""
         with self._lock:
             live = self._live.get(run_id)
         return None if live is None or live.log.ended else live
 
-    def log(self, run_id: str) -> EventLog | None:
-        """The events of a run that this process measures or measured last, also of one that was thrown away meanwhile;
-        None when another one resumed it since, whether that goes on or has ended."""
+    def request(self, name: str) -> LiveRequest | None:
+        """A calibration, selftest or inspection of this process, also one that has ended."""
         with self._lock:
-            log, live = self._logs.get(run_id), self._live.get(run_id)
-        if log is None or not log.ended or not isinstance(live, LiveRun):
-            return log
+            live = self._live.get(name)
+        return live if isinstance(live, LiveRequest) else None
+
+    def log(self, run_id: str) -> EventLog | None:
+        """The events of a run that this process measures or measured last, also of one that has been deleted since. None if
+        another process has resumed it since, whether that is in progress or has ended."""
+        with self._lock:
+            live = self._live.get(run_id)
+        if live is None or not live.log.ended or not isinstance(live, LiveRun):
+            return None if live is None else live.log
         try:
             row = self._store.runs.row(run_id)
         except UnknownRun:
-            return log
+            return live.log
         if not self._store.runs.is_own(row):
             return None
         if row.status in LIVING:  # our end could not be stored, or another runner of this process goes on with it
-            return None if self._under_way(run_id) else log
-        return log if row.status == log.progress().status else None
+            return None if self._under_way(run_id) else live.log
+        return live.log if row.status == live.log.progress().status else None
 
-    def state(self, device_id: str) -> WorkerState | None:
-        """Of the device's supervisor; None before its first work."""
+    def state(self, device_id: str) -> WorkerState:
+        """The state of the worker of the device."""
         with self._lock:
             supervisor = self._supervisors.get(device_id)
-        return supervisor.state() if supervisor is not None else None
+        return _NO_WORKER if supervisor is None else supervisor.state()
 
     def close(self) -> None:
-        """Stop all workers; what is under way becomes interrupted."""
+        """Stop all workers. What is under way becomes interrupted."""
         with self._lock:
             self.closed = True
             supervisors = list(self._supervisors.values())
@@ -273,8 +252,7 @@ class Runner:
 
     def _refusal(self, op: Op, name: str, problem: Problem, device: Device) -> Refusal | None:
         variant = op.variant_named(name)
-        lacking = self._choice.lack(variant, device)
-        return variant.refuses(problem) if lacking is None else NeedMissing(text=lacking)
+        return self._choice.lack(variant, device) or variant.refuses(problem)
 
     def _supervisor(self, device: Device) -> Supervisor:
         with self._lock:
@@ -291,35 +269,23 @@ class Runner:
         device: Device,
         live: LiveRequest,
         owner: str,
-        selftest: SelftestRequest | None = None,
-        inspection: InspectionRequest | None = None,
-        plugins: tuple[str, ...] | None = None,
-        tuned: Mapping[str, Tuned] = MappingProxyType({}),
-    ) -> None:
+        work: protocol.Calibrate | protocol.Selftest | protocol.Inspect,
+        plugins: tuple[str, ...],
+    ) -> str:
+        """Queue a request that is no part of a run, and return the name under which it can be followed."""
         supervisor = self._supervisor(device)
         live.abandon = lambda: supervisor.cancel(live.name)
-        self._register(live.name, live)
-        files = self._choice.plugins if plugins is None else plugins
-        request = Request(
-            run_id=live.name,
-            owner=owner,
-            sink=live,
-            plugins=files,
-            selftest=selftest,
-            inspection=inspection,
-            tuned=tuned,
-        )
-        supervisor.submit([request])
+        self._register(live)
+        supervisor.submit([Request(run_id=live.name, owner=owner, sink=live, plugins=plugins, work=work)])
+        return live.name
 
-    def _register(self, name: str, live: Live) -> None:
+    def _register(self, live: LiveRun | LiveRequest) -> None:
         with self._lock:
-            self._live[name] = live
-            self._logs[name] = live.log
-            self._logs.move_to_end(name)
-            ended = [n for n, log in self._logs.items() if log.ended and n != name]
-            for old in ended[: max(0, len(ended) - _ENDED_LOGS)]:
-                del self._logs[old]
-            self._live = {n: one for n, one in self._live.items() if n in self._logs}
+            self._live.pop(live.name, None)
+            ended = [name for name, one in self._live.items() if one.log.ended]
+            for name in ended[:-_ENDED_LOGS]:
+                del self._live[name]
+            self._live[live.name] = live
 
 
 _OF: Mapping[FigureName, str] = MappingProxyType(

@@ -11,16 +11,14 @@ from kernelviz.ops import Variant
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A variant as it is on one device: usable here, or not and why (with the remedy)."""
+    """A variant on one device. `lack`: what the device or the machine lacks for it, None if it can run there."""
 
     variant: Variant
-    available: bool
-    reason: str
+    lack: NeedMissing | None = None
 
     @property
-    def lack(self) -> NeedMissing | None:
-        """What the machine lacks for the variant. None if it is available."""
-        return None if self.available else NeedMissing(text=self.reason or "not available here")
+    def available(self) -> bool:
+        return self.lack is None
 
 
 class RunSummary(Line, frozen=True, kw_only=True):

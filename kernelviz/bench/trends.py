@@ -8,7 +8,7 @@ from typing import get_args
 
 from kernelviz.core import Device, Environment, Problem, UnknownName
 from kernelviz.core.problem import case_key
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.trend import Change, Point, Trend, trend
 from kernelviz.store import Store
 from kernelviz.store.trends import TimeRow
@@ -70,7 +70,7 @@ class Trends:
         points = case.trend.points
         needed = {points[i].run_id for index in indices for i in (index - 1, index)}
         machines = self._store.runs.environments(sorted(needed))
-        explained = [replace(p, made_of=(*p.made_of, *_components(machines.get(p.run_id)))) for p in points]
+        explained = [replace(p, provenance=(*p.provenance, *_components(machines.get(p.run_id)))) for p in points]
         return replace(case, trend=trend(explained))
 
     def _device(self, device_id: str) -> Device:
@@ -104,7 +104,7 @@ def _case(rows: Sequence[TimeRow], headline: Headline) -> CaseTrend | None:
             row.run_id,
             row.at,
             *time,
-            made_of=(("source", row.digest[:8] or "–"), ("configuration", row.configuration or "–")),
+            provenance=(("source", row.digest[:8] or "–"), ("configuration", row.configuration or "–")),
         )
         for row, time in alike[-MOST_RUNS:]
     ]

@@ -23,7 +23,7 @@ from kernelviz.core import (
     timestamps,
 )
 from kernelviz.core.tuning import tuning_key
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.rows import rows
 from kernelviz.metrics.tuning import Tried, best_names, tried, tuning_of
 from kernelviz.ops import Op
 from kernelviz.ops.catalog.space import draw

@@ -141,4 +141,4 @@ def _describe_side(side: str, run: Run, variant: str | None) -> str:
 
 
 def _style(pair: Pair) -> str:
-    return "red" if pair.word == "slower" or pair.broken else "dim" if pair.word == "not comparable" else ""
+    return "red" if pair.kind == "slower" or pair.broken else "dim" if pair.kind == "not comparable" else ""

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Annotated
 
 import msgspec
@@ -17,13 +16,15 @@ from kernelviz.cli import console, device_watch, options
 from kernelviz.cli.arguments import options_on_command_line
 from kernelviz.cli.progress import Reporter, format_roof
 from kernelviz.core import BadField, Device, Roof, units
+from kernelviz.core.notices import Notice
 from kernelviz.hardware.datasheet import DataSheet, datasheet
 from kernelviz.hardware.datasheet_shares import data_sheet_shares
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.alerts import Thresholds
-from kernelviz.metrics.calibrations import change_words, moves
-from kernelviz.metrics.roofs import roof_name, roof_value, size_words
+from kernelviz.metrics.calibrations import moves
 from kernelviz.store import Store
+from kernelviz.text.notices import describe_notice, format_notice
+from kernelviz.text.roofs import format_bytes, format_move, format_roof_name, format_roof_value
 
 _STYLES = {"error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -107,7 +108,7 @@ def show_devices(bench: Bench, device_id: str | None, *, calibrate: bool, as_jso
         out.print(f"{each.id}: {each.name}", style="bold")
         console.show(_facts(bench, each))
         for notice in bench.notices(each.id):
-            console.show(Text(f"  ! {notice.sentence}; {notice.remedy}", style=_STYLES[notice.severity]))
+            console.show(Text(f"  ! {format_notice(notice)}", style=_STYLES[notice.severity]))
     if not any(d.kind == "cuda" for d in bench.devices()):
         out.print(f"No GPU: {gpu_problem()}.")
     out.print(f"Runs and roofs are stored in {database()}")
@@ -179,7 +180,7 @@ def _change_lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
     clear = [move for move in moves(newest, earlier[0]) if move.clear]
     if not clear:
         return [("roof changes", f"none that is clear {since}")]
-    return [("roof changed", f"{roof_name(move.now)} {change_words(move)} {since}") for move in clear]
+    return [("roof changed", f"{format_roof_name(move.now)} {format_move(move)} {since}") for move in clear]
 
 
 def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet | None) -> list[tuple[str, str]]:
@@ -211,7 +212,7 @@ def _roof_lines(roofs: Sequence[Roof]) -> list[tuple[str, str]]:
     for group in groups.values():
         ordered = sorted(group, key=lambda r: r.moved_bytes or 0)
         words = [format_roof(ordered[0])]
-        words += [f"at {size_words(r.moved_bytes or 0)}: {roof_value(r)}" for r in ordered[1:]]
+        words += [f"at {format_bytes(r.moved_bytes or 0)}: {format_roof_value(r)}" for r in ordered[1:]]
         lines.append(("measured roof", f"{', '.join(words)} ({ordered[-1].measured_at[:10]})"))
     return lines
 
@@ -221,7 +222,7 @@ def _described(bench: Bench, device: Device) -> dict[str, object]:
     sheet = datasheet(device.name)
     return described | {
         "roofs": msgspec.to_builtins(bench.roofs(device.id)),
-        "notices": [asdict(n) for n in bench.notices(device.id)],
+        "notices": [_notice(n) for n in bench.notices(device.id)],
         "conditions": msgspec.to_builtins(bench.conditions(device.id)),
         "data_sheet": None if sheet is None else _sheet(sheet),
         "calibrations": [
@@ -229,6 +230,11 @@ def _described(bench: Bench, device: Device) -> dict[str, object]:
             for c in bench.machine.calibrations(device.id)
         ],
     }
+
+
+def _notice(notice: Notice) -> dict[str, object]:
+    sentence, remedy = map(str, describe_notice(notice))
+    return {"subject": notice.subject, "sentence": sentence, "remedy": remedy, "severity": notice.severity}
 
 
 def _sheet(sheet: DataSheet) -> dict[str, object]:

@@ -9,7 +9,8 @@ import msgspec
 from kernelviz.bench import Bench
 from kernelviz.cli import console
 from kernelviz.core import Device, Sample, units
-from kernelviz.metrics.alerts import Thresholds, alert_words, standing
+from kernelviz.metrics.alerts import Thresholds, alert_state
+from kernelviz.text.alerts import describe_alerts
 
 
 def watch(bench: Bench, device_id: str | None, thresholds: Thresholds, *, as_json: bool) -> None:
@@ -24,10 +25,10 @@ def watch(bench: Bench, device_id: str | None, thresholds: Thresholds, *, as_jso
             text = json.dumps(msgspec.to_builtins(sample)) if as_json else line(device, sample)
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
-            state = standing(bench.machine.samples(device.id), thresholds)
+            state = alert_state(bench.machine.samples(device.id), thresholds)
             alerts = [name for name, is_on in (("busy", state.too_idle), ("grown", state.growing)) if is_on]
             if set(alerts) - set(active):
-                for sentence in alert_words(device, state, thresholds):
+                for sentence in describe_alerts(device, state, thresholds):
                     console.err().print(f"! {sentence}", style="yellow")
             active = alerts
     except KeyboardInterrupt:

@@ -19,7 +19,7 @@ from kernelviz.cli.run import print_run
 from kernelviz.core import BadField, KernelvizError, units
 from kernelviz.formats.integrity import DESCRIPTIONS as SEALS
 from kernelviz.formats.integrity import sealed
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.rows import rows
 from kernelviz.tables.column import Column
 
 FORMATS = "json, parquet, csv, md, html, gbench, nvbench"

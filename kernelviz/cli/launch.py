@@ -12,6 +12,7 @@ from kernelviz.cli import console, options
 from kernelviz.cli.arguments import parse_names, parse_sizes
 from kernelviz.cli.progress import format_case
 from kernelviz.core import BadField, Case, Device, DeviceError, Plan, RunRequest, Tuned
+from kernelviz.text.failures import describe_reason
 from kernelviz.worker.device_lock import DeviceLock
 
 
@@ -70,8 +71,8 @@ def launch_plan(
             "launch", f"{len(cases)} cases", "name one variant and one size for each axis (--variants, --size)"
         )
     for offer in offers:
-        if offer.variant.name == cases[0].variant and not offer.available:
-            raise BadField("--variants", cases[0].variant, offer.reason)
+        if offer.variant.name == cases[0].variant and offer.lack is not None:
+            raise BadField("--variants", cases[0].variant, str(describe_reason(offer.lack)))
     err = console.err()
     lock = DeviceLock(device.uuid)
     lock.acquire(lambda holder: err.print(f"waiting for the device: {holder} holds it"), lambda: False)

@@ -11,6 +11,7 @@ from kernelviz.bench import Bench, Offer
 from kernelviz.cli import console, options
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.space import format_space
+from kernelviz.text.failures import describe_reason
 
 
 def ops(
@@ -61,7 +62,7 @@ def described(op: Op, offers: Sequence[Offer]) -> dict[str, object]:
                 "backend": offer.variant.backend,
                 "summary": offer.variant.summary,
                 "available": offer.available,
-                "reason": offer.reason,
+                "reason": "" if offer.lack is None else str(describe_reason(offer.lack)),
                 "only_when_named": offer.variant.only_when_named,
             }
             for offer in offers
@@ -91,4 +92,4 @@ def _remark(variant: Variant) -> str:
 
 
 def _here(offer: Offer) -> str:
-    return "✓" if offer.available else f"✕ {offer.reason}"
+    return "✓" if offer.lack is None else f"✕ {describe_reason(offer.lack)}"

@@ -26,13 +26,13 @@ from kernelviz.core import (
     Timing,
     WorkerStarting,
 )
-from kernelviz.metrics.roofs import roof_name, roof_value
-from kernelviz.metrics.summary import figure_of
+from kernelviz.metrics.figures import figure_of
 from kernelviz.text.events import describe_queue_position
 from kernelviz.text.failures import STAGES, describe_failure, has_description
 from kernelviz.text.report import typed_sizes
-from kernelviz.text.results import format_time
+from kernelviz.text.roofs import format_roof_name, format_roof_value
 from kernelviz.text.selftest import describe_check
+from kernelviz.text.times import format_time
 
 
 class Reporter:
@@ -168,4 +168,4 @@ def format_roof(roof: Roof) -> str:
     >>> format_roof(Roof(name="matmul", precision="bf16", rate_flop_per_s=798e12))
     'matmul bf16: 798.0 TFLOP/s'
     """
-    return f"{roof_name(roof)}: {roof_value(roof)}"
+    return f"{format_roof_name(roof)}: {format_roof_value(roof)}"

@@ -26,7 +26,7 @@ from kernelviz.core import (
     UnknownName,
 )
 from kernelviz.formats import document
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline
 
 _NOT_TRIED = ("unavailable", "out_of_memory")
 """Stages of cases that were not tried: they cannot run on this machine, or do not fit into its memory."""

@@ -10,11 +10,10 @@ from kernelviz.cli import console
 from kernelviz.core import Roof, Run
 from kernelviz.core.units import typed_size
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.drift import drift_words
-from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.samples import SHOWN, spread
-from kernelviz.metrics.summary import Row, rows, summary
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import Row, rows
+from kernelviz.metrics.samples import spread
+from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.tables.cases import Case, case_columns, cases
@@ -22,7 +21,10 @@ from kernelviz.tables.column import Column, View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, LOCAL_HELP, kernels
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
+from kernelviz.text.foreign_times import NOT_OURS, describe_methods
 from kernelviz.text.report import conclusion, configurations, doubts, failures, heading, quality_lines
+from kernelviz.text.samples import SAMPLED_FIGURES, describe_drift
+from kernelviz.text.times import FIGURES
 from kernelviz.text.winners import describe_winners
 
 
@@ -56,9 +58,9 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
 def _others(found: Sequence[Row], run: Run) -> list[RenderableType]:
     """The times of a run that another tool measured, and how each was taken."""
     of = cases(run, found)
-    how = [Text(f"{name}: {method}", style="dim") for name, method in foreign_times.methods(run).items()]
+    how = [Text(f"{name}: {method}", style="dim") for name, method in describe_methods(run).items()]
     shown = _table(other_times_columns(of, View.TERMINAL), of)
-    return [shown, *(Text(str(line)) for line in failures(found)), Text(foreign_times.NOT_OURS), *how]
+    return [shown, *(Text(str(line)) for line in failures(found)), Text(NOT_OURS), *how]
 
 
 def results(found: Sequence[Row], run: Run, headline: Headline = "cold") -> Table:
@@ -102,16 +104,16 @@ def samples(found: Sequence[Row], run: Run) -> RenderableType:
     table = [
         SpreadOfCase(row.result, f.name, s)
         for row in found
-        for f in SHOWN
+        for f in SAMPLED_FIGURES
         if (s := spread(row.result, f.field)) is not None
     ]
     if not table:
         return Text("No samples: no case has a correct time, or the times came without them.")
     varying = varying_axes(run.plan.problems)
     drifting = [
-        Text(" ".join((*sizes, row.result.variant, f"{row.figure}: {drift_words(row.spread.drift)}")))
+        Text(" ".join((*sizes, row.result.variant, f"{row.figure}: {describe_drift(row.spread.drift)}")))
         for row in table
-        if row.spread.drift.word in ("up", "down")
+        if row.spread.drift.kind in ("up", "down")
         for sizes in ([typed_size(row.result.problem.sizes[a]) for a in varying],)
     ]
     return Group(console.table(select_with_sizes(SPREADS, table, View.TERMINAL, run.plan.problems), table), *drifting)

@@ -10,10 +10,10 @@ from kernelviz.bench.trends import CaseTrend
 from kernelviz.cli import console, options
 from kernelviz.cli.compare import SLOWER
 from kernelviz.core import UnknownName, units
-from kernelviz.metrics.sweep import problem_words
 from kernelviz.metrics.trend import Change
 from kernelviz.tables.column import Column
-from kernelviz.text.trends import describe_change, describe_trend
+from kernelviz.text.sizes import format_problem
+from kernelviz.text.trends import describe_change, describe_trend, format_difference
 
 
 def trends(
@@ -90,7 +90,7 @@ def _change(change: Change, case: CaseTrend) -> dict[str, object]:
         "before_s": change.before_s,
         "after_s": change.after_s,
         "ratio": change.ratio,
-        "because": list(change.because),
+        "because": list(map(format_difference, change.because)),
     }
 
 
@@ -100,7 +100,7 @@ def _last_change(case: CaseTrend) -> str | None:
 
 
 _COLUMNS: tuple[Column[CaseTrend], ...] = (
-    Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem)),
+    Column("", "Case", "", units.TEXT, lambda c: format_problem(c.problem)),
     Column("", "Variant", "", units.TEXT, lambda c: c.variant),
     Column("", "Runs", "", units.COUNT, lambda c: len(c.trend.points)),
     Column("", "Level", "", units.SECONDS, lambda c: c.trend.level_s),

@@ -17,10 +17,11 @@ from kernelviz.cli.arguments import options_on_command_line, parse_sizes
 from kernelviz.cli.progress import Reporter, follow_run
 from kernelviz.core import BadField, RunRequest, UnknownName, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.rows import Row
 from kernelviz.tables.column import Column
 from kernelviz.text.report import typed_sizes
-from kernelviz.text.results import describe_correctness, format_time
+from kernelviz.text.results import describe_correctness
+from kernelviz.text.times import format_time
 from kernelviz.text.tuning import describe_best, describe_cost, describe_failures, describe_search, format_gain, record
 from kernelviz.text.verdicts import format_verdict
 

@@ -15,8 +15,8 @@ from kernelviz.core.finite import finite_result
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.import_format import MAX_BYTES, Import
 from kernelviz.formats.validation import check
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.quality import quality
-from kernelviz.metrics.roofline import Headline
 from kernelviz.text.quality import describe_quality
 
 _FAMILY, _VERSION = SCHEMA.split("/")

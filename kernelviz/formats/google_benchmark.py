@@ -15,7 +15,7 @@ import msgspec
 import kernelviz
 from kernelviz.core import Failure, Figure, Problem, Result, Run
 from kernelviz.formats.export_format import Export
-from kernelviz.metrics.summary import in_plan_order
+from kernelviz.metrics.rows import in_plan_order
 from kernelviz.text.failures import describe_failure
 
 _HEADLINE = "device_cold_s"

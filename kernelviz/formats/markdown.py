@@ -11,10 +11,12 @@ from kernelviz.core.command import commands
 from kernelviz.formats import document
 from kernelviz.formats.export_format import Export
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.summary import rows, summary
+from kernelviz.metrics.rows import rows
+from kernelviz.metrics.summary import summary
 from kernelviz.tables.cases import Case, case_columns, cases
 from kernelviz.tables.column import Column, View
 from kernelviz.tables.other_times import other_times_columns
+from kernelviz.text.foreign_times import NOT_OURS, describe_methods
 from kernelviz.text.report import (
     conclusion,
     configurations,
@@ -44,8 +46,8 @@ def _lines(run: Run) -> Iterator[str]:
     columns = other_times_columns if alone else case_columns
     yield from _table(columns(table, View.MARKDOWN), table)
     if alone:
-        yield f"\n{foreign_times.NOT_OURS}\n"
-        yield from (f"- {code(f'{name}: {how}')}" for name, how in foreign_times.methods(run).items())
+        yield f"\n{NOT_OURS}\n"
+        yield from (f"- {code(f'{name}: {how}')}" for name, how in describe_methods(run).items())
     yield ""
     if not alone:
         yield f"**{code(conclusion(summary(table_rows), run, run.environment.roofs))}**\n"

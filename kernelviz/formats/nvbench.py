@@ -14,9 +14,9 @@ import kernelviz
 from kernelviz.core import Device, Failure, Figure, Problem, Result, Run
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.nvbench_read import OURS, summaries_of
-from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.summary import in_plan_order
+from kernelviz.metrics.rows import in_plan_order
 from kernelviz.text.failures import describe_failure
+from kernelviz.text.times import FIGURES
 
 Values = dict[str, Any]
 _CLOCK = "nv/cold/sm_clock_rate/mean"

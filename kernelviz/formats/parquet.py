@@ -18,7 +18,7 @@ from kernelviz.formats import document
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.import_format import MAX_BYTES, Import
 from kernelviz.formats.validation import MAX_CASES
-from kernelviz.metrics.summary import in_plan_order
+from kernelviz.metrics.rows import in_plan_order
 from kernelviz.tables.column import Value
 from kernelviz.tables.records import free, records, sizes_in
 

@@ -5,20 +5,23 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import msgspec
+
 from kernelviz.core import Device
+from kernelviz.core.notices import Notice, NoticeKind
 from kernelviz.hardware import mig, nvml
 from kernelviz.hardware.cpu import cpu
 from kernelviz.hardware.toolchain import (
     TorchBuild,
     installed_versions,
-    no_c_compiler,
-    no_cxx_compiler,
+    no_compiler,
     no_liger,
     no_nvrtc,
     no_python_headers,
     no_triton,
     torch_build,
 )
+from kernelviz.text.notices import format_notice
 
 # FP32 cores of one multiprocessor: CUDA C++ Programming Guide, "Compute Capabilities"; from 10.0 on helper_cuda.h of NVIDIA's
 # cuda-samples, and the core counts of products (GeForce RTX 5090: 21,760 cores in 170 multiprocessors; B200: 18,944 in 148).
@@ -28,6 +31,8 @@ _CORES_A_MULTIPROCESSOR = {
 }
 _LEAST_CAPABILITY = (7, 5)
 """CUDA 13 builds for Turing and later (CUDA 13.0 release notes)."""
+_LEAST_DRIVER = {12: 525, 13: 580}
+"""By CUDA's major version (CUDA Toolkit release notes, "minimum driver for CUDA minor version compatibility")."""
 
 
 def discover() -> tuple[Device, ...]:
@@ -37,16 +42,18 @@ def discover() -> tuple[Device, ...]:
 
 def gpu_problem() -> str:
     """Why no GPU can be measured here, in a sentence with the remedy; empty when one can."""
-    library = nvml.opened()
+    problem = _gpu_problem()
+    return str(format_notice(problem)) if problem else ""
+
+
+def _gpu_problem() -> Notice | None:
+    library, devices = nvml.opened(), gpus()
     if library.library is None:
         return library.problem
-    devices = gpus()
-    if not devices:
-        hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
-        if hidden is not None:
-            return f"CUDA_VISIBLE_DEVICES={hidden!r} hides every GPU of this machine; unset it"
-        return "the NVIDIA driver sees no GPU"
-    return "" if any(g.usable for g in devices) else devices[0].reason
+    if devices:
+        return None if any(g.usable for g in devices) else device_problem(devices[0])
+    hidden = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return Notice("no_gpu") if hidden is None else Notice("gpus_hidden", {"value": hidden})
 
 
 def gpus() -> tuple[Device, ...]:
@@ -73,51 +80,41 @@ def missing(needs: Iterable[str], device: Device) -> str | None:
     """
     if not device.usable:
         return device.reason
-    for need in needs:
-        reason = _missing(need, device)
-        if reason is not None:
-            return reason
-    return None
+    lack = next((lack for need in needs if (lack := lacking(need, device)) is not None), None)
+    if lack is None:
+        return None
+    return str(format_notice(lack if lack.kind == "cpu_only" else Notice("needs", {"cause": lack})))
 
 
-def _missing(need: str, device: Device) -> str | None:
+def lacking(need: str, device: Device) -> Notice | None:
+    """What a variant with this need lacks on that device, which can be used; None where it lacks nothing."""
     on_gpu = device.kind == "cuda"
     match need:
+        case "cuda" if on_gpu:
+            return None
         case "cuda":
-            return None if on_gpu else _no_gpu()
+            problem = _gpu_problem()
+            return Notice("cuda", {"cause": problem}) if problem else Notice("gpu_not_chosen")
         case "cpu":
-            return "runs on the processor only: choose cpu as the device" if on_gpu else None
+            return Notice("cpu_only") if on_gpu else None
+        case "triton" | "inductor" if on_gpu:
+            c_compiler = no_compiler("no_c_compiler", "CC", ("gcc", "clang"), "triton")
+            return no_triton() or c_compiler or no_python_headers("triton")
         case "triton":
-            return no_triton() or (_no_launcher() if on_gpu else None)
+            return no_triton()
         case "nvrtc":
             return no_nvrtc()
         case "liger":
             return no_liger()
         case "sm_90":
             capability = device.compute_capability
-            if capability is None or capability >= (9, 0):
-                return None
-            return f"needs compute capability 9.0 (Hopper) or later; this GPU has {capability[0]}.{capability[1]}"
-        case "cxx":
-            return no_cxx_compiler("c++", "it builds a C++ extension") or no_python_headers("a C++ extension")
-        case "inductor" if on_gpu:
-            return _missing("triton", device)
-        case "inductor":
-            return no_cxx_compiler("g++", "torch.compile builds its CPU kernels with it") or no_python_headers(
-                "torch.compile's CPU code"
-            )
+            old = capability is not None and capability < (9, 0)
+            return Notice("no_sm_90", {"capability": _dotted(capability)}) if old else None
+        case "cxx" | "inductor":
+            default = "c++" if need == "cxx" else "g++"
+            return no_compiler("no_cxx_compiler", "CXX", (default,), need) or no_python_headers(need)
         case _:
-            return f"needs {need!r}, which this version of kernelviz does not know"
-
-
-def _no_launcher() -> str | None:
-    return no_c_compiler("Triton builds its launcher with it") or no_python_headers("Triton's launcher")
-
-
-def _no_gpu() -> str:
-    if any(g.usable for g in gpus()):
-        return "needs CUDA: choose a GPU as the device"
-    return f"needs CUDA: {gpu_problem()}"
+            return Notice("unknown_need", {"need": need})
 
 
 def visible(uuids: tuple[str, ...], environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -159,11 +156,7 @@ def _gpu(library: Any, number: int, uuid: str, handle: Any, driver: object, driv
     capability = nvml.ask(library.nvmlDeviceGetCudaComputeCapability, whole)
     cores = nvml.ask(library.nvmlDeviceGetNumGpuCores, handle)
     driver_text = None if driver is None else nvml.text(driver)
-    nvrtc = installed_versions(("nvidia-cuda-nvrtc",)).get("nvidia-cuda-nvrtc")
-    reason = unusable(driver_text, driver_cuda, capability, torch_build(), nvrtc)
-    if not reason and mig.of(library, handle) == ():
-        reason = mig.NO_SLICE
-    return Device(
+    device = Device(
         id=f"cuda:{number}",
         kind="cuda",
         name=mig.name(uuid, nvml.text(nvml.ask(library.nvmlDeviceGetName, handle) or "NVIDIA GPU")),
@@ -173,9 +166,18 @@ def _gpu(library: Any, number: int, uuid: str, handle: Any, driver: object, driv
         compute_capability=None if capability is None else (int(capability[0]), int(capability[1])),
         driver=driver_text,
         driver_cuda=driver_cuda,
-        usable=not reason,
-        reason=reason,
     )
+    problem = device_problem(device)
+    return msgspec.structs.replace(device, usable=False, reason=str(format_notice(problem))) if problem else device
+
+
+def device_problem(device: Device) -> Notice | None:
+    """Why the worker cannot run on a GPU; None when it can."""
+    nvrtc = installed_versions(("nvidia-cuda-nvrtc",)).get("nvidia-cuda-nvrtc")
+    problem = software_problem(device.driver, device.driver_cuda, device.compute_capability, torch_build(), nvrtc)
+    reached = nvml.reached(device)
+    undivided = reached is not None and mig.of(*reached) == ()
+    return problem or (Notice("no_mig_slice") if undivided else None)
 
 
 def multiprocessors(cores: int | None, capability: tuple[int, int] | None) -> int | None:
@@ -188,48 +190,40 @@ def multiprocessors(cores: int | None, capability: tuple[int, int] | None) -> in
     return cores // each if cores and each and cores % each == 0 else None
 
 
-def unusable(
+def software_problem(
     driver: str | None,
     driver_cuda: str | None,
     capability: tuple[int, int] | None,
     torch: TorchBuild | None,
     nvrtc: str | None = None,
-) -> str:
-    """Why the worker cannot run on a GPU with that driver, with the remedy; empty when it can.
+) -> Notice | None:
+    """Why the worker cannot run on a GPU with that driver; None when it can.
 
     `nvrtc`: the version of the installed compiler. It compiles the flush and the end marker, so the driver must support its
     CUDA version even when torch is built for an older one.
     """
     if torch is None:
-        return "torch is not installed; install it with pip install -r requirements.txt and restart kernelviz"
+        return Notice("no_torch")
     if torch.cuda is None:
-        return (
-            f"torch {torch.version} is a build without CUDA; "
-            f"pip install --force-reinstall torch=={torch.version.partition('+')[0]} replaces it"
-        )
-    needed = [(f"torch {torch.version} is built for CUDA", torch.cuda)]
-    if nvrtc is not None:
-        needed.append(("kernelviz compiles its own kernels for CUDA", ".".join(nvrtc.split(".")[:2])))
-    for who, cuda in needed:
+        return Notice("torch_without_cuda", {"torch": torch.version, "release": torch.version.partition("+")[0]})
+    needed: dict[NoticeKind, str] = {
+        "driver_too_old": torch.cuda,
+        "driver_too_old_for_nvrtc": ".".join((nvrtc or "0").split(".")[:2]),
+    }
+    for kind, cuda in needed.items():
         if driver_cuda is not None and _major(driver_cuda) < _major(cuda):
-            return (
-                f"driver {driver or 'unknown'} supports CUDA {driver_cuda}, {who} {cuda}, which needs "
-                f"{_least_driver(cuda)}; update the driver and restart kernelviz, or choose cpu as the device"
-            )
-    if capability is not None and _major(torch.cuda) >= 13 and tuple(capability) < _LEAST_CAPABILITY:
-        return (
-            f"compute capability {capability[0]}.{capability[1]} is older than 7.5, "
-            f"the least that CUDA {torch.cuda} is built for; choose another GPU, or cpu, as the device"
-        )
-    return ""
+            least = _LEAST_DRIVER.get(_major(cuda))
+            versions = {"driver": driver, "supported": driver_cuda, "torch": torch.version, "cuda": cuda}
+            return Notice(kind, {**versions, "least_driver": least})
+    if capability is not None and _major(torch.cuda) >= 13 and capability < _LEAST_CAPABILITY:
+        return Notice("gpu_too_old", {"capability": _dotted(capability), "cuda": torch.cuda})
+    return None
+
+
+def _dotted(capability: tuple[int, int] | None) -> str:
+    return ".".join(map(str, capability or ()))
 
 
 def _major(version: str) -> int:
     match = re.match(r"\d+", version)
     return int(match.group()) if match else 0
-
-
-def _least_driver(cuda: str) -> str:
-    # CUDA Toolkit release notes, "minimum driver for CUDA minor version compatibility".
-    least = {12: "driver 525 or newer", 13: "driver 580 or newer"}
-    return least.get(_major(cuda), "a newer driver")

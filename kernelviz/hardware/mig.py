@@ -3,14 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from kernelviz.core import Device, units
+from kernelviz.core import Device
+from kernelviz.core.notices import Notice
 from kernelviz.hardware import nvml
-from kernelviz.hardware.notice import Notice
-
-NO_SLICE = (
-    "MIG mode is on and no slice is made or shown to this process; make one (nvidia-smi mig -cgi 19 -C for the smallest), or "
-    "turn MIG off (nvidia-smi -mig 0), and restart kernelviz"
-)
 
 
 def of(library: Any, handle: Any) -> tuple[str, ...] | None:
@@ -82,11 +77,5 @@ def mig(device: Device) -> Notice | None:
     """A notice for measurements on a slice; None for another device."""
     if not is_slice(device.uuid):
         return None
-    has = f"{device.multiprocessors or 'some'} multiprocessors and {units.size_bytes(device.memory_bytes)} of memory"
-    return Notice(
-        "mig",
-        f"this is a slice of a GPU (MIG), with {has}: it has a share of the bandwidth, its neighbours share the power "
-        "limit, and the data sheet of the whole GPU does not hold for it",
-        "compare only with roofs measured in this slice: Calibrate, or kernelviz device --calibrate",
-        "info",
-    )
+    data = {"multiprocessors": device.multiprocessors, "memory_bytes": device.memory_bytes}
+    return Notice("mig_slice", data, "mig", "info")

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kernelviz.core import Device
+from kernelviz.core.notices import Notice, NoticeKind
 
 T = TypeVar("T")
 _LOCK = threading.Lock()
@@ -16,10 +17,10 @@ _LOCK = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Nvml:
-    """The opened library (the module ``pynvml``), or None with the reason as text."""
+    """The opened library (the module ``pynvml``), or None with the reason."""
 
     library: Any | None
-    problem: str
+    problem: Notice | None = None
 
 
 @functools.cache
@@ -27,12 +28,12 @@ def _opened() -> Nvml:
     try:
         pynvml: Any = importlib.import_module("pynvml")
     except ImportError:
-        return Nvml(None, "the package nvidia-ml-py is not installed (pip install nvidia-ml-py)")
+        return Nvml(None, Notice("no_nvml"))
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        return Nvml(None, _describe_error(pynvml, error, gpu_files()))
-    return Nvml(pynvml, "")
+        return Nvml(None, _problem(pynvml, error, gpu_files()))
+    return Nvml(pynvml)
 
 
 def opened() -> Nvml:
@@ -46,21 +47,17 @@ def gpu_files(dev: Path = Path("/dev")) -> tuple[str, ...]:
     return tuple(sorted(str(f) for f in dev.glob("nvidia[0-9]*")))
 
 
-def _describe_error(pynvml: Any, error: Any, files: tuple[str, ...]) -> str:
-    match getattr(error, "value", None):
-        case pynvml.NVML_ERROR_LIBRARY_NOT_FOUND if files:
-            return (
-                f"{files[0]} is here, but the driver's library libnvidia-ml is not; start the container with "
-                "NVIDIA_DRIVER_CAPABILITIES=compute,utility"
-            )
-        case pynvml.NVML_ERROR_LIBRARY_NOT_FOUND | pynvml.NVML_ERROR_DRIVER_NOT_LOADED:
-            return "no NVIDIA driver is loaded on this machine"
-        case pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH:
-            return "the NVIDIA driver was updated while it was in use; restart this machine"
-        case pynvml.NVML_ERROR_NO_PERMISSION:
-            return "this user may not open the NVIDIA driver; add them to the group that owns /dev/nvidia*"
-        case _:
-            return f"the NVIDIA driver does not answer ({error}); `nvidia-smi` may say more"
+def _problem(pynvml: Any, error: Any, files: tuple[str, ...]) -> Notice:
+    value: Any = getattr(error, "value", None)
+    if files and value == pynvml.NVML_ERROR_LIBRARY_NOT_FOUND:
+        return Notice("no_driver_library", {"file": files[0]})
+    kinds: dict[int, NoticeKind] = {
+        pynvml.NVML_ERROR_LIBRARY_NOT_FOUND: "no_driver",
+        pynvml.NVML_ERROR_DRIVER_NOT_LOADED: "no_driver",
+        pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH: "driver_updated",
+        pynvml.NVML_ERROR_NO_PERMISSION: "driver_not_permitted",
+    }
+    return Notice(kinds.get(value, "driver_error"), {"error": str(error)})
 
 
 def ask(question: Callable[..., T], *given: object) -> T | None:

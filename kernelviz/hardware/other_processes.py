@@ -1,15 +1,15 @@
 """Other programs on a GPU."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import psutil
 
-from kernelviz.core import Device, units
+from kernelviz.core import Device
+from kernelviz.core.notices import Datum, Notice, NoticeKind
 from kernelviz.hardware import nvml
-from kernelviz.hardware.notice import Notice
 
 SILENT_BYTES = 256 * 2**20
 """More than the used memory of a GPU without programs (H200: 0 B beside the driver's own), and less than one CUDA context."""
@@ -44,36 +44,18 @@ class Seen:
 def neighbours(seen: Seen, own: Collection[int]) -> Notice | None:
     """A notice of other programs on the GPU; None where they cannot be distinguished from this server's processes."""
     if seen.same_ids or any(n.pid in own for n in seen.listed):
-        strangers = [n for n in seen.listed if n.pid not in own and not n.waits]
-        return _named(strangers) if strangers else None
+        processes = tuple((n.pid, n.name) for n in seen.listed if n.pid not in own and not n.waits)
+        kind: NoticeKind = "more_programs" if len(processes) > 3 else "programs"
+        data: dict[str, Datum] = {"processes": processes[:3], "more": len(processes) - 3}
+        return Notice(kind, data, "neighbours") if processes else None
     if seen.worker:
         return None
     if seen.listed:
-        return _hidden(
-            f"{len(seen.listed)} program{'s' if len(seen.listed) > 1 else ''} of other containers or the host"
-        )
+        kind = "hidden_programs" if len(seen.listed) > 1 else "hidden_program"
+        return Notice(kind, {"count": len(seen.listed)}, "neighbours")
     if (seen.used_bytes or 0) > SILENT_BYTES:
-        return _hidden(f"a program that holds {units.size_bytes(seen.used_bytes)} of its memory")
+        return Notice("hidden_memory", {"used_bytes": seen.used_bytes}, "neighbours")
     return None
-
-
-def _named(strangers: Sequence[Neighbour]) -> Notice:
-    named = ", ".join(f"{n.name or 'a program without a name'} (process {n.pid})" for n in strangers[:3])
-    more = f" and {len(strangers) - 3} more" if len(strangers) > 3 else ""
-    return Notice(
-        "neighbours",
-        f"somebody else is on this GPU: {named}{more}; while they work, times here are longer and scatter",
-        "end them or wait for them, or choose another GPU, before you trust small differences",
-    )
-
-
-def _hidden(who: str) -> Notice:
-    return Notice(
-        "neighbours",
-        f"somebody else is on this GPU: {who}, whose process id is hidden from this container; while it works, times here "
-        "are longer and scatter",
-        "look with nvidia-smi on the host, or choose another GPU, before you trust small differences",
-    )
 
 
 def look(device: Device, *, worker: bool) -> Seen:

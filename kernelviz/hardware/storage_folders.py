@@ -9,22 +9,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelviz.core import DeviceKind, units
+from kernelviz.core import DeviceKind
+from kernelviz.core.notices import Datum, Notice
 from kernelviz.core.reasons import CacheNotWritable, DiskFull, Folder
-from kernelviz.hardware.notice import Notice
 from kernelviz.ops.kernels.nvrtc import cache_folder
 
 LEAST_FREE_BYTES = 2**30
 """With less free space a compilation or a long run may fill the disk: one sweep of torch.compile leaves some 100 MB."""
-
-_LOST = {
-    "TRITON_CACHE_DIR": "Triton and torch.compile variants cannot be compiled",
-    "TORCHINDUCTOR_CACHE_DIR": "torch.compile variants cannot be compiled",
-    "KERNELVIZ_CACHE": "CUDA variants are compiled anew in every process",
-    "KERNELVIZ_HOME": "runs cannot be stored",
-    "TMPDIR": "compilers cannot write their temporary files",
-}
-"""The consequence when the variable's folder cannot be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,20 +61,25 @@ def _look(variable: str, folder: Path) -> FolderState:
 
 def disks(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> tuple[Notice, ...]:
     """Notices of folders that cannot be written, then of disks that are nearly full, each disk once."""
-    notices: list[Notice] = []
-    full: dict[int | None, list[FolderState]] = {}
-    for state in states:
-        if not state.writable:
-            what = f"the folder {state.folder} cannot be written: {_LOST[state.variable]}"
-            notices.append(Notice("disk", what, f"make it writable, or set {state.variable} to a folder that is"))
-        elif state.free_bytes is not None and state.free_bytes < least_bytes:
-            full.setdefault(state.disk, []).append(state)
-    for on_it in full.values():
-        left = units.size_bytes(min(p.free_bytes or 0 for p in on_it))
-        what = f"the disk of {_listed([str(p.folder) for p in on_it])} has {left} left: compiling and long runs may fill it"
-        kind = "a folder" if len(on_it) == 1 else "folders"
-        remedy = f"free some space, or set {_listed([p.variable for p in on_it])} to {kind} on another disk"
-        notices.append(Notice("disk", what, remedy))
+    states = tuple(states)
+    notices = [
+        Notice(
+            "folder_not_writable",
+            {"folder": str(s.folder), "variable": s.variable, "consequence_of": s.variable},
+            "disk",
+        )
+        for s in states
+        if not s.writable
+    ]
+    full = [s for s in states if s.writable and s.free_bytes is not None and s.free_bytes < least_bytes]
+    for disk in dict.fromkeys(s.disk for s in full):
+        on_disk = [s for s in full if s.disk == disk]
+        data: dict[str, Datum] = {
+            "folders": tuple(str(s.folder) for s in on_disk),
+            "left_bytes": min(s.free_bytes or 0 for s in on_disk),
+            "variables": tuple(s.variable for s in on_disk),
+        }
+        notices.append(Notice("disk_full" if len(on_disk) == 1 else "disk_full_of_folders", data, "disk"))
     return tuple(notices)
 
 
@@ -104,15 +100,6 @@ def filled(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) -
     known = tuple(states)
     short = [p for p in known if p.free_bytes is not None and p.free_bytes < least_bytes] or list(known)
     return DiskFull(folders=tuple(Folder(path=str(p.folder), variable=p.variable) for p in short))
-
-
-def _listed(names: Iterable[str]) -> str:
-    """
-    >>> _listed(["a", "b", "c"]), _listed(["a"])
-    ('a, b and c', 'a')
-    """
-    *first, last = dict.fromkeys(names)
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _user() -> str:

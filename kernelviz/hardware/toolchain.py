@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelviz.core.notices import Notice, NoticeKind
 from kernelviz.ops.kernels.nvrtc import include_paths
 
 
@@ -48,26 +49,21 @@ def parsed_build(text: str) -> TorchBuild | None:
     return TorchBuild(version.group(1), cuda.group(1) if cuda else None) if version else None
 
 
-def no_triton() -> str | None:
-    """Why Triton cannot be used, None when it can. All functions `no_*` return such a reason or None."""
-    return None if importlib.util.find_spec("triton") else "needs Triton; pip install triton (Linux only)"
+def no_triton() -> Notice | None:
+    """Why Triton cannot be used, None when it can. All functions `no_*` return such a notice or None."""
+    return None if importlib.util.find_spec("triton") else Notice("no_triton")
 
 
-def no_nvrtc() -> str | None:
+def no_nvrtc() -> Notice | None:
     """Why NVRTC cannot be used; it and CUDA's headers are installed as wheels, in the CUDA version of torch."""
-    lacking = [f"{package} is" for package in ("cuda-core", "nvidia-cuda-nvrtc") if not installed_versions((package,))]
+    lacking = [package for package in ("cuda-core", "nvidia-cuda-nvrtc") if not installed_versions((package,))]
     if not any((folder / "cuda_fp16.h").is_file() for folder in include_paths()):
-        lacking.append("CUDA's headers are")
-    if not lacking:
-        return None
-    remedy = "pip install cuda-core 'cuda-toolkit[nvrtc,cudart,crt,cccl]==13.0.*'"
-    return f"needs NVRTC: {', '.join(lacking)} not installed; {remedy}"
+        lacking.append("CUDA's headers")
+    return Notice("no_nvrtc", {"lacking": tuple(lacking)}) if lacking else None
 
 
-def no_liger() -> str | None:
-    if importlib.util.find_spec("liger_kernel"):
-        return None
-    return "needs Liger's kernels; pip install 'kernelviz[liger]' (or liger-kernel==0.8.*)"
+def no_liger() -> Notice | None:
+    return None if importlib.util.find_spec("liger_kernel") else Notice("no_liger")
 
 
 def installed_versions(distributions: Iterable[str]) -> dict[str, str]:
@@ -81,30 +77,16 @@ def installed_versions(distributions: Iterable[str]) -> dict[str, str]:
     return versions
 
 
-def no_c_compiler(why: str) -> str | None:
-    """Why there is no C compiler, by the search of triton.runtime.build: CC, then gcc, then clang."""
-    chosen = _command(os.environ.get("CC", ""))
-    names = [chosen] if chosen else ["gcc", "clang"]
-    if any(shutil.which(n) for n in names):
+def no_compiler(kind: NoticeKind, variable: str, defaults: tuple[str, ...], builds: str) -> Notice | None:
+    """Why there is no compiler: the environment variable names one (``ccache gcc -O2``: its first word), else the tool that
+    `builds` something uses the first of its defaults, as in triton.runtime.build."""
+    compilers = shlex.split(os.environ.get(variable, ""))[:1] or defaults
+    if any(map(shutil.which, compilers)):
         return None
-    return (
-        f"needs a C compiler ({' or '.join(names)}), and none is found: {why}; install one (apt install gcc, or conda "
-        "install -c conda-forge gcc), or name one in CC"
-    )
+    return Notice(kind, {"compilers": " or ".join(compilers), "builds": builds})
 
 
-def no_cxx_compiler(default: str, why: str) -> str | None:
-    """Why there is no C++ compiler: CXX, then the default of the tool that compiles."""
-    chosen = _command(os.environ.get("CXX", "")) or default
-    if shutil.which(chosen):
-        return None
-    return (
-        f"needs a C++ compiler ({chosen}), and none is found: {why}; install one (apt install g++, or conda install -c "
-        "conda-forge gxx), or name one in CXX"
-    )
-
-
-def no_python_headers(what: str) -> str | None:
+def no_python_headers(included_by: str) -> Notice | None:
     """Why Python.h of this Python is missing: Linux distributions package it separately; conda's and python.org's include it."""
     scheme = sysconfig.get_default_scheme()
     # Debian's own scheme names a folder under /usr/local without headers (triton.runtime.build handles this too).
@@ -112,17 +94,4 @@ def no_python_headers(what: str) -> str | None:
     if (folder / "Python.h").is_file():
         return None
     package = f"python{sys.version_info.major}.{sys.version_info.minor}-dev"
-    return (
-        f"needs Python's headers ({folder / 'Python.h'}), and they are not there: {what} includes them; install them "
-        f"(apt install {package}), or use a Python that has them, such as conda's"
-    )
-
-
-def _command(text: str) -> str:
-    """The program of a command line such as ``ccache gcc -O2``'s first word.
-
-    >>> _command("clang -m64"), _command("")
-    ('clang', '')
-    """
-    parts = shlex.split(text)
-    return parts[0] if parts else ""
+    return Notice("no_python_headers", {"file": str(folder / "Python.h"), "includes": included_by, "package": package})

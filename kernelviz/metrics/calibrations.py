@@ -1,18 +1,19 @@
-"""A device's calibrations one after the other: what was measured together, and how roofs moved."""
+"""The calibrations of a device: which roofs were measured together, and how roofs changed from one calibration to another."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from kernelviz.core import Roof, units
+from kernelviz.core import Roof
 
 _PAUSE = timedelta(minutes=10)
-"""Longer than any roof takes: after such a pause another calibration begins."""
+"""Longer than any roof takes: a roof that was measured after such a pause belongs to another calibration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """The roofs of one calibration in the order in which they were measured; it may have been cancelled on its way."""
+    """The roofs of one calibration in the order in which they were measured. A cancelled calibration has fewer."""
 
     roofs: tuple[Roof, ...]
 
@@ -24,8 +25,8 @@ class Calibration:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Move:
-    """One roof in two calibrations; `change` is (now - then) / then. `clear`: the two intervals do not touch; None: one has
-    none."""
+    """One roof in two calibrations. `change`: (now - then) / then. `clear`: the two intervals do not overlap; None if one of
+    the two has no interval."""
 
     now: Roof
     then: Roof | None
@@ -34,9 +35,9 @@ class Move:
 
 
 def calibrations(roofs: Sequence[Roof]) -> tuple[Calibration, ...]:
-    """Roofs in the order of measuring, as calibrations, the newest first.
+    """Group roofs, which are in the order of measuring, into calibrations, the newest first.
 
-    A calibration ends where a roof comes again that it has already, or where nothing was measured for ten minutes.
+    A new calibration begins with a roof that the current one has already, and after ten minutes without a measurement.
 
     >>> once = (Roof(name="copy", measured_at="2026-01-01T00:00:00+00:00"), Roof(name="h2d", measured_at=""))
     >>> [len(c.roofs) for c in calibrations((*once, *once[:1]))]
@@ -44,23 +45,20 @@ def calibrations(roofs: Sequence[Roof]) -> tuple[Calibration, ...]:
     """
     groups: list[list[Roof]] = []
     for roof in roofs:
-        last = groups[-1] if groups else []
-        if not last or any(r.key == roof.key for r in last) or _apart(last[-1], roof):
+        if not groups or any(r.key == roof.key for r in groups[-1]) or _paused(groups[-1][-1], roof):
             groups.append([])
         groups[-1].append(roof)
     return tuple(Calibration(tuple(group)) for group in reversed(groups))
 
 
-def _apart(earlier: Roof, later: Roof) -> bool:
-    try:
-        gone = datetime.fromisoformat(later.measured_at) - datetime.fromisoformat(earlier.measured_at)
-    except (ValueError, TypeError):  # no time, or one without a zone beside one with it
-        return False
-    return gone > _PAUSE
+def _paused(earlier: Roof, later: Roof) -> bool:
+    with suppress(ValueError, TypeError):  # no time, or one time without and one with a time zone
+        return datetime.fromisoformat(later.measured_at) - datetime.fromisoformat(earlier.measured_at) > _PAUSE
+    return False
 
 
 def moves(now: Calibration, then: Calibration) -> tuple[Move, ...]:
-    """How each roof of `now` stands against the same roof of `then`, in the order of `now`."""
+    """The change of each roof of `now` from the same roof of `then`, in the order of `now`."""
     before = {roof.key: roof for roof in then.roofs}
     return tuple(_move(roof, before.get(roof.key)) for roof in now.roofs)
 
@@ -76,21 +74,6 @@ def _move(now: Roof, then: Roof | None) -> Move:
 
 
 def value(roof: Roof) -> float | None:
-    """A roof's figure, in its own unit: a rate, or a launch's time."""
-    found = (roof.rate_flop_per_s, roof.bandwidth_bytes_per_s, roof.time_s)
-    return next((v for v in found if v is not None), None)
-
-
-def change_words(move: Move) -> str:
-    """The change with its sign, and whether it is one.
-
-    >>> change_words(Move(now=Roof(name="copy"), then=Roof(name="copy"), change=-0.021, clear=True))
-    '▼ −2.1 %'
-    >>> change_words(Move(now=Roof(name="copy"), then=Roof(name="copy"), change=0.0004, clear=False))
-    '≈ +0.04 %'
-    """
-    if move.change is None:
-        return "–"
-    sign = "+" if move.change >= 0 else "−"
-    mark = "≈" if move.clear is False else "▲" if move.change > 0 else "▼"
-    return f"{mark} {sign}{units.width(abs(move.change))}"
+    """The figure of a roof in its own SI unit: a rate, or the time of a launch."""
+    values = (roof.rate_flop_per_s, roof.bandwidth_bytes_per_s, roof.time_s)
+    return next((v for v in values if v is not None), None)

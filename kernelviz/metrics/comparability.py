@@ -1,9 +1,8 @@
 """Whether two times of two runs answer the same question, and whether the same machine code ran for both."""
 
 from kernelviz.core import Failure, Figure, Result, Run, TracingCostUnknown
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE
-from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.verdict_reasons import (
     Failed,
     Incomparable,
@@ -16,7 +15,7 @@ from kernelviz.metrics.verdict_reasons import (
     OtherLaunches,
     OtherTimers,
     Side,
-    TracingTakenOff,
+    TracingSubtracted,
     TracingUnknown,
 )
 
@@ -54,7 +53,7 @@ def reason_against(
         return NoTime("A" if other is None else "B", headline)
     if one_run:
         return None
-    tracing = _taken_off(other, time) if same_code else _tracing(before, after, headline)
+    tracing = _tracing_subtracted(other, time) if same_code else _tracing(before, after, headline)
     one = OneMeasurement() if time == other else None
     return _methods(a, before, other, b, after, time) or tracing or one
 
@@ -90,12 +89,12 @@ def _tracing_unknown(result: Result, headline: Headline) -> bool:
     return any(isinstance(n, TracingCostUnknown) and n.figure == headline for n in notes)
 
 
-def _taken_off(first: Figure, second: Figure) -> TracingTakenOff | None:
+def _tracing_subtracted(first: Figure, second: Figure) -> TracingSubtracted | None:
     """The tracer's part of one and the same code taken off on one side alone, and large enough to be seen."""
     parts = (first.correction_s or 0.0, second.correction_s or 0.0)
     if all(parts) or max(parts) <= LEAST_DIFFERENCE * min(first.estimate, second.estimate):
         return None
-    return TracingTakenOff("A" if parts[0] else "B")
+    return TracingSubtracted("A" if parts[0] else "B")
 
 
 def same_code(a: Run, before: Result, b: Run, after: Result) -> bool:

@@ -12,7 +12,8 @@ from typing import Literal, get_args
 from kernelviz.core import BadField, Figure, Problem, Result, Run, Timing, UnknownName
 from kernelviz.metrics import winner
 from kernelviz.metrics.comparability import one_run, reason_against, same_code
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline, figure_of
+from kernelviz.metrics.rows import in_plan_order
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     MIN_BLOCKS,
@@ -21,12 +22,11 @@ from kernelviz.metrics.statistics import (
     judged,
     noise_floor,
 )
-from kernelviz.metrics.summary import figure_of, in_plan_order
 from kernelviz.metrics.unpaired_verdict import fewest_blocks, unpaired, verdict_between
 from kernelviz.metrics.verdict_reasons import NoTime, PairReason, SameCode
 
-PairWord = Literal["slower", "unclear", "same", "faster", "same code", "not comparable"]
-WORDS: tuple[PairWord, ...] = get_args(PairWord)
+PairKind = Literal["slower", "unclear", "same", "faster", "same code", "not comparable"]
+PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Pair:
 
     before: Result
     after: Result
-    word: PairWord
+    kind: PairKind
     ratio: Interval | None
     floor: float | None
     reason: PairReason
@@ -86,15 +86,15 @@ class Comparison:
         return self.variant_a is not None
 
     @property
-    def counts(self) -> dict[PairWord, int]:
+    def counts(self) -> dict[PairKind, int]:
         """How many pairs have each word, all words named."""
-        found = Counter(pair.word for pair in self.pairs)
-        return {word: found[word] for word in WORDS}
+        found = Counter(pair.kind for pair in self.pairs)
+        return {word: found[word] for word in PAIR_KINDS}
 
     @property
     def judged(self) -> tuple[Pair, ...]:
         """The pairs with a verdict on the code: faster, slower, same or unclear."""
-        return tuple(p for p in self.pairs if p.word not in ("same code", "not comparable"))
+        return tuple(p for p in self.pairs if p.kind not in ("same code", "not comparable"))
 
     @property
     def mean_ratio(self) -> float | None:
@@ -103,7 +103,7 @@ class Comparison:
 
     def slower_than(self, limit: float = 0.0) -> tuple[Pair, ...]:
         """The pairs that are slower by more than `limit` (a fraction) with their whole interval, and those that are broken."""
-        return tuple(p for p in self.pairs if p.broken or (p.word == "slower" and _low(p) > 1 + limit))
+        return tuple(p for p in self.pairs if p.broken or (p.kind == "slower" and _low(p) > 1 + limit))
 
 
 def mean_ratio(pairs: Iterable[Pair]) -> float | None:
@@ -130,11 +130,11 @@ def compare(
         made, noise = [_inside(a, *two, headline) for two in both], None
     else:
         made = [_between(a, b, *two, headline) for two in both]
-        ratios = [p.ratio.estimate for p in made if p.word == "same code" and p.ratio is not None]
+        ratios = [p.ratio.estimate for p in made if p.kind == "same code" and p.ratio is not None]
         alike = [max(r, 1 / r) - 1 for r in ratios]
         noise = max(alike, default=None)
         made = [p if noise is None else _over(p, noise) for p in made]
-    known = 0 if noise is None else sum(p.word == "same code" and p.ratio is not None for p in made)
+    known = 0 if noise is None else sum(p.kind == "same code" and p.ratio is not None for p in made)
     return Comparison(
         a, b, headline, variant_a, variant_b, tuple(sorted(made, key=_badness)), only_a, only_b, noise, known
     )
@@ -178,7 +178,7 @@ def _inside(run: Run, before: Result, after: Result, headline: Headline) -> Pair
         return Pair(before, after, "not comparable", None, None, why or _no_time(other, headline), shared=True)
     base, again = _aa(run, before.problem, headline)
     found = winner.compared(time, other, base, again)
-    return Pair(before, after, found.word, found.ratio, found.floor, found.reason, shared=True)
+    return Pair(before, after, found.kind, found.ratio, found.floor, found.reason, shared=True)
 
 
 def _between(a: Run, b: Run, before: Result, after: Result, headline: Headline) -> Pair:
@@ -193,7 +193,7 @@ def _between(a: Run, b: Run, before: Result, after: Result, headline: Headline) 
         return Pair(before, after, "same code", ratio, None, SameCode())
     floor = max(_floor(a, before.problem, headline), _floor(b, after.problem, headline))
     found = verdict_between(ratio, floor, fewest_blocks(time, other))
-    return Pair(before, after, found.word, ratio, floor, found.reason)
+    return Pair(before, after, found.kind, ratio, floor, found.reason)
 
 
 def _no_time(before: Figure | None, headline: Headline) -> NoTime:
@@ -202,12 +202,12 @@ def _no_time(before: Figure | None, headline: Headline) -> NoTime:
 
 def _over(pair: Pair, noise: float) -> Pair:
     """The pair with the noise between the two runs in its floor too."""
-    if pair.word in ("same code", "not comparable") or pair.ratio is None or noise <= (pair.floor or 0.0):
+    if pair.kind in ("same code", "not comparable") or pair.ratio is None or noise <= (pair.floor or 0.0):
         return pair
     if pair.ratio.low is None:
         return replace(pair, floor=noise)
     found = judged(pair.ratio, noise, MIN_BLOCKS)
-    return replace(pair, word=found.word, floor=noise, reason=found.reason)
+    return replace(pair, kind=found.kind, floor=noise, reason=found.reason)
 
 
 def _aa(run: Run, problem: Problem, headline: Headline) -> tuple[Figure | None, Figure | None]:
@@ -228,5 +228,5 @@ def _low(pair: Pair) -> float:
 
 def _badness(pair: Pair) -> tuple[bool, int, float]:
     """Broken ones, then verdicts from the largest ratio to the smallest, then the same code, then what is not comparable."""
-    group = ("same code", "not comparable").index(pair.word) + 1 if pair.word in ("same code", "not comparable") else 0
+    group = ("same code", "not comparable").index(pair.kind) + 1 if pair.kind in ("same code", "not comparable") else 0
     return not pair.broken, group, -pair.ratio.estimate if pair.ratio is not None else 0.0

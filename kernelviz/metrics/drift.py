@@ -1,4 +1,4 @@
-"""Whether a series of blocks goes somewhere while it is taken, and whether neighbouring blocks resemble each other."""
+"""Whether a series of blocks has a trend over time, and whether neighbouring blocks are correlated."""
 
 import math
 from collections.abc import Sequence
@@ -10,17 +10,16 @@ import numpy as np
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, MIN_BLOCKS, Floats
 
 ALPHA = 0.01
-"""A trend is found only where chance gives it in fewer than one series of a hundred."""
+"""A trend counts only if chance produces it in fewer than one series of a hundred."""
 
-
-DriftWord = Literal["up", "down", "small", "none", "unknown"]
+DriftKind = Literal["up", "down", "small", "none", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Whether a series goes somewhere. `change`: median of its last third of blocks over that of its first third, less one."""
+    """Whether a series has a trend. `change`: median of the last third of its blocks over that of the first third, minus one."""
 
-    word: DriftWord
+    kind: DriftKind
     blocks: int
     tau: float | None = None
     p: float | None = None
@@ -38,7 +37,7 @@ def drift(middles: Sequence[float] | Floats) -> Drift:
     Simulated, 1,000 series each: noise of 1 % drifts in 0.1 % of series of 100 blocks, with r = 0.5 in 2 % (of 20 blocks in
     4 %); a ramp of 2 % under noise of 1 % is found in 99 % of series of 100 blocks, in 32 % of 20.
 
-    >>> drift([1.0 + 0.001 * i for i in range(20)]).word, drift([1.0, 1.1] * 10).word, drift([1.0] * 5).word
+    >>> drift([1.0 + 0.001 * i for i in range(20)]).kind, drift([1.0, 1.1] * 10).kind, drift([1.0] * 5).kind
     ('up', 'none', 'unknown')
     """
     values = np.asarray(middles, dtype=np.float64)
@@ -80,37 +79,3 @@ def lag_1(values: Sequence[float] | Floats) -> float | None:
     if len(off) < MIN_BLOCKS or whole <= (1e-12 * float(np.abs(values).max())) ** 2:
         return None
     return float((off[:-1] * off[1:]).sum()) / whole
-
-
-def drift_words(found: Drift) -> str:
-    """The answer with what it rests on; "no drift found" is one.
-
-    >>> drift_words(Drift("up", 100, 0.41, 1e-9, 0.0123))
-    'drifts up: +1.2 % from the first third of its blocks to the last (τ = +0.41, p < 0.001)'
-    >>> drift_words(Drift("unknown", 8))
-    'drift unknown: 8 blocks, 10 are needed'
-    >>> drift_words(Drift("none", 100, 0.03, 0.61, 0.0))
-    'no drift found (τ = +0.03, p = 0.61)'
-    """
-    if found.tau is None or found.p is None or found.change is None:
-        return f"drift unknown: {found.blocks} block{'s' if found.blocks != 1 else ''}, {MIN_BLOCKS} are needed"
-    test = f"(τ = {round(found.tau, 2) + 0.0:+.2f}, p {'< 0.001' if found.p < 0.001 else f'= {found.p:.2g}'})"
-    over = f"{found.change * 100:+.1f} % from the first third of its blocks to the last"
-    if found.word in ("up", "down"):
-        return f"drifts {found.word}: {over} {test}"
-    if found.word == "small":
-        return f"a trend too small to matter: {found.change * 100:+.2f} % {test}"
-    return f"no drift found {test}"
-
-
-def lag_1_words(r: float | None, blocks: int) -> str:
-    """The correlation in words; beyond 1.96 / √blocks it is more than chance (Bartlett 1946).
-
-    >>> lag_1_words(0.5, 100), lag_1_words(0.05, 100), lag_1_words(None, 3)
-    ('lag-1 +0.50: neighbouring blocks resemble each other', 'lag-1 +0.05: within chance', 'lag-1 unknown')
-    """
-    if r is None:
-        return "lag-1 unknown"
-    chance = 1.96 / math.sqrt(blocks)
-    words = "resemble each other" if r > chance else "alternate" if r < -chance else ""
-    return f"lag-1 {round(r, 2) + 0.0:+.2f}: " + (f"neighbouring blocks {words}" if words else "within chance")

@@ -1,35 +1,29 @@
-"""The figures of a case: which question each answers, and what follows from them together."""
+"""The figures of a case, and what follows from them together."""
 
-from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from kernelviz.core import Figure, Result, Timing
+from kernelviz.core import Figure, Preparation, Result, Timing
 
+Headline = Literal["cold", "warm"]
+"""Which device time counts: with the caches flushed before each call, or with the data left in them."""
 HOST_BOUND = 1.1
-"""A loop of eager calls that takes more than this many times the device's time for one waits for Python, not for the device."""
+"""If an eager call in a back-to-back series takes more than this many times the warm device time, it waits for the host."""
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """A figure: its field in `Timing`, what people call it, and the question that it answers."""
-
-    field: str
-    name: str
-    question: str
+def figure_of(timing: Timing | None, headline: Headline) -> Figure | None:
+    """The device time with flushed or with warm caches."""
+    if timing is None:
+        return None
+    return timing.device_cold_s if headline == "cold" else timing.device_warm_s
 
 
-FIGURES = (
-    Asked("device_cold_s", "device cold", "How good is the kernel, with its data in memory? The headline."),
-    Asked(
-        "device_warm_s", "device warm", "And with its data where the call itself leaves them, in the L2 if they fit?"
-    ),
-    Asked("call_eager_s", "call eager", "How long is one Python call, from idle to done?"),
-    Asked("enqueue_s", "enqueue", "How much of that passes before Python goes on?"),
-    Asked("call_graph_s", "call by graph", "How long is it when it is launched as a graph of one call?"),
-    Asked("loop_s", "loop", "How long is one of many eager calls back to back?"),
-    Asked("busy_s", "busy", "During how much of the cold span did one of its kernels run?"),
-)
+def again_of(timing: Timing | None, headline: Headline) -> Figure | None:
+    """The second series of a baseline: its difference from the first is the noise floor."""
+    if timing is None:
+        return None
+    return timing.again_s if headline == "cold" else timing.again_warm_s
 
 
 def quantiles(figure: Figure | None) -> tuple[float, float, float] | None:
@@ -44,10 +38,10 @@ def quantiles(figure: Figure | None) -> tuple[float, float, float] | None:
     return round(float(p50), 12), round(float(p90), 12), round(float(p99), 12)
 
 
-def loop_over_warm(timing: Timing | None) -> float | None:
-    """One of many eager calls back to back over the device's warm time; None where either is unknown.
+def back_to_back_over_warm(timing: Timing | None) -> float | None:
+    """The time of one of many back-to-back eager calls over the warm device time; None if either is unknown.
 
-    >>> loop_over_warm(Timing(device_warm_s=Figure(estimate=0.5), loop_s=Figure(estimate=2.5)))
+    >>> back_to_back_over_warm(Timing(device_warm_s=Figure(estimate=0.5), loop_s=Figure(estimate=2.5)))
     5.0
     """
     if timing is None or timing.device_warm_s is None or timing.loop_s is None:
@@ -56,19 +50,19 @@ def loop_over_warm(timing: Timing | None) -> float | None:
 
 
 def host_bound(timing: Timing | None) -> bool | None:
-    """Whether calls back to back wait for the host: loop > 1.1 × device warm; None where either is unknown.
+    """Whether back-to-back calls wait for the host: they take over 1.1 × device warm; None if either is unknown.
 
     >>> host_bound(Timing(device_warm_s=Figure(estimate=1e-6), loop_s=Figure(estimate=5e-6)))
     True
     """
-    ratio = loop_over_warm(timing)
+    ratio = back_to_back_over_warm(timing)
     return None if ratio is None else ratio > HOST_BOUND
 
 
 def times_s(result: Result) -> dict[str, float | None]:
-    """Every figure of a case in seconds, by the names of their columns; None where it was not measured, and for a wrong case.
+    """Every figure of a case in seconds, by the names of their columns; None if it was not measured or the case is wrong.
 
-    A call of one kernel is busy for its whole span, whose samples are not stored twice.
+    A call of one kernel is busy during its whole span, so the cold samples are not stored a second time.
 
     >>> from kernelviz.core.problem import Problem
     >>> timing = Timing(device_cold_s=Figure(estimate=2e-6), call_eager_s=Figure(estimate=9e-6))
@@ -96,13 +90,7 @@ def _estimate(figure: Figure | None) -> float | None:
     return None if figure is None else figure.estimate
 
 
-def host_bound_words(timing: Timing | None) -> str:
-    """The badge of a loop that waits for Python, with by how much; empty where it does not or where that is unknown.
-
-    >>> host_bound_words(Timing(device_warm_s=Figure(estimate=1e-6), loop_s=Figure(estimate=5e-6)))
-    'host-bound: loop 5.0× device warm'
-    >>> host_bound_words(Timing())
-    ''
-    """
-    ratio = loop_over_warm(timing)
-    return f"host-bound: loop {ratio:.1f}× device warm" if ratio is not None and ratio > HOST_BOUND else ""
+def first_call_s(preparation: Preparation | None) -> float | None:
+    """Binding and first call together; None if neither is known."""
+    known = [s for s in (preparation.bind_s, preparation.first_call_s) if s is not None] if preparation else []
+    return sum(known) if known else None

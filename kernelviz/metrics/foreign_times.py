@@ -1,10 +1,10 @@
-"""Times that another tool took: which there are, how each was taken, and whether a run has nothing else."""
+"""Times that another tool measured: which of them a run has, how each was measured, and whether the run has nothing else."""
 
 from kernelviz.core import Figure, Result, Run
 
 
 def of_case(result: Result) -> dict[str, Figure]:
-    """The case's times by another tool, by what people call them; empty for a failure."""
+    """The times of the case by another tool, by the names in its file; empty for a failure."""
     return {} if result.timing is None else result.timing.other_times
 
 
@@ -14,20 +14,15 @@ def names(run: Run) -> tuple[str, ...]:
 
 
 def alone(run: Run) -> bool:
-    """Whether times by another tool are all that the run has: nothing here was measured by kernelviz."""
+    """Whether the run has times of another tool only, so that kernelviz measured nothing of it."""
     return bool(names(run)) and not any(r.timing is not None and r.timing.figures for r in run.results)
 
 
-def methods(run: Run) -> dict[str, str]:
-    """How each time was taken, in the words of its first case; what differs by case (how many calls) is that case's."""
-    found: dict[str, list[str]] = {}
-    for result in run.results:
-        for name, figure in of_case(result).items():
-            found.setdefault(name, []).append(figure.method or "it is unknown how it was taken")
-    return {n: texts[0] if len(set(texts)) == 1 else f"{texts[0]} (the first case)" for n, texts in found.items()}
-
-
-NOT_OURS = (
-    "These times were taken by another tool, as its file says them: no interval, no check of the result, no cost."
-)
-"""What stands above them wherever they are shown."""
+def methods(run: Run) -> dict[str, tuple[str | None, bool]]:
+    """How each time was measured, in the words of the file for the first case that has it (None if the file does not say), and
+    whether the file says the same for all cases."""
+    all_methods = {
+        name: [times[name].method or None for times in map(of_case, run.results) if name in times]
+        for name in names(run)
+    }
+    return {name: (methods[0], len(set(methods)) == 1) for name, methods in all_methods.items()}

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kernelviz.core import Cost, Failure, Problem, Result, Roof, Run
+from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.roofline import bandwidth_bytes_per_s, efficiency
-from kernelviz.metrics.summary import figure_of
 from kernelviz.metrics.winner import NEVER_WINNING
 
 OWN = ("triton", "cuda", "cpp")

@@ -1,16 +1,17 @@
-"""Theoretical occupancy: how many of a multiprocessor's warps a kernel can keep resident, and what allows no more.
+"""Theoretical occupancy: the share of a multiprocessor's warps that a kernel can keep resident, and what limits it.
 
 Limits a multiprocessor (SM): NVIDIA, CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": 7.5 to
 12.x from version 13.1 (table 27), 6.x and 7.0 from version 12.9, the last one that lists them; the same in NVIDIA's CCCL
-(cuda/__device/arch_traits.h). In what steps registers and shared memory are given out: NVIDIA, CUDA Occupancy Calculator
-(cuda_occupancy.h of the toolkit 13.0), against which a test holds every listed architecture. One that is not listed has no
-occupancy here: nothing is a guess.
+(cuda/__device/arch_traits.h). The granularity of registers and shared memory: NVIDIA, CUDA Occupancy Calculator
+(cuda_occupancy.h of the toolkit 13.0), with which a test compares every listed architecture. An architecture that is not
+listed has no occupancy here, because it would be a guess.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
+from typing import Literal
 
 from kernelviz.core import Device, Kernel
 
@@ -18,13 +19,13 @@ WARP_THREADS = 32
 _REGISTERS = 64 * 1024
 """32-bit registers of an SM, equal on every listed architecture."""
 _REGISTER_STEP = 256
-"""Registers are given to a warp in multiples of this."""
+"""A warp gets registers in multiples of this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one SM holds at most. `reserved_bytes`: shared memory that CUDA takes for itself in each block. `partitions`: a
-    warp's registers lie in one of these parts of the SM."""
+    """The limits of one SM. `reserved_bytes`: shared memory that CUDA reserves in each block. `partitions`: the registers of a
+    warp are in one of so many parts of the SM."""
 
     blocks: int
     warps: int
@@ -61,48 +62,55 @@ LIMITS: Mapping[tuple[int, int], Limits] = MappingProxyType(
 """By compute capability."""
 
 
+ResidencyLimitKind = Literal["threads", "blocks", "registers", "shared_memory"]
+
+
+@dataclass(frozen=True, slots=True)
+class ResidencyLimit:
+    """What allows no more resident blocks: threads a block, blocks an SM, registers a thread, or KiB of shared memory a block."""
+
+    kind: ResidencyLimitKind
+    amount: float
+
+
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """`fraction` of the SM's warps that can be resident, by `blocks` of the kernel at once. `limited_by`: what allows no more,
-    in words. `waves`: how often the whole GPU is filled by the grid; None where the number of SMs is unknown."""
+    """`fraction` of the SM's warps that can be resident, with `blocks` of the kernel at once. `waves`: how many times the grid
+    fills the whole GPU; None if the number of SMs is unknown."""
 
     fraction: float
     blocks: int
-    limited_by: str
+    limited_by: ResidencyLimit
     waves: float | None
 
 
 def occupancy(kernel: Kernel, device: Device) -> Occupancy | None:
-    """None where the architecture is not listed or the tracer did not tell the kernel's block, registers or shared memory.
+    """None if the architecture is not listed, or if the block, registers or shared memory of the kernel are unknown.
 
     `shared_memory_bytes` is static and dynamic together, as CUPTI reports them.
 
     >>> h200 = Device(id="cuda:0", kind="cuda", name="H200", uuid="", compute_capability=(9, 0), multiprocessors=132)
     >>> def kernel(**how): return Kernel(name="k", grid=(264, 1, 1), block=(256, 1, 1), **how)
-    >>> found = occupancy(kernel(registers_per_thread=128, shared_memory_bytes=0), h200)
-    >>> found.fraction, found.blocks, found.limited_by, found.waves
-    (0.25, 2, '128 registers a thread', 1.0)
+    >>> occupancy(kernel(registers_per_thread=128, shared_memory_bytes=0), h200)
+    Occupancy(fraction=0.25, blocks=2, limited_by=ResidencyLimit(kind='registers', amount=128), waves=1.0)
     >>> occupancy(kernel(registers_per_thread=16, shared_memory_bytes=100 * 1024), h200).limited_by
-    '100 KiB of shared memory a block'
+    ResidencyLimit(kind='shared_memory', amount=100.0)
     """
     limits = LIMITS.get(device.compute_capability) if device.compute_capability else None
     registers, shared_bytes, block = kernel.registers_per_thread, kernel.shared_memory_bytes, kernel.block
     if limits is None or registers is None or shared_bytes is None or block is None or prod(block) < 1:
         return None
     warps = -(-prod(block) // WARP_THREADS)
-    allowed = [
-        (limits.warps // warps, f"{prod(block):,} threads a block"),
-        (limits.blocks, f"{limits.blocks} blocks an SM"),
-        (_by_registers(registers, warps, limits.partitions), f"{registers} registers a thread"),
-        (_by_shared_memory(shared_bytes, limits), f"{shared_bytes / 1024:.0f} KiB of shared memory a block"),
-    ]
-    blocks, why = min(allowed, key=lambda pair: pair[0])
-    waves = (
-        prod(kernel.grid) / (blocks * device.multiprocessors)
-        if kernel.grid and device.multiprocessors and blocks
-        else None
-    )
-    return Occupancy(blocks * warps / limits.warps, blocks, why, waves)
+    allowed = {
+        ResidencyLimit("threads", prod(block)): limits.warps // warps,
+        ResidencyLimit("blocks", limits.blocks): limits.blocks,
+        ResidencyLimit("registers", registers): _by_registers(registers, warps, limits.partitions),
+        ResidencyLimit("shared_memory", shared_bytes / 1024): _by_shared_memory(shared_bytes, limits),
+    }
+    limit, blocks = min(allowed.items(), key=lambda pair: pair[1])
+    resident = blocks * (device.multiprocessors or 0)
+    waves = prod(kernel.grid) / resident if kernel.grid and resident else None
+    return Occupancy(blocks * warps / limits.warps, blocks, limit, waves)
 
 
 def _by_registers(registers: int, warps: int, partitions: int) -> int:
@@ -114,5 +122,5 @@ def _by_registers(registers: int, warps: int, partitions: int) -> int:
 def _by_shared_memory(shared_bytes: int, limits: Limits) -> int:
     """Blocks whose shared memory fits into the largest part of the SM's memory that can be shared."""
     step = limits.shared_step_bytes
-    taken = -(-(shared_bytes + limits.reserved_bytes) // step) * step
-    return limits.shared_bytes // taken if taken else limits.shared_bytes
+    block_bytes = -(-(shared_bytes + limits.reserved_bytes) // step) * step
+    return limits.shared_bytes // block_bytes if block_bytes else limits.shared_bytes

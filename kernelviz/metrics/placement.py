@@ -8,10 +8,11 @@ import msgspec
 from kernelviz.core import Cost, Figure, Problem, Roof, Run
 from kernelviz.core.problem import case_key
 from kernelviz.metrics import roofline
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.limiter import Limiter, limiter
 from kernelviz.metrics.quality import Quality, quality
-from kernelviz.metrics.roofline import Headline, SpeedOfLight
-from kernelviz.metrics.summary import figure_of, in_plan_order
+from kernelviz.metrics.roofline import SpeedOfLight
+from kernelviz.metrics.rows import in_plan_order
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,7 @@ from kernelviz.core import (
     Timer,
 )
 from kernelviz.metrics.configuration import is_configuration
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import figure_of
+from kernelviz.metrics.figures import Headline, figure_of
 
 QualityLevel = Literal["good", "note", "suspect"]
 LEVELS: tuple[QualityLevel, ...] = ("good", "note", "suspect")
@@ -54,11 +53,11 @@ _SETTINGS: tuple[EventReason, ...] = ("application clocks", "sync boost", "displ
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """How many samples, in how many blocks, at how many places in memory; None where that is unknown."""
+    """How many samples, in how many blocks, in how many rotating buffers; None where that is unknown."""
 
     count: int | None
     blocks: int | None = None
-    places: int | None = None
+    buffers: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ class Repeated:
 class Correctness:
     """The gate's answer. `of_bound`: the largest error as a share of the allowed one, None when unknown."""
 
-    word: Literal["correct", "wrong", "impossible", "unchecked"]
+    kind: Literal["correct", "wrong", "impossible", "unchecked"]
     of_bound: float | None = None
     seeds: int = 0
 
@@ -316,7 +315,7 @@ def method_of(figure: Figure) -> Method:
     return Method(figure.timer, figure.launch, figure.correction_s or None)
 
 
-def _others(seen: _Seen) -> Part:
+def _other_processes(seen: _Seen) -> Part:
     count = seen.conditions.other_processes if seen.conditions else None
     return Part("others", OtherProcesses(count), "note" if count is None else "suspect" if count else "good")
 
@@ -347,5 +346,5 @@ def notes_on_other_figures(result: Result) -> tuple[Note, ...]:
 
 
 _PARTS: tuple[Callable[[_Seen], Part], ...] = (
-    _samples, _interval, _caches, _clock, _throttle, _repeated, _correct, _method, _others,
+    _samples, _interval, _caches, _clock, _throttle, _repeated, _correct, _method, _other_processes,
 )  # fmt: skip

@@ -6,15 +6,20 @@ Williams, Waterman, Patterson: Roofline, an insightful visual performance model 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import msgspec
 
-from kernelviz.core import Cost, Figure, Level, Problem, Result, Roof, StreamName
-from kernelviz.metrics.roofs import STREAMS, size_words
+from kernelviz.core import Cost, Figure, Level, Problem, Result, Roof, RoofName, StreamName
+from kernelviz.metrics.figures import Headline, figure_of
 
-Headline = Literal["cold", "warm"]
-"""Which figure counts: with the data flushed from the caches, or left in them."""
+WRITTEN_SHARES: dict[StreamName, float] = {
+    "read": 0.0,
+    "read2_write1": 1 / 3,
+    "copy": 1 / 2,
+    "read1_write2": 2 / 3,
+    "write": 1.0,
+}
+"""Of the measured streams: written bytes over moved bytes."""
 INTENSE_FLOP_PER_BYTE = 16.0
 """From this arithmetic intensity on, a problem is judged by its arithmetic rate, not by its bandwidth."""
 CONTRACTIONS = frozenset({"matmul"})
@@ -62,36 +67,29 @@ def stream_name(cost: Cost) -> StreamName:
     >>> stream_name(Cost(work_flop=0, read_bytes=8, written_bytes=4))
     'read2_write1'
     """
-    shares: dict[StreamName, float] = {
-        "read": 0.0,
-        "read2_write1": 1 / 3,
-        "copy": 1 / 2,
-        "read1_write2": 2 / 3,
-        "write": 1.0,
-    }
     written = cost.written_bytes / cost.moved_bytes if cost.moved_bytes else 0.5
-    return min(shares, key=lambda name: abs(shares[name] - written))
+    return min(WRITTEN_SHARES, key=lambda name: abs(WRITTEN_SHARES[name] - written))
 
 
 def memory_roof(cost: Cost, roofs: Sequence[Roof], level: Level = "dram") -> Roof | None:
     """The measured bandwidth that applies: the stream of the nearest mix (else the copy), at the cost's bytes.
 
-    Between two measured sizes it is interpolated in the logarithm of the bytes, which its `how` says; outside of them the
-    nearest size's stands. The size matters because what a kernel wrote last may lie in the L2 when it ends: on an H200 a
-    copy of 0.5 GB is faster than one of 4 GB, so that one constant would read 101 % here and 94 % there.
-    None where that level was not measured.
+    Between two measured sizes it is interpolated in the logarithm of the bytes; such a roof has an empty `how`, since nobody
+    measured it. Beyond them that of the nearest size is used. The size matters because what a kernel wrote last may be in the
+    L2 when it ends: on an H200 a copy of 0.5 GB is faster than one of 4 GB, so that one constant would give 101 % for the one
+    and 94 % for the other. None if that level was not measured.
 
     >>> small = Roof(name="copy", level="dram", moved_bytes=100, bandwidth_bytes_per_s=4e9)
     >>> large = Roof(name="copy", level="dram", moved_bytes=400, bandwidth_bytes_per_s=2e9)
     >>> memory_roof(Cost(work_flop=0, read_bytes=100, written_bytes=100), (small, large)).bandwidth_bytes_per_s / 1e9
     3.0
     """
-    name = stream_name(cost)
     at_level = _at_level(roofs, level)
-    found = [r for r in at_level if r.name == name] or [r for r in at_level if r.name == "copy"]
-    sized = sorted((r for r in found if r.moved_bytes), key=lambda r: r.moved_bytes or 0)
+    names: tuple[RoofName, ...] = (stream_name(cost), "copy")
+    streams = next((of for name in names if (of := [r for r in at_level if r.name == name])), [])
+    sized = sorted((r for r in streams if r.moved_bytes), key=lambda r: r.moved_bytes or 0)
     if not sized:
-        return found[-1] if found else None
+        return streams[-1] if streams else None
     below = next((r for r in reversed(sized) if (r.moved_bytes or 0) <= cost.moved_bytes), None)
     above = next((r for r in sized if (r.moved_bytes or 0) >= cost.moved_bytes), None)
     if below is None or above is None or below.moved_bytes == above.moved_bytes:
@@ -100,10 +98,10 @@ def memory_roof(cost: Cost, roofs: Sequence[Roof], level: Level = "dram") -> Roo
 
 
 def _at_level(roofs: Sequence[Roof], level: Level) -> list[Roof]:
-    """The streams of a level. Roofs of a version that knew one level are memory's, where there are no others."""
-    streams = [r for r in roofs if r.bandwidth_bytes_per_s and r.name in STREAMS]
-    found = [r for r in streams if r.level == level]
-    return found if found or level != "dram" else [r for r in streams if r.level is None]
+    """The streams of a level. Roofs without a level, from a version that knew only memory, count if no others are of memory."""
+    streams = [r for r in roofs if r.bandwidth_bytes_per_s and r.name in WRITTEN_SHARES]
+    at_level = [r for r in streams if r.level == level]
+    return at_level if at_level or level != "dram" else [r for r in streams if r.level is None]
 
 
 def _between(below: Roof, above: Roof, moved_bytes: int) -> Roof:
@@ -123,14 +121,14 @@ def _between(below: Roof, above: Roof, moved_bytes: int) -> Roof:
         clock_hz=at("clock_hz"),
         moved_bytes=moved_bytes,
         measured_at=min(below.measured_at, above.measured_at),
-        how=f"interpolated between {size_words(first)} ({below.how}) and {size_words(last)} ({above.how})",
+        how="",
     )
 
 
 def level_of(cost: Cost, roofs: Sequence[Roof], headline: Headline) -> Level:
-    """Where the data of a figure lay: ``l2`` for a warm one of a problem that fits into the largest working set measured
-    there (half of the cache), else ``dram``. A warm problem between that and twice the cache is held against memory, though
-    part of it is on chip: it may pass 100 %.
+    """Where the data of a figure was: ``l2`` for the warm figure of a problem that fits into the largest working set measured
+    there (half of the cache), else ``dram``. A warm problem between that and twice the cache is compared with memory, although
+    part of its data is in the cache, so its share can be above 100 %.
     """
     if headline == "cold":
         return "dram"
@@ -139,11 +137,11 @@ def level_of(cost: Cost, roofs: Sequence[Roof], headline: Headline) -> Level:
 
 
 def compute_roof(problem: Problem, roofs: Sequence[Roof], cost: Cost | None = None) -> Roof | None:
-    """The measured arithmetic rate that applies to the problem's precision, None when it was not measured.
+    """The measured arithmetic rate that applies to the problem's precision, None if it was not measured.
 
     A contraction (by its op's name, or by more than INTENSE_FLOP_PER_BYTE) may use the tensor cores: a matrix product's rate,
     on them where they have that precision. Anything else, element by element or row by row, runs on the vector units: their
-    multiply-add rate where it is known, else (as before it was measured) the matrix product's.
+    multiply-add rate if it is known, else (for older calibrations) the matrix product's.
     """
     mine = [r for r in roofs if r.rate_flop_per_s and r.precision == problem.precision]
     products = [r for r in mine if r.name == "matmul"]
@@ -154,8 +152,8 @@ def compute_roof(problem: Problem, roofs: Sequence[Roof], cost: Cost | None = No
 
 
 def contracts(problem: Problem, cost: Cost | None) -> bool:
-    """Whether the problem can be a matrix product for the hardware. Metrics know no catalogue: an op that is not named here
-    counts as one by its intensity, which no element-wise or row op reaches."""
+    """Whether the problem can be a matrix product for the hardware. Metrics do not look up the catalogue: an op that is not in
+    CONTRACTIONS counts as one by its intensity, which no element-wise or row op reaches."""
     return problem.op in CONTRACTIONS or intense(cost)
 
 
@@ -184,8 +182,8 @@ def speed_of_light(
 ) -> SpeedOfLight | None:
     """max(bytes / bandwidth, flop / peak); None without a measured bandwidth.
 
-    Where the compute roof of this precision is unknown, memory alone decides, unless the problem does more than
-    INTENSE_FLOP_PER_BYTE: then the truth would be a guess and the answer is None.
+    If the compute roof of this precision is unknown, memory alone decides. For a problem of more than INTENSE_FLOP_PER_BYTE
+    that would be a guess, so the answer is None.
     """
     memory = memory_roof(cost, roofs, level_of(cost, roofs, headline))
     compute = compute_roof(problem, roofs, cost)
@@ -202,9 +200,7 @@ def efficiency(
     result: Result, roofs: Sequence[Roof], figure: Figure | None = None, headline: Headline = "cold"
 ) -> float | None:
     """Speed of light over measured time; None when either is unknown. `figure` None: the one that `headline` names."""
-    timing = result.timing
-    own = (timing.device_cold_s if headline == "cold" else timing.device_warm_s) if timing else None
-    chosen = figure or own
+    chosen = figure or figure_of(result.timing, headline)
     if chosen is None or result.cost is None:
         return None
     light = speed_of_light(result.problem, result.cost, roofs, headline)

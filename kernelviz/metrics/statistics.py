@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kernelviz.core import Block, Figure
 from kernelviz.core.result import half_width
+from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.verdict_reasons import (
     Clears,
     FewSharedRounds,
@@ -94,11 +95,11 @@ def median_interval(means: Sequence[float] | Floats) -> Interval:
     estimate = float(np.median(values))
     if len(values) < MIN_BLOCKS:
         return Interval(estimate, None, None)
-    low, high = np.quantile(_drawn_medians(values), [0.025, 0.975])
+    low, high = np.quantile(_resampled_medians(values), [0.025, 0.975])
     return Interval(estimate, float(low), float(high))
 
 
-def _drawn_medians(values: Floats, stream: int = 0) -> Floats:
+def _resampled_medians(values: Floats, stream: int = 0) -> Floats:
     """The medians of RESAMPLES draws with replacement, each as large as `values`; another `stream`, other draws."""
     ordered = np.sort(values)
     lower, upper = _middle_ranks(len(values), stream)
@@ -112,9 +113,9 @@ def _drawn_medians(values: Floats, stream: int = 0) -> Floats:
 def _middle_ranks(count: int, stream: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The ranks of the two middle elements (one, twice, of an odd count) of each of RESAMPLES draws of `count` from `count`."""
     upper, lower = count // 2, (count - 1) // 2
-    drawn = np.random.default_rng((_SEED, stream)).integers(0, count, size=(RESAMPLES, count), dtype=np.int32)
-    drawn.partition((lower, upper), axis=1)
-    return drawn[:, lower].copy(), drawn[:, upper].copy()
+    ranks = np.random.default_rng((_SEED, stream)).integers(0, count, size=(RESAMPLES, count), dtype=np.int32)
+    ranks.partition((lower, upper), axis=1)
+    return ranks[:, lower].copy(), ranks[:, upper].copy()
 
 
 def ratio_of_medians(means: Sequence[float] | Floats, to: Sequence[float] | Floats) -> Interval:
@@ -127,7 +128,7 @@ def ratio_of_medians(means: Sequence[float] | Floats, to: Sequence[float] | Floa
     estimate = float(np.median(first) / np.median(second))
     if min(len(first), len(second)) < MIN_BLOCKS:
         return Interval(estimate, None, None)
-    over, under = _drawn_medians(first, 0), _drawn_medians(second, 1)
+    over, under = _resampled_medians(first, 0), _resampled_medians(second, 1)
     low, high = np.quantile(over / under, [0.025, 0.975])
     return Interval(estimate, float(low), float(high))
 
@@ -202,11 +203,8 @@ def _means_by_round(figure: Figure) -> dict[int, float]:
 
 
 def _by_round(blocks: Sequence[Block], means: Floats) -> dict[int, float]:
-    found: dict[int, list[float]] = {}
-    for block, mean in zip(blocks, means, strict=True):
-        if block.round is not None:
-            found.setdefault(block.round, []).append(float(mean))
-    return {r: float(np.mean(m)) for r, m in found.items()}
+    rounds = grouped(zip(blocks, means, strict=True), key=lambda pair: pair[0].round)
+    return {r: float(np.mean([mean for _, mean in of])) for r, of in rounds.items() if r is not None}
 
 
 def unit_means(figure: Figure) -> Floats:
@@ -226,14 +224,14 @@ def ratio_interval(of: Figure, to: Figure) -> tuple[Interval | None, int]:
     return (passes_interval if in_passes(of.blocks) else median_interval)(ratios), len(ratios)
 
 
-Word = Literal["faster", "slower", "same", "unclear"]
+VerdictKind = Literal["faster", "slower", "same", "unclear"]
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A comparison of two times. `ratio` is time over baseline's time: below 1 is faster."""
 
-    word: Word
+    kind: VerdictKind
     ratio: Interval | None
     floor: float | None
     rounds: int

@@ -1,4 +1,4 @@
-"""The order in a set of problems: which axis was swept, what stayed the same, where the caches end."""
+"""The structure of a set of problems: which axis was swept, which sizes stayed the same, and where the data fills the cache."""
 
 import itertools
 import math
@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelviz.core import Problem
-from kernelviz.core.units import power_of_two
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,22 +28,20 @@ def varying_axes(problems: Sequence[Problem]) -> tuple[str, ...]:
 
 
 def swept_axis(problems: Sequence[Problem]) -> str | None:
-    """The axis to draw against: most distinct sizes, then the one that grows in the order of the plan; None of none.
+    """The x-axis of charts: the axis with the most distinct sizes, then one that grows in the order of the plan.
 
     >>> swept_axis([Problem(op="rmsnorm", sizes={"m": 2**20 // n, "n": n}, dtype="fp32") for n in (64, 128)])
     'n'
     """
-    if not problems:
-        return None
-    axes = list(problems[0].sizes)
+    axes = list(problems[0].sizes) if problems else []
 
-    def rank(axis: str) -> tuple[int, bool, int]:
+    def rank(axis: str) -> tuple[int, bool]:
         sizes = [p.sizes[axis] for p in problems if axis in p.sizes]
-        return len(set(sizes)), sizes == sorted(sizes), -axes.index(axis)
+        return len(set(sizes)), sizes == sorted(sizes)
 
     if not varying_axes(problems):
         return axes[-1] if axes else None
-    return max(axes, key=rank)
+    return max(axes, key=rank)  # the first of equal ones
 
 
 def tied_axes(problems: Sequence[Problem], axis: str) -> tuple[str, ...]:
@@ -57,52 +54,22 @@ def tied_axes(problems: Sequence[Problem], axis: str) -> tuple[str, ...]:
     return tuple(a for a in axes if all(p.sizes.get(a) == p.sizes.get(axis) for p in problems))
 
 
-def others(problem: Problem, problems: Sequence[Problem], axis: str) -> tuple[tuple[str, int], ...]:
-    """The sizes that tell the lines of a chart apart: varying axes that `axis` does not decide.
+def line_sizes(problem: Problem, problems: Sequence[Problem], axis: str) -> tuple[tuple[str, int], ...]:
+    """The sizes that distinguish the lines of a chart: of the varying axes that are not a function of `axis`.
 
     >>> grid = [Problem(op="rmsnorm", sizes={"m": m, "n": n}, dtype="fp32") for m in (1, 2) for n in (64, 128)]
-    >>> others(grid[0], grid, "n")
+    >>> line_sizes(grid[0], grid, "n")
     (('m', 1),)
-    >>> others(grid[0], grid[:2], "n")
+    >>> line_sizes(grid[0], grid[:2], "n")
     ()
     """
-    free = [a for a in varying_axes(problems) if a != axis and not _decides(problems, axis, a)]
+    sizes = len({p.sizes.get(axis) for p in problems})
+    free = [a for a in varying_axes(problems) if len({(p.sizes.get(axis), p.sizes[a]) for p in problems}) > sizes]
     return tuple((a, problem.sizes[a]) for a in free)
 
 
-def _decides(problems: Sequence[Problem], axis: str, other: str) -> bool:
-    seen: dict[int, int] = {}
-    return all(seen.setdefault(p.sizes[axis], p.sizes[other]) == p.sizes[other] for p in problems)
-
-
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-
-
-def size_text(size: int) -> str:
-    """One size as one reads it.
-
-    >>> size_text(4096), size_text(1000)
-    ('2¹²', '1,000')
-    """
-    base, _, exponent = power_of_two(size).partition("^")
-    return base + exponent.translate(_RAISED)
-
-
-def size_words(problem: Problem, axes: Sequence[str] | None = None) -> str:
-    """The sizes as one reads them, all axes or the given ones; neighbours of one size share it.
-
-    >>> size_words(Problem(op="rmsnorm", sizes={"m": 4096, "n": 1000}, dtype="fp32"))
-    'm = 2¹², n = 1,000'
-    >>> size_words(Problem(op="matmul", sizes={"m": 512, "n": 512, "k": 64}, dtype="fp32"))
-    'm = n = 512, k = 64'
-    """
-    chosen = problem.sizes if axes is None else {a: problem.sizes[a] for a in axes if a in problem.sizes}
-    groups = itertools.groupby(chosen.items(), key=lambda item: item[1])
-    return ", ".join(f"{' = '.join(axis for axis, _ in group)} = {size_text(size)}" for size, group in groups)
-
-
 def telling_axes(problems: Sequence[Problem]) -> tuple[str, ...]:
-    """The axes that tell the problems of a plan apart: the swept one with those tied to it, and any that is free beside it.
+    """The axes that distinguish the problems of a plan: the swept one, those tied to it, and all other free axes.
 
     >>> telling_axes([Problem(op="rmsnorm", sizes={"m": 2**20 // n, "n": n}, dtype="fp32") for n in (64, 128)])
     ('n',)
@@ -110,8 +77,8 @@ def telling_axes(problems: Sequence[Problem]) -> tuple[str, ...]:
     axis = swept_axis(problems)
     if axis is None:
         return ()
-    wanted = {*tied_axes(problems, axis), *(a for a, _ in others(problems[0], problems, axis))}
-    return tuple(a for a in problems[0].sizes if a in wanted)
+    telling = {*tied_axes(problems, axis), *dict(line_sizes(problems[0], problems, axis))}
+    return tuple(a for a in problems[0].sizes if a in telling)
 
 
 def cache_boundary(points: Sequence[Point], cache_bytes: int | None) -> float | None:
@@ -128,13 +95,3 @@ def cache_boundary(points: Sequence[Point], cache_bytes: int | None) -> float | 
             share = math.log(cache_bytes / low.moved_bytes) / math.log(high.moved_bytes / low.moved_bytes)
             return round(math.exp(math.log(low.size) + share * math.log(high.size / low.size)), 6)
     return None
-
-
-def problem_words(problem: Problem) -> str:
-    """Op, number format, sizes, and the direction where it is not the usual one.
-
-    >>> problem_words(Problem(op="softmax", sizes={"m": 3, "n": 7}, dtype="bf16", direction="backward"))
-    'softmax bf16 m = 3, n = 7, backward'
-    """
-    words = " ".join(part for part in (problem.op, problem.precision, size_words(problem)) if part)
-    return f"{words}, backward" if problem.direction == "backward" else words

@@ -22,19 +22,28 @@ _MEDIAN_ERROR = 1.2533
 """The standard error of a median over that of a mean, for normal noise: sqrt(pi / 2)."""
 _MAD = 1.4826
 
-Word = Literal["slower", "faster"]
+Direction = Literal["slower", "faster"]
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A case's time in one run. `made_of`: what may explain a change (source digest, versions, driver), by name."""
+    """A case's time in one run. `provenance`: what may explain a change (source digest, versions, driver), by name."""
 
     run_id: str
     at: str
     time_s: float
     low_s: float | None = None
     high_s: float | None = None
-    made_of: tuple[tuple[str, str], ...] = ()
+    provenance: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Something that is not the same in the runs before and after a change; None if a run does not state it."""
+
+    name: str
+    before: str | None
+    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,7 @@ class Change:
     index: int
     before_s: float
     after_s: float
-    because: tuple[str, ...] = ()
+    because: tuple[Difference, ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -52,7 +61,7 @@ class Change:
         return self.after_s / self.before_s
 
     @property
-    def word(self) -> Word:
+    def direction(self) -> Direction:
         return "slower" if self.ratio > 1 else "faster"
 
 
@@ -216,8 +225,8 @@ def _clear(before: Floats, after: Floats, noise: float) -> bool:
     return float(min(on_their_sides)) >= CLEAR_SHARE
 
 
-def _because(points: Sequence[Point], index: int) -> tuple[str, ...]:
-    """What the runs on both sides are made of, where it differs: "torch 2.11 -> 2.13"."""
-    before, after = dict(points[index - 1].made_of), dict(points[index].made_of)
+def _because(points: Sequence[Point], index: int) -> tuple[Difference, ...]:
+    """The provenance that differs between the runs on both sides."""
+    before, after = dict(points[index - 1].provenance), dict(points[index].provenance)
     names = dict.fromkeys((*before, *after))
-    return tuple(f"{n} {before.get(n, '–')} → {after.get(n, '–')}" for n in names if before.get(n) != after.get(n))
+    return tuple(Difference(n, before.get(n), after.get(n)) for n in names if before.get(n) != after.get(n))

@@ -9,7 +9,8 @@ import msgspec
 from kernelviz.core import BadField, Failure, Figure, Problem, Result, Run, Span, Tuning
 from kernelviz.core.configuration import parted
 from kernelviz.core.reasons import NotAdmitted
-from kernelviz.metrics.summary import Row, first_call_s, rows
+from kernelviz.metrics.figures import first_call_s
+from kernelviz.metrics.rows import Row, rows
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 
@@ -105,7 +106,7 @@ def _best(candidates: Sequence[Row], default: Row | None) -> Row | None:
     first = candidates[0]
     if default is None or default.figure is None or first is default:
         return first
-    return first if first.verdict is not None and first.verdict.word == "faster" else default
+    return first if first.verdict is not None and first.verdict.kind == "faster" else default
 
 
 def _reasons(results: Sequence[Result]) -> tuple[Reason, ...]:

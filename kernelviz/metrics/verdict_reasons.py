@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kernelviz.core import Clock, Data, DeviceKind, LaunchMode, Stage, Timer
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline
 
 Side = Literal["A", "B"]
 
@@ -136,8 +136,8 @@ class TracingUnknown:
 
 
 @dataclass(frozen=True, slots=True)
-class TracingTakenOff:
-    """What tracing adds was taken off on one side only."""
+class TracingSubtracted:
+    """What tracing adds was subtracted on one side only."""
 
     side: Side
 
@@ -157,7 +157,7 @@ Incomparable = (
     | OtherLaunches
     | MethodUnknown
     | TracingUnknown
-    | TracingTakenOff
+    | TracingSubtracted
     | OneMeasurement
 )
 PairReason = VerdictReason | SameCode | Incomparable

@@ -1,14 +1,14 @@
-"""The fastest correct variant at each size, where the lead changes hands, and where nobody can say who leads."""
-
-from __future__ import annotations
+"""The fastest correct variant at each size, and the sizes at which several variants may be the fastest."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from math import inf
 
 from kernelviz.core import Figure, Problem, Stage
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline, again_of
+from kernelviz.metrics.grouping import grouped
+from kernelviz.metrics.rows import Row
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     Verdict,
@@ -22,19 +22,16 @@ from kernelviz.metrics.statistics import (
 )
 from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
 
-if TYPE_CHECKING:
-    from kernelviz.metrics.summary import Row
-
 NEVER_WINNING: tuple[Stage, ...] = ("wrong", "impossible")
-"""Failures after which a variant leads at no size of the run: where it is right, it is so by luck."""
+"""A variant with such a failure leads at no size of the run: where its result is right, it may be so by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """Who is fastest at one problem. `leader` is None where no case has a correct time.
+    """The fastest variant at one problem. `leader` is None if no case has a correct time.
 
-    `tied`: variants that the verdict rule does not tell apart from the leader ("same" or "unclear"), by time. `second`: the
-    fastest of the others, with its `verdict` against the leader (its ratio is its time over the leader's). `timed`: every row
+    `tied`: variants that the verdict rule does not distinguish from the leader ("same" or "unclear"), by time. `second`: the
+    fastest of all others, with its `verdict` against the leader (the ratio is its time over the leader's). `timed`: every row
     with a correct time, fastest first.
     """
 
@@ -47,24 +44,21 @@ class Winner:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Whoever may be the fastest: one where it is decided, none without a correct time."""
+        """All variants that may be the fastest: one if it is decided, none without a correct time."""
         return () if self.leader is None else (self.leader.result.variant, *self.tied)
 
     @property
     def ratio(self) -> float | None:
-        """The second's time over the leader's, by shared rounds where there are any, else by the two estimates."""
+        """The second's time over the leader's, by shared rounds if there are any, else by the two estimates."""
         if self.verdict is not None and self.verdict.ratio is not None:
             return self.verdict.ratio.estimate
-        both = (self.leader.figure if self.leader else None, self.second.figure if self.second else None)
-        return both[1].estimate / both[0].estimate if both[0] and both[1] else None
+        return self.second.time_s / self.leader.time_s if self.leader and self.second else None
 
 
 def winners(table: Sequence[Row], headline: Headline = "cold") -> tuple[Winner, ...]:
-    """One for each problem of the table, in its order. A variant with a wrong or impossible result anywhere never wins."""
+    """One for each problem of the table, in its order. A variant with a wrong or impossible result at any size never wins."""
     wrong = set(never_winning(table))
-    problems: dict[str, list[Row]] = {}
-    for row in table:
-        problems.setdefault(row.result.problem.key, []).append(row)
+    problems = grouped(table, key=lambda row: row.result.problem.key)
     return tuple(_winner(group, wrong, headline) for group in problems.values())
 
 
@@ -74,58 +68,53 @@ def never_winning(table: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _winner(group: Sequence[Row], wrong: set[str], headline: Headline) -> Winner:
-    timed = sorted((r for r in group if r.figure and r.result.variant not in wrong), key=_time_s)
+    timed = sorted((r for r in group if r.figure and r.result.variant not in wrong), key=lambda r: r.time_s)
     problem = group[0].result.problem
     if not timed:
         return Winner(problem, None, None, None, (), ())
     base = next((r for r in group if r.is_baseline), None)
-    leader, found = timed[0], _against(timed[0], timed, base, headline)
-    ahead = [r for r in timed[1:] if found[r.result.variant].word == "faster"]
-    if ahead:  # Shared rounds cancel what moves both times, so they overrule the order of the estimates.
-        leader = min(ahead, key=lambda r: _ratio(found[r.result.variant]))
-        found = _against(leader, timed, base, headline)
-    tied = tuple(name for name, verdict in found.items() if verdict.word != "slower")
-    rivals = {r.result.variant: r for r in timed if r is not leader}
-    second = next(iter(tied or rivals), None)
-    return Winner(
-        problem, leader, rivals[second] if second else None, found[second] if second else None, tied, tuple(timed)
-    )
-
-
-def _time_s(row: Row) -> float:
-    return row.figure.estimate if row.figure else float("inf")
+    leader, verdicts = timed[0], _against(timed[0], timed, base, headline)
+    ahead = [r for r in timed[1:] if verdicts[r.result.variant].kind == "faster"]
+    if ahead:  # Shared rounds cancel what changes both times, so they overrule the order of the estimates.
+        leader = min(ahead, key=lambda r: _ratio(verdicts[r.result.variant]))
+        verdicts = _against(leader, timed, base, headline)
+    tied = tuple(name for name, verdict in verdicts.items() if verdict.kind != "slower")
+    second = next(iter(tied or verdicts), None)
+    row = next((r for r in timed if r.result.variant == second), None)
+    return Winner(problem, leader, row, verdicts[second] if second else None, tied, tuple(timed))
 
 
 def _ratio(verdict: Verdict) -> float:
-    return verdict.ratio.estimate if verdict.ratio else float("inf")
+    return verdict.ratio.estimate if verdict.ratio else inf
 
 
 def _against(leader: Row, timed: Sequence[Row], base: Row | None, headline: Headline) -> dict[str, Verdict]:
-    """The verdict of each rival against the leader, by variant, in the order of their times."""
-    timing = base.result.timing if base else None
-    again = (timing.again_s if headline == "cold" else timing.again_warm_s) if timing else None
-    own, to = leader.figure, base.figure if base else None
-    return {r.result.variant: compared(r.figure, own, to, again) for r in timed if r is not leader and r.figure and own}
+    """The verdict of each other variant against the leader, in the order of their times."""
+    own, base_figure = leader.figure, base.figure if base else None
+    again = again_of(base.result.timing if base else None, headline)
+    return {
+        r.result.variant: compared(r.figure, own, base_figure, again)
+        for r in timed
+        if r is not leader and r.figure and own
+    }
 
 
 @lru_cache(maxsize=4096)
 def compared(time: Figure, other: Figure, base: Figure | None, again: Figure | None) -> Verdict:
-    """A time against another one, neither of which need be the baseline's; the noise floor is the baseline's A/A floor.
+    """The verdict of a time against another; neither has to be the baseline's. The noise floor is the baseline's A/A floor.
 
-    Variants that compile late are measured in rounds of their own with the baseline, and share none with the others. Their
-    ratio is then that of their two ratios to the baseline, each resampled over its own rounds; both comparisons have the
-    floor, so twice the floor must be cleared.
+    Variants that compile slowly are measured in rounds of their own with the baseline, and share none with the other variants.
+    Their ratio is then that of their two ratios to the baseline, each resampled over its own rounds. Both comparisons have the
+    noise floor, so the ratio must clear twice the floor.
     """
     floor = noise_floor(base, again) if base else LEAST_DIFFERENCE
     interval, rounds = ratio_interval(time, other)
     if interval is not None:
         return judged(interval, floor, rounds)
-    if base is None:
-        return Verdict("unclear", None, None, 0, NoSharedRounds())
-    first, second = round_ratios(time, base), round_ratios(other, base)
+    first, second = (round_ratios(time, base), round_ratios(other, base)) if base else ((), ())
     if not len(first) or not len(second):
-        return Verdict("unclear", None, None, 0, NoSharedRounds(with_baseline=False))
-    of = ratio_of_passes if in_passes(time.blocks) else ratio_of_medians
-    found = judged(of(first, second), 2 * floor, min(len(first), len(second)))
-    assert not isinstance(found.reason, ByBaseline)  # `judged` gives no other reasons than its own
-    return replace(found, reason=ByBaseline(found.reason))
+        return Verdict("unclear", None, None, 0, NoSharedRounds(with_baseline=base is None))
+    ratio_of = ratio_of_passes if in_passes(time.blocks) else ratio_of_medians
+    verdict = judged(ratio_of(first, second), 2 * floor, min(len(first), len(second)))
+    assert not isinstance(verdict.reason, ByBaseline)  # `judged` gives no other reasons than its own
+    return replace(verdict, reason=ByBaseline(verdict.reason))

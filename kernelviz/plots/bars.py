@@ -6,14 +6,16 @@ from html import escape
 import plotly.graph_objects as go
 
 from kernelviz.core import Problem, Roof, Run, units
-from kernelviz.metrics.roofline import Headline, SpeedOfLight, speed_of_light
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.roofline import SpeedOfLight, speed_of_light
+from kernelviz.metrics.rows import Row
 from kernelviz.plots.frame import (
     Draft,
     Props,
     Runs,
     format_share,
     hover,
+    intervals,
     listed,
     neutral_line,
     nothing,
@@ -56,12 +58,24 @@ def time_by_variant(
     draft = Draft(_FRAME_PX + _ROW_PX * len(at_size), x_title=f"time, {unit}")
     for run, row in at_size:
         draft.traces.append(_bar(run, row, run_list, scale, headline))
-        _add_label(draft, run, row, run_list, headline)
+        # In a column of their own, where no bar or interval covers them.
+        draft.note(
+            _label(row, headline),
+            x=_LABELS_FROM,
+            xref="paper",
+            xanchor="left",
+            y=trace_name(run, row.result.variant, run_list),
+            yref="y",
+            font={"size": 12},
+        )
     if light is not None:
         _mark(draft, light, max(times), scale, unit)
     # The range follows the estimates, so that the wide interval of one noisy variant does not flatten the other bars.
-    draft.x_axis |= {"range": [0, (max(times) or scale) / scale * 1.1], "domain": [0, _LABELS_FROM - 0.02]}
-    draft.x_axis["visible"] = any(times)  # without any time the axis has no meaning
+    draft.x_axis |= {
+        "range": [0, (max(times) or scale) / scale * 1.1],
+        "domain": [0, _LABELS_FROM - 0.02],
+        "visible": any(times),  # without any time the axis has no meaning
+    }
     draft.y_axis |= {"autorange": "reversed", "showgrid": False}
     draft.layout["showlegend"] = False
     return draft.figure()
@@ -75,13 +89,12 @@ def _time_s(row: Row) -> float:
 def _bar(run: Run, row: Row, run_list: Sequence[Run], scale: float, headline: Headline) -> Props:
     style = style_of(row.result.problem.op, row.result.variant)
     figure = row.figure or row.wrong_figure
-    low, high = (figure.low, figure.high) if figure else (None, None)
-    time_s = _time_s(row)
+    name = trace_name(run, row.result.variant, run_list)
     return {
         "type": "bar",
-        "x": [time_s / scale],
-        "y": [trace_name(run, row.result.variant, run_list)],
-        "name": trace_name(run, row.result.variant, run_list),
+        "x": [_time_s(row) / scale],
+        "y": [name],
+        "name": name,
         "orientation": "h",
         "width": 0.62,
         "marker": {
@@ -89,35 +102,17 @@ def _bar(run: Run, row: Row, run_list: Sequence[Run], scale: float, headline: He
             "opacity": 1.0 if row.figure else 0.45,
             "pattern": {"shape": "" if row.figure else "x", "size": 6},
         },
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [0.0 if high is None else (high - time_s) / scale],
-            "arrayminus": [0.0 if low is None else (time_s - low) / scale],
-            "thickness": 1.5,
-            "width": 4,
-            "color": NEUTRAL,
-        },
+        "error_x": intervals(
+            [_time_s(row)], [(figure.low, figure.high) if figure else (None, None)], NEUTRAL, scale=scale, width=4
+        ),
         "customdata": [row.result.problem.key],
         "hovertext": [hover(run, row, headline)],
         "hoverinfo": "text",
     }
 
 
-def _add_label(draft: Draft, run: Run, row: Row, run_list: Sequence[Run], headline: Headline) -> None:
-    """Time and share of the roof in a column of their own, where no bar or interval covers them."""
-    draft.note(
-        _label(row, headline),
-        x=_LABELS_FROM,
-        xref="paper",
-        xanchor="left",
-        y=trace_name(run, row.result.variant, run_list),
-        yref="y",
-        font={"size": 12},
-    )
-
-
 def _label(row: Row, headline: Headline) -> str:
+    """Time and share of the roof, or the stage of the failure."""
     if row.figure is not None:
         share = "" if row.efficiency is None else f" · {escape(format_share(row.efficiency))}"
         return f"{units.seconds(row.figure.estimate)}{share}"

@@ -1,37 +1,41 @@
 """Time, bandwidth or arithmetic rate against the swept size, with the roof and the end of the cache."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import chain, cycle
 
 import plotly.graph_objects as go
 
 from kernelviz.core import Cost, Figure, Roof, Run, Stage, units
-from kernelviz.metrics.roofline import Headline, bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
-from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import Point, cache_boundary, others, size_text, size_words, swept_axis, tied_axes
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.roofline import bandwidth_bytes_per_s, rate_flop_per_s, speed_of_light
+from kernelviz.metrics.rows import Row
+from kernelviz.metrics.sweep import Point, cache_boundary, line_sizes, swept_axis, tied_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.frame import (
-    MOST_SVG_POINTS,
     Draft,
     Props,
     Runs,
-    decade_ticks,
-    format_run,
     hover,
+    intervals,
     listed,
+    log_axis,
     neutral_line,
     nothing,
     problems_of,
     roofs_of,
+    run_suffix,
+    scatter_type,
     size_ticks,
     table_of,
     trace_name,
 )
 from kernelviz.plots.line_labels import End, name_ends
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, style_of
+from kernelviz.text.roofs import format_roof_name
+from kernelviz.text.sizes import format_size, format_sizes
 
 HEIGHT = 350
 _AROUND_PX = 110
@@ -46,7 +50,6 @@ class Quantity:
     name: str
     of: Callable[[Cost | None, float], float | None]
     prefixes: tuple[tuple[float, str], ...]
-    logarithmic: bool
     empty: str
 
 
@@ -54,21 +57,18 @@ TIME = Quantity(
     "time",
     lambda _cost, time_s: time_s,
     ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")),
-    True,
     "No case has a time yet. Press Run to measure.",
 )
 BANDWIDTH = Quantity(
     "bandwidth",
     lambda cost, time_s: bandwidth_bytes_per_s(cost, time_s) if cost and cost.moved_bytes else None,
     ((1e9, "GB/s"), (1e6, "MB/s")),
-    False,
     "No case has a bandwidth yet. Press Run to measure.",
 )
 RATE = Quantity(
     "arithmetic rate",
     lambda cost, time_s: rate_flop_per_s(cost, time_s) if cost and cost.work_flop else None,
     ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s")),
-    False,
     "No case has an arithmetic rate: nothing was measured yet, or the op does no arithmetic.",
 )
 
@@ -127,59 +127,58 @@ def _by_size(
     runs: Runs, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str | None, headline: Headline
 ) -> go.Figure:
     run_list = listed(runs)
-    problems = problems_of(run_list)
-    chosen = axis or swept_axis(problems)
+    chosen = axis or swept_axis(problems_of(run_list))
     if chosen is None:
         return nothing(quantity.empty, height=HEIGHT)
-    points_of_runs = [_placed(run, quantity, roofs, chosen, headline) for run in run_list]
-    all_points = [d for group in points_of_runs for d in group]
+    points_of_runs = [_points(run, quantity, roofs, chosen, headline) for run in run_list]
+    all_points = list(chain.from_iterable(points_of_runs))
     if headline == "warm" and all(d.y is None and d.row.failure is None for d in all_points):
         return nothing("No case has a warm time yet.", height=HEIGHT)
-    scale, unit = _unit(quantity, max((d.y for d in all_points if d.y is not None), default=None))
+    largest = max((d.y for d in all_points if d.y is not None), default=0.0)
+    scale, unit = next((p for p in quantity.prefixes if largest >= p[0]), quantity.prefixes[-1])
     chart = _Chart(run_list, quantity, chosen, scale, unit, headline)
-    draft = Draft(HEIGHT, x_title=_axis_title(chart), y_title=f"{chart.quantity.name}, {chart.unit}")
-    for number, (run, group) in enumerate(zip(run_list, points_of_runs, strict=True)):
-        _add_variants(draft, chart, run, group, DASHES[number % len(DASHES)])
-    for run in run_list:
-        _add_roof(draft, chart, run, roofs_of(run, roofs))
-    _add_failures(draft, [d for d in all_points if d.y is None and d.row.failure is not None])
-    _finish(draft, chart, all_points)
+    draft = Draft(HEIGHT, x_title=_axis_title(chart), y_title=f"{quantity.name}, {unit}")
+    for run, group, dash in zip(run_list, points_of_runs, cycle(DASHES), strict=False):
+        draft.traces += _variants(chart, run, group, dash)
+    draft.traces += [roof for run in run_list for roof in _roof(chart, run, roofs_of(run, roofs))]
+    failed = [d for d in all_points if d.y is None and d.row.failure is not None]
+    draft.traces += _failures(failed)
+    _set_axes(draft, chart, below=1.8 if failed else 1.25)
+    _mark_cache(draft, chart)
     name_ends(draft, _ends(chart, points_of_runs), HEIGHT - _AROUND_PX)
     return draft.figure()
 
 
-def _unit(quantity: Quantity, largest: float | None) -> tuple[float, str]:
-    return next((p for p in quantity.prefixes if largest is not None and largest >= p[0]), quantity.prefixes[-1])
-
-
-def _placed(
+def _points(
     run: Run, quantity: Quantity, roofs: Sequence[Roof] | None, axis: str, headline: Headline
 ) -> list[_CasePoint]:
-    points: list[_CasePoint] = []
     problems = [p for p in problems_of([run]) if axis in p.sizes]
-    other_sizes = {p.key: others(p, problems, axis) for p in problems}
-    for row in table_of(run, roofs, headline):
-        size = row.result.problem.sizes.get(axis)
-        if size is None:
-            continue
-        figure = row.figure or row.wrong_figure
-        y, low, high = _interval(quantity, row.result.cost, figure)
-        points.append(
-            _CasePoint(row, size, other_sizes[row.result.problem.key], y, low, high, hover(run, row, headline))
+    other_sizes = {p.key: line_sizes(p, problems, axis) for p in problems}
+    return [
+        _CasePoint(
+            row,
+            row.result.problem.sizes[axis],
+            other_sizes[row.result.problem.key],
+            *_interval(quantity, row.result.cost, row.figure or row.wrong_figure),
+            hover(run, row, headline),
         )
-    return points
+        for row in table_of(run, roofs, headline)
+        if axis in row.result.problem.sizes
+    ]
 
 
 def _interval(
     quantity: Quantity, cost: Cost | None, figure: Figure | None
 ) -> tuple[float | None, float | None, float | None]:
+    """The value of the quantity with the ends of its interval, as far as they are known."""
     if figure is None:
         return None, None, None
     y = quantity.of(cost, figure.estimate)
-    if figure.low is None or figure.high is None:
-        return y, None, None
-    ends = [v for v in (quantity.of(cost, figure.low), quantity.of(cost, figure.high)) if v is not None]
-    return (y, min(ends), max(ends)) if ends else (y, None, None)
+    ends = (
+        [] if figure.low is None or figure.high is None else [quantity.of(cost, t) for t in (figure.low, figure.high)]
+    )
+    known = [v for v in ends if v is not None]
+    return y, min(known, default=None), max(known, default=None)
 
 
 def _ends(chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]]) -> list[End]:
@@ -188,12 +187,12 @@ def _ends(chart: _Chart, points_of_runs: Sequence[Sequence[_CasePoint]]) -> list
     for run, group in zip(chart.runs, points_of_runs, strict=True):
         for point in sorted(group, key=lambda d: d.x):
             if point.other_sizes and point.y and point.row.figure is not None:
-                label = ", ".join(f"{axis} = {size_text(size)}" for axis, size in point.other_sizes)
+                label = ", ".join(f"{axis} = {format_size(size)}" for axis, size in point.other_sizes)
                 last[run.id, point.row.result.variant, label] = End(point.x, point.y / chart.scale, escape(label))
     return list(last.values())
 
 
-def _add_variants(draft: Draft, chart: _Chart, run: Run, points: Sequence[_CasePoint], dash: str) -> None:
+def _variants(chart: _Chart, run: Run, points: Sequence[_CasePoint], dash: str) -> Iterator[Props]:
     """A line for each variant and each size of the other axes. Wrong results are crosses without a line."""
     for variant in dict.fromkeys(d.row.result.variant for d in points):
         lines: dict[tuple[bool, tuple[tuple[str, int], ...]], list[_CasePoint]] = {}
@@ -201,22 +200,21 @@ def _add_variants(draft: Draft, chart: _Chart, run: Run, points: Sequence[_CaseP
             if point.row.result.variant == variant and point.y is not None:
                 wrong = point.row.figure is None
                 lines.setdefault((wrong, () if wrong else point.other_sizes), []).append(point)
-        named: set[bool] = set()
-        for (wrong, _), line in lines.items():
-            legend = {
+        first_of = {key[0]: key for key in reversed(lines)}
+        for key, line in lines.items():
+            wrong = key[0]
+            yield _line(line, chart.scale, dash, wrong=wrong) | {
                 "name": trace_name(run, variant, chart.runs) + (" ✕ wrong" if wrong else ""),
                 "legendgroup": f"{run.id} {variant} {wrong}",
-                "showlegend": wrong not in named,
+                "showlegend": key == first_of[wrong],
             }
-            named.add(wrong)
-            draft.traces.append(_line(line, chart.scale, dash, wrong=wrong) | legend)
 
 
 def _line(line: Sequence[_CasePoint], scale: float, dash: str, *, wrong: bool) -> Props:
     ordered = sorted(line, key=lambda d: d.x)
     style = style_of(ordered[0].row.result.problem.op, ordered[0].row.result.variant)
     return {
-        "type": "scattergl" if len(ordered) > MOST_SVG_POINTS else "scatter",
+        "type": scatter_type(len(ordered)),
         "x": [d.x for d in ordered],
         "y": [d.y / scale if d.y is not None else None for d in ordered],
         "mode": "markers" if wrong else "lines+markers",
@@ -227,69 +225,49 @@ def _line(line: Sequence[_CasePoint], scale: float, dash: str, *, wrong: bool) -
             "symbol": "x-open" if wrong else style.marker,
             "line": {"width": 2 if wrong else 0, "color": style.colour},
         },
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [_width(d.high, d.y, scale) for d in ordered],
-            "arrayminus": [_width(d.y, d.low, scale) for d in ordered],
-            "thickness": 1.5,
-            "width": 4,
-            "color": style.colour,
-        },
+        "error_y": intervals(
+            [d.y for d in ordered], [(d.low, d.high) for d in ordered], style.colour, scale=scale, width=4
+        ),
         "customdata": [d.row.result.problem.key for d in ordered],
         "hovertext": [d.text for d in ordered],
         "hoverinfo": "text",
     }
 
 
-def _width(upper: float | None, lower: float | None, scale: float) -> float:
-    return 0.0 if upper is None or lower is None else max(upper - lower, 0.0) / scale
-
-
-def _add_roof(draft: Draft, chart: _Chart, run: Run, roofs: Sequence[Roof]) -> None:
+def _roof(chart: _Chart, run: Run, roofs: Sequence[Roof]) -> Iterator[Props]:
     """The best value that the measured roofs allow at each size. Its name is in the legend, where it covers no line."""
-    best: dict[int, float] = {}
-    by: dict[int, str] = {}
+    best: dict[float, tuple[float, str]] = {}
     for result in run.results:
         light = speed_of_light(result.problem, result.cost, roofs, chart.headline) if result.cost else None
         value = chart.quantity.of(result.cost, light.time_s) if light else None
         if light and value is not None and chart.axis in result.problem.sizes:
-            size = result.problem.sizes[chart.axis]
-            best[size], by[size] = value / chart.scale, escape(roof_name(light.roof))
+            best[result.problem.sizes[chart.axis]] = value / chart.scale, escape(format_roof_name(light.roof))
     if not best:
         return
-    xs: list[float] = sorted(best)
-    ys, names = [best[x] for x in sorted(best)], [by[x] for x in sorted(best)]
-    if len(xs) == 1:  # A single size gets a short line, because a point would be invisible.
-        xs, ys, names = [xs[0] / 1.25, xs[0] * 1.25], ys * 2, names * 2
+    if len(best) == 1:  # A single size gets a short line, because a point would be invisible.
+        best = {x * factor: value for x, value in best.items() for factor in (1 / 1.25, 1.25)}
+    ys = [best[x][0] for x in sorted(best)]
     label = "speed of light" if chart.quantity is TIME else "measured roof"
     constant = f" {units.significant(ys[0])} {chart.unit}" if max(ys) <= min(ys) * 1.001 else ""
-    which = f" · {escape(format_run(run, chart.runs))}" if len(chart.runs) > 1 else ""
-    draft.traces.append(
-        {
-            "type": "scatter",
-            "x": xs,
-            "y": ys,
-            "name": label + constant + which,
-            "mode": "lines",
-            "line": neutral_line(),
-            "hovertext": [
-                f"{label}: {units.significant(y)} {chart.unit} ({n})" for y, n in zip(ys, names, strict=True)
-            ],
-            "hoverinfo": "text",
-        }
-    )
+    yield {
+        "type": "scatter",
+        "x": sorted(best),
+        "y": ys,
+        "name": label + constant + run_suffix(run, chart.runs),
+        "mode": "lines",
+        "line": neutral_line(),
+        "hovertext": [f"{label}: {units.significant(best[x][0])} {chart.unit} ({best[x][1]})" for x in sorted(best)],
+        "hoverinfo": "text",
+    }
 
 
-def _add_failures(draft: Draft, failed: Sequence[_CasePoint]) -> None:
+def _failures(failed: Sequence[_CasePoint]) -> Iterator[Props]:
     """A row for each variant at the bottom, in its colour: crosses at failed sizes, rings at sizes that were not measured."""
     levels = {v: i for i, v in enumerate(dict.fromkeys(d.row.result.variant for d in failed))}
     for name, symbol, rim, untried in (("✕ failed", "x", BAD, False), ("not measured", "circle-open", NEUTRAL, True)):
         marked = [d for d in failed if d.row.failure is not None and (d.row.failure.stage in _UNTRIED) is untried]
-        if not marked:
-            continue
-        draft.traces.append(
-            {
+        if marked:
+            yield {
                 "type": "scatter",
                 "x": [d.x for d in marked],
                 "y": [0.03 + 0.045 * levels[d.row.result.variant] for d in marked],
@@ -306,29 +284,23 @@ def _add_failures(draft: Draft, failed: Sequence[_CasePoint]) -> None:
                 "hovertext": [d.text for d in marked],
                 "hoverinfo": "text",
             }
-        )
 
 
-def _finish(draft: Draft, chart: _Chart, all_points: Sequence[_CasePoint]) -> None:
+def _set_axes(draft: Draft, chart: _Chart, *, below: float) -> None:
+    """`below`: the factor of space below the lines of a logarithmic chart, for the row of crosses."""
     ticks, names = size_ticks([p.sizes[chart.axis] for p in problems_of(chart.runs) if chart.axis in p.sizes])
     draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": names, "showgrid": False}
     heights = [y for trace in draft.traces if trace.get("yaxis") != "y2" for y in trace["y"] if y]
-    failed = any(d.y is None and d.row.failure is not None for d in all_points)
     if not heights:
         draft.y_axis["rangemode"] = "tozero"
-    elif not chart.quantity.logarithmic:
+    elif chart.quantity is TIME:
+        draft.y_axis |= log_axis(min(heights) / below, max(heights) * 1.25)
+    else:
         # The range follows the estimates and the roof, so that the wide interval of one noisy point does not flatten the lines.
         draft.y_axis["range"] = [0, max(heights) * 1.12]
-    else:
-        # Space below the lines for the row of crosses.
-        low, high = min(heights) / (1.8 if failed else 1.25), max(heights) * 1.25
-        levels, labels = decade_ticks(low, high, 1.0)
-        ends = [math.log10(low), math.log10(high)]
-        draft.y_axis |= {"type": "log", "range": ends, "tickvals": levels, "ticktext": labels}
     draft.layout["yaxis2"] = {
         "overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True, "type": "linear",
     }  # fmt: skip
-    _mark_cache(draft, chart)
 
 
 def _axis_title(chart: _Chart) -> str:
@@ -338,13 +310,12 @@ def _axis_title(chart: _Chart) -> str:
     tied = tied_axes(problems, chart.axis)
     fixed = [a for a in problems[0].sizes if a not in tied and len({p.sizes.get(a) for p in problems}) == 1]
     name = " = ".join(tied) + (f" ({caption})" if caption and len(tied) == 1 else "")
-    return escape(f"{name} · {size_words(problems[0], fixed)}" if fixed else name)
+    return escape(f"{name} · {format_sizes(problems[0], fixed)}" if fixed else name)
 
 
 def _mark_cache(draft: Draft, chart: _Chart) -> None:
     """A dotted line at the size whose bytes fill the last-level cache, with its label above the frame."""
-    run = chart.runs[0]
-    device = run.environment.device
+    run, device = chart.runs[0], chart.runs[0].environment.device
     points = [
         Point(r.problem.sizes[chart.axis], r.cost.moved_bytes)
         for r in run.results

@@ -1,26 +1,28 @@
 """Comparison of two runs: a bar for each case, the worst first, and the samples of both sides of one case."""
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from html import escape
 
 import numpy as np
 import plotly.graph_objects as go
 
-from kernelviz.core import Figure, units
-from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord
-from kernelviz.metrics.summary import figure_of
-from kernelviz.metrics.sweep import problem_words, telling_axes
-from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, nothing
-from kernelviz.plots.samples import QUANTILES
+from kernelviz.core import units
+from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, PairKind
+from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.sweep import telling_axes
+from kernelviz.plots.frame import Draft, Props, intervals, nothing
+from kernelviz.plots.samples import SHARE_AXIS, distribution
 from kernelviz.plots.variant_styles import BAD, GOOD, NEUTRAL, format_variant, style_of
 from kernelviz.text.comparison import SIGNS, describe_pair, format_case, format_change, sign_of
-from kernelviz.text.results import format_time
+from kernelviz.text.sizes import format_problem
+from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 
 ROW_PX, FRAME_PX = 22, 96
 SAMPLES_PX = 360
-_LOOKS: dict[PairWord, Props] = {
+_LOOKS: dict[PairKind, Props] = {
     "slower": {"color": BAD},
     "unclear": {"color": NEUTRAL, "pattern": {"shape": "/", "size": 5}},
     "same": {"color": NEUTRAL},
@@ -48,9 +50,9 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     axes = telling_axes([p.problem for p in comparison.pairs])
     names = dict(zip((p.key for p in visible), _labels(visible, axes, comparison), strict=True))
     draft = Draft(FRAME_PX + ROW_PX * len(visible), x_title="B is faster ←  → B is slower")
-    draft.traces += [_bands(visible, names)] + [
-        _bars(verdict, group, names, comparison) for verdict, group in _by_verdict(visible)
-    ]
+    groups = {verdict: [p for p in visible if p.kind == verdict] for verdict in PAIR_KINDS}
+    bars = (_bars(verdict, group, names, comparison) for verdict, group in groups.items() if group)
+    draft.traces = [_bands(visible, names), *bars]
     for pair in visible:
         if pair.ratio is None:
             draft.note(
@@ -64,31 +66,37 @@ def ratio_by_case(comparison: Comparison, *, most: int | None = None) -> go.Figu
     draft.line_at(0, {"color": NEUTRAL, "width": 1.5})
     low, high = _range(visible)
     ticks, labels = ratio_ticks(low, high)
-    draft.x_axis |= {"tickvals": [math.log(t) for t in ticks], "ticktext": labels, "zeroline": False}
-    draft.x_axis |= {"range": [math.log(low), math.log(high)]}
-    draft.y_axis |= {"autorange": "reversed", "showgrid": False, "categoryorder": "array", "dtick": 1}
-    draft.y_axis |= {"categoryarray": list(names.values()), "tickfont": {"size": 11}, "type": "category"}
-    draft.layout |= {"barmode": "overlay", "bargap": 0.25}
-    draft.layout["legend"] = {**draft.layout["legend"], "y": 1, "yanchor": "bottom"}
-    draft.layout["margin"] = {**draft.layout["margin"], "t": 40}
+    draft.x_axis |= {
+        "tickvals": [math.log(t) for t in ticks],
+        "ticktext": labels,
+        "range": [math.log(low), math.log(high)],
+    }
+    draft.y_axis |= {
+        "autorange": "reversed",
+        "showgrid": False,
+        "categoryorder": "array",
+        "categoryarray": list(names.values()),
+        "dtick": 1,
+        "tickfont": {"size": 11},
+        "type": "category",
+    }
+    draft.layout |= {
+        "barmode": "overlay",
+        "bargap": 0.25,
+        "legend": {**draft.layout["legend"], "y": 1, "yanchor": "bottom"},
+        "margin": {**draft.layout["margin"], "t": 40},
+    }
     return draft.figure()
 
 
 def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison) -> Iterator[str]:
     """The name of each row with the sign of its verdict and the change; spaces make equal names unique."""
-    seen: dict[str, int] = {}
+    seen: Counter[str] = Counter()
     for pair in visible:
         change = "" if pair.ratio is None else f" {format_change(pair.ratio.estimate)}"
         name = f"{escape(str(format_case(pair, axes, by_problem=comparison.by_problem)))} {sign_of(pair)}{change}"
-        seen[name] = seen.get(name, 0) + 1
-        yield name + " " * (seen[name] - 1)
-
-
-def _by_verdict(visible: Sequence[Pair]) -> Iterator[tuple[PairWord, list[Pair]]]:
-    for verdict in WORDS:
-        group = [p for p in visible if p.word == verdict]
-        if group:
-            yield verdict, group
+        yield name + " " * seen[name]
+        seen[name] += 1
 
 
 def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
@@ -108,10 +116,10 @@ def _bands(visible: Sequence[Pair], names: dict[str, str]) -> Props:
     }
 
 
-def _bars(verdict: PairWord, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
+def _bars(verdict: PairKind, group: Sequence[Pair], names: dict[str, str], comparison: Comparison) -> Props:
     ratios = [p.ratio for p in group]
     middles = [0.0 if r is None else math.log(r.estimate) for r in ratios]
-    ends = [(r.low, r.high) if r is not None and r.low and r.high else None for r in ratios]
+    ends = [(math.log(r.low), math.log(r.high)) if r is not None and r.low and r.high else (None, None) for r in ratios]
     return {
         "type": "bar",
         "orientation": "h",
@@ -120,15 +128,7 @@ def _bars(verdict: PairWord, group: Sequence[Pair], names: dict[str, str], compa
         "width": 0.5,
         "marker": _LOOKS[verdict],
         "name": f"{SIGNS[verdict]} {verdict}",
-        "error_x": {
-            "type": "data",
-            "symmetric": False,
-            "array": [0.0 if e is None else math.log(e[1]) - m for e, m in zip(ends, middles, strict=True)],
-            "arrayminus": [0.0 if e is None else m - math.log(e[0]) for e, m in zip(ends, middles, strict=True)],
-            "thickness": 1.5,
-            "width": 3,
-            "color": NEUTRAL,
-        },
+        "error_x": intervals(middles, ends, NEUTRAL),
         "customdata": [p.key for p in group],
         "hovertext": [_hover(p, comparison) for p in group],
         "hoverinfo": "text",
@@ -136,13 +136,12 @@ def _bars(verdict: PairWord, group: Sequence[Pair], names: dict[str, str], compa
 
 
 def _hover(pair: Pair, comparison: Comparison) -> str:
-    first, second = (figure_of(r.timing, comparison.headline) for r in (pair.before, pair.after))
-    names = (format_variant(r.variant) for r in (pair.before, pair.after))
-    lines = [f"<b>{escape(problem_words(pair.problem))}</b>"]
-    lines += [
-        f"{side}: {escape(name)}, {format_time(f)}" for side, name, f in zip("AB", names, (first, second), strict=True)
+    sides = [
+        f"{side}: {escape(format_variant(r.variant))}, {format_time(figure_of(r.timing, comparison.headline))}"
+        for side, r in (("A", pair.before), ("B", pair.after))
     ]
-    lines += [escape(str(describe_pair(pair))), escape(str(describe_verdict_reason(pair.reason)))]
+    reason = escape(str(describe_verdict_reason(pair.reason)))
+    lines = [f"<b>{escape(format_problem(pair.problem))}</b>", *sides, escape(str(describe_pair(pair))), reason]
     if pair.floor is not None:
         lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))
@@ -176,14 +175,11 @@ def ratio_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
         first, last = math.ceil(round((low - 1) * 100 / step, 6)), math.floor(round((high - 1) * 100 / step, 6))
         percents = [round(i * step, 1) for i in range(first, last + 1)]
         return [round(1 + p / 100, 6) for p in percents], ["equal" if p == 0 else f"{p:+g} %" for p in percents]
-    exponents = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
-    stride = math.ceil(len(exponents) / _MOST_TICKS)
-    multiples = [e for e in exponents if e % stride == 0]
-    return [2.0**e for e in multiples], [_factor(e) for e in multiples]
-
-
-def _factor(exponent: int) -> str:
-    return "equal" if exponent == 0 else f"{2 ** abs(exponent)}× as {'long' if exponent > 0 else 'fast'}"
+    every = range(math.ceil(math.log2(low)), math.floor(math.log2(high)) + 1)
+    stride = math.ceil(len(every) / _MOST_TICKS)
+    exponents = [e for e in every if e % stride == 0]
+    labels = [f"{2 ** abs(e)}× as {'long' if e > 0 else 'fast'}" if e else "equal" for e in exponents]
+    return [2.0**e for e in exponents], labels
 
 
 def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
@@ -191,58 +187,29 @@ def shares_by_time(comparison: Comparison, pair: Pair) -> go.Figure:
 
     Markers are at the 50th, 90th and 99th percentile.
     """
-    figures = [figure_of(r.timing, comparison.headline) for r in (pair.before, pair.after)]
-    known = [(side, f) for side, f in zip("AB", figures, strict=True) if f is not None and f.samples]
+    sides = [(s, r, figure_of(r.timing, comparison.headline)) for s, r in (("A", pair.before), ("B", pair.after))]
+    known = [
+        (side, r.variant, f, np.sort(np.asarray(f.samples))) for side, r, f in sides if f is not None and f.samples
+    ]
     if not known:
         return nothing(
             "The samples of this case are not stored, so their distribution cannot be drawn.", height=SAMPLES_PX
         )
-    typical_s = float(np.median([f.estimate for _, f in known]))
-    scale, unit = units.time_unit(typical_s)
+    scale, unit = units.time_unit(float(np.median([f.estimate for _, _, f, _ in known])))
     draft = Draft(SAMPLES_PX, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
-    for side, figure in known:
-        result = pair.before if side == "A" else pair.after
-        draft.traces += _steps(side, result.variant, pair.problem.op, figure, scale)
-    draft.y_axis |= {"range": [-2, 103], "tickvals": [0, 25, 50, 75, 90, 99]}
+    for side, variant, _, ordered in known:
+        style, name = style_of(pair.problem.op, variant), f"{side}: {format_variant(variant)}"
+        if side == "A":
+            look = {"colour": NEUTRAL, "symbol": f"{style.marker}-open", "dash": "dash"}
+        else:
+            look = {"colour": style.colour, "symbol": style.marker, "dash": "solid"}
+        draft.traces += distribution(ordered, scale, name=name, group=side, **look)
+    draft.y_axis |= SHARE_AXIS
     # Without the slowest 0.5 % of the samples: a few outliers (another process, for example) would flatten both curves.
-    low = min(float(np.min(f.samples or ())) for _, f in known)
-    high = max(float(np.quantile(f.samples or (), 0.995)) for _, f in known)
+    low = min(float(ordered[0]) for *_, ordered in known)
+    high = max(float(np.quantile(ordered, 0.995)) for *_, ordered in known)
     draft.x_axis["range"] = [(low - 0.05 * (high - low)) / scale, (high + 0.08 * (high - low)) / scale]
     return draft.figure()
-
-
-def _steps(side: str, variant: str, op: str, figure: Figure, scale: float) -> list[Props]:
-    ordered = np.sort(np.asarray(figure.samples, dtype=np.float64))
-    count, style = len(ordered), style_of(op, variant)
-    colour = NEUTRAL if side == "A" else style.colour
-    name = f"{side}: {escape(format_variant(variant))}"
-    at = np.quantile(ordered, QUANTILES)
-    return [
-        {
-            "type": "scattergl" if count > MOST_SVG_POINTS else "scatter",
-            "x": np.concatenate(([ordered[0]], ordered)) / scale,
-            "y": np.arange(count + 1) / count * 100,
-            "mode": "lines",
-            "line": {"color": colour, "width": 2, "shape": "hv", "dash": "dash" if side == "A" else "solid"},
-            "hoverinfo": "skip",
-            "showlegend": False,
-            "legendgroup": side,
-        },
-        {
-            "type": "scatter",
-            "x": at / scale,
-            "y": [q * 100 for q in QUANTILES],
-            "mode": "markers",
-            "marker": {"symbol": f"{style.marker}-open" if side == "A" else style.marker, "size": 9, "color": colour},
-            "name": name,
-            "legendgroup": side,
-            "hovertext": [
-                f"<b>{name}</b><br>{q * 100:g} % of {count:,} samples take at most {units.seconds(float(t))}"
-                for q, t in zip(QUANTILES, at, strict=True)
-            ],
-            "hoverinfo": "text",
-        },
-    ]
 
 
 def describe_comparison(comparison: Comparison) -> str:

@@ -8,9 +8,10 @@ import plotly.graph_objects as go
 
 from kernelviz.core import Figure, Result, Run, units
 from kernelviz.metrics.foreign_times import names, of_case
-from kernelviz.metrics.sweep import others, size_words, swept_axis, varying_axes
-from kernelviz.plots.frame import MOST_SVG_POINTS, Draft, Props, decade_ticks, nothing, size_ticks
+from kernelviz.metrics.sweep import line_sizes, swept_axis, varying_axes
+from kernelviz.plots.frame import Draft, Props, log_axis, nothing, scatter_type, shorten, size_ticks
 from kernelviz.plots.variant_styles import Style, series, style_of
+from kernelviz.text.sizes import format_sizes
 
 HEIGHT = 380
 _ROW_PX, _FRAME_PX = 24, 90
@@ -34,15 +35,18 @@ def other_times_by_size(run: Run, name: str | None = None) -> go.Figure:
     draft = Draft(HEIGHT, x_title=escape(axis), y_title=escape(f"{chosen}, {unit}"))
     lines: dict[tuple[str, tuple[tuple[str, int], ...]], list[tuple[Result, Figure]]] = {}
     for result, figure in timed:
-        lines.setdefault((result.variant, others(result.problem, problems, axis)), []).append((result, figure))
-    by_place = len({variant for variant, _ in lines}) == 1
+        lines.setdefault((result.variant, line_sizes(result.problem, problems, axis)), []).append((result, figure))
+    one_variant = len({variant for variant, _ in lines}) == 1
     draft.traces = [
-        _line(axis, other_sizes, line, scale, series(number) if by_place else style_of(line[0][0].problem.op, variant))
+        _line(
+            axis, other_sizes, line, scale, series(number) if one_variant else style_of(line[0][0].problem.op, variant)
+        )
         for number, ((variant, other_sizes), line) in enumerate(lines.items())
     ]
     ticks, labels = size_ticks([p.sizes[axis] for p in problems])
     draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": labels, "showgrid": False}
-    _log(draft.y_axis, [f.estimate / scale for _, f in timed])
+    times = [f.estimate / scale for _, f in timed]
+    draft.y_axis |= log_axis(min(times) / 1.5, max(times) * 1.5)
     draft.layout["showlegend"] = True
     return draft.figure()
 
@@ -55,13 +59,11 @@ def _line(
     style: Style,
 ) -> Props:
     ordered = sorted(line, key=lambda one: one[0].problem.sizes[axis])
-    variant = ordered[0][0].variant
-    label = ", ".join(f"{a} = {size}" for a, size in other_sizes)
     return {
-        "type": "scattergl" if len(ordered) > MOST_SVG_POINTS else "scatter",
+        "type": scatter_type(len(ordered)),
         "x": [r.problem.sizes[axis] for r, _ in ordered],
         "y": [f.estimate / scale for _, f in ordered],
-        "name": escape(", ".join(w for w in (variant, label) if w)),
+        "name": escape(", ".join(filter(None, (ordered[0][0].variant, *(f"{a} = {size}" for a, size in other_sizes))))),
         "mode": "lines+markers",
         "line": {"color": style.colour, "width": 2},
         "marker": {"color": style.colour, "size": 8, "symbol": style.marker},
@@ -74,31 +76,28 @@ def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name:
     visible = timed[:MOST_BARS]
     remark = f", the first {MOST_BARS} of {len(timed)} cases" if len(timed) > MOST_BARS else ""
     draft = Draft(_FRAME_PX + _ROW_PX * len(visible), x_title=escape(f"{name}, {unit}{remark}"))
-    styles = [style_of(r.problem.op, r.variant) for r, _ in visible]
-    draft.traces.append(
-        {
-            "type": "bar",
-            "orientation": "h",
-            "x": [f.estimate / scale for _, f in visible],
-            "y": list(range(len(visible))),
-            "marker": {"color": [s.colour for s in styles]},
-            "text": [units.seconds(f.estimate) for _, f in visible],
-            "textposition": "outside",
-            "cliponaxis": False,
-            "hovertext": [_hover(r, f) for r, f in visible],
-            "hoverinfo": "text",
-        }
-    )
+    times = [f.estimate / scale for _, f in visible]
+    bars = {
+        "type": "bar",
+        "orientation": "h",
+        "x": times,
+        "y": list(range(len(visible))),
+        "marker": {"color": [style_of(r.problem.op, r.variant).colour for r, _ in visible]},
+        "text": [units.seconds(f.estimate) for _, f in visible],
+        "textposition": "outside",
+        "cliponaxis": False,
+        "hovertext": [_hover(r, f) for r, f in visible],
+        "hoverinfo": "text",
+    }
+    draft.traces = [bars]
     draft.y_axis |= {
         "autorange": "reversed",
         "showgrid": False,
         "tickvals": list(range(len(visible))),
-        "ticktext": [escape(_short(r.variant)) for r, _ in visible],
+        "ticktext": [escape(shorten(r.variant, 34)) for r, _ in visible],
     }
-    times = [f.estimate / scale for _, f in visible]
     if max(times) / min(times) > _LEAST_SPREAD:
-        _decades(draft.x_axis, times, scale)
-        draft.x_axis["title"] |= {"text": escape(f"{name}{remark}")}
+        draft.x_axis |= _decades(times, scale) | {"title": draft.x_axis["title"] | {"text": escape(f"{name}{remark}")}}
     else:
         # Space for the label after the longest bar, also on a phone.
         draft.x_axis["range"] = [0, max(times) * 1.35]
@@ -106,18 +105,12 @@ def _bars(timed: Sequence[tuple[Result, Figure]], scale: float, unit: str, name:
     return draft.figure()
 
 
-def _log(axis: Props, values: Sequence[float]) -> None:
-    low, high = min(values) / 1.5, max(values) * 1.5
-    levels, labels = decade_ticks(low, high, 1.0)
-    axis |= {"type": "log", "range": [math.log10(low), math.log10(high)], "tickvals": levels, "ticktext": labels}
-
-
-def _decades(axis: Props, values: Sequence[float], scale: float) -> None:
+def _decades(values: Sequence[float], scale: float) -> Props:
     """A logarithmic axis over many decades, with a unit at each tick. Bars start below the smallest value."""
     low, high = math.floor(math.log10(min(values) * scale)) - 0.3, math.log10(max(values) * scale) + 1.2
     every = math.ceil((high - low) / 6)
     exponents = range(math.ceil(low), math.floor(high) + 1, every)
-    axis |= {
+    return {
         "type": "log",
         "range": [low - math.log10(scale), high - math.log10(scale)],
         "tickvals": [10.0**p / scale for p in exponents],
@@ -126,9 +119,5 @@ def _decades(axis: Props, values: Sequence[float], scale: float) -> None:
 
 
 def _hover(result: Result, figure: Figure) -> str:
-    lines = [f"<b>{escape(_short(result.variant, 80))}</b>", escape(size_words(result.problem))]
+    lines = [f"<b>{escape(shorten(result.variant, 80))}</b>", escape(format_sizes(result.problem))]
     return "<br>".join(w for w in (*lines, units.seconds(figure.estimate), escape(figure.method or "")) if w)
-
-
-def _short(text: str, most: int = 34) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"

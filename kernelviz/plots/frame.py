@@ -10,13 +10,13 @@ import plotly.graph_objects as go
 from msgspec.structs import replace
 
 from kernelviz.core import Problem, Roof, Run, units
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import Row, rows
-from kernelviz.metrics.sweep import size_text, size_words
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import Row, rows
 from kernelviz.plots.variant_styles import NEUTRAL, format_variant
 from kernelviz.text.failures import format_failure
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.results import format_time
+from kernelviz.text.sizes import format_size, format_sizes
+from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import format_verdict
 
 GRID = "rgba(124,135,132,0.22)"
@@ -24,7 +24,6 @@ Runs = Run | Sequence[Run]
 Props = dict[str, Any]
 """Properties of a trace, an axis or a layout, as Plotly's JSON has them."""
 MOST_SVG_POINTS = 1000
-"""Above this many points a trace, drawing by WebGL is faster than by SVG."""
 
 
 def listed(runs: Runs) -> tuple[Run, ...]:
@@ -121,17 +120,17 @@ def size_ticks(sizes: Sequence[int]) -> tuple[list[int], list[str]]:
     ([1024, 4096], ['2¹⁰', '2¹²'])
     """
     ordered = sorted(set(sizes))
-    step = math.ceil(len(ordered) / 9)
-    ticks = ordered[::-1][::step][::-1]
-    return ticks, [size_text(s) for s in ticks]
+    ticks = ordered[:: -math.ceil(len(ordered) / 9)][::-1]
+    return ticks, [format_size(s) for s in ticks]
 
 
 def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
     """Hover text of a point: variant, problem, time, rates, verdict and measurement quality. Names are escaped."""
-    result = row.result
+    result, problem = row.result, row.result.problem
+    direction = f" · {problem.direction}" if problem.direction == "backward" else ""
     lines = [
         f"<b>{escape(format_variant(result.variant))}</b>",
-        escape(f"{size_words(result.problem)} · {_format_dtype(result.problem)} · {run.environment.device.name}"),
+        escape(f"{format_sizes(problem)} · {problem.dtype}{direction} · {run.environment.device.name}"),
     ]
     if row.failure is not None:
         lines.append(f"✕ {escape(failure_line(row))}")
@@ -140,38 +139,38 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
         lines.append(f"{format_time(figure)}{' (the result is wrong)' if row.figure is None else ''}")
     if row.bandwidth_bytes_per_s is not None:
         share = "" if row.efficiency is None else f" · {units.percent(row.efficiency)} of the measured roof"
-        rate = units.rate(row.rate_flop_per_s, "FLOP/s") if row.rate_flop_per_s else ""
-        lines.append(f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s)}{' · ' + rate if rate else ''}{share}")
+        rate = f" · {units.rate(row.rate_flop_per_s, 'FLOP/s')}" if row.rate_flop_per_s else ""
+        lines.append(f"{units.gigabytes_per_s(row.bandwidth_bytes_per_s)}{rate}{share}")
     if row.verdict is not None:
-        lines.append(f"{escape(str(format_verdict(row.verdict)))}")
+        lines.append(escape(str(format_verdict(row.verdict))))
     if figure is not None:
-        lines.append(_folded(str(describe_quality_of(result, headline, run.method.clock))))
+        lines += folded(str(describe_quality_of(result, headline, run.method.clock)), 78)
     return "<br>".join(lines)
 
 
-def _format_dtype(problem: Problem) -> str:
-    """The dtype, and the direction if it is backward."""
-    return f"{problem.dtype} · {problem.direction}" if problem.direction == "backward" else problem.dtype
-
-
-def _folded(line: str, width: int = 78) -> str:
-    """A line of text, escaped and wrapped: hover text wider than a phone would be cut off."""
-    return "<br>".join(escape(part) for part in textwrap.wrap(line, width, break_long_words=False))
+def folded(text: str, width: int = 64) -> list[str]:
+    """Lines of text, escaped and wrapped, because hover text wider than a phone would be cut off."""
+    return [escape(line) for line in textwrap.wrap(text, width, break_long_words=False)]
 
 
 def failure_line(row: Row, length: int = 90) -> str:
     """The stage of a failure and the beginning of its message, on one line."""
-    if row.failure is None:
-        return ""
-    return str(format_failure(row.failure, most=length))
+    return "" if row.failure is None else str(format_failure(row.failure, most=length))
+
+
+def shorten(text: str, most: int) -> str:
+    """The text, or its beginning and an ellipsis if it has more than `most` characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def trace_name(run: Run, variant: str, runs: Sequence[Run]) -> str:
     """The variant, and with several runs also the run, see `format_run`."""
-    name = escape(format_variant(variant))
-    if len(runs) < 2:
-        return name
-    return f"{name} · {escape(format_run(run, runs))}"
+    return escape(format_variant(variant)) + run_suffix(run, runs)
+
+
+def run_suffix(run: Run, runs: Sequence[Run]) -> str:
+    """The run after the name of a trace, if there are several runs."""
+    return f" · {escape(format_run(run, runs))}" if len(runs) > 1 else ""
 
 
 def format_run(run: Run, runs: Sequence[Run]) -> str:
@@ -190,6 +189,35 @@ def problems_of(runs: Sequence[Run]) -> list[Problem]:
     return list({p.key: p for p in (*planned, *entries.values())}.values())
 
 
+def scatter_type(points: int) -> str:
+    """The trace type for so many points: above MOST_SVG_POINTS, drawing by WebGL is faster than by SVG."""
+    return "scattergl" if points > MOST_SVG_POINTS else "scatter"
+
+
+def intervals(
+    middles: Sequence[float | None],
+    ends: Sequence[tuple[float | None, float | None]],
+    colour: str,
+    *,
+    scale: float = 1.0,
+    width: int = 3,
+) -> Props:
+    """Error bars from the lower to the upper end of each interval; none where a value is unknown."""
+
+    def length(upper: float | None, lower: float | None) -> float:
+        return 0.0 if upper is None or lower is None else max(upper - lower, 0.0) / scale
+
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": [length(high, middle) for middle, (_, high) in zip(middles, ends, strict=True)],
+        "arrayminus": [length(middle, low) for middle, (low, _) in zip(middles, ends, strict=True)],
+        "thickness": 1.5,
+        "width": width,
+        "color": colour,
+    }
+
+
 def neutral_line(dash: str = "dash", width: float = 1.5) -> Props:
     return {"color": NEUTRAL, "dash": dash, "width": width}
 
@@ -200,9 +228,13 @@ def format_share(fraction: float) -> str:
     >>> format_share(0.694), format_share(0.0037), format_share(0.0001)
     ('69 %', '0.4 %', '<0.1 %')
     """
-    if fraction < 0.0005:
-        return "<0.1 %"
-    return units.percent(fraction, 0 if fraction >= 0.0095 else 1)
+    return "<0.1 %" if fraction < 0.0005 else units.percent(fraction, 0 if fraction >= 0.0095 else 1)
+
+
+def log_axis(low: float, high: float, scale: float = 1.0) -> Props:
+    """A logarithmic axis between two values, with the ticks of `decade_ticks`."""
+    ticks, labels = decade_ticks(low, high, scale)
+    return {"type": "log", "range": [math.log10(low), math.log10(high)], "tickvals": ticks, "ticktext": labels}
 
 
 def decade_ticks(low: float, high: float, scale: float) -> tuple[list[float], list[str]]:

@@ -27,7 +27,7 @@ _SCALE = (
     (0.5, "rgba(220,74,74,0.55)"),
     (1.0, "rgba(220,74,74,1)"),
 )
-_MARKS = (
+_MARKS: tuple[tuple[str, str, Callable[[OutputErrors, int], bool]], ...] = (
     ("wrong", "x-thin", lambda errors, cell: errors.map.wrong[cell] > errors.map.unwritten[cell]),
     ("never written", "circle-open", lambda errors, cell: errors.map.unwritten[cell] > 0),
 )
@@ -44,27 +44,35 @@ def share_by_element(errors: OutputErrors | None) -> go.Figure:
     grid = errors.map
     figure = go.Figure(
         go.Heatmap(
-            z=_scaled(errors),
+            z=np.log10(np.clip(_in_rows(errors, grid.shares), 10.0**-_DECADES, 10.0**_DECADES)),
             customdata=_hover_data(errors),
             hovertemplate=_hover(errors),
             name="",
             zmin=-_DECADES,
             zmax=_DECADES,
             colorscale=[list(stop) for stop in _SCALE],
-            colorbar=_colour_bar(),
+            colorbar={
+                "title": {"text": "error / allowed", "side": "right"},
+                "tickvals": list(range(-_DECADES, _DECADES + 1)),
+                "ticktext": ["≤ 0.001", "0.01", "0.1", "1", "10", "100", "≥ 1000"],
+                "thickness": 12,
+                "outlinewidth": 0,
+                "len": 1.0,
+            },
         )
     )
     for name, symbol, there in _MARKS:
-        _add_marks(figure, errors, name, symbol, there)
+        cells = [c for c in range(len(grid.wrong)) if there(errors, c)]
+        if cells:
+            figure.add_traces(_marks(cells, grid.columns, name, symbol))
     square = HEIGHT - _FRAME_PX
-    height = _FRAME_PX + round(min(square, max(40, square * grid.rows / 32)))
+    plot_px = round(min(square, max(40, square * grid.rows / 32)))
     row_axis, column_axis = _axis_titles(errors)
-    framed(figure, height=height, x_title=escape(column_axis), y_title=escape(row_axis))
-    _label(figure.update_xaxes, grid.columns, grid.block[1])
-    _label(figure.update_yaxes, grid.rows, grid.block[1] * grid.columns if grid.wraps else grid.block[0])
-    figure.update_xaxes(range=[-0.5, grid.columns - 0.5])
-    figure.update_yaxes(range=[grid.rows - 0.5, -0.5])
-    figure.update_layout(legend={"y": -70 / max(40, height - _FRAME_PX)})
+    framed(figure, height=_FRAME_PX + plot_px, x_title=escape(column_axis), y_title=escape(row_axis))
+    first_of_row = grid.block[1] * grid.columns if grid.wraps else grid.block[0]
+    figure.update_xaxes(range=[-0.5, grid.columns - 0.5], **_cell_ticks(grid.columns, grid.block[1]))
+    figure.update_yaxes(range=[grid.rows - 0.5, -0.5], **_cell_ticks(grid.rows, first_of_row))
+    figure.update_layout(legend={"y": -70 / max(40, plot_px)})
     return figure
 
 
@@ -74,12 +82,6 @@ def _in_rows(errors: OutputErrors, cells: Sequence[float | None]) -> Floats:
     placed = np.full(grid.rows * grid.columns, np.nan)
     placed[: len(cells)] = [np.inf if c is None else c for c in cells]
     return placed.reshape(grid.rows, grid.columns)
-
-
-def _scaled(errors: OutputErrors) -> Floats:
-    """Error / allowed error as a power of ten, clipped to the colour scale."""
-    shares = _in_rows(errors, errors.map.shares)
-    return np.log10(np.clip(shares, 10.0**-_DECADES, 10.0**_DECADES))
 
 
 def _hover_data(errors: OutputErrors) -> Floats:
@@ -92,10 +94,9 @@ def _hover_data(errors: OutputErrors) -> Floats:
         spans = [((rows * grid.columns + columns), grid.block[1], errors.elements)]
     else:
         spans = list(zip((rows, columns), grid.block, errors.shape[-2:], strict=True))
-    for place, block, size in spans:
-        values += [1.0 * place * block, np.minimum((place + 1.0) * block, size) - 1]
-    stacked: Floats = np.stack(values, axis=-1)
-    return stacked
+    for position, block, size in spans:
+        values += [1.0 * position * block, np.minimum((position + 1.0) * block, size) - 1]
+    return np.stack(values, axis=-1)
 
 
 def _hover(errors: OutputErrors) -> str:
@@ -108,37 +109,22 @@ def _hover(errors: OutputErrors) -> str:
     return f"{', '.join(where)}<br>{wrong}<br>largest error: %{{customdata[2]:.3g}}× the allowed error"
 
 
-def _colour_bar() -> dict[str, object]:
-    return {
-        "title": {"text": "error / allowed", "side": "right"},
-        "tickvals": list(range(-_DECADES, _DECADES + 1)),
-        "ticktext": ["≤ 0.001", "0.01", "0.1", "1", "10", "100", "≥ 1000"],
-        "thickness": 12,
-        "outlinewidth": 0,
-        "len": 1.0,
+def _marks(cells: Sequence[int], columns: int, name: str, symbol: str) -> list[go.Scatter]:
+    """A sign on each of the cells, and its entry in the legend."""
+    marker = {
+        "symbol": symbol,
+        "size": 4 if columns > 32 else 7,
+        "color": "#FFFFFF",
+        "line": {"width": 1.2, "color": "#FFFFFF"},
     }
-
-
-def _add_marks(
-    figure: go.Figure, errors: OutputErrors, name: str, symbol: str, there: Callable[[OutputErrors, int], bool]
-) -> None:
-    columns = errors.map.columns
-    values = [c for c in range(len(errors.map.wrong)) if there(errors, c)]
-    if not values:
-        return
-    size = 4 if columns > 32 else 7
-    marker = {"symbol": symbol, "size": size, "color": "#FFFFFF", "line": {"width": 1.2, "color": "#FFFFFF"}}
-    figure.add_trace(
+    in_legend = {"symbol": symbol, "size": 9, "color": BAD, "line": {"width": 1.5, "color": BAD}}
+    return [
         go.Scatter(
-            x=[c % columns for c in values], y=[c // columns for c in values], mode="markers", marker=marker,
+            x=[c % columns for c in cells], y=[c // columns for c in cells], mode="markers", marker=marker,
             hoverinfo="skip", showlegend=False,
-        )
-    )  # fmt: skip
-    line = {"width": 1.5, "color": BAD}
-    in_legend = {"symbol": symbol, "size": 9, "color": BAD, "line": line}
-    figure.add_trace(
-        go.Scatter(x=[None], y=[None], mode="markers", marker=in_legend, name=f"{name} elements in the block")
-    )
+        ),
+        go.Scatter(x=[None], y=[None], mode="markers", marker=in_legend, name=f"{name} elements in the block"),
+    ]  # fmt: skip
 
 
 def _axis_titles(errors: OutputErrors) -> tuple[str, str]:
@@ -150,11 +136,10 @@ def _axis_titles(errors: OutputErrors) -> tuple[str, str]:
     return errors.axes[-2], f"{errors.axes[-1]} ({describe_block(errors.map)}{folded})"
 
 
-def _label(update: Callable[..., object], cells: int, block: int) -> None:
-    """Label at most nine cells with the index of their first element."""
-    step = 1 << max(0, math.ceil(math.log2(cells / 8)))
-    positions = list(range(0, cells, step))
-    update(tickvals=positions, ticktext=[str(p * block) for p in positions], showgrid=False)
+def _cell_ticks(cells: int, block: int) -> dict[str, Any]:
+    """At most nine cells are labelled with the index of their first element."""
+    positions = list(range(0, cells, 1 << max(0, math.ceil(math.log2(cells / 8)))))
+    return {"tickvals": positions, "ticktext": [str(p * block) for p in positions], "showgrid": False}
 
 
 def elements_by_error(errors: OutputErrors | None) -> go.Figure:
@@ -168,10 +153,8 @@ def elements_by_error(errors: OutputErrors | None) -> go.Figure:
     bars = [(i - OCTAVES - 0.5, str(describe_octave(i)), counts.octaves[i]) for i in range(first, last + 1)]
     left, right = first - OCTAVES - 2.5, last - OCTAVES + 1.5
     bars = [(left, "exact", counts.exact), *bars, (right, "beyond any tolerance", counts.beyond)]
-    figure = go.Figure()
-    for wrong in (False, True):
-        visible = [bar for bar in bars if (bar[0] > 0) is wrong]
-        figure.add_trace(_error_bars(visible, errors.elements, wrong=wrong))
+    sides = [([bar for bar in bars if (bar[0] > 0) is wrong], wrong) for wrong in (False, True)]
+    figure = go.Figure([_error_bars(visible, errors.elements, wrong=wrong) for visible, wrong in sides])
     framed(figure, height=HEIGHT, x_title="|error| / allowed error", y_title="elements")
     step = 1 if last - first < 9 else 2 if last - first < 18 else 4
     exponents = [e for e in range(first - OCTAVES, last - OCTAVES + 1) if e % step == 0]
@@ -191,7 +174,7 @@ def elements_by_error(errors: OutputErrors | None) -> go.Figure:
 def _error_bars(visible: Sequence[tuple[float, str, int]], elements: int, *, wrong: bool) -> go.Bar:
     pattern = {"shape": "/", "size": 6, "solidity": 0.4, "fgcolor": "#FFFFFF", "bgcolor": BAD} if wrong else {}
     return go.Bar(
-        x=[place for place, _, _ in visible],
+        x=[position for position, _, _ in visible],
         y=[count or None for _, _, count in visible],
         width=0.92,
         name="outside the tolerance" if wrong else "within the tolerance",
@@ -208,11 +191,9 @@ def elements_by_value(tensor: TensorFacts | None) -> go.Figure:
         return nothing("This tensor has no finite value.", height=HEIGHT)
     bins = len(histogram.counts)
     width = (histogram.high - histogram.low) / bins or 1.0
-    edges = (
-        [histogram.low + i * width for i in range(bins + 1)]
-        if histogram.high > histogram.low
-        else [histogram.low - 0.5, histogram.low + 0.5]
-    )
+    # A tensor with a single value has one bin, which gets a width of 1 around the value.
+    start = histogram.low if histogram.high > histogram.low else histogram.low - 0.5
+    edges = [start + i * width for i in range(bins + 1)]
     figure = go.Figure(
         go.Bar(
             x=[(a + b) / 2 for a, b in pairwise(edges)],
@@ -243,10 +224,6 @@ def elements_by_value(tensor: TensorFacts | None) -> go.Figure:
 def _count_axis(figure: go.Figure, most: int) -> None:
     """A logarithmic axis that starts below 1, so that a single wrong element among millions is visible."""
     decades = range(0, math.ceil(math.log10(max(most, 2))) + 1)
-    step = 1 if len(decades) <= 6 else 2
-    figure.update_yaxes(
-        type="log",
-        range=[-0.3, math.log10(max(most, 2)) + 0.15],
-        tickvals=[10**d for d in decades][::step],
-        ticktext=[f"{10**d:,}" for d in decades][::step],
-    )
+    ticks = [10**d for d in decades][:: 1 if len(decades) <= 6 else 2]
+    high = math.log10(max(most, 2)) + 0.15
+    figure.update_yaxes(type="log", range=[-0.3, high], tickvals=ticks, ticktext=[f"{t:,}" for t in ticks])

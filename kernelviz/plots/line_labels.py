@@ -45,9 +45,7 @@ def named(ends: Sequence[End]) -> list[End]:
     [18, 19]
     """
     upward = sorted(ends, key=lambda e: e.y)
-    if len(upward) <= MOST:
-        return upward
-    return sorted({e.label: e for e in upward}.values(), key=lambda e: e.y)
+    return upward if len(upward) <= MOST else sorted({e.label: e for e in upward}.values(), key=lambda e: e.y)
 
 
 def shifts(heights: Sequence[float], least: float = _LINE_PX) -> list[float]:
@@ -64,7 +62,12 @@ def shifts(heights: Sequence[float], least: float = _LINE_PX) -> list[float]:
             middle, count = (below * many + middle * count) / (many + count), many + count
         blocks.append((middle, count))
     positions = [middle + (i - (count - 1) / 2) * least for middle, count in blocks for i in range(count)]
-    return [place - height for place, height in zip(positions, heights, strict=True)]
+    return [position - height for position, height in zip(positions, heights, strict=True)]
+
+
+def _columns(ends: Sequence[End]) -> list[list[End]]:
+    """The ends at each x."""
+    return [[e for e in ends if e.x == x] for x in sorted({e.x for e in ends})]
 
 
 def name_ends(draft: Draft, ends: Sequence[End], plot_px: float) -> None:
@@ -78,14 +81,12 @@ def name_ends(draft: Draft, ends: Sequence[End], plot_px: float) -> None:
     logarithmic = draft.y_axis.get("type") == "log"
     px = plot_px / (high - low)
     at = [replace(e, y=math.log10(e.y) if logarithmic else e.y) for e in ends]
-    columns = [[e for e in at if e.x == x] for x in sorted({e.x for e in at})]
-    alone = [replace(some[0], y=fmean(e.y for e in some)) for c in columns for some in merged(c, _LINE_PX / px)]
+    alone = [replace(some[0], y=fmean(e.y for e in some)) for c in _columns(at) for some in merged(c, _LINE_PX / px)]
     chosen = named(alone)
-    for x in sorted({e.x for e in chosen}):
-        column = [e for e in chosen if e.x == x]
+    for column in _columns(chosen):
         for end, shift in zip(column, shifts([(e.y - low) * px for e in column]), strict=True):
             draft.note(
-                end.label, x=math.log10(x), y=end.y, xref="x", yref="y", xanchor="left", yanchor="middle",
+                end.label, x=math.log10(end.x), y=end.y, xref="x", yref="y", xanchor="left", yanchor="middle",
                 xshift=_BESIDE_PX, yshift=round(shift, 1), font={"size": 11},
             )  # fmt: skip
     room = _BESIDE_PX + _LETTER_PX * max(len(e.label) for e in chosen)

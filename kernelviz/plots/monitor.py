@@ -2,13 +2,14 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
+from itertools import pairwise
 
 import plotly.graph_objects as go
 
 from kernelviz.core import RunTimes, Sample, units
-from kernelviz.plots.frame import GRID, decade_ticks, framed, neutral_line, nothing
+from kernelviz.plots.frame import GRID, decade_ticks, framed, neutral_line, nothing, shorten
 from kernelviz.plots.variant_styles import COLOURS, NEUTRAL, format_variant, style_of
 
 MOST_POINTS = 300
@@ -18,6 +19,8 @@ _GAP_S = 5.0
 """A longer gap between samples breaks the line: sampling was off because no page was open."""
 _CORES_APART = 16
 """Up to this many cores have a line each; with more, only the least and the most loaded core."""
+_DASHES = (("solid", "—"), ("dot", "···"), ("dash", "- -"), ("dashdot", "-·-"))
+"""Dashes of the lines of a panel, and the sign of each in the label of the panel."""
 Value = Callable[[Sample], float | None]
 
 
@@ -39,11 +42,8 @@ class Panel:
 
 
 def _of(name: str, scale: float = 1.0) -> Value:
-    def value(sample: Sample) -> float | None:
-        value_of_sample: float | None = getattr(sample, name)
-        return None if value_of_sample is None else value_of_sample * scale
-
-    return value
+    """The value of a field of a sample, times `scale`."""
+    return lambda sample: None if getattr(sample, name) is None else getattr(sample, name) * scale
 
 
 def _core(number: int) -> Value:
@@ -90,14 +90,10 @@ def _cpu(cores: int) -> tuple[Panel, ...]:
 def panels(samples: Sequence[Sample], *, gpu: bool) -> tuple[tuple[Panel, ...], tuple[str, ...]]:
     """The panels with data, and the names of the quantities that the device does not report."""
     every = _GPU if gpu else _cpu(max((len(s.cores_fraction) for s in samples), default=0))
-    visible: list[Panel] = []
-    unknown: list[str] = []
-    for panel in every:
-        known = tuple(line for line in panel.lines if any(line.value(s) is not None for s in samples))
-        unknown += [line.name for line in panel.lines if line not in known]
-        if known:
-            visible.append(Panel(panel.unit, known, panel.top))
-    return tuple(visible), tuple(unknown)
+    known = {line for panel in every for line in panel.lines if any(line.value(s) is not None for s in samples)}
+    visible = (replace(panel, lines=tuple(line for line in panel.lines if line in known)) for panel in every)
+    unknown = tuple(line.name for panel in every for line in panel.lines if line not in known)
+    return tuple(panel for panel in visible if panel.lines), unknown
 
 
 def reports_by_time(samples: Sequence[Sample], *, gpu: bool, window_s: float = 300.0) -> go.Figure:
@@ -142,9 +138,15 @@ def _domain(row: int, rows: int) -> list[float]:
 
 
 def _y_axis(row: int, rows: int, panel: Panel) -> dict[str, object]:
-    axis: dict[str, object] = {"domain": _domain(row, rows), "nticks": 4, "rangemode": "tozero", "gridcolor": GRID}
-    axis |= {"zeroline": False, "automargin": True}
-    return axis if panel.top is None else axis | {"range": [0, panel.top * 1.04]}
+    return {
+        "domain": _domain(row, rows),
+        "nticks": 4,
+        "rangemode": "tozero",
+        "gridcolor": GRID,
+        "zeroline": False,
+        "automargin": True,
+        **({} if panel.top is None else {"range": [0, panel.top * 1.04]}),
+    }
 
 
 def _line(
@@ -158,13 +160,13 @@ def _line(
         "y": y,
         "name": line.name,
         "yaxis": _axis("y", row),
-        "line": {"color": COLOURS[number % len(COLOURS)], "width": 2 if number == 0 else 1.3, "dash": _dash(number)},
+        "line": {
+            "color": COLOURS[number % len(COLOURS)],
+            "width": 2 if number == 0 else 1.3,
+            "dash": _DASHES[number % len(_DASHES)][0],
+        },
         "hovertemplate": f"%{{y:.4g}} {panel.unit}",
     }
-
-
-def _dash(number: int) -> str:
-    return ("solid", "dot", "dash", "dashdot")[number % 4]
 
 
 def thinned(
@@ -190,10 +192,9 @@ def thinned(
 
 def _label(row: int, rows: int, panel: Panel) -> dict[str, object]:
     """The names of the lines of a panel with their dash patterns, so that colour is not needed to identify them."""
-    signs = ("—", "···", "- -", "-·-")
     few = panel.lines if len(panel.lines) <= 3 else panel.lines[:1]
     rest = "" if len(few) == len(panel.lines) else f"   ··· - - each of {len(panel.lines) - 1} cores"
-    label = "   ".join(f"{signs[n % 4]} {escape(line.name)}" for n, line in enumerate(few)) + rest
+    label = "   ".join(f"{sign} {escape(line.name)}" for (_, sign), line in zip(_DASHES, few, strict=False)) + rest
     return {
         "text": f"{label}, {panel.unit}",
         "x": 0,
@@ -208,8 +209,8 @@ def _label(row: int, rows: int, panel: Panel) -> dict[str, object]:
 
 
 def _shade(begin_s: float, stop_s: float) -> dict[str, object]:
-    frame = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}}
-    return {**frame, "x0": begin_s / 60, "x1": stop_s / 60, "fillcolor": NEUTRAL, "opacity": 0.18}
+    across = {"type": "rect", "xref": "x", "yref": "paper", "y0": 0, "y1": 1, "layer": "below", "line": {"width": 0}}
+    return {**across, "x0": begin_s / 60, "x1": stop_s / 60, "fillcolor": NEUTRAL, "opacity": 0.18}
 
 
 def measured_spans(samples: Sequence[Sample]) -> list[tuple[float, float]]:
@@ -219,12 +220,11 @@ def measured_spans(samples: Sequence[Sample]) -> list[tuple[float, float]]:
     [(2.0, 3.0)]
     """
     spans: list[tuple[float, float]] = []
-    before: Sample | None = None
-    for sample in samples:
-        if sample.running:
-            goes_on = before is not None and before.running and sample.at_s - before.at_s <= _GAP_S
-            spans = [*spans[:-1], (spans[-1][0], sample.at_s)] if goes_on else [*spans, (sample.at_s, sample.at_s)]
-        before = sample
+    for before, sample in pairwise((None, *samples)):
+        if sample is not None and sample.running:
+            continues = before is not None and before.running and sample.at_s - before.at_s <= _GAP_S
+            begin_s = spans.pop()[0] if continues else sample.at_s
+            spans.append((begin_s, sample.at_s))
     return spans
 
 
@@ -258,16 +258,13 @@ def times_by_run(runs: Sequence[RunTimes]) -> go.Figure:
     every = [time * 1e6 for run in visible for _, time in run.times_s]
     framed(figure, height=64 + 34 * len(visible), x_title="kernel time, µs")
     values, names = decade_ticks(min(every) * 0.8, max(every) * 1.25, 1.0)
-    figure.update_xaxes(type="log")
-    if len(values) > 1:  # for a narrow range, Plotly chooses better ticks
-        figure.update_xaxes(tickvals=values, ticktext=names)
+    # For a narrow range, Plotly chooses better ticks.
+    figure.update_xaxes(type="log", **({"tickvals": values, "ticktext": names} if len(values) > 1 else {}))
     figure.update_yaxes(autorange="reversed", type="category", showgrid=False)
     figure.update_layout(showlegend=False, margin={"t": 8})
     return figure
 
 
 def _run_label(number: int, run: RunTimes) -> str:
-    title = run.title or run.op
-    short = title if len(title) <= 26 else f"{title[:25]}…"
     # Invisible characters make equal titles different categories.
-    return escape(short) + "\u200b" * number
+    return escape(shorten(run.title or run.op, 26)) + "\u200b" * number

@@ -4,34 +4,35 @@ Williams, Waterman, Patterson: Roofline, an insightful visual performance model 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
 import plotly.graph_objects as go
 
 from kernelviz.core import Problem, Roof, Run, units
-from kernelviz.metrics.roofline import Headline, arithmetic_intensity, compute_roof, level_of, memory_roof
-from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.roofline import arithmetic_intensity, compute_roof, level_of, memory_roof
+from kernelviz.metrics.rows import Row
 from kernelviz.plots.frame import (
     Draft,
     Props,
     Runs,
-    decade_ticks,
-    format_run,
     format_share,
     hover,
     listed,
+    log_axis,
     neutral_line,
     nothing,
     problems_of,
     roofs_of,
+    run_suffix,
     table_of,
     trace_name,
 )
 from kernelviz.plots.roofline_lines import under
 from kernelviz.plots.variant_styles import NEUTRAL, style_of
+from kernelviz.text.roofs import format_roof_name
 
 HEIGHT = 350
 _UNITS = ((1e12, "TFLOP/s"), (1e9, "GFLOP/s"), (1e6, "MFLOP/s"))
@@ -82,26 +83,27 @@ def rate_by_intensity(
         )
         return nothing(sentence, height=HEIGHT)
     chosen_spots = [s for s in spots if s.chosen] or spots
-    x_range, y_range = _zoom(chosen_spots)
-    positions, y_range = _placed(chosen_spots, y_range)
-    scale, unit = next((p for p in _UNITS if 10 ** y_range[1] >= p[0]), _UNITS[-1])
+    positions, (low, high) = _placed(chosen_spots)
+    scale, unit = next((p for p in _UNITS if high >= p[0]), _UNITS[-1])
     draft = Draft(HEIGHT, x_title="arithmetic intensity, FLOP per byte", y_title=f"rate, {unit}")
-    for run in run_list:
-        _add_roofs(draft, run, run_list, chosen_spots, roofs_of(run, roofs), headline)
-    for run in run_list:
-        for variant in dict.fromkeys(s.row.result.variant for s in spots if s.run is run):
-            mine = [s for s in spots if s.run is run and s.row.result.variant == variant]
-            draft.traces.append(_trace(run, run_list, mine, headline))
-    for axis, ends, of in ((draft.x_axis, x_range, 1.0), (draft.y_axis, y_range, scale)):
-        ticks, names = decade_ticks(10 ** ends[0], 10 ** ends[1], of)
-        axis |= {"type": "log", "range": ends, "tickvals": ticks, "ticktext": names}
+    draft.traces = [r for run in run_list for r in _roofs(run, run_list, chosen_spots, roofs_of(run, roofs), headline)]
+    traces: dict[tuple[str, str], list[_Spot]] = {}
+    for spot in spots:
+        traces.setdefault((spot.run.id, spot.row.result.variant), []).append(spot)
+    draft.traces += [_trace(mine, run_list, headline) for mine in traces.values()]
+    intensities = [s.intensity for s in chosen_spots]
+    draft.x_axis |= log_axis(min(intensities) / 2.2, max(intensities) * 9)  # space for labels on the right
+    draft.y_axis |= log_axis(low, high, scale)
     draft.layout["showlegend"] = True
     if not any(roofs_of(run, roofs) for run in run_list):
         draft.note(
             "roofs not measured: press Calibrate", x=0, y=1, xref="paper", yref="paper", xanchor="left", yanchor="top"
         )
     _add_labels(draft, chosen_spots, positions)
-    _add_distance(draft, chosen_spots)
+    best = max(chosen_spots, key=lambda s: s.rate)
+    if best.roof is not None:  # from the best point up to the roof: the unused part of the speed of light
+        dots = {"color": NEUTRAL, "dash": "dot", "width": 1.5}
+        draft.line(x0=best.intensity, x1=best.intensity, y0=best.rate, y1=best.roof, line=dots)
     return draft.figure()
 
 
@@ -120,13 +122,14 @@ def _spots(
     return [s for s in spots if s.chosen or not here or abs(s.intensity / here[0] - 1) > _ASIDE]
 
 
-def _trace(run: Run, run_list: Sequence[Run], spots: Sequence[_Spot], headline: Headline) -> Props:
-    style = style_of(spots[0].row.result.problem.op, spots[0].row.result.variant)
+def _trace(spots: Sequence[_Spot], run_list: Sequence[Run], headline: Headline) -> Props:
+    result = spots[0].row.result
+    style = style_of(result.problem.op, result.variant)
     return {
         "type": "scatter",
         "x": [s.intensity for s in spots],
         "y": [s.rate for s in spots],
-        "name": trace_name(run, spots[0].row.result.variant, run_list),
+        "name": trace_name(spots[0].run, result.variant, run_list),
         "mode": "markers",
         "showlegend": False,
         "marker": {
@@ -141,51 +144,42 @@ def _trace(run: Run, run_list: Sequence[Run], spots: Sequence[_Spot], headline: 
     }
 
 
-def _add_roofs(
-    draft: Draft,
-    run: Run,
-    run_list: Sequence[Run],
-    chosen_spots: Sequence[_Spot],
-    roofs: Sequence[Roof],
-    headline: Headline,
-) -> None:
+def _roofs(
+    run: Run, run_list: Sequence[Run], chosen_spots: Sequence[_Spot], roofs: Sequence[Roof], headline: Headline
+) -> Iterator[Props]:
     """The memory roof up to the compute roof as one line; both names are in the legend."""
-    own = [s for s in chosen_spots if s.run is run] or list(chosen_spots)
-    result = own[0].row.result
+    result = next((s for s in chosen_spots if s.run is run), chosen_spots[0]).row.result
     memory = memory_roof(result.cost, roofs, level_of(result.cost, roofs, headline)) if result.cost else None
     compute = compute_roof(result.problem, roofs, result.cost)
     if memory is None or not memory.bandwidth_bytes_per_s:
         return
-    bandwidth = memory.bandwidth_bytes_per_s
-    peak = compute.rate_flop_per_s if compute and compute.rate_flop_per_s else None
-    xs, ys = under(
-        min(s.intensity for s in chosen_spots) / 1e3, max(s.intensity for s in chosen_spots) * 1e3, bandwidth, peak
-    )
-    name = f"measured roofs: {escape(roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
+    bandwidth, peak = memory.bandwidth_bytes_per_s, compute.rate_flop_per_s if compute else None
+    intensities = [s.intensity for s in chosen_spots]
+    xs, ys = under(min(intensities) / 1e3, max(intensities) * 1e3, bandwidth, peak or None)
+    name = f"measured roofs: {escape(format_roof_name(memory))}, {units.rate(bandwidth, 'B/s', 3)}"
     # A line of text for each: on a phone one line with both would be cut off.
-    ceiling = f"<br>and {escape(roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
-    which = f" · {escape(format_run(run, run_list))}" if len(run_list) > 1 else ""
-    line = neutral_line("solid", 2)
-    named = name + ceiling + which
-    draft.traces.append(
-        {"type": "scatter", "x": xs, "y": ys, "mode": "lines", "name": named, "line": line, "hoverinfo": "skip"}
+    ceiling = (
+        f"<br>and {escape(format_roof_name(compute))}, {units.rate(peak, 'FLOP/s', 3)}" if compute and peak else ""
     )
+    yield {
+        "type": "scatter",
+        "x": xs,
+        "y": ys,
+        "mode": "lines",
+        "name": name + ceiling + run_suffix(run, run_list),
+        "line": neutral_line("solid", 2),
+        "hoverinfo": "skip",
+    }
 
 
-def _zoom(chosen_spots: Sequence[_Spot]) -> tuple[list[float], list[float]]:
-    """Exponents of the frame: the chosen points and the roof above them, with space for labels on the right."""
-    rates = [s.rate for s in chosen_spots] + [s.roof for s in chosen_spots if s.roof]
-    x_low, x_high = min(s.intensity for s in chosen_spots), max(s.intensity for s in chosen_spots)
-    x_range = [math.log10(x_low / 2.2), math.log10(x_high * 9)]
-    return x_range, [math.log10(min(rates) / 1.5), math.log10(max(rates) * 1.45)]
+def _placed(chosen_spots: Sequence[_Spot]) -> tuple[list[tuple[_Spot, float]], tuple[float, float]]:
+    """The height of each label as an exponent, and the range of rates: the chosen points and the roof above them.
 
-
-def _placed(chosen_spots: Sequence[_Spot], y_range: Sequence[float]) -> tuple[list[tuple[_Spot, float]], list[float]]:
-    """The height of each label, and the frame, extended downwards if the labels need it.
-
-    Labels that would touch are moved down, because the roof is above every point.
+    Labels that would touch are moved down, because the roof is above every point; the range is extended downwards if the
+    labels need it.
     """
-    low, high = y_range
+    rates = [s.rate for s in chosen_spots] + [s.roof for s in chosen_spots if s.roof]
+    low, high = math.log10(min(rates) / 1.5), math.log10(max(rates) * 1.45)
     while True:
         gap = _LINE_PX / _PLOT_PX * (high - low)
         positions: list[tuple[_Spot, float]] = []
@@ -196,7 +190,7 @@ def _placed(chosen_spots: Sequence[_Spot], y_range: Sequence[float]) -> tuple[li
             positions.append((spot, position))
         # If there are more labels than lines in the frame, they may leave the frame.
         if position - 0.7 * gap >= low or len(chosen_spots) > _PLOT_PX / _LINE_PX - 3:
-            return positions, [low, high]
+            return positions, (10**low, 10**high)
         low = position - gap
 
 
@@ -222,12 +216,3 @@ def _add_labels(draft: Draft, chosen_spots: Sequence[_Spot], positions: Sequence
             standoff=6,
             font={"size": 12},
         )
-
-
-def _add_distance(draft: Draft, chosen_spots: Sequence[_Spot]) -> None:
-    """A dotted line from the best point up to the roof: the unused part of the speed of light."""
-    best = max(chosen_spots, key=lambda s: s.rate)
-    if best.roof is None:
-        return
-    dots = {"color": NEUTRAL, "dash": "dot", "width": 1.5}
-    draft.line(x0=best.intensity, x1=best.intensity, y0=best.rate, y1=best.roof, line=dots)

@@ -28,12 +28,8 @@ def rate_ticks(low: float, high: float) -> tuple[list[float], list[str]]:
     ([10000000000.0, 100000000000.0, 1000000000000.0], ['10 G', '100 G', '1 T'])
     """
     values, _ = decade_ticks(low, high, 1.0)
-    return values, [_prefixed(v) for v in values]
-
-
-def _prefixed(value: float) -> str:
-    scale, prefix = next((s for s in _SI if value >= s[0] * (1 - 1e-9)), (1.0, ""))
-    return f"{value / scale:g} {prefix}".strip()
+    prefixes = [next((p for p in _SI if value >= p[0] * (1 - 1e-9)), _SI[-1]) for value in values]
+    return values, [f"{v / scale:g} {prefix}".strip() for v, (scale, prefix) in zip(values, prefixes, strict=True)]
 
 
 def frame_of(values: Sequence[float], below: float, above: float) -> list[float]:

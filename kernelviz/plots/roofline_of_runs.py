@@ -8,18 +8,20 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import cycle
 
 import plotly.graph_objects as go
 
 from kernelviz.core import DataSheetRoof, Roof, units
 from kernelviz.metrics.placement import Placed
-from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.sweep import size_words
-from kernelviz.plots.frame import decade_ticks, format_share, framed, neutral_line, nothing
+from kernelviz.plots.frame import decade_ticks, folded, format_share, framed, neutral_line, nothing
 from kernelviz.plots.roofline_lines import frame_of, rate_ticks, under
 from kernelviz.plots.variant_styles import format_variant, style_of
+from kernelviz.text.limiter import describe_evidence, format_limiter
 from kernelviz.text.quality import format_level
-from kernelviz.text.results import format_time
+from kernelviz.text.roofs import format_roof_name
+from kernelviz.text.sizes import format_sizes
+from kernelviz.text.times import format_time
 
 _PLOT_PX, _AXIS_PX, _TOP_PX = 360, 64, 34
 _LINE_PX = 21
@@ -65,13 +67,16 @@ def rates_by_intensity(
     figure = go.Figure()
     lines = lines_of(points)
     x_range = frame_of([*(c.intensity or 1.0 for c in points), *_ridges(lines)], 4, 4)
-    for number, line in enumerate(lines):
-        figure.add_trace(_line(line, lines, _DASHES[number % len(_DASHES)], [10**e for e in x_range]))
-    runs = list(dict.fromkeys(c.run_id for c in points))
-    traces = list(dict.fromkeys((c.run_id, c.group) for c in points))
-    for run_id, name in traces:
-        mine = [c for c in points if (c.run_id, c.group) == (run_id, name)]
-        figure.add_trace(_points(mine, points, _FILLS[runs.index(run_id) % len(_FILLS)], group, case, len(traces)))
+    figure.add_traces(
+        [_line(line, lines, dash, [10**e for e in x_range]) for line, dash in zip(lines, cycle(_DASHES), strict=False)]
+    )
+    fills = dict(zip(dict.fromkeys(c.run_id for c in points), cycle(_FILLS), strict=False))
+    traces: dict[tuple[str, str], list[Placed]] = {}
+    for placed in points:
+        traces.setdefault((placed.run_id, placed.group), []).append(placed)
+    figure.add_traces(
+        [_points(mine, points, fills[run_id], group, case, len(traces)) for (run_id, _), mine in traces.items()]
+    )
     _axes(figure, points, x_range, lines)
     if not lines:
         figure.add_annotation(text="the roofs of this device are unknown", x=0, y=1, xref="paper", yref="paper",
@@ -117,17 +122,14 @@ def _slope(device: str, level: str | None, roofs: Sequence[Roof]) -> Line:
     """The memory roof. Bandwidths of several read:write mixes and sizes differ by a few percent, which is not visible over many
     decades: only the highest is drawn, but each case is compared with its own."""
     values = [r.bandwidth_bytes_per_s or 0.0 for r in roofs]
-    low, high = min(values), max(values)
-    where = "L2" if level == "l2" else "DRAM"
-    rate = units.rate(high, "B/s", 3)
-    if low < high:
-        rate = f"up to {rate} (depends on read:write mix and size, from {units.rate(low, 'B/s', 3)})"
-    return Line(device, high, False, f"{where} {rate}{_origin(roofs[0])}")
+    low, high = (units.rate(v, "B/s", 3) for v in (min(values), max(values)))
+    rate = f"up to {high} (depends on read:write mix and size, from {low})" if min(values) < max(values) else high
+    return Line(device, max(values), False, f"{'L2' if level == 'l2' else 'DRAM'} {rate}{_origin(roofs[0])}")
 
 
 def _ceiling(device: str, roof: Roof) -> Line:
     value = roof.rate_flop_per_s or 0.0
-    return Line(device, value, True, f"{roof_name(roof)} {units.rate(value, 'FLOP/s', 3)}{_origin(roof)}")
+    return Line(device, value, True, f"{format_roof_name(roof)} {units.rate(value, 'FLOP/s', 3)}{_origin(roof)}")
 
 
 def _origin(roof: Roof) -> str:
@@ -142,19 +144,17 @@ def _ridges(lines: Sequence[Line]) -> list[float]:
 
 def _line(line: Line, lines: Sequence[Line], dash: str, ends: Sequence[float]) -> go.Scatter:
     """A memory roof up to the highest compute roof of its device, or a compute roof from the highest bandwidth on."""
-    mine = [other for other in lines if other.device == line.device]
-    peaks = [other.value for other in mine if other.is_ceiling]
-    slopes = [other.value for other in mine if not other.is_ceiling]
+    peaks, slopes = (
+        [x.value for x in lines if x.device == line.device and x.is_ceiling is is_peak] for is_peak in (True, False)
+    )
     low, high = ends[0] / 1e3, ends[1] * 1e3
     if line.is_ceiling:
         start = line.value / max(slopes) if slopes else low
         xs, ys = [start, max(high, start * 10)], [line.value, line.value]
     else:
-        xs, ys = under(low, high, line.value, max(peaks, default=None))
-        if peaks:  # the level part is the line of the compute roof
-            xs, ys = xs[:2], ys[:2]
-    several = len({other.device for other in lines}) > 1
-    name = f"{line.label}{f' · {line.device}' if several else ''}"
+        # Without the level part, which is the line of the compute roof.
+        xs, ys = (ends[:2] for ends in under(low, high, line.value, max(peaks, default=None)))
+    name = line.label + (f" · {line.device}" if len({x.device for x in lines}) > 1 else "")
     return go.Scatter(x=xs, y=ys, mode="lines", name="<br>".join(escape(w) for w in textwrap.wrap(name, 46)),
                       line=neutral_line(dash, 2), hovertext=escape(name), hoverinfo="text", legendgroup="roofs")  # fmt: skip
 
@@ -220,12 +220,13 @@ def format_trace(placed: Placed, cases: Sequence[Placed]) -> str:
 
 def describe_point(placed: Placed) -> str:
     """Hover text: case, time, rates, distance to the roof, limiter with its evidence, quality. Names are escaped."""
+    limiter = placed.limiter
     lines = [
         f"<b>{escape(placed.problem.op)}: {escape(format_variant(placed.variant))}</b>",
-        *_folded(f"{size_words(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
+        *folded(f"{format_sizes(placed.problem)} · {placed.problem.dtype} · {placed.device}"),
         escape(f"{format_time(placed.figure)} · {format_rates(placed)}"),
-        *_folded(describe_distance(placed)),
-        *_folded(": ".join((placed.limiter.words, *placed.limiter.evidence[:1]))),
+        *folded(describe_distance(placed)),
+        *folded(": ".join((format_limiter(limiter.kind), *(str(describe_evidence(e)) for e in limiter.evidence[:1])))),
         escape("not timed" if placed.quality is None else str(format_level(placed.quality.level))),
     ]
     return "<br>".join(lines)
@@ -247,21 +248,15 @@ def describe_distance(placed: Placed) -> str:
     """
     if placed.light is None or placed.share is None:
         return "roof unknown: it was not measured, or there is no data sheet"
-    roof = placed.light.roof
-    rate = (
-        units.rate(roof.rate_flop_per_s, "FLOP/s", 3)
-        if roof.rate_flop_per_s
-        else units.rate(roof.bandwidth_bytes_per_s, "B/s", 3)
+    roof, least = placed.light.roof, units.seconds(placed.light.time_s)
+    flops = roof.rate_flop_per_s
+    rate = units.rate(flops, "FLOP/s", 3) if flops else units.rate(roof.bandwidth_bytes_per_s, "B/s", 3)
+    distance = (
+        f"as fast as the roof allows, {least}"
+        if placed.share >= 1
+        else f"{1 / placed.share:.3g}× the {least} that the roof allows"
     )
-    of = f"{format_share(placed.share)} of the roof ({roof_name(roof)}, {rate}{_origin(roof)})"
-    if placed.share >= 1:
-        return f"{of}: as fast as the roof allows, {units.seconds(placed.light.time_s)}"
-    return f"{of}: {1 / placed.share:.3g}× the {units.seconds(placed.light.time_s)} that the roof allows"
-
-
-def _folded(line: str, width: int = 64) -> list[str]:
-    """Escaped and wrapped lines: hover text wider than a phone would be cut off."""
-    return [escape(part) for part in textwrap.wrap(line, width, break_long_words=False)]
+    return f"{format_share(placed.share)} of the roof ({format_roof_name(roof)}, {rate}{_origin(roof)}): {distance}"
 
 
 def _axes(figure: go.Figure, points: Sequence[Placed], x_range: list[float], lines: Sequence[Line]) -> None:
@@ -271,12 +266,7 @@ def _axes(figure: go.Figure, points: Sequence[Placed], x_range: list[float], lin
     y_range = frame_of([*rates, max(ceilings, default=max(slopes, default=max(rates)))], 2.5, 2)
     framed(figure, height=HEIGHT, x_title="arithmetic intensity, FLOP per byte", y_title="arithmetic rate, FLOP/s")
     ticks, names = decade_ticks(10 ** x_range[0], 10 ** x_range[1], 1.0)
-    figure.update_xaxes(
-        showgrid=True,
-        type="log",
-        range=x_range,
-        tickvals=ticks,
-        ticktext=[n if float(n) < 1e3 else f"{float(n):,.0f}" for n in names],
-    )
+    names = [n if float(n) < 1e3 else f"{float(n):,.0f}" for n in names]
+    figure.update_xaxes(showgrid=True, type="log", range=x_range, tickvals=ticks, ticktext=names)
     ticks, names = rate_ticks(10 ** y_range[0], 10 ** y_range[1])
     figure.update_yaxes(type="log", range=y_range, tickvals=ticks, ticktext=names)

@@ -10,13 +10,14 @@ import plotly.graph_objects as go
 from kernelviz.core import Figure, units
 from kernelviz.metrics.samples import Series, in_order
 from kernelviz.metrics.statistics import Floats
-from kernelviz.plots.frame import GRID, MOST_SVG_POINTS, Draft, decade_ticks, nothing
+from kernelviz.plots.frame import GRID, Draft, Props, decade_ticks, nothing, scatter_type
 from kernelviz.plots.variant_styles import BAD, NEUTRAL, format_variant, style_of
-from kernelviz.text.results import format_time
+from kernelviz.text.times import format_time
 
 HEIGHT = 380
 QUANTILES = (0.5, 0.9, 0.99)
 """The quantiles at which a distribution has a marker with hover text."""
+SHARE_AXIS: Props = {"range": [-2, 103], "tickvals": [0, 25, 50, 75, 90, 99]}
 _WIDE = 2.5
 """If max / min of the times is larger, the axis is logarithmic."""
 _MOST_PAUSES, _MOST_MARKED = 12, 40
@@ -35,59 +36,56 @@ def share_by_time(figures: Mapping[str, Figure], op: str) -> go.Figure:
     scale, unit = units.time_unit(float(np.median([np.median(s) for s in samples.values()])))
     draft = Draft(HEIGHT, x_title=f"sample time, {unit}", y_title="samples up to this time, %")
     for variant, ordered in samples.items():
-        _add_spread(draft, op, variant, ordered, scale)
-    draft.y_axis |= {"range": [-2, 103], "tickvals": [0, 25, 50, 75, 90, 99]}
-    ticks, labels = _wide(low, high, scale)
-    if ticks:
-        edges = [math.log10(low * 0.97 / scale), math.log10(high * 1.03 / scale)]
-        draft.x_axis |= {"type": "log", "tickvals": ticks, "ticktext": labels, "range": edges}
+        style = style_of(op, variant)
+        draft.traces += distribution(
+            ordered, scale, name=format_variant(variant), group=variant, colour=style.colour, symbol=style.marker
+        )
+    draft.y_axis |= SHARE_AXIS
+    wide = _logarithmic(low, high, scale)
+    if wide:
+        draft.x_axis |= wide | {"range": [math.log10(low * 0.97 / scale), math.log10(high * 1.03 / scale)]}
     return draft.figure()
 
 
-def _wide(low: float, high: float, scale: float) -> tuple[list[float], list[str]]:
-    """Ticks of a logarithmic axis for a wide range of times; none if the range is narrow or would have too few ticks."""
-    if low <= 0 or high / low <= _WIDE:
-        return [], []
-    ticks, labels = decade_ticks(low * 0.97, high * 1.03, scale)
-    return ([t / scale for t in ticks], labels) if len(ticks) > 2 else ([], [])
+def _logarithmic(low: float, high: float, scale: float) -> Props:
+    """A logarithmic axis for a wide range of times; empty if the range is narrow or would have too few ticks."""
+    ticks, labels = decade_ticks(low * 0.97, high * 1.03, scale) if low > 0 and high / low > _WIDE else ([], [])
+    return {"type": "log", "tickvals": [t / scale for t in ticks], "ticktext": labels} if len(ticks) > 2 else {}
 
 
-def _kind(points: int) -> str:
-    return "scattergl" if points > MOST_SVG_POINTS else "scatter"
+def distribution(
+    ordered: Floats, scale: float, *, name: str, group: str, colour: str, symbol: str, **line: str
+) -> list[Props]:
+    """The cumulative distribution of sorted samples: a line with a step at each sample, and markers at QUANTILES.
 
-
-def _add_spread(draft: Draft, op: str, variant: str, ordered: Floats, scale: float) -> None:
-    style, name = style_of(op, variant), escape(format_variant(variant))
-    count = len(ordered)
-    at = np.quantile(ordered, QUANTILES)
-    draft.traces.append(
-        {
-            "type": _kind(count),
-            "x": np.concatenate(([ordered[0]], ordered)) / scale,
-            "y": np.arange(count + 1) / count * 100,
-            "mode": "lines",
-            "line": {"color": style.colour, "width": 2, "shape": "hv"},
-            "hoverinfo": "skip",
-            "showlegend": False,
-            "legendgroup": variant,
-        }
-    )
-    draft.traces.append(
-        {
-            "type": "scatter",
-            "x": at / scale,
-            "y": [q * 100 for q in QUANTILES],
-            "mode": "markers",
-            "marker": {"symbol": style.marker, "size": 9, "color": style.colour},
-            "name": name,
-            "legendgroup": variant,
-            "hovertext": [
-                f"<b>{name}</b><br>{q * 100:g} % of {count:,} samples take at most {units.seconds(float(t))}"
-                for q, t in zip(QUANTILES, at, strict=True)
-            ],
-            "hoverinfo": "text",
-        }
-    )
+    `line`: further properties of the line, its dash for example.
+    """
+    count, at = len(ordered), np.quantile(ordered, QUANTILES)
+    steps = {
+        "type": scatter_type(count),
+        "x": np.concatenate(([ordered[0]], ordered)) / scale,
+        "y": np.arange(count + 1) / count * 100,
+        "mode": "lines",
+        "line": {"color": colour, "width": 2, "shape": "hv", **line},
+        "hoverinfo": "skip",
+        "showlegend": False,
+        "legendgroup": group,
+    }
+    markers = {
+        "type": "scatter",
+        "x": at / scale,
+        "y": [q * 100 for q in QUANTILES],
+        "mode": "markers",
+        "marker": {"symbol": symbol, "size": 9, "color": colour},
+        "name": escape(name),
+        "legendgroup": group,
+        "hovertext": [
+            f"<b>{escape(name)}</b><br>{q * 100:g} % of {count:,} samples take at most {units.seconds(float(t))}"
+            for q, t in zip(QUANTILES, at, strict=True)
+        ],
+        "hoverinfo": "text",
+    }
+    return [steps, markers]
 
 
 def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go.Figure:
@@ -101,15 +99,12 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go
     if series is None:
         missing = "samples" if not figure.samples else "blocks of the samples"
         return nothing(f"The order cannot be drawn, because the {missing} are not stored.", height=HEIGHT)
-    typical_s = float(np.median(series.middles_s))
-    scale, unit = units.time_unit(typical_s)
+    scale, unit = units.time_unit(float(np.median(series.middles_s)))
     clocked = not np.isnan(series.clocks_hz).all()
     draft = Draft(HEIGHT + (90 if clocked else 0), y_title=f"time, {unit}")
-    _add_samples(draft, series, scale, op, variant)
-    _add_means(draft, series, scale, field)
-    _add_marks(draft, series, scale)
+    draft.traces = [_samples(series, scale, op, variant), _means(series, scale, field), *_marks(series, scale)]
     _add_estimate(draft, figure, scale)
-    _fit(draft, series, scale)
+    draft.y_axis |= _logarithmic(float(series.samples_s.min()), float(series.samples_s.max()), scale)
     if clocked:
         _add_clock(draft, series)
     _add_pauses(draft, series)
@@ -117,25 +112,23 @@ def samples_by_order(figure: Figure, field: str, *, op: str, variant: str) -> go
     return draft.figure()
 
 
-def _add_samples(draft: Draft, series: Series, scale: float, op: str, variant: str) -> None:
-    """Every sample, in order within its block: the time of a single sample is not stored."""
+def _samples(series: Series, scale: float, op: str, variant: str) -> Props:
+    """Every sample, in order within its block, because the time of a single sample is not stored."""
     style = style_of(op, variant)
-    draft.traces.append(
-        {
-            "type": _kind(len(series.samples_s)),
-            "x": series.block_of + _inside(series),
-            "y": series.samples_s / scale,
-            "mode": "markers",
-            "marker": {
-                "color": style.colour,
-                "size": 8 if _alone(series) else 5,
-                "opacity": 1 if _alone(series) else 0.6,
-                "symbol": style.marker,
-            },
-            "name": f"samples of {escape(format_variant(variant))}",
-            "hoverinfo": "skip",
-        }
-    )
+    return {
+        "type": scatter_type(len(series.samples_s)),
+        "x": series.block_of + _inside(series),
+        "y": series.samples_s / scale,
+        "mode": "markers",
+        "marker": {
+            "color": style.colour,
+            "size": 8 if _alone(series) else 5,
+            "opacity": 1 if _alone(series) else 0.6,
+            "symbol": style.marker,
+        },
+        "name": f"samples of {escape(format_variant(variant))}",
+        "hoverinfo": "skip",
+    }
 
 
 def _alone(series: Series) -> bool:
@@ -151,21 +144,20 @@ def _inside(series: Series) -> Floats:
     return np.asarray(((number + 0.5) / sizes[series.block_of] - 0.5) * 0.7, dtype=np.float64)
 
 
-def _add_means(draft: Draft, series: Series, scale: float, field: str) -> None:
+def _means(series: Series, scale: float, field: str) -> Props:
     name = "block mean" if field.startswith("device_") else "block median"
-    draft.traces.append(
-        {
-            "type": _kind(len(series.middles_s)),
-            "x": np.arange(len(series.middles_s)),
-            "y": series.middles_s / scale,
-            "mode": "lines+markers" if len(series.middles_s) <= _MOST_MARKED and not _alone(series) else "lines",
-            "line": {"color": NEUTRAL, "width": 1.5},
-            "marker": {"color": NEUTRAL, "size": 6, "symbol": "line-ew-open", "line": {"width": 2.5}},
-            "name": name,
-            "hovertext": [_block_hover(series, i, name) for i in range(len(series.middles_s))],
-            "hoverinfo": "text",
-        }
-    )
+    blocks = len(series.middles_s)
+    return {
+        "type": scatter_type(blocks),
+        "x": np.arange(blocks),
+        "y": series.middles_s / scale,
+        "mode": "lines+markers" if blocks <= _MOST_MARKED and not _alone(series) else "lines",
+        "line": {"color": NEUTRAL, "width": 1.5},
+        "marker": {"color": NEUTRAL, "size": 6, "symbol": "line-ew-open", "line": {"width": 2.5}},
+        "name": name,
+        "hovertext": [_block_hover(series, i, name) for i in range(blocks)],
+        "hoverinfo": "text",
+    }
 
 
 def _block_hover(series: Series, i: int, name: str) -> str:
@@ -182,23 +174,21 @@ def _block_hover(series: Series, i: int, name: str) -> str:
 _AGAIN, _SLOW = "in a repeated round", "SM clock more than 1 % below the first block"
 
 
-def _add_marks(draft: Draft, series: Series, scale: float) -> None:
-    for flags, symbol, name, colour in (
-        (series.again, "circle-open", _AGAIN, NEUTRAL),
-        (series.slow, "x-thin-open", _SLOW, BAD),
-    ):
-        if flags.any():
-            draft.traces.append(
-                {
-                    "type": "scatter",
-                    "x": np.flatnonzero(flags),
-                    "y": series.middles_s[flags] / scale,
-                    "mode": "markers",
-                    "marker": {"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}},
-                    "name": name,
-                    "hoverinfo": "skip",
-                }
-            )
+def _marks(series: Series, scale: float) -> list[Props]:
+    kinds = ((series.again, "circle-open", _AGAIN, NEUTRAL), (series.slow, "x-thin-open", _SLOW, BAD))
+    return [
+        {
+            "type": "scatter",
+            "x": np.flatnonzero(flags),
+            "y": series.middles_s[flags] / scale,
+            "mode": "markers",
+            "marker": {"symbol": symbol, "size": 11, "color": colour, "line": {"width": 2}},
+            "name": name,
+            "hoverinfo": "skip",
+        }
+        for flags, symbol, name, colour in kinds
+        if flags.any()
+    ]
 
 
 def _add_estimate(draft: Draft, figure: Figure, scale: float) -> None:
@@ -212,14 +202,6 @@ def _add_estimate(draft: Draft, figure: Figure, scale: float) -> None:
     draft.line(**across, y0=middle, y1=middle, line={"color": NEUTRAL, "width": 1, "dash": "dash"})
     label = f"estimate {format_time(figure)}" + ("" if figure.half_width is None else ", 95 % interval (band)")
     draft.note(label, x=0, xref="paper", xanchor="left", y=1, yref="paper", yanchor="bottom", font={"size": 12})
-
-
-def _fit(draft: Draft, series: Series, scale: float) -> None:
-    """Make the axis logarithmic if the samples span a wide range."""
-    low, high = float(series.samples_s.min()), float(series.samples_s.max())
-    ticks, labels = _wide(low, high, scale)
-    if ticks:
-        draft.y_axis |= {"type": "log", "tickvals": ticks, "ticktext": labels}
 
 
 def _add_clock(draft: Draft, series: Series) -> None:
@@ -268,11 +250,10 @@ def _add_seconds(draft: Draft, series: Series, under: str) -> None:
     count = len(series.started_s)
     at = sorted({round(i * (count - 1) / 5) for i in range(6)})
     digits = 2 if series.started_s[-1] < 10 else 1
-    title = {**draft.x_axis["title"], "text": f"start of the {count:,} blocks, in order of measurement"}
     draft.x_axis |= {
         "tickvals": at,
         "ticktext": [f"{series.started_s[i]:.{digits}f} s" for i in at],
-        "title": title,
+        "title": {**draft.x_axis["title"], "text": f"start of the {count:,} blocks, in order of measurement"},
         "range": [-0.8, count - 0.2],
         "anchor": under,
     }

@@ -102,11 +102,8 @@ def describe_timeline(timeline: Timeline) -> str:
     >>> describe_timeline(Timeline(case="add", timer="cupti", marks=(mark,), counted=((3e-5, 3.4e-5),)))
     'Timing diagram of add by cupti: call 4.00 µs. Counted: 4.00 µs.'
     """
-    lengths = []
-    for kind, name in LANES.items():
-        first = next((m for m in timeline.marks if m.kind == kind), None)
-        if first is not None:
-            lengths.append(f"{name} {units.seconds(first.end_s - first.start_s, 3)}")
+    first = {mark.kind: mark.end_s - mark.start_s for mark in reversed(timeline.marks)}
+    lengths = [f"{name} {units.seconds(first[kind], 3)}" for kind, name in LANES.items() if kind in first]
     counted = ", ".join(units.seconds(stop - begin, 3) for begin, stop in timeline.counted[:ITERATIONS])
     return (
         f"Timing diagram of {timeline.case} by {timeline.timer}: {', '.join(lengths)}. Counted: {counted or 'nothing'}."

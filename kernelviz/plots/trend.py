@@ -1,12 +1,13 @@
 """The time of one case from run to run: each run with its interval, the levels, and their changes."""
 
+import math
 from html import escape
 
 import plotly.graph_objects as go
 
 from kernelviz.core import units
 from kernelviz.metrics.trend import Point, Trend, levels_of
-from kernelviz.plots.frame import Draft, Props, neutral_line, nothing
+from kernelviz.plots.frame import Draft, Props, intervals, neutral_line, nothing
 from kernelviz.plots.variant_styles import style_of
 
 HEIGHT = 300
@@ -18,18 +19,16 @@ def time_by_run(trend: Trend, op: str, variant: str) -> go.Figure:
         return nothing("No run has a correct time of this case yet.", height=HEIGHT)
     scale, unit = units.time_unit(trend.level_s)
     draft = Draft(HEIGHT, x_title="runs, oldest first", y_title=f"time, {unit}")
-    draft.traces.append(_runs(trend, op, variant, scale, unit))
-    draft.traces.append(_levels(trend, scale))
+    draft.traces = [_runs(trend, op, variant, scale, unit), _levels(trend, scale)]
     for change in trend.changes:
         draft.line_at(change.index - 0.5, neutral_line("dot", 1))
         sign = "▼" if change.ratio > 1 else "▲"
         draft.note(
-            f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.word}",
+            f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.direction}",
             x=change.index - 0.5, y=1, yref="paper", yanchor="bottom", xanchor="left", font={"size": 11},
         )  # fmt: skip
     count = len(trend.points)
-    step = -(-count // 8)
-    positions = list(range(count - 1, -1, -step))[::-1]
+    positions = list(range(count))[:: -math.ceil(count / 8)][::-1]
     days = [trend.points[i].at[:10] for i in positions]
     draft.x_axis |= {"tickvals": positions, "ticktext": days, "range": [-0.6, count - 0.4], "showgrid": False}
     draft.layout["showlegend"] = False
@@ -45,15 +44,9 @@ def _runs(trend: Trend, op: str, variant: str, scale: float, unit: str) -> Props
         "y": [p.time_s / scale for p in points],
         "mode": "markers",
         "marker": {"color": style.colour, "symbol": style.marker, "size": 8},
-        "error_y": {
-            "type": "data",
-            "symmetric": False,
-            "array": [0.0 if p.high_s is None else max(p.high_s - p.time_s, 0.0) / scale for p in points],
-            "arrayminus": [0.0 if p.low_s is None else max(p.time_s - p.low_s, 0.0) / scale for p in points],
-            "thickness": 1.5,
-            "width": 3,
-            "color": style.colour,
-        },
+        "error_y": intervals(
+            [p.time_s for p in points], [(p.low_s, p.high_s) for p in points], style.colour, scale=scale
+        ),
         "customdata": [p.run_id for p in points],
         "hovertext": [_hover(p, scale, unit) for p in points],
         "hoverinfo": "text",
@@ -61,7 +54,7 @@ def _runs(trend: Trend, op: str, variant: str, scale: float, unit: str) -> Props
 
 
 def _hover(point: Point, scale: float, unit: str) -> str:
-    source = dict(point.made_of).get("source")
+    source = dict(point.provenance).get("source")
     lines = [
         f"<b>{escape(point.run_id)}</b>",
         escape(point.at[:16].replace("T", " ")),
@@ -73,11 +66,8 @@ def _hover(point: Point, scale: float, unit: str) -> str:
 
 def _levels(trend: Trend, scale: float) -> Props:
     """One line, broken between levels."""
-    xs: list[float | None] = []
-    ys: list[float | None] = []
     levels = levels_of(trend)
-    for number, (first, time_s) in enumerate(levels):
-        end = levels[number + 1][0] if number + 1 < len(levels) else len(trend.points)
-        xs += [first - 0.45, end - 0.55, None]
-        ys += [time_s / scale, time_s / scale, None]
+    ends = [*(first for first, _ in levels[1:]), len(trend.points)]
+    xs = [x for (first, _), end in zip(levels, ends, strict=True) for x in (first - 0.45, end - 0.55, None)]
+    ys = [y for _, time_s in levels for y in (time_s / scale, time_s / scale, None)]
     return {"type": "scatter", "x": xs, "y": ys, "mode": "lines", "line": neutral_line("solid", 2), "hoverinfo": "skip"}

@@ -73,8 +73,7 @@ def style_of(op: str, variant: str) -> Style:
     """
     ladder = _ladders().get(op, ())
     if variant in ladder:
-        place = ladder.index(variant)
-        return Style(COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)])
+        return series(ladder.index(variant))
     number = int.from_bytes(hashlib.sha256(variant.encode()).digest()[:8], "big")
     colours = COLOURS[len(ladder) :] or COLOURS
     markers = MARKERS[len(ladder) :] or MARKERS

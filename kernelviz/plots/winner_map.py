@@ -1,19 +1,19 @@
 """The fastest variant at each size: a strip of cells for one axis, a map for two."""
 
-import textwrap
+import math
 from collections.abc import Iterator, Sequence
 from html import escape
 
 import plotly.graph_objects as go
 
 from kernelviz.core import Roof, Run, units
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.sweep import size_text, size_words, swept_axis, tied_axes
-from kernelviz.metrics.verdict_reasons import VerdictReason
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.sweep import swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, winners
-from kernelviz.plots.frame import framed, nothing, roofs_of, size_ticks, table_of
+from kernelviz.plots.frame import folded, framed, nothing, roofs_of, size_ticks, table_of
 from kernelviz.plots.variant_styles import NEUTRAL, format_variant, style_of
-from kernelviz.text.results import format_time
+from kernelviz.text.sizes import format_size, format_sizes
+from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.text.winners import Beside, strips
 
@@ -43,15 +43,12 @@ def winner_by_size(
     along = axis or swept_axis([w.problem for w in winner_list]) or ""
     sizes = sorted({w.problem.sizes[along] for w in winner_list})
     cells = {(sizes.index(w.problem.sizes[along]), row): w for row, s in enumerate(strip_rows.values()) for w in s}
-    figure = go.Figure()
-    for many in (False, True):
-        for names in dict.fromkeys(_marked_variants(run, w) for w in cells.values() if (len(w.names) > 1) is many):
-            figure.add_trace(
-                _tiles(run, {at: w for at, w in cells.items() if _marked_variants(run, w) == names}, names)
-            )
-    _add_crossovers(figure, cells)
-    _add_markers(figure, run, cells, len(sizes))
-    _add_legend(figure, winner_list)
+    styles: dict[tuple[str, ...], Cells] = {}
+    for at, winner in sorted(cells.items(), key=lambda cell: len(cell[1].names) > 1):
+        styles.setdefault(_marked_variants(run, winner), {})[at] = winner
+    tiles = [_tiles(run, some, names) for names, some in styles.items()]
+    markers = _markers(run, cells, len(sizes))
+    figure = go.Figure([*tiles, *_crossovers(cells), *markers, *_legend(winner_list)])
     _finish(figure, strip_rows, winner_list, sizes, along)
     return figure
 
@@ -61,8 +58,11 @@ Cells = dict[tuple[int, int], Winner]
 
 def _marked_variants(run: Run, one: Winner) -> tuple[str, ...]:
     """The variants drawn in a cell, in the order of the plan, so that cells with the same two look alike."""
-    order = {name: i for i, name in enumerate(run.plan.variants)}
-    return tuple(sorted(one.names[:_MOST_MARKERS], key=lambda name: order.get(name, len(order))))
+    return tuple(sorted(one.names[:_MOST_MARKERS], key=lambda name: _plan_order(run, name)))
+
+
+def _plan_order(run: Run, variant: str) -> int:
+    return (*run.plan.variants, variant).index(variant)
 
 
 def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
@@ -92,7 +92,9 @@ def _tiles(run: Run, cells: Cells, names: tuple[str, ...]) -> go.Bar:
 
 def _hover(run: Run, one: Winner) -> str:
     """Hover text: sizes, all times from the fastest on, the ratio of the second to the first, and why that is a verdict."""
-    lines = [f"<b>{escape(_headed(one))}</b>", escape(f"{size_words(one.problem)} · {one.problem.dtype}")]
+    who = " or ".join(map(format_variant, one.names))
+    heading = f"{who} ({_UNDECIDED})" if len(one.names) > 1 else f"{who} is the fastest" if who else _NO_TIME
+    lines = [f"<b>{escape(heading)}</b>", escape(f"{format_sizes(one.problem)} · {one.problem.dtype}")]
     lines += [f"{escape(format_variant(r.result.variant))}: {format_time(r.figure)}" for r in one.timed]
     ratio = one.verdict.ratio if one.verdict else None
     if one.second is not None and one.ratio is not None:
@@ -100,28 +102,15 @@ def _hover(run: Run, one: Winner) -> str:
         lines.append(f"{escape(format_variant(one.second.result.variant))} takes {one.ratio:.3f}× the time{interval}")
     if one.verdict is not None:
         floor = "" if one.verdict.floor is None else f"; noise floor {units.percent(one.verdict.floor)}"
-        lines += _parts(one.verdict.reason, floor)
+        lines += folded(f"{describe_verdict_reason(one.verdict.reason)}{floor}", 60)
     lacking = len(run.plan.variants) - len(one.timed)
     if lacking:
         lines.append(f"{lacking} of {len(run.plan.variants)} variants have no correct time here")
     return "<br>".join(lines)
 
 
-def _headed(one: Winner) -> str:
-    if not one.names:
-        return _NO_TIME
-    who = " or ".join(format_variant(n) for n in one.names)
-    return f"{who} (statistical tie)" if len(one.names) > 1 else f"{who} is the fastest"
-
-
-def _parts(reason: VerdictReason, floor: str) -> Iterator[str]:
-    """The reason on lines that fit into a hover."""
-    for line in textwrap.wrap(f"{describe_verdict_reason(reason)}{floor}", 60):
-        yield escape(line)
-
-
-def _add_crossovers(figure: go.Figure, cells: Cells) -> None:
-    """Lines between neighbours that have no possible fastest variant in common."""
+def _crossovers(cells: Cells) -> list[go.Scatter]:
+    """Lines between neighbours that have no possible fastest variant in common, and their entry in the legend."""
     xs: list[float | None] = []
     ys: list[float | None] = []
     for (x, y), one in cells.items():
@@ -133,15 +122,18 @@ def _add_crossovers(figure: go.Figure, cells: Cells) -> None:
             if neighbour is not None and one.names and neighbour.names and not set(one.names) & set(neighbour.names):
                 xs += [ends[0][0], ends[1][0], None]
                 ys += [ends[0][1], ends[1][1], None]
-    for colour, width in ((_PAPER, 7), (_INK, 3)) if xs else ():
-        line = {"color": colour, "width": width}
-        figure.add_trace(go.Scatter(x=xs, y=ys, mode="lines", line=line, hoverinfo="skip", showlegend=False))
-    if xs:  # In the dark theme, the line itself would be invisible in the legend.
-        line = {"color": NEUTRAL, "width": 4}
-        figure.add_trace(go.Scatter(x=[None], y=[None], mode="lines", line=line, name=_CROSSOVER, hoverinfo="skip"))
+    if not xs:
+        return []
+    common = {"mode": "lines", "hoverinfo": "skip"}
+    return [
+        go.Scatter(x=xs, y=ys, line={"color": _PAPER, "width": 7}, showlegend=False, **common),
+        go.Scatter(x=xs, y=ys, line={"color": _INK, "width": 3}, showlegend=False, **common),
+        # In the dark theme, the line itself would be invisible in the legend.
+        go.Scatter(x=[None], y=[None], line={"color": NEUTRAL, "width": 4}, name=_CROSSOVER, **common),
+    ]
 
 
-def _add_markers(figure: go.Figure, run: Run, cells: Cells, columns: int) -> None:
+def _markers(run: Run, cells: Cells, columns: int) -> Iterator[go.Scatter]:
     """The marker of the fastest variant on each cell; of two tied variants beside or above each other."""
     size = 11 if columns <= 9 else 9 if columns <= 18 else 6
     positions: dict[str, list[tuple[float, float]]] = {}
@@ -150,21 +142,17 @@ def _add_markers(figure: go.Figure, run: Run, cells: Cells, columns: int) -> Non
         for offset, name in zip((0.0,) if len(variants) < 2 else (-0.22, 0.22), variants, strict=False):
             # In narrow cells, markers side by side would touch.
             positions.setdefault(name, []).append((x + offset, y) if columns <= 9 else (x, y - offset))
-    order = [n for n in run.plan.variants if n in positions] + [n for n in positions if n not in run.plan.variants]
-    for name in order:
+    for name in sorted(positions, key=lambda n: _plan_order(run, n)):
         style = style_of(run.plan.op, name)
         common = {"mode": "markers", "hoverinfo": "skip", "name": escape(format_variant(name))}
         marker = {"symbol": style.marker, "size": size, "color": _PAPER, "line": {"width": 1.2, "color": _INK}}
-        figure.add_trace(
-            go.Scatter(
-                x=[x for x, _ in positions[name]], y=[y for _, y in positions[name]], marker=marker, showlegend=False, **common
-            )
-        )  # fmt: skip
+        xs, ys = zip(*positions[name], strict=True)
+        yield go.Scatter(x=xs, y=ys, marker=marker, showlegend=False, **common)
         in_legend = {"symbol": style.marker, "size": 10, "color": style.colour}
-        figure.add_trace(go.Scatter(x=[None], y=[None], marker=in_legend, showlegend=True, **common))
+        yield go.Scatter(x=[None], y=[None], marker=in_legend, showlegend=True, **common)
 
 
-def _add_legend(figure: go.Figure, winner_list: Sequence[Winner]) -> None:
+def _legend(winner_list: Sequence[Winner]) -> Iterator[go.Bar]:
     """The meaning of hatching and crosses, if there are any."""
     for there, shape, label in (
         (any(len(w.names) > 1 for w in winner_list), "/", _UNDECIDED),
@@ -172,9 +160,8 @@ def _add_legend(figure: go.Figure, winner_list: Sequence[Winner]) -> None:
     ):
         if there:
             pattern = {"shape": shape, "size": 6, "fgcolor": NEUTRAL, "bgcolor": "rgba(0,0,0,0)"}
-            line = {"width": 1, "color": NEUTRAL}
-            marker = {"color": "rgba(0,0,0,0)", "pattern": pattern, "line": line}
-            figure.add_trace(go.Bar(x=[None], y=[None], marker=marker, name=label, hoverinfo="skip", showlegend=True))
+            marker = {"color": "rgba(0,0,0,0)", "pattern": pattern, "line": {"width": 1, "color": NEUTRAL}}
+            yield go.Bar(x=[None], y=[None], marker=marker, name=label, hoverinfo="skip", showlegend=True)
 
 
 def _finish(
@@ -184,25 +171,21 @@ def _finish(
     sizes: Sequence[int],
     along: str,
 ) -> None:
-    problems = [w.problem for w in winner_list]
-    other_sizes = next(iter(strip_rows))
-    height = (
-        max(LEAST_PX, FRAME_PX + ROW_PX * len(strip_rows)) if len(strip_rows) < 5 else FRAME_PX + 30 * len(strip_rows)
-    )
+    count, other_sizes = len(strip_rows), next(iter(strip_rows))
     framed(
         figure,
-        height=height,
-        x_title=escape(" = ".join(tied_axes(problems, along)) or along),
+        height=max(LEAST_PX, FRAME_PX + (ROW_PX if count < 5 else 30) * count),
+        x_title=escape(" = ".join(tied_axes([w.problem for w in winner_list], along)) or along),
         y_title=escape(", ".join(a for a, _ in other_sizes)),
     )
     ticks, labels = size_ticks(sizes)
     figure.update_xaxes(
         tickvals=[sizes.index(s) for s in ticks], ticktext=labels, range=[-0.5, len(sizes) - 0.5], showgrid=False
     )
-    labels = [", ".join(size_text(s) for _, s in b) for b in strip_rows]
-    step = -(-len(labels) // 16)
+    labels = [", ".join(format_size(s) for _, s in b) for b in strip_rows]
+    step = math.ceil(count / 16)
     figure.update_yaxes(
-        tickvals=list(range(0, len(labels), step)), ticktext=labels[::step], range=[-0.5, len(strip_rows) - 0.5],
+        tickvals=list(range(0, count, step)), ticktext=labels[::step], range=[-0.5, count - 0.5],
         showgrid=False, showticklabels=bool(other_sizes),
     )  # fmt: skip
-    figure.update_layout(barmode="overlay", legend={"y": -48 / max(80, 30 * len(strip_rows)), "traceorder": "normal"})
+    figure.update_layout(barmode="overlay", legend={"y": -48 / max(80, 30 * count), "traceorder": "normal"})

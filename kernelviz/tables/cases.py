@@ -9,10 +9,9 @@ from functools import cached_property
 
 from kernelviz.core import Figure, Result, Run, units
 from kernelviz.core.configuration import configuration_text
-from kernelviz.metrics.figures import FIGURES, host_bound, host_bound_words, loop_over_warm, times_s
+from kernelviz.metrics.figures import Headline, back_to_back_over_warm, first_call_s, host_bound, times_s
 from kernelviz.metrics.quality import LEVELS, Quality, quality
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import Row, by_rate, first_call_s
+from kernelviz.metrics.rows import Row, by_rate
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
 from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
 from kernelviz.text.failures import STAGES, describe_failure
@@ -21,10 +20,10 @@ from kernelviz.text.results import (
     CONFIGURATION_HELP,
     describe_correctness,
     format_configuration,
-    format_time,
     format_variant,
 )
 from kernelviz.text.text import Text
+from kernelviz.text.times import FIGURES, format_host_bound, format_time
 from kernelviz.text.verdicts import format_verdict
 
 
@@ -74,7 +73,7 @@ def cases(run: Run, rows: Sequence[Row], headline: Headline = "cold") -> list[Ca
 
 
 def _host_bound(case: Case) -> str | None:
-    ratio = loop_over_warm(case.result.timing)
+    ratio = back_to_back_over_warm(case.result.timing)
     return None if ratio is None else f"{'host-bound' if host_bound(case.result.timing) else 'no'}, {ratio:.1f}×"
 
 
@@ -145,7 +144,7 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("efficiency_fraction", "Of roof", "Speed of light by the measured roofs, over time.", units.SHARE,
            lambda c: c.row.efficiency),
     Column("speed_up", "Speed-up", "Time of the baseline over this one.", units.FACTOR, lambda c: c.row.speed_up, _RECORD),
-    Column("verdict", "Verdict", _VERDICT_HELP, units.OWN_TEXT, lambda c: c.row.verdict.word if c.row.verdict else None,
+    Column("verdict", "Verdict", _VERDICT_HELP, units.OWN_TEXT, lambda c: c.row.verdict.kind if c.row.verdict else None,
            _RECORD),
     Column("", "Against", _VERDICT_HELP, units.OWN_TEXT, lambda c: describe_comparison_with_baseline(c.row), _WIDE, "{baseline}",
            order=lambda c: c.row.speed_up, width="medium"),
@@ -193,8 +192,8 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("host_bound", "Host-bound", "Loop over device warm is over 1.1.", units.OWN_TEXT,
            lambda c: host_bound(c.result.timing), _RECORD),
     Column("", "Host-bound", "Loop over device warm. Over 1.1, calls back to back wait for Python, not for the device.",
-           units.OWN_TEXT, _host_bound, View.TIMES_WIDE, order=lambda c: loop_over_warm(c.result.timing)),
-    Column("", "", "", units.OWN_TEXT, lambda c: host_bound_words(c.result.timing), View.TIMES_NARROW),
+           units.OWN_TEXT, _host_bound, View.TIMES_WIDE, order=lambda c: back_to_back_over_warm(c.result.timing)),
+    Column("", "", "", units.OWN_TEXT, lambda c: format_host_bound(c.result.timing), View.TIMES_NARROW),
     Column("energy_joules", "Energy of a call", "By the driver's counter, over calls back to back.", units.JOULES,
            lambda c: c.energy_joules, _RECORD | View.TIMES_WIDE, optional=True),
     Column("", "How", "Of the device times: where the timestamps come from, how the call was launched, what was subtracted.",

@@ -2,7 +2,7 @@
 
 from kernelviz.core import Figure, Result, units
 from kernelviz.metrics.comparison import Comparison, Pair
-from kernelviz.metrics.summary import figure_of
+from kernelviz.metrics.figures import figure_of
 from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.column import Column, View, axes_of, select, size_columns
 from kernelviz.text.comparison import describe_pair, format_case, sign_of
@@ -35,7 +35,7 @@ def pair_columns(found: Comparison, view: View) -> list[Column[Pair]]:
     quality_help = "How far the time can be relied on, and why: see the page Method."
     one, both = (View(0), View.WIDE) if found.by_problem else (View.WIDE, View(0))
     columns: list[Column[Pair]] = [
-        Column("", "Verdict", "The meaning of each is below the table.", units.OWN_TEXT, lambda p: f"{sign_of(p)} {p.word}",
+        Column("", "Verdict", "The meaning of each is below the table.", units.OWN_TEXT, lambda p: f"{sign_of(p)} {p.kind}",
                View.WIDE),
         Column("", "Variant", "", units.TEXT, lambda p: format_variant(p.before.variant), one),
         Column("", "Variant A", "", units.TEXT, lambda p: format_variant(p.before.variant), both),

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from kernelviz.core import Kernel, Result, units
 from kernelviz.metrics.figures import times_s
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.rows import Row
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View
 
 

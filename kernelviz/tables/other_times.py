@@ -8,6 +8,7 @@ from kernelviz.metrics import foreign_times
 from kernelviz.tables.cases import Case
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
 from kernelviz.text.failures import describe_failure
+from kernelviz.text.foreign_times import describe_methods
 
 _TIME = replace(units.SECONDS, form=".4g")
 
@@ -36,7 +37,7 @@ def other_times_columns(table: Sequence[Case], view: View) -> list[Column[Case]]
     columns: list[Column[Case]] = [
         VARIANT,
         VARIANT_TEXT,
-        *(_time(name, how) for name, how in foreign_times.methods(run).items()),
+        *(_time(name, str(how)) for name, how in describe_methods(run).items()),
         Column(
             "",
             "Failure",

@@ -6,7 +6,7 @@ from itertools import count
 
 from kernelviz.core import Result, Run
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.summary import Row, rows
+from kernelviz.metrics.rows import Row, rows
 from kernelviz.tables import cases
 from kernelviz.tables.cases import Case
 from kernelviz.tables.column import Value, View

@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 from kernelviz.core import units
 from kernelviz.metrics.placement import Placed
-from kernelviz.metrics.roofs import roof_name
-from kernelviz.metrics.sweep import problem_words, size_words
 from kernelviz.tables.column import Column, View, select
+from kernelviz.text.limiter import describe_limiter_reason, format_limiter
 from kernelviz.text.quality import describe_quality
-from kernelviz.text.results import format_time, format_variant
+from kernelviz.text.results import format_variant
+from kernelviz.text.roofs import format_roof_name
+from kernelviz.text.sizes import format_problem, format_sizes
+from kernelviz.text.times import format_time
 
 
 def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
@@ -18,16 +20,16 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
     columns: list[Column[Placed]] = [
         Column("", "Run", "", units.TEXT, lambda c: c.run_id, View.TERMINAL if runs else View(0)),
         Column("", "Op", "", units.TEXT, lambda c: c.problem.op, View.WIDE if ops else View(0)),
-        Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem), View.TERMINAL),
+        Column("", "Case", "", units.TEXT, lambda c: format_problem(c.problem), View.TERMINAL),
         Column("", "Variant", "", units.TEXT, lambda c: format_variant(c.variant), View.WIDE),
         Column("", "Variant", "", units.TEXT, lambda c: c.variant, View.TERMINAL),
-        Column("", "Sizes", "", units.TEXT, lambda c: size_words(c.problem), View.WIDE),
+        Column("", "Sizes", "", units.TEXT, lambda c: format_sizes(c.problem), View.WIDE),
         Column("", "Time", "", units.OWN_NUMBER, lambda c: format_time(c.figure), View.TERMINAL),
         Column("", "Of roof", "Speed of light by the roofs shown, over time.", units.SHARE, lambda c: c.share),
         Column("", "Distance", "The time over the least time that the roof allows.", units.FACTOR,
                lambda c: 1 / c.share if c.share else None),
         Column("", "Limiter", "Read from times, kernels and measured roofs: see the rule below.", units.OWN_TEXT,
-               lambda c: c.limiter.words),
+               lambda c: format_limiter(c.limiter.kind)),
         Column("", "Time", "Median of trimmed block means.", units.SECONDS, lambda c: c.time_s, View.WIDE),
         Column("", "±", "Half the 95 % interval, bootstrapped over blocks.", units.WIDTH, lambda c: c.figure.half_width,
                View.WIDE),
@@ -36,8 +38,9 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
                lambda c: c.bandwidth_bytes_per_s, View.WIDE),
         Column("", "Intensity", "Flop for each minimal byte.", units.FLOP_PER_BYTE, lambda c: c.intensity, View.WIDE),
         Column("", "Roof", "The roof that sets the least time.", units.OWN_TEXT,
-               lambda c: roof_name(c.light.roof) if c.light else "unknown", View.WIDE),
-        Column("", "Because", "What the limiter rests on.", units.TEXT, lambda c: c.limiter.because, width="large"),
+               lambda c: format_roof_name(c.light.roof) if c.light else "unknown", View.WIDE),
+        Column("", "Because", "What the limiter rests on.", units.TEXT, lambda c: describe_limiter_reason(c.limiter),
+               width="large"),
         Column("", "Precision", "Number format and arithmetic.", units.TEXT, lambda c: c.problem.precision, View.WIDE),
         Column("", "Run", "", units.TEXT, lambda c: c.run_name, of_runs),
         Column("", "Device", "", units.TEXT, lambda c: c.device, of_runs),

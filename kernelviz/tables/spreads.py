@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 from kernelviz.core import Result, units
-from kernelviz.metrics.drift import drift_words, lag_1_words
-from kernelviz.metrics.samples import Spread, clock_words, repeated_words
+from kernelviz.metrics.samples import Spread
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View
+from kernelviz.text.samples import describe_drift, describe_lag_1, describe_repeats, describe_sm_clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +42,15 @@ SPREADS: tuple[Column[SpreadOfCase], ...] = (
     Column("", "p99", "99 % of the samples take at most this long.", units.SECONDS, lambda row: row.spread.p99_s),
     Column("", "±", "Half the 95 % interval of the estimate, bootstrapped over blocks.", units.WIDTH,
            lambda row: row.spread.figure.half_width),
-    Column("", "Drift", DRIFT_HELP, units.OWN_TEXT, lambda row: drift_words(row.spread.drift) if row.spread.blocks else None,
+    Column("", "Drift", DRIFT_HELP, units.OWN_TEXT, lambda row: describe_drift(row.spread.drift) if row.spread.blocks else None,
            View.WIDE),
-    Column("", "Drift", DRIFT_HELP, units.OWN_NUMBER, lambda row: row.spread.drift.word, View.TERMINAL),
+    Column("", "Drift", DRIFT_HELP, units.OWN_NUMBER, lambda row: row.spread.drift.kind, View.TERMINAL),
     Column("", "Lag-1", _LAG_HELP, units.OWN_TEXT,
-           lambda row: lag_1_words(row.spread.lag_1, row.spread.blocks) if row.spread.blocks else None, View.WIDE),
+           lambda row: describe_lag_1(row.spread.lag_1, row.spread.blocks) if row.spread.blocks else None, View.WIDE),
     Column("", "Lag-1", _LAG_HELP, units.OWN_NUMBER,
            lambda row: None if row.spread.lag_1 is None else f"{row.spread.lag_1:+.2f}", View.TERMINAL),
-    Column("", "SM clock", _CLOCK_HELP, units.OWN_TEXT, lambda row: clock_words(row.spread), View.WIDE),
+    Column("", "SM clock", _CLOCK_HELP, units.OWN_TEXT, lambda row: describe_sm_clock(row.spread), View.WIDE),
     Column("", "SM clock, MHz", _CLOCK_HELP, units.OWN_NUMBER, lambda row: _clocks(row.spread), View.TERMINAL),
     Column("", "Repeated", "Blocks that were measured again because the clock or the device was slowed down.",
-           units.OWN_TEXT, lambda row: repeated_words(row.spread) or None, View.WIDE),
+           units.OWN_TEXT, lambda row: describe_repeats(row.spread) or None, View.WIDE),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kernelviz.core import Failure, units
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.rows import Row
 from kernelviz.text.failures import STAGES, describe_failure, has_description
 from kernelviz.text.results import describe_correctness
 from kernelviz.text.text import Text, on_one_line

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from kernelviz.core import Problem
-from kernelviz.metrics.sweep import size_words
+from kernelviz.core import Problem, Run
+from kernelviz.metrics.chart_selection import charted_variants
+from kernelviz.text.sizes import format_sizes
 from kernelviz.text.text import Text
 
 
@@ -20,14 +21,23 @@ def describe_chart_by_size(quantity: str, leads: Sequence[str] = ()) -> Text:
 
 def describe_roofline(problem: Problem) -> Text:
     """The alternative text of the roofline at one size."""
-    return Text(f"Roofline at {size_words(problem)}: each variant's share of the measured roof")
+    return Text(f"Roofline at {format_sizes(problem)}: each variant's share of the measured roof")
 
 
 def describe_bars(problem: Problem) -> Text:
     """The alternative text of the bars at one size."""
-    return Text(f"Time of each variant at {size_words(problem)}, with 95 % intervals and the speed of light")
+    return Text(f"Time of each variant at {format_sizes(problem)}, with 95 % intervals and the speed of light")
 
 
 def describe_foreign_times(name: str) -> Text:
     """The alternative text of the chart of times that another tool measured."""
     return Text(f"{name} of each case, as another tool measured it; the same figures are in the table below")
+
+
+def describe_selection(run: Run) -> Text | None:
+    """That charts show only some of the variants; None if they show all."""
+    charted, variants = charted_variants(run), run.plan.variants
+    if len(charted) == len(variants):
+        return None
+    best = f"the best {len(charted) - 1} of {len(variants)} variants and the baseline"
+    return Text(f"Charts show {best}; the tables contain all of them.")

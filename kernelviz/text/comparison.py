@@ -4,17 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kernelviz.core import Result, units
-from kernelviz.metrics.comparison import WORDS, Comparison, Pair, PairWord, mean_ratio
+from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, PairKind, mean_ratio
 from kernelviz.metrics.statistics import Interval
-from kernelviz.metrics.sweep import size_words
 from kernelviz.text.results import format_variant
+from kernelviz.text.sizes import format_sizes
 from kernelviz.text.text import Text, join
 from kernelviz.text.verdicts import describe_verdict_reason
 
-SIGNS: dict[PairWord, str] = {
+SIGNS: dict[PairKind, str] = {
     "slower": "▼", "unclear": "?", "same": "=", "faster": "▲", "same code": "≈", "not comparable": "⊘",
 }  # fmt: skip
-MEANINGS: dict[PairWord, str] = {
+MEANINGS: dict[PairKind, str] = {
     "slower": "B takes longer, by more than the noise.",
     "unclear": "The interval straddles the noise floor, or there are too few blocks: measure with a larger budget.",
     "same": "The whole interval lies inside the noise floor, which is at most 2 %.",
@@ -68,30 +68,32 @@ def format_ratio(ratio: Interval | None) -> Text:
 
 def sign_of(pair: Pair) -> str:
     """The sign of the verdict; a cross if A has a correct time and B has none."""
-    return "✕" if pair.broken else SIGNS[pair.word]
+    return "✕" if pair.broken else SIGNS[pair.kind]
 
 
 def describe_pair(pair: Pair) -> Text:
     """The verdict of a pair with its sign, the change of its time, and the reason if there is no verdict."""
-    sign = Text(f"{sign_of(pair)} {pair.word}: ")
+    sign = Text(f"{sign_of(pair)} {pair.kind}: ")
     change = format_ratio(pair.ratio)
-    if pair.word == "not comparable":
+    if pair.kind == "not comparable":
         return sign + describe_verdict_reason(pair.reason) + (f" ({change})" if pair.ratio else "")
-    if pair.word == "unclear" and (pair.ratio is None or pair.ratio.low is None):
+    if pair.kind == "unclear" and (pair.ratio is None or pair.ratio.low is None):
         return sign + describe_verdict_reason(pair.reason)
-    return sign + change + (" is noise between these runs" if pair.word == "same code" else "")
+    return sign + change + (" is noise between these runs" if pair.kind == "same code" else "")
 
 
 def format_case(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> Text:
     """The case of a pair: the variant, unless one of each side was chosen, and the sizes that distinguish cases."""
-    parts = ["" if by_problem else format_variant(pair.before.variant), size_words(pair.problem, axes)]
+    parts = ["" if by_problem else format_variant(pair.before.variant), format_sizes(pair.problem, axes)]
     return join(" · ", parts if any(parts) else [pair.problem.op])
 
 
 def format_counts(comparison: Comparison) -> Text:
     """How many pairs have each verdict. The four verdicts are listed also with zero, all else only if there is one."""
     counts = comparison.counts
-    return join(", ", (f"{counts[w]} {w}" for w in WORDS if counts[w] or w in ("slower", "faster", "same", "unclear")))
+    return join(
+        ", ", (f"{counts[w]} {w}" for w in PAIR_KINDS if counts[w] or w in ("slower", "faster", "same", "unclear"))
+    )
 
 
 def describe_mean(comparison: Comparison) -> Text:
@@ -105,7 +107,7 @@ def mean_basis(comparison: Comparison) -> Text:
     """The pairs that the geometric mean is over, or why there is none."""
     if comparison.judged:
         return Text(f"geometric mean of {units.counted(len(comparison.judged), 'case')} with a verdict")
-    same_code = [p for p in comparison.pairs if p.word == "same code"]
+    same_code = [p for p in comparison.pairs if p.kind == "same code"]
     mean = mean_ratio(same_code)
     if mean is None:
         return Text("no case could be compared")
@@ -136,7 +138,7 @@ def describe_noise(comparison: Comparison) -> Text:
 
 def describe_refusals(comparison: Comparison) -> Text:
     """The most frequent reasons why pairs have no verdict. Empty if all pairs with times have one."""
-    refused = Counter(p.reason for p in comparison.pairs if p.word == "not comparable" and not p.broken)
+    refused = Counter(p.reason for p in comparison.pairs if p.kind == "not comparable" and not p.broken)
     reasons = [f"{describe_verdict_reason(r)} ({units.counted(n, 'case')})" for r, n in refused.most_common(3)]
     return Text(f"No verdict: {'; '.join(reasons)}{'; …' if len(refused) > 3 else ''}." if refused else "")
 

@@ -9,9 +9,8 @@ import numpy as np
 from kernelviz.core import IDLE, Environment, Result, units
 from kernelviz.metrics.comparability import one_run
 from kernelviz.metrics.comparison import Comparison
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.quality import CLOCK_MOVED
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import figure_of
 from kernelviz.text.quality import TIMERS
 from kernelviz.text.text import Text
 from kernelviz.text.verdicts import LAUNCHES

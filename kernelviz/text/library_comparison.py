@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from kernelviz.core import Result
 from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, ComparisonRow, mean_ratio
 from kernelviz.metrics.roofline import stream_name
-from kernelviz.metrics.roofs import STREAMS
-from kernelviz.metrics.sweep import problem_words
+from kernelviz.text.roofs import STREAMS
+from kernelviz.text.sizes import format_problem
 from kernelviz.text.text import Text
 
 HEADINGS = (
@@ -29,7 +29,7 @@ def format_row(row: ComparisonRow) -> tuple[str, ...]:
     # The three named libraries have columns. Any other is named beside the ratio.
     other = f" ({best.variant})" if best is not None and best.variant not in (EAGER, COMPILED, LIGER) else ""
     return (
-        problem_words(row.problem),
+        format_problem(row.problem),
         STREAMS[stream_name(row.cost)],
         own.variant if own is not None else "none is right",
         *(_format_rate(row, r) for r in rates),

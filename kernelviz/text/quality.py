@@ -4,9 +4,8 @@ from collections.abc import Mapping
 
 from kernelviz.core import Clock, LaunchMode, Result, Timer, units
 from kernelviz.metrics import quality as q
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.quality import Part, Quality, QualityLevel, method_of, notes_on_other_figures, quality
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import figure_of
 from kernelviz.text.notes import NOTES, describe_note, format_note
 from kernelviz.text.results import describe_configuration
 from kernelviz.text.text import Template, Text, fill, join
@@ -63,7 +62,7 @@ def _samples(fact: q.Samples) -> str:
     if fact.count is None:
         return "samples unknown"
     blocks = "" if fact.blocks is None else f" in {fact.blocks} blocks"
-    buffers = "" if fact.places is None else f" at {units.counted(fact.places, 'place')}"
+    buffers = "" if fact.buffers is None else f" at {units.counted(fact.buffers, 'place')}"
     return f"{fact.count:,} samples{blocks}{buffers}"
 
 
@@ -96,8 +95,8 @@ def _repeated(fact: q.Repeated) -> str:
 
 
 def _correctness(fact: q.Correctness) -> str:
-    if fact.word != "correct":
-        return _INCORRECT[fact.word]
+    if fact.kind != "correct":
+        return _INCORRECT[fact.kind]
     share = ", share of bound unknown" if fact.of_bound is None else f": {fact.of_bound * 100:.0f} % of bound"
     return f"correct{share}, {units.counted(fact.seeds, 'seed') if fact.seeds else 'seeds unknown'}"
 

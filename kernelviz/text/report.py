@@ -8,9 +8,10 @@ from kernelviz.core import Problem, Roof, Run, units
 from kernelviz.core.units import typed_size
 from kernelviz.metrics import foreign_times
 from kernelviz.metrics.configuration import is_configuration
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.quality import LEVELS, Part, PartName, Quality, quality
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import Row, Summary
+from kernelviz.metrics.rows import Row
+from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.text.cells import failures as failed_cases
 from kernelviz.text.failures import format_failure

@@ -1,6 +1,6 @@
-"""Parts of one result in text: variant, time, configuration, correctness."""
+"""Parts of one result in text: variant, configuration, correctness."""
 
-from kernelviz.core import Failure, Figure, Result, units
+from kernelviz.core import Failure, Result
 from kernelviz.core.configuration import configuration_text
 from kernelviz.metrics.quality import Configured, configured
 from kernelviz.text.failures import describe_failure, has_description
@@ -18,18 +18,6 @@ def format_variant(variant: str) -> str:
     'triton block'
     """
     return variant.replace("_", " ").strip() or variant
-
-
-def format_time(figure: Figure | None) -> Text:
-    """A time with the half-width of its interval.
-
-    >>> str(format_time(Figure(estimate=44.6e-6, low=44.5e-6, high=44.7e-6))), str(format_time(None))
-    ('44.60 µs ± 0.2 %', 'unknown')
-    """
-    if figure is None:
-        return Text("unknown")
-    width = "" if figure.half_width is None else f" ± {units.width(figure.half_width)}"
-    return Text(f"{units.seconds(figure.estimate)}{width}")
 
 
 def describe_configuration(configuration: Configured) -> Text:

@@ -1,7 +1,7 @@
 """Trends in text, the same on pages, in a terminal and in exported files."""
 
 from kernelviz.core import units
-from kernelviz.metrics.trend import Change, Trend
+from kernelviz.metrics.trend import Change, Difference, Trend
 from kernelviz.text.text import Text, join
 
 _SETUPS = {
@@ -25,10 +25,19 @@ def describe_change(change: Change, trend: Trend) -> Text:
     scale, unit = units.time_unit(change.before_s)
     before, after = (units.significant(time_s / scale) for time_s in (change.before_s, change.after_s))
     said = (
-        f"{'▼' if change.ratio > 1 else '▲'} {units.percent(abs(change.ratio - 1))} {change.word} "
+        f"{'▼' if change.ratio > 1 else '▲'} {units.percent(abs(change.ratio - 1))} {change.direction} "
         f"since {point.at[:10]} (run {point.run_id}): {before} → {after} {unit}"
     )
-    return join("; ", (said, ", ".join(change.because)))
+    return join("; ", (said, join(", ", map(format_difference, change.because))))
+
+
+def format_difference(difference: Difference) -> Text:
+    """What differs between the runs before and after a change.
+
+    >>> str(format_difference(Difference("torch", "2.11", None)))
+    'torch 2.11 → –'
+    """
+    return Text(f"{difference.name} {difference.before or '–'} → {difference.after or '–'}")
 
 
 def describe_trend(trend: Trend) -> Text:
@@ -48,7 +57,7 @@ def describe_trend(trend: Trend) -> Text:
         said = f"{units.percent(trend.regression.ratio - 1)} slower than its best level"
     elif last is not None:
         difference = units.percent(abs(last.ratio - 1))
-        said = f"the newest run alone is {difference} {last.word}: not confirmed yet"
+        said = f"the newest run alone is {difference} {last.direction}: not confirmed yet"
     else:
         levels = len(trend.changes) + 1
         said = f"{'one level' if levels == 1 else f'{levels} levels'} over {runs} runs"

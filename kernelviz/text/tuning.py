@@ -6,7 +6,7 @@ import msgspec
 
 from kernelviz.core import Run, Search, Span, Tuning
 from kernelviz.core.configuration import configuration_text, parted
-from kernelviz.metrics.summary import Row
+from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Reason, Tried, speed_up_span
 from kernelviz.text.failures import describe_failure, format_failure
 from kernelviz.text.text import Text, join, on_one_line
@@ -125,7 +125,7 @@ def _record(row: Row, tried: Tried) -> dict[str, Any]:
         "speed_up": gain.estimate if gain else None,
         "speed_up_low": gain.low if gain else None,
         "speed_up_high": gain.high if gain else None,
-        "verdict": row.verdict.word if row.verdict else None,
+        "verdict": row.verdict.kind if row.verdict else None,
         "is_default": row.is_baseline,
         "is_best": row is tried.best,
         "error_of_bound_fraction": row.result.accuracy.worst_of_bound if row.result.accuracy else None,

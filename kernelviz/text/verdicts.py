@@ -39,7 +39,7 @@ VERDICT_REASONS: Mapping[type, Template] = {
     v.OtherLaunches: lambda reason: f"{LAUNCHES[reason.before]} in A, {LAUNCHES[reason.after]} in B",
     v.MethodUnknown: lambda reason: f"{reason.what} unknown in {' and '.join(reason.sides)}",
     v.TracingUnknown: lambda reason: f"what tracing adds is unknown in {' and '.join(reason.sides)}",
-    v.TracingTakenOff: "what tracing adds was taken off in {0.side} only",
+    v.TracingSubtracted: "what tracing adds was taken off in {0.side} only",
     v.OneMeasurement: "A and B are one measurement",
 }
 
@@ -57,11 +57,11 @@ def format_verdict(verdict: Verdict) -> Text:
     """
     ratio = verdict.ratio
     if ratio and ratio.low and ratio.high:
-        if verdict.word == "faster":
+        if verdict.kind == "faster":
             return Text(f"▲ {1 / ratio.estimate:.2f}× faster ({1 / ratio.high:.2f}–{1 / ratio.low:.2f})")
-        if verdict.word == "slower":
+        if verdict.kind == "slower":
             return Text(f"▼ {ratio.estimate:.2f}× slower ({ratio.low:.2f}–{ratio.high:.2f})")
-    if verdict.word == "same" and verdict.floor is not None:
+    if verdict.kind == "same" and verdict.floor is not None:
         return Text(f"= same (within {units.percent(verdict.floor)})")
     return Text("? unclear: ") + describe_verdict_reason(verdict.reason)
 

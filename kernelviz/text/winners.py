@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import others, swept_axis, tied_axes
+from kernelviz.metrics.rows import Row
+from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes
 from kernelviz.metrics.winner import Winner, never_winning
 from kernelviz.text.verdicts import describe_verdict_reason
 
@@ -42,7 +42,7 @@ def strips(winners: Sequence[Winner], axis: str | None = None) -> dict[Beside, l
         return {}
     by_other_sizes: dict[Beside, list[Winner]] = {}
     for one in sorted(winners, key=lambda w: w.problem.sizes[along]):
-        by_other_sizes.setdefault(others(one.problem, problems, along), []).append(one)
+        by_other_sizes.setdefault(line_sizes(one.problem, problems, along), []).append(one)
     return dict(sorted(by_other_sizes.items()))
 
 

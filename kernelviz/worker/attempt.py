@@ -6,41 +6,30 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kernelviz.core import CaseDone, CaseStep, Event, Failure, Figure, Problem, Result, Stage, Step, Timing
-from kernelviz.core.reasons import NoResult, Reason
+from kernelviz.core import CaseDone, CaseStep, Event, Failure, Figure, Problem, Result, Step
+from kernelviz.core.merge import merge_timings
+from kernelviz.core.reasons import NoResult
 from kernelviz.metrics.statistics import figure_interval
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ending:
-    """How an attempt ended. `stage` is None when the session finished the work by itself; `reasons` and `message` are those
-    of the corresponding `Failure`.
+    """How an attempt ended. `failure` is None when the session finished the work by itself.
 
     `replace`: why this worker cannot be used for the next request, None when it can.
     `started`: False when no session could be opened, so that no variant is to blame.
     """
 
-    stage: Stage | None = None
-    reasons: tuple[Reason, ...] = ()
-    message: str = ""
+    failure: Failure | None = None
     replace: str | None = None
     started: bool = True
 
     @property
-    def failure(self) -> Failure:
+    def case_failure(self) -> Failure:
         """The failure of a case that has no result when the attempt ends."""
-        if not self.reasons and not self.message:
-            # `replace` explains the failure when the worker must be replaced.
-            reasons = () if self.replace else (NoResult(),)
-            return Failure(stage=self.stage or "crash", reasons=reasons, message=self.replace or "")
-        return Failure(stage=self.stage or "crash", reasons=self.reasons, message=self.message)
-
-
-def ending_of(failure: Failure, *, replace: str | None = None, started: bool = True) -> Ending:
-    """The ending of an attempt that failed as a whole."""
-    return Ending(
-        stage=failure.stage, reasons=failure.reasons, message=failure.message, replace=replace, started=started
-    )
+        # `replace` explains the failure when the worker must be replaced.
+        reasons = () if self.replace else (NoResult(),)
+        return self.failure or Failure(stage="crash", reasons=reasons, message=self.replace or "")
 
 
 @dataclass(slots=True)
@@ -65,11 +54,8 @@ class Attempt:
     @property
     def measured_variants(self) -> tuple[str, ...]:
         """The variants to measure; the baseline first where it only accompanies them."""
-        return (self.baseline, *self.variants) if self._companion else self.variants
-
-    @property
-    def _companion(self) -> bool:
-        return self.known is not None and self.baseline not in self.variants and not self.retried
+        accompanied = self.known is not None and self.baseline not in self.variants and not self.retried
+        return (self.baseline, *self.variants) if accompanied else self.variants
 
     def heard(self, event: Event) -> Event | None:
         """Record an event. Return the event to pass on, or None where it concerns only the accompanying baseline."""
@@ -109,28 +95,18 @@ class Attempt:
         left = self.left
         if not left:
             return {}, []
-        if not ending.started or ending.stage == "cancelled":
-            return dict.fromkeys(left, ending.failure), []
-        if ending.stage is None and ending.replace is None:
-            return dict.fromkeys(left, Failure(stage="crash", reasons=(NoResult(),))), []
-        if ending.stage is None and self.done:
+        failure = ending.case_failure
+        if not ending.started or failure.stage == "cancelled" or ending.replace is None:
+            return dict.fromkeys(left, failure), []  # `replace` is None: the session refused the problem as a whole
+        if ending.failure is None and self.done:
             return {}, [self._again(left)]  # the variant that spoilt the worker has reported its own failure
-        if ending.stage is None and not (self.steps or self.moved):
-            again = self._again(left)  # the process reported itself unfit; another process measures the same variants
-            again.moved, again.retried = True, self.retried
-            return {}, [again]
-        failure = ending.failure
-        if ending.replace is None:
-            return dict.fromkeys(left, failure), []  # the session refused the problem as a whole
-        return self._blame(left, failure)
-
-    def _blame(self, left: list[str], failure: Failure) -> tuple[dict[str, Failure], list[Attempt]]:
+        if ending.failure is None and not (self.steps or self.moved):
+            # The process reported itself unfit; another process measures the same variants.
+            return {}, [self._again(left, moved=True, retried=self.retried)]
         suspects = self.suspects()
         if not suspects and not self.retried:
             # No variant had begun: something else ended the worker (the kernel's out-of-memory killer, an administrator).
-            again = self._again(left)
-            again.retried, again.moved = True, self.moved
-            return {}, [again]
+            return {}, [self._again(left, moved=self.moved, retried=True)]
         if not suspects:
             return dict.fromkeys(left, failure), []
         rest = [v for v in left if v not in suspects]
@@ -140,8 +116,8 @@ class Attempt:
         first = sorted(suspects, key=lambda v: v != self.baseline)
         return {}, [*(self._again([v]) for v in first), *following]
 
-    def _again(self, variants: list[str]) -> Attempt:
-        return Attempt(self.problem, tuple(variants), self.baseline)
+    def _again(self, variants: list[str], *, moved: bool = False, retried: bool = False) -> Attempt:
+        return Attempt(self.problem, tuple(variants), self.baseline, moved=moved, retried=retried)
 
 
 def merge_results(earlier: Result, later: Result) -> Result:
@@ -154,10 +130,7 @@ def merge_results(earlier: Result, later: Result) -> Result:
         for name in ("device_cold_s", "busy_s", "again_s")
         if (before := getattr(old, name)) is not None and (after := getattr(new, name)) is not None
     }
-    earlier_only = {
-        name: value for name in Timing.__struct_fields__ if (value := getattr(old, name)) and not getattr(new, name)
-    }
-    return msgspec.structs.replace(later, outcome=msgspec.structs.replace(new, **{**earlier_only, **figures}))
+    return msgspec.structs.replace(later, outcome=msgspec.structs.replace(merge_timings(old, new), **figures))
 
 
 def merge_figures(before: Figure, after: Figure) -> Figure:

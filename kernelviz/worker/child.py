@@ -4,6 +4,7 @@ stdout and stderr are the log, so that output of a variant can never become a me
 thread, so that nothing runs beside a timed region.
 """
 
+import contextlib
 import faulthandler
 import importlib
 import os
@@ -14,24 +15,22 @@ import sys
 import traceback
 from collections import deque
 
-import msgspec
-
 from kernelviz.core import BadField, CaseDone, Event, Failure, Stage, UsageError
 from kernelviz.core.errors import one_line
 from kernelviz.core.finite import finite_result
 from kernelviz.measure.session.contract import CaseFailed, OpenSession, Session
 from kernelviz.worker.protocol import (
+    TO_WORKER,
     Calibrate,
     Cancel,
     Describe,
     Described,
     FromWorker,
     Hello,
+    Incoming,
     Inspect,
-    Lines,
     Measure,
     Open,
-    PluginFault,
     Selftest,
     Shutdown,
     ToWorker,
@@ -39,7 +38,6 @@ from kernelviz.worker.protocol import (
     WorkDone,
     WorkEvent,
     WorkFailed,
-    decode_to_worker,
     encode,
 )
 
@@ -52,7 +50,7 @@ class Connection:
         self._socket.set_inheritable(False)  # a compiler that a variant starts must not keep the stream open
         self._poll = select.poll()  # not select: the descriptor's number may exceed select's limit of 1,024
         self._poll.register(self._socket, select.POLLIN)
-        self._lines = Lines()
+        self._incoming = Incoming(TO_WORKER)
         self._messages: deque[ToWorker] = deque()
         self._gone = False
 
@@ -79,7 +77,7 @@ class Connection:
         except OSError:
             data = b""
         self._gone = not data
-        self._messages += [decode_to_worker(line) for line in self._lines.feed(data)]
+        self._messages += list(self._incoming.feed(data))
 
 
 class Worker:
@@ -105,12 +103,13 @@ class Worker:
 
     def _open(self, message: Open) -> None:
         try:
-            open_session = _session_opener(message.session)
+            module, _, function = message.session.partition(":")
+            open_session: OpenSession = getattr(importlib.import_module(module), function)
             self._session = open_session(message.device, message.plugins)
             environment = self._session.environment()
         except Exception as error:
             traceback.print_exc()
-            self._connection.send(WorkFailed(work_id=None, stage="unavailable", message=one_line(error)))
+            self._connection.send(WorkFailed(failure=Failure(stage="unavailable", message=one_line(error))))
             sys.exit(3)
         self._connection.send(Hello(environment=environment, pid=os.getpid()))
 
@@ -121,11 +120,11 @@ class Worker:
             self._connection.send(Described(work_id=message.work_id, variants=variants_of(message.plugins)))
         except Exception as error:
             traceback.print_exc()
-            fault = None
+            plugin, text = None, one_line(error)
             if isinstance(error, BadField) and error.field == PLUGIN:
-                fault = PluginFault(plugin=str(error.value), remedy=error.remedy)
-            failed = WorkFailed(work_id=message.work_id, stage="unavailable", message=one_line(error), plugin=fault)
-            self._connection.send(failed)
+                plugin, text = str(error.value), error.remedy
+            failure = Failure(stage="unavailable", message=text)
+            self._connection.send(WorkFailed(work_id=message.work_id, failure=failure, plugin=plugin))
 
     def _do(self, work: Work) -> None:
         session = self._session
@@ -135,8 +134,7 @@ class Worker:
 
         def emit(event: Event) -> None:
             if isinstance(event, CaseDone):
-                result = finite_result(event.result)
-                event = event if result is event.result else CaseDone(result=result)
+                event = CaseDone(result=finite_result(event.result))
             self._connection.send(WorkEvent(work_id=work_id, event=event))
 
         def stop() -> bool:
@@ -154,33 +152,16 @@ class Worker:
                     session.inspect(problem, variant, emit, stop, tuned=tuned)
         except Exception as error:
             traceback.print_exc()
-            failure = (
-                error.failure
-                if isinstance(error, CaseFailed)
-                else Failure(stage=_stage(error), message=one_line(error))
-            )
-            failed = WorkFailed(
-                work_id=work_id,
-                stage=failure.stage,
-                reasons=failure.reasons,
-                message=failure.message,
-                spoilt=session.spoilt,
-            )
-            self._connection.send(failed)
-            return
-        self._connection.send(WorkDone(work_id=work_id, spoilt=session.spoilt))
+            self._connection.send(WorkFailed(work_id=work_id, failure=_failure(error), spoilt=session.spoilt))
+        else:
+            self._connection.send(WorkDone(work_id=work_id, spoilt=session.spoilt))
 
 
-def _session_opener(name: str) -> OpenSession:
-    module, _, function = name.partition(":")
-    opener: OpenSession = getattr(importlib.import_module(module), function)
-    return opener
-
-
-def _stage(error: Exception) -> Stage:
-    if isinstance(error, UsageError):
-        return "unavailable"
-    return "out_of_memory" if isinstance(error, MemoryError) else "crash"
+def _failure(error: Exception) -> Failure:
+    if isinstance(error, CaseFailed):
+        return error.failure
+    stage: Stage = "out_of_memory" if isinstance(error, MemoryError) else "crash"
+    return Failure(stage="unavailable" if isinstance(error, UsageError) else stage, message=one_line(error))
 
 
 def serve(fd: int) -> None:
@@ -188,11 +169,5 @@ def serve(fd: int) -> None:
     faulthandler.enable(file=sys.stderr)
     # Ctrl-C in a terminal also reaches this process, but the server handles it: it cancels the work and ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    connection = Connection(fd)
-    try:
-        Worker(connection).run()
-    except BrokenPipeError:
-        pass  # the server closed the socket while a message was being sent
-    except msgspec.MsgspecError:
-        traceback.print_exc()
-        sys.exit(4)
+    with contextlib.suppress(BrokenPipeError):  # the server closed the socket while a message was being sent
+        Worker(Connection(fd)).run()

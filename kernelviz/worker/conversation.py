@@ -3,12 +3,14 @@
 import time
 from collections.abc import Callable
 
-from kernelviz.core import CaseStep, Event
+from kernelviz.core import CaseStep, Event, Failure
 from kernelviz.core.reasons import Cancelled, ServerStopped
-from kernelviz.worker.attempt import Ending, ending_of
+from kernelviz.worker.attempt import Ending
 from kernelviz.worker.limits import Deadlines, Limits
 from kernelviz.worker.process import WorkerDied, WorkerProcess
 from kernelviz.worker.protocol import Cancel, FromWorker, Work, WorkDone, WorkEvent, WorkFailed
+
+_CANCELLED = Failure(stage="cancelled", reasons=(Cancelled(),))
 
 
 def converse(
@@ -24,47 +26,34 @@ def converse(
 
     A cancel is passed on to the worker, which stops after its current block; `closing` ends the worker immediately.
     """
+    cancel_until_s: float | None = None
     try:
         process.send(work)
-        return _listen(process, work.work_id, limits, budget_s, tell, cancelled, closing)
+        deadlines = Deadlines(limits, budget_s, time.monotonic())
+        while not closing():
+            now_s = time.monotonic()
+            if cancel_until_s is None and cancelled():
+                process.send(Cancel(work_id=work.work_id))
+                cancel_until_s = now_s + limits.cancel_s
+            left_s = deadlines.left_s(now_s) if cancel_until_s is None else cancel_until_s - now_s
+            if left_s <= 0 and cancel_until_s is not None:
+                return Ending(failure=_CANCELLED, replace="cancelled work did not end")
+            if left_s <= 0:
+                passed = deadlines.passed(now_s)
+                failure = Failure(stage="timeout", reasons=(passed,), message=process.log_tail())
+                return Ending(failure=failure, replace="the last one hung")
+            reply = process.receive(left_s)
+            if isinstance(reply, WorkEvent) and reply.work_id == work.work_id:
+                event = reply.event
+                step, case = (event.step, event.case.key) if isinstance(event, CaseStep) else (None, "")
+                deadlines.event(step, time.monotonic(), case)
+                tell(event)
+            ending = _ending(reply, work.work_id, was_cancelled=cancel_until_s is not None)
+            if ending is not None:
+                return ending
     except WorkerDied:
-        return ending_of(process.fate(), replace="the last one died")
-
-
-def _listen(
-    process: WorkerProcess,
-    work_id: int,
-    limits: Limits,
-    budget_s: float,
-    tell: Callable[[Event], None],
-    cancelled: Callable[[], bool],
-    closing: Callable[[], bool],
-) -> Ending:
-    deadlines = Deadlines(limits, budget_s, time.monotonic())
-    cancel_until_s: float | None = None
-    while True:
-        now_s = time.monotonic()
-        if closing():
-            return Ending(stage="cancelled", reasons=(ServerStopped(),), replace="closing")
-        if cancel_until_s is None and cancelled():
-            process.send(Cancel(work_id=work_id))
-            cancel_until_s = now_s + limits.cancel_s
-        left_s = deadlines.left_s(now_s) if cancel_until_s is None else cancel_until_s - now_s
-        if left_s <= 0 and cancel_until_s is not None:
-            return Ending(stage="cancelled", reasons=(Cancelled(),), replace="cancelled work did not end")
-        if left_s <= 0:
-            passed, tail = deadlines.passed(now_s), process.log_tail()
-            return Ending(stage="timeout", reasons=(passed,), message=tail, replace="the last one hung")
-        reply = process.receive(left_s)
-        if isinstance(reply, WorkEvent) and reply.work_id == work_id:
-            if isinstance(reply.event, CaseStep):
-                deadlines.event(reply.event.step, time.monotonic(), reply.event.case.key)
-            else:
-                deadlines.event(None, time.monotonic())
-            tell(reply.event)
-        ending = _ending(reply, work_id, was_cancelled=cancel_until_s is not None)
-        if ending is not None:
-            return ending
+        return Ending(failure=process.fate(), replace="the last one died")
+    return Ending(failure=Failure(stage="cancelled", reasons=(ServerStopped(),)), replace="closing")
 
 
 def _ending(reply: FromWorker | None, work_id: int, *, was_cancelled: bool) -> Ending | None:
@@ -72,11 +61,11 @@ def _ending(reply: FromWorker | None, work_id: int, *, was_cancelled: bool) -> E
     match reply:
         case WorkDone() if reply.work_id == work_id and was_cancelled:
             # The session may leave cases without a result; these count as cancelled, not as lost.
-            return Ending(stage="cancelled", reasons=(Cancelled(),), replace=reply.spoilt)
+            return Ending(failure=_CANCELLED, replace=reply.spoilt)
         case WorkDone() if reply.work_id == work_id:
             return Ending(replace=reply.spoilt)
         case WorkFailed() if reply.work_id == work_id:
-            replace = reply.spoilt or ("the last work raised an exception" if reply.stage == "crash" else None)
-            return Ending(stage=reply.stage, reasons=reply.reasons, message=reply.message, replace=replace)
+            replace = reply.spoilt or ("the last work raised an exception" if reply.failure.stage == "crash" else None)
+            return Ending(failure=reply.failure, replace=replace)
         case _:
             return None

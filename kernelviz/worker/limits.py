@@ -66,12 +66,6 @@ class Deadlines:
         return TookTooLong(seconds=self._limits.case_s + self._budget_s)
 
     def _step_limit_s(self) -> float:
-        match self._step:
-            case "binding":
-                return self._limits.bind_s
-            case "compiling":
-                return self._limits.compile_s
-            case "checking":
-                return self._limits.check_s
-            case "measuring" | None:
-                return self._limits.step_s + self._budget_s
+        limits = self._limits
+        own_s = {"binding": limits.bind_s, "compiling": limits.compile_s, "checking": limits.check_s}
+        return own_s.get(self._step or "", limits.step_s + self._budget_s)

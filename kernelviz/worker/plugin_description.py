@@ -24,15 +24,13 @@ def describe(plugins: Sequence[str]) -> tuple[VariantFacts, ...]:
     until = time.monotonic() + DESCRIBE_S
     where = ", ".join(plugins) or "an installed entry point"
     try:
-        process.send(Describe(work_id=0, plugins=tuple(plugins)))
+        process.send(Describe(plugins=tuple(plugins)))
         while (left := until - time.monotonic()) > 0:
             reply = process.receive(left)
             if isinstance(reply, Described):
                 return reply.variants
             if isinstance(reply, WorkFailed):
-                if reply.plugin is not None:
-                    raise BadField(PLUGIN, reply.plugin.plugin, reply.plugin.remedy)
-                raise BadField(PLUGIN, where, reply.message)
+                raise BadField(PLUGIN, reply.plugin or where, reply.failure.message)
         raise BadField(PLUGIN, where, f"importing it took more than {DESCRIBE_S:.0f} s")
     except WorkerDied:
         raise BadField(PLUGIN, where, f"importing it: {describe_failure(process.fate())}") from None

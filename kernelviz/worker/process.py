@@ -17,7 +17,7 @@ import kernelviz
 from kernelviz.core import Failure
 from kernelviz.core.reasons import WorkerEnded, WorkerGarbled
 from kernelviz.worker import guard
-from kernelviz.worker.protocol import FromWorker, Lines, ProtocolError, ToWorker, decode_from_worker, encode
+from kernelviz.worker.protocol import FROM_WORKER, FromWorker, Incoming, ProtocolError, ToWorker, encode
 
 TAIL_BYTES = 1500
 """How much of the worker's log goes into the message of a failure."""
@@ -40,7 +40,7 @@ class WorkerProcess:
         pipe_read, self._pipe_write = os.pipe()
         # Opened for appending, so that the worker's next line after a truncation goes to the start of the file.
         self._log = tempfile.TemporaryFile("ab+", prefix="kernelviz-worker-", buffering=0)  # noqa: SIM115
-        self._lines = Lines()
+        self._incoming = Incoming(FROM_WORKER)
         self._replies: deque[FromWorker] = deque()
         self._ended = False
         self.protocol_error = ""
@@ -83,21 +83,17 @@ class WorkerProcess:
 
     def receive(self, timeout_s: float) -> FromWorker | None:
         """The next message; None when `timeout_s` has passed or `wake` was called. Raises WorkerDied."""
-        if self._replies:
-            return self._replies.popleft()
         until = time.monotonic() + timeout_s
-        while True:
-            watched = {self._socket.fileno(): select.POLLIN, self._wake_read: select.POLLIN}
+        watched = {self._socket.fileno(): select.POLLIN, self._wake_read: select.POLLIN}
+        while not self._replies:
             ready = _ready(watched, until - time.monotonic())
             if self._socket.fileno() in ready:
                 self._read()
-                if self._replies:
-                    return self._replies.popleft()
-            if self._wake_read in ready:
-                os.read(self._wake_read, 512)
+            else:
+                if self._wake_read in ready:
+                    os.read(self._wake_read, 512)
                 return None
-            if not ready:
-                return None
+        return self._replies.popleft()
 
     def wake(self) -> None:
         """Make a `receive` of another thread return."""
@@ -112,7 +108,7 @@ class WorkerProcess:
         if not data:
             raise WorkerDied
         try:
-            self._replies += [decode_from_worker(line) for line in self._lines.feed(data)]
+            self._replies += list(self._incoming.feed(data))
         except ProtocolError as error:
             self.protocol_error = str(error)
             raise WorkerDied from None

@@ -5,11 +5,11 @@ answers Open, WorkEvent carries an event of core.events, and WorkDone, WorkFaile
 """
 
 from collections.abc import Iterator
+from typing import Generic, TypeVar
 
 import msgspec
 
-from kernelviz.core import Direction, Environment, Event, Method, Problem, Stage, Tuned
-from kernelviz.core.reasons import Reason
+from kernelviz.core import Direction, Environment, Event, Failure, Method, Problem, Tuned
 from kernelviz.ops.catalog.variant import Backend, Need
 
 MAX_LINE_BYTES = 64 * 2**20
@@ -20,6 +20,12 @@ class _Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="say"):
     """Base class of the messages of both directions. The tag field is called `say`, because events use `kind`."""
 
 
+class _OfWork(_Message, frozen=True, kw_only=True):
+    """Base class of the messages about one unit of work. The supervisor gives it its number when it starts."""
+
+    work_id: int = 0
+
+
 class Open(_Message, frozen=True, kw_only=True, tag="open"):
     """Open the session ``module:function`` on a device, with variants from plug-in files; Hello answers."""
 
@@ -28,10 +34,9 @@ class Open(_Message, frozen=True, kw_only=True, tag="open"):
     plugins: tuple[str, ...] = ()
 
 
-class Measure(_Message, frozen=True, kw_only=True, tag="measure"):
+class Measure(_OfWork, frozen=True, kw_only=True, tag="measure"):
     """Measure the variants of one problem; `tuned`: their configurations by variant (a variant without one: its default)."""
 
-    work_id: int
     problem: Problem
     variants: tuple[str, ...]
     baseline: str
@@ -39,40 +44,34 @@ class Measure(_Message, frozen=True, kw_only=True, tag="measure"):
     tuned: dict[str, Tuned] = {}
 
 
-class Calibrate(_Message, frozen=True, kw_only=True, tag="calibrate"):
+class Calibrate(_OfWork, frozen=True, kw_only=True, tag="calibrate"):
     """Measure the roofs."""
 
-    work_id: int
 
+class Selftest(_OfWork, frozen=True, kw_only=True, tag="selftest"):
+    """Make the checks of the selftest: all, or those whose name is, or begins with, one of `only`. `quick`: fewer repetitions
+    of each."""
 
-class Selftest(_Message, frozen=True, kw_only=True, tag="selftest"):
-    """Make the checks of the selftest: all, or those whose name is, or begins with, one of `only`."""
-
-    work_id: int
     only: tuple[str, ...] = ()
     quick: bool = False
 
 
-class Inspect(_Message, frozen=True, kw_only=True, tag="inspect"):
+class Inspect(_OfWork, frozen=True, kw_only=True, tag="inspect"):
     """Make one call and describe its inputs and outputs, and where the outputs differ from the reference."""
 
-    work_id: int
     problem: Problem
     variant: str
     tuned: dict[str, Tuned] = {}
 
 
-class Describe(_Message, frozen=True, kw_only=True, tag="describe"):
+class Describe(_OfWork, frozen=True, kw_only=True, tag="describe"):
     """Import plug-ins and describe their variants; needs no session."""
 
-    work_id: int
     plugins: tuple[str, ...]
 
 
-class Cancel(_Message, frozen=True, kw_only=True, tag="cancel"):
+class Cancel(_OfWork, frozen=True, kw_only=True, tag="cancel"):
     """End the work after its current block."""
-
-    work_id: int
 
 
 class Shutdown(_Message, frozen=True, kw_only=True, tag="shutdown"):
@@ -112,54 +111,39 @@ class Hello(_Message, frozen=True, kw_only=True, tag="hello"):
     pid: int
 
 
-class WorkEvent(_Message, frozen=True, kw_only=True, tag="event"):
+class WorkEvent(_OfWork, frozen=True, kw_only=True, tag="event"):
     """An event of a unit of work."""
 
-    work_id: int
     event: Event
 
 
-class WorkDone(_Message, frozen=True, kw_only=True, tag="done"):
+class WorkDone(_OfWork, frozen=True, kw_only=True, tag="done"):
     """The work has ended. `spoilt`: why this process must be replaced before the next work, or None."""
 
-    work_id: int
     spoilt: str | None = None
 
 
-class PluginFault(msgspec.Struct, frozen=True, kw_only=True):
-    """A plug-in that cannot be used, and the remedy."""
+class WorkFailed(_OfWork, frozen=True, kw_only=True, tag="failed"):
+    """The work raised an exception, or (with the work's number 0) the session could not be opened.
 
-    plugin: str
-    remedy: str
-
-
-class WorkFailed(_Message, frozen=True, kw_only=True, tag="failed"):
-    """The work raised an exception. `work_id` is None when the session could not be opened; `reasons` and `message` are those
-    of a `Failure`.
-
-    `plugin`: the plug-in that cannot be used, where the exception was about a plug-in.
+    `plugin`: the plug-in that cannot be used, where the exception was about a plug-in; the failure's message is the remedy.
     """
 
-    work_id: int | None
-    stage: Stage
-    reasons: tuple[Reason, ...] = ()
-    message: str = ""
+    failure: Failure
     spoilt: str | None = None
-    plugin: PluginFault | None = None
+    plugin: str | None = None
 
 
-class Described(_Message, frozen=True, kw_only=True, tag="described"):
+class Described(_OfWork, frozen=True, kw_only=True, tag="described"):
     """The variants of the plug-ins, in ladder order."""
 
-    work_id: int
     variants: tuple[VariantFacts, ...]
 
 
 FromWorker = Hello | WorkEvent | WorkDone | WorkFailed | Described
-
-_encoder = msgspec.json.Encoder()
-_to_worker: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
-_from_worker: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
+TO_WORKER: msgspec.json.Decoder[ToWorker] = msgspec.json.Decoder(ToWorker)
+FROM_WORKER: msgspec.json.Decoder[FromWorker] = msgspec.json.Decoder(FromWorker)
+T = TypeVar("T")
 
 
 class ProtocolError(Exception):
@@ -168,39 +152,27 @@ class ProtocolError(Exception):
 
 def encode(message: ToWorker | FromWorker) -> bytes:
     """The message as one line."""
-    return _encoder.encode(message) + b"\n"
+    return msgspec.json.encode(message) + b"\n"
 
 
-def decode_to_worker(line: bytes) -> ToWorker:
-    """Raises ProtocolError."""
-    try:
-        return _to_worker.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(f"{error}: {line[:200]!r}") from None
+class Incoming(Generic[T]):
+    """Bytes as they arrive, cut into lines and decoded as messages of one direction."""
 
-
-def decode_from_worker(line: bytes) -> FromWorker:
-    """Raises ProtocolError."""
-    try:
-        return _from_worker.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(f"{error}: {line[:200]!r}") from None
-
-
-class Lines:
-    """Bytes as they arrive, cut into lines."""
-
-    def __init__(self) -> None:
+    def __init__(self, decoder: msgspec.json.Decoder[T]) -> None:
+        self._decoder = decoder
         self._pending = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """The lines that `data` completes. Raises ProtocolError when one grows beyond MAX_LINE_BYTES."""
+    def feed(self, data: bytes) -> Iterator[T]:
+        """The messages that `data` completes. Raises ProtocolError for any other line, and for one beyond MAX_LINE_BYTES."""
         start = len(self._pending)
         self._pending += data
         while (end := self._pending.find(b"\n", start)) >= 0:
             line = bytes(self._pending[:end])
             del self._pending[: end + 1]
             start = 0
-            yield line
+            try:
+                yield self._decoder.decode(line)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                raise ProtocolError(f"{error}: {line[:200]!r}") from None
         if len(self._pending) > MAX_LINE_BYTES:
             raise ProtocolError(f"a line of more than {MAX_LINE_BYTES} bytes")

@@ -3,6 +3,7 @@
 Requests that can wait (secondary timings) are taken when there is no other.
 """
 
+import itertools
 import threading
 from collections import deque
 from collections.abc import Iterable
@@ -84,16 +85,10 @@ class FairQueue(Generic[T]):
 
     def waiting(self) -> list[tuple[T, int]]:
         """The first request of each waiting run, with the number of requests that are taken before it."""
-        with self._changed:
-            both = [[list(line) for line in lines.values()] for lines in self._both]
         first: dict[str, tuple[T, int]] = {}
-        before = 0
-        for lines in both:
-            for depth in range(max((len(line) for line in lines), default=0)):
-                for line in lines:
-                    if depth < len(line):
-                        first.setdefault(line[depth].run_id, (line[depth], before))
-                        before += 1
+        with self._changed:
+            for before, request in enumerate(self._all()):
+                first.setdefault(request.run_id, (request, before))
         return list(first.values())
 
     def urgent(self) -> int:
@@ -101,9 +96,7 @@ class FairQueue(Generic[T]):
         with self._changed:
             return sum(len(line) for line in self._both[False].values())
 
-    def __len__(self) -> int:
-        with self._changed:
-            return len(self._all())
-
     def _all(self) -> list[T]:
-        return [request for lines in self._both for line in lines.values() for request in line]
+        """All requests in the order in which they are taken when no other comes."""
+        rounds = (one_each for lines in self._both for one_each in itertools.zip_longest(*lines.values()))
+        return [request for one_each in rounds for request in one_each if request is not None]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from kernelviz.core import Environment, Event, Method, Problem, Result, Tuned
+from kernelviz.worker.protocol import Calibrate, Inspect, Selftest
 
 RequestEnd = Literal["finished", "cancelled", "interrupted"]
 
@@ -28,25 +29,9 @@ class Sink(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class SelftestRequest:
-    """The checks to make: all, or those whose name is, or begins with, one of `only`; `quick`: fewer repetitions of each."""
-
-    only: tuple[str, ...] = ()
-    quick: bool = False
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class InspectionRequest:
-    """The case to inspect."""
-
-    problem: Problem
-    variant: str
-
-
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One unit of work asked of a device: one problem of a run, a selftest, an inspection, or (none of these) a calibration.
+    """One unit of work asked of a device: one problem of a run, or (without a problem) the message `work`.
 
     `known_baseline`: returns, when the request starts, the baseline's result so far, where the baseline is not among the
     variants (it was measured with variants that compile quickly, or before a run was resumed).
@@ -63,8 +48,7 @@ class Request:
     baseline: str = ""
     method: Method = field(default_factory=Method)
     plugins: tuple[str, ...] = ()
-    selftest: SelftestRequest | None = None
-    inspection: InspectionRequest | None = None
+    work: Calibrate | Selftest | Inspect = field(default_factory=Calibrate)
     known_baseline: Callable[[], Result | None] | None = None
     later: bool = False
     timed_variants: Callable[[], tuple[str, ...]] | None = None

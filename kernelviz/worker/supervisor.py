@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import msgspec
+
 from kernelviz.core import (
     CaseDone,
     Device,
@@ -20,15 +22,15 @@ from kernelviz.core import (
     RunQueued,
     WorkerStarting,
 )
-from kernelviz.core.reasons import CancelledBefore, ServerStopped
+from kernelviz.core.reasons import CancelledBefore, NoResult, ServerStopped
 from kernelviz.ops import catalogue
 from kernelviz.ops.catalog.outcome import failed
 from kernelviz.text.failures import describe_failure, describe_reason
-from kernelviz.worker.attempt import Attempt, Ending, ending_of
+from kernelviz.worker.attempt import Attempt, Ending
 from kernelviz.worker.conversation import converse
 from kernelviz.worker.device_lock import DeviceLock
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.protocol import Calibrate, Inspect, Measure, Selftest, Work
+from kernelviz.worker.protocol import Measure, Selftest, Work
 from kernelviz.worker.queue import FairQueue
 from kernelviz.worker.request import Request, RequestEnd
 from kernelviz.worker.worker_slot import WorkerSlot
@@ -213,7 +215,7 @@ class Supervisor:
             attempt.known = known
             if self._closing:
                 return "interrupted", STOPPED
-            ending = ending_of(_CANCELLED) if self._cancelled() else self._run_attempt(request, attempt)
+            ending = Ending(failure=_CANCELLED) if self._cancelled() else self._run_attempt(request, attempt)
             if self._closing and attempt.left:
                 return "interrupted", STOPPED
             known = attempt.known
@@ -224,7 +226,6 @@ class Supervisor:
 
     def _run_attempt(self, request: Request, attempt: Attempt) -> Ending:
         work = Measure(
-            work_id=next(self._work_ids),
             problem=attempt.problem,
             variants=attempt.measured_variants,
             baseline=request.baseline,
@@ -236,27 +237,14 @@ class Supervisor:
 
     def _once(self, request: Request) -> tuple[RequestEnd, str]:
         """Do a calibration, a selftest or an inspection: it has no cases, so its failure becomes the message of its end."""
-        work: Work
-        if request.inspection is not None:
-            inspection = request.inspection
-            work = Inspect(
-                work_id=next(self._work_ids),
-                problem=inspection.problem,
-                variant=inspection.variant,
-                tuned=dict(request.tuned),
-            )
-        elif request.selftest is not None:
-            work = Selftest(work_id=next(self._work_ids), only=request.selftest.only, quick=request.selftest.quick)
-        else:
-            work = Calibrate(work_id=next(self._work_ids))
         # A check of the selftest makes a hundred comparisons before it sends an event.
-        budget_s = self._limits.case_s * (5 if request.selftest is not None else 1)
-        ending = self._converse(request, work, budget_s, lambda event: event)
+        budget_s = self._limits.case_s * (5 if isinstance(request.work, Selftest) else 1)
+        ending = self._converse(request, request.work, budget_s, lambda event: event)
         if self._closing:
             return "interrupted", STOPPED
         if self._cancelled():
             return "cancelled", ""
-        return "finished", str(describe_failure(ending.failure)) if ending.stage else ""
+        return "finished", str(describe_failure(ending.failure)) if ending.failure else ""
 
     def _converse(
         self,
@@ -272,24 +260,24 @@ class Supervisor:
             request.sink.tell(WorkerStarting(reason=reason))
 
         def tell(event: Event) -> None:
-            passed_on = heard(event)
-            if passed_on is not None:
+            if (passed_on := heard(event)) is not None:
                 request.sink.tell(passed_on)
 
         ready = self._slot.ready(request.plugins, starting, self._stopping)
         if ready is None:
             if self._cancelled():
-                return ending_of(_CANCELLED, started=False)
-            trouble = self._slot.trouble
-            reasons, message = ((), "") if trouble is None else (trouble.reasons, trouble.message)
-            return Ending(stage="unavailable", reasons=reasons, message=message, started=False)
-        request.sink.begun(ready.environment)
+                return Ending(failure=_CANCELLED, started=False)
+            trouble = self._slot.trouble or Failure(stage="crash", reasons=(NoResult(),))
+            return Ending(failure=msgspec.structs.replace(trouble, stage="unavailable"), started=False)
+        process, environment = ready
+        request.sink.begun(environment)
         self._enter("working")
-        ending = converse(ready.process, work, self._limits, budget_s, tell, self._cancelled, lambda: self._closing)
+        numbered = msgspec.structs.replace(work, work_id=next(self._work_ids))
+        ending = converse(process, numbered, self._limits, budget_s, tell, self._cancelled, lambda: self._closing)
         if ending.replace is None:
-            ready.process.trim_log()
+            process.trim_log()
         elif not self._closing:
-            self._slot.trouble = ending.failure
+            self._slot.trouble = ending.case_failure
             self._slot.end(ending.replace)
             self._slot.start(request.plugins)  # it gets ready while the results are stored and displayed
         return ending

@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from kernelviz.core import Environment, Failure
 from kernelviz.core.reasons import NoWorker, WorkerNotReady
@@ -14,14 +13,6 @@ from kernelviz.worker.protocol import Hello, Open, WorkFailed
 
 START_AGAIN_S = 15.0
 """A worker that could not start is not started again for this long, so that a sweep of 100 problems fails at once."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """A worker whose session is open."""
-
-    process: WorkerProcess
-    environment: Environment
 
 
 class WorkerSlot:
@@ -53,8 +44,9 @@ class WorkerSlot:
 
     def ready(
         self, plugins: tuple[str, ...], starting: Callable[[str], None], stopping: Callable[[], bool]
-    ) -> Ready | None:
-        """A worker with an open session and these plug-ins; None when there is none, with the reason in `trouble`.
+    ) -> tuple[WorkerProcess, Environment] | None:
+        """A worker with these plug-ins, and the environment of its open session; None when there is none, with the reason in
+        `trouble`.
 
         `starting` is called with the reason why a new worker is needed, when it has to start. None also when `stopping` returned
         True meanwhile; the worker continues to start, for the next request.
@@ -72,7 +64,7 @@ class WorkerSlot:
             starting(self._why_new)
             self._environment = self._greeting(process, stopping)
         if self._environment is not None:
-            return Ready(process, self._environment)
+            return process, self._environment
         if not stopping():
             self._failed_at_s = time.monotonic()
             self.end("the last one could not start")
@@ -103,10 +95,8 @@ class WorkerSlot:
                     case Hello(environment=environment):
                         return environment
                     case WorkFailed() as reply:
-                        self.trouble = Failure(stage=reply.stage, reasons=reply.reasons, message=reply.message)
+                        self.trouble = reply.failure
                         return None
-                    case _:
-                        pass
         except WorkerDied:
             self.trouble = process.fate()
         return None

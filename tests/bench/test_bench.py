@@ -263,9 +263,12 @@ def test_devices_and_offers(tmp_path: Path) -> None:
     assert bench.default_device() == "cuda:0"
     assert bench.device("cuda:1") == BROKEN_GPU
     on_cpu = {o.variant.name: o for o in bench.offers("add", "cpu")}
-    assert (on_cpu["a"].available, on_cpu["a"].reason) == (True, "")
-    assert (on_cpu["needs_cuda"].available, on_cpu["needs_cuda"].reason) == (False, "needs CUDA: no GPU here")
-    assert all(o.reason == BROKEN_GPU.reason for o in bench.offers("add", "cuda:1"))
+    assert (on_cpu["a"].available, on_cpu["a"].lack) == (True, None)
+    assert (on_cpu["needs_cuda"].available, on_cpu["needs_cuda"].lack) == (
+        False,
+        NeedMissing(text="needs CUDA: no GPU here"),
+    )
+    assert all(o.lack == NeedMissing(text=BROKEN_GPU.reason) for o in bench.offers("add", "cuda:1"))
     assert [o.variant.name for o in bench.offers("add", "cuda:0")] == [v.name for v in bench.ops()["add"].variants]
     assert all(o.available for o in bench.offers("add", "cuda:0"))
     bench.close()

@@ -11,8 +11,7 @@ import sample_inspections as inspections
 import sample_runs as samples
 from sqlalchemy import URL
 
-from kernelviz.bench.device_requests import LiveCalibration, LiveInspection, LiveRequest, LiveSelftest
-from kernelviz.bench.event_log import EventLog
+from kernelviz.bench.live import LiveRequest
 from kernelviz.core.events import CheckDone, Event, InspectionDone, RoofDone, RunEnded
 from kernelviz.core.run import Roof
 from kernelviz.core.selftest import Selftest
@@ -44,9 +43,9 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def jobs(store: Store) -> list[LiveRequest]:
     return [
-        LiveCalibration("calibration-1", store, EventLog(0), "of another device"),
-        LiveSelftest("selftest-1", store, EventLog(0), stored=True),
-        LiveInspection("inspection-1", store, EventLog(0)),
+        LiveRequest("calibration-1", store),
+        LiveRequest("selftest-1", store),
+        LiveRequest("inspection-1", store),
     ]
 
 
@@ -87,13 +86,12 @@ def test_a_cancel_ends_what_is_queued_and_waits_for_what_is_measured(store: Stor
 
 def test_the_facts_of_a_case_are_kept_before_they_are_told(store: Store) -> None:
     job = jobs(store)[2]
-    assert isinstance(job, LiveInspection)
     job.begun(ENVIRONMENT)
-    assert job.result is None
+    assert job.inspection is None
     made = inspections.wrong_tile(environment=ENVIRONMENT)
     job.tell(InspectionDone(inspection=made))
     job.ended("finished", "")
-    assert job.result == store.inspections.get(UUID, made.case_key) == made
+    assert job.inspection == store.inspections.get(UUID, made.case_key) == made
     assert told(job) == [InspectionDone(inspection=made), RunEnded(status="finished")]
     progress = job.log.progress()
     assert (progress.done, progress.failed, progress.status) == (1, 1, "finished")
@@ -101,7 +99,7 @@ def test_the_facts_of_a_case_are_kept_before_they_are_told(store: Store) -> None
 
 def test_the_followers_learn_of_the_end_though_the_disk_is_full(tmp_path: Path) -> None:
     full = FullDisk.open(tmp_path)
-    job = LiveSelftest("selftest-1", full, EventLog(0), stored=True)
+    job = LiveRequest("selftest-1", full)
     job.begun(ENVIRONMENT)
     job.tell(CheckDone(check=figures.CHECKS[0]))
     job.ended("finished", "")

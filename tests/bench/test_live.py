@@ -11,7 +11,7 @@ import sample_runs as samples
 
 from kernelviz.bench import remote_runs
 from kernelviz.bench.event_log import EventLog
-from kernelviz.bench.live_run import LiveRun
+from kernelviz.bench.live import LiveRun
 from kernelviz.core.errors import UnknownRun
 from kernelviz.core.events import CaseDone, RunEnded
 from kernelviz.core.problem import Plan, Problem
@@ -75,7 +75,7 @@ def live_run(store: Store, *variants: str, count: int = 1) -> LiveRun:
         plan=plan,
     )
     store.runs.create(run)
-    return LiveRun("r1", plan, OP, store, EventLog(len(plan.cases())), run.environment)
+    return LiveRun(run, OP, store, EventLog(len(plan.cases())))
 
 
 def later_item(live: LiveRun, *variants: str) -> Request:

@@ -19,7 +19,8 @@ from kernelviz.cli import console, tables
 from kernelviz.core.errors import DocumentError
 from kernelviz.core.run import Run
 from kernelviz.formats import decode, encode
-from kernelviz.metrics.summary import rows, summary
+from kernelviz.metrics.rows import rows
+from kernelviz.metrics.summary import summary
 from kernelviz.store import Store
 from kernelviz.tables.cases import case_columns, cases
 from kernelviz.tables.column import View, select_with_sizes

@@ -11,8 +11,8 @@ import sample_runs as samples
 
 from kernelviz.bench import Bench
 from kernelviz.bench import bench as room
+from kernelviz.core.notices import Notice
 from kernelviz.core.run import Device
-from kernelviz.hardware.notice import Notice
 from kernelviz.store import Store
 
 
@@ -26,7 +26,7 @@ class Machine:
         self, device: Device, tracer: str | None, data_folder: Path | None, *, worker: bool
     ) -> tuple[Notice, ...]:
         self.asked.append((tracer, data_folder, worker))
-        return (Notice("disk", f"look {len(self.asked)}", "free some"),)
+        return (Notice("stated", {"text": f"look {len(self.asked)}"}, "disk"),)
 
 
 def test_the_machine_is_left_alone_while_it_measures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def test_the_machine_is_left_alone_while_it_measures(tmp_path: Path, monkeypatch
         for at_s, doing, looks in ((100, "none", 1), (101, "ready", 1), (200, "working", 1), (200, "ready", 2)):
             now_s[0], state[0] = at_s, doing
             (notice,) = bench.notices("cuda:0")
-            assert notice.sentence == f"look {looks}"
+            assert notice.data == {"text": f"look {looks}"}
     finally:
         monkeypatch.undo()
         bench.close()

@@ -13,6 +13,7 @@ from kernelviz.bench.planning import chosen_variants
 from kernelviz.bench.summaries import Offer
 from kernelviz.core.errors import BadField
 from kernelviz.core.problem import Direction
+from kernelviz.core.reasons import NeedMissing
 from kernelviz.core.request import RunRequest
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ui.bench import link
@@ -71,9 +72,9 @@ def test_a_plan_of_nothing_else_asks_for_a_name() -> None:
     op, variant = NAMED[0]
     problem = op.problem(dict.fromkeys(op.axis_names, 64), (variant.dtypes or op.dtypes)[0])
     with pytest.raises(BadField, match=f"name at least one of.*{variant.name}"):
-        chosen_variants(op, (Offer(variant, True, ""),), problem, None, None)
+        chosen_variants(op, (Offer(variant),), problem, None, None)
     other = next(v for v in op.variants if not v.only_when_named)
-    offers = (Offer(variant, True, ""), Offer(other, False, "not here"))
+    offers = (Offer(variant), Offer(other, NeedMissing(text="not here")))
     assert chosen_variants(op, offers, problem, None, None)[0] == (other.name,)
 
 

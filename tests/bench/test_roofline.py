@@ -15,6 +15,7 @@ from kernelviz.bench import roofline as use_case
 from kernelviz.bench.roofline import DEFAULT_RUNS, default_runs, offered, place, records, unknown
 from kernelviz.core.errors import UnknownName, UnknownRun
 from kernelviz.formats import shipped_runs
+from kernelviz.metrics.limiter import Missing
 from kernelviz.metrics.roofline import efficiency
 from kernelviz.store import Store
 
@@ -73,8 +74,8 @@ def test_an_unknown_gpu_has_no_promise_and_an_uncalibrated_one_no_measured_roof(
         found = place(bench, ["strange"], source=source)
         assert found.unroofed == ("NVIDIA H999",)
         assert {c.share for c in found.cases} == {None}
-        assert {c.limiter.word for c in found.cases} == {"unclear"}
-        assert all("calibrate" in c.limiter.because for c in found.cases)
+        assert {c.limiter.kind for c in found.cases} == {"unclear"}
+        assert all(Missing("empty_kernel") in c.limiter.missing for c in found.cases)
 
 
 def test_what_is_kept_at_hand_follows_the_run(bench: Bench) -> None:

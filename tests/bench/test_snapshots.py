@@ -16,7 +16,7 @@ from kernelviz.bench.snapshots import at_sizes, narrowed, selected
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.formats import decode, digest, encode
 from kernelviz.formats.integrity import sealed
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.rows import rows
 from kernelviz.store import Store
 
 RUN = samples.run()

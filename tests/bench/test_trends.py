@@ -12,6 +12,7 @@ from sample_nights import CHANGED, nights
 
 from kernelviz.bench.trends import Trends
 from kernelviz.core.errors import UnknownName
+from kernelviz.metrics.trend import Difference
 from kernelviz.store import Store
 
 
@@ -31,7 +32,7 @@ def test_a_regression_is_listed_with_its_factor_and_what_came_with_it(store: Sto
     assert change is not None
     assert change.ratio == pytest.approx(1.04, rel=0.005)
     assert found.trend.points[change.index].run_id == f"night-{CHANGED:02}"
-    assert change.because == ("source source0s → source1s", "torch 2.11.0 → 2.13.0")
+    assert change.because == (Difference("source", "source0s", "source1s"), Difference("torch", "2.11.0", "2.13.0"))
 
 
 def test_every_case_has_its_trend(store: Store) -> None:

@@ -16,7 +16,7 @@ from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Timing
 from kernelviz.formats import decode, encode
 from kernelviz.hardware.discovery import discover
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.rows import rows
 from kernelviz.store import Store
 
 pytestmark = pytest.mark.xdist_group("device")

@@ -31,7 +31,7 @@ def test_an_nvbench_file_is_drawn(real: str, page: Page, tmp_path: Path) -> None
     expect(page.locator(".st-key-other_times g.trace.scatter")).to_have_count(3)
     points: list[int] = chart.evaluate("c => c._fullData.map(t => t.x.length)")
     assert points == [3, 3, 3]
-    expect(page.get_by_text("These times were taken by another tool")).to_be_visible()
+    expect(page.get_by_text("These times were measured by another tool")).to_be_visible()
     page.get_by_role("radio", name="GPU time, batch").click()
     expect(page.locator("p", has_text="GPU time, batch: nvbench: mean of 81 calls back to back")).to_be_visible()
 

@@ -112,14 +112,14 @@ def bench_with(folder: Path, devices: Sequence[Any], *, impatient: bool = False)
 
 def rows(run: Any, l2: str) -> list[dict[str, Any]]:
     """Each case's row: what the page's table is made of."""
-    made = first_of("kernelviz.metrics.summary:rows")(run, run.environment.roofs, l2)
+    made = first_of("kernelviz.metrics.rows:rows", "kernelviz.metrics.summary:rows")(run, run.environment.roofs, l2)
     return [
         {
             "case": row.result.case.key,
             "estimate_s": row.figure.estimate if row.figure else None,
             "wrong_s": row.wrong_figure.estimate if row.wrong_figure else None,
             "efficiency": row.efficiency,
-            "verdict": row.verdict.word if row.verdict else None,
+            "verdict": attribute(row.verdict, "kind", "word") if row.verdict else None,
             "ratio": [row.verdict.ratio.estimate, row.verdict.ratio.low, row.verdict.ratio.high]
             if row.verdict and row.verdict.ratio
             else None,
@@ -134,7 +134,7 @@ def rows(run: Any, l2: str) -> list[dict[str, Any]]:
 
 def summary(run: Any, l2: str) -> dict[str, Any] | None:
     """The answers above the charts; None where no case has a correct time."""
-    table = first_of("kernelviz.metrics.summary:rows")(run, run.environment.roofs, l2)
+    table = first_of("kernelviz.metrics.rows:rows", "kernelviz.metrics.summary:rows")(run, run.environment.roofs, l2)
     found = first_of("kernelviz.metrics.summary:summary")(table, l2)
     if found is None:
         return None

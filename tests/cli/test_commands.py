@@ -13,10 +13,10 @@ import sample_runs as samples
 from kernelviz import bench as use_cases
 from kernelviz.cli import main
 from kernelviz.core.events import DeviceBusy, Event, RunEnded
+from kernelviz.core.notices import Notice
 from kernelviz.core.problem import QUICK
 from kernelviz.core.result import Failure, Stage
 from kernelviz.formats import document
-from kernelviz.hardware.notices import Notice
 from kernelviz.ops import catalogue
 
 BOTH = (samples.H200, samples.CPU)
@@ -289,13 +289,13 @@ class Hampered(rehearsed.RehearsedBench):
     """A machine that is found wanting."""
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
-        return (Notice("mig", "the GPU is divided (MIG)", "calibrate in this slice"),)
+        return (Notice("driver_updated", {}, "mig"),)
 
 
 def test_what_hampers_a_device_is_said_with_its_remedy(install: Install, capsys: pytest.CaptureFixture[str]) -> None:
     install(Hampered(BOTH))
     assert main(["device", "--device", "cuda:0"]) == 0
-    assert "! the GPU is divided (MIG); calibrate in this slice" in capsys.readouterr().out
+    assert "! the NVIDIA driver was updated while it was in use; restart this machine" in capsys.readouterr().out
     assert main(["device", "--device", "cuda:0", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["devices"][0]["notices"][0]["subject"] == "mig"
 

@@ -135,10 +135,10 @@ def test_a_file_that_is_none_is_named(bench: Bench, tmp_path: Path, capsys: pyte
 def test_in_python(bench: Bench) -> None:
     a, b = runs.before(), runs.after({"triton_persistent": 1.05})
     found = kv.compare(a, b)
-    assert [p.word for p in found.pairs[:6]] == ["slower"] * 6
+    assert [p.kind for p in found.pairs[:6]] == ["slower"] * 6
     assert len(found.slower_than(0.02)) == 6
     assert found.record["summary"]["slower"] == 6
-    assert list(found.to_frame()["verdict"]) == [p.word for p in found.pairs]
+    assert list(found.to_frame()["verdict"]) == [p.kind for p in found.pairs]
     assert "6 slower" in repr(found)
     assert kv.plots.ratio_by_case(found).data
     with pytest.raises(BadField):

@@ -34,7 +34,7 @@ def test_other_tools_files_are_imported_shown_and_exported(
     assert len(ids) == 11
     assert main(["runs", "show", ids[4]]) == 0
     printed = capsys.readouterr()
-    assert "These times were taken by another tool" in printed.out
+    assert "These times were measured by another tool" in printed.out
     assert next(line.split() for line in printed.out.splitlines() if line.lstrip().startswith("64 ")) == [
         "64", "64", "copy_sweep_grid_shape", "6.486", "ms", "6.480", "ms", "6.491", "ms",
     ]  # fmt: skip

@@ -84,7 +84,7 @@ def test_the_same_code_that_is_slower_is_the_machine() -> None:
     same = compare(timed, slowed(timed, 1.0))
     assert machine_slower(same, None) == ()
     found = compare(timed, slowed(timed, 1.05))
-    assert {p.word for p in found.pairs} == {"same code"}
+    assert {p.kind for p in found.pairs} == {"same code"}
     assert len(machine_slower(found, None)) == len(found.pairs)
     assert machine_slower(found, 0.2) == ()
 

@@ -9,10 +9,10 @@ import sample_runs as samples
 
 from kernelviz.cli import console, tables
 from kernelviz.core.run import Run
-from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.rows import rows
 from kernelviz.tables.cases import COLUMNS
 from kernelviz.tables.column import View
+from kernelviz.text.times import FIGURES
 
 
 def printed(capsys: pytest.CaptureFixture[str], run: Run, **how: object) -> list[str]:

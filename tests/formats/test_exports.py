@@ -31,7 +31,7 @@ from kernelviz.core.result import Failure, Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import exports, read, shipped_runs
 from kernelviz.formats.markdown import code
-from kernelviz.metrics.summary import in_plan_order
+from kernelviz.metrics.rows import in_plan_order
 from kernelviz.text.failures import describe_failure
 
 H200 = shipped_runs.load("h200-rmsnorm")

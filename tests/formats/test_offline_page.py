@@ -21,7 +21,7 @@ from kernelviz.core.result import Conditions, Kernel, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import digest, exports, shipped_runs
 from kernelviz.formats.offline.bundle import allowed, plotly
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.rows import rows
 from kernelviz.text.cells import describe_comparison_with_baseline
 
 HOSTILE = "</script></style></pre><img src=x onerror=alert(1)>\"'&<b>x"

@@ -15,6 +15,7 @@ from kernelviz.core.run import Run
 from kernelviz.formats import exports, read, shipped_runs
 from kernelviz.metrics import foreign_times
 from kernelviz.text.failures import STAGES
+from kernelviz.text.foreign_times import NOT_OURS
 
 SIMPLE, COPIES = read(peers.nvbench())[0], read(peers.nvbench())[8]
 REPEATED = read(peers.gbench("repetitions"))[0]
@@ -32,7 +33,7 @@ def test_the_page_holds_every_time_and_draws_nothing(run: Run) -> None:
     assert "Every figure is in the tables" not in html
     assert 'id="data"' not in html
     assert 'id="plotly"' not in html
-    assert foreign_times.NOT_OURS in html
+    assert NOT_OURS in html
     times = [f.estimate for r in run.results for f in foreign_times.of_case(r).values()]
     assert times
     for time_s in times:

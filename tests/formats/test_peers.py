@@ -14,7 +14,8 @@ from kernelviz.core.result import Failure, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import encode, read
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.summary import rows, summary
+from kernelviz.metrics.rows import rows
+from kernelviz.metrics.summary import summary
 
 NVBENCH = read(peers.nvbench())
 BY_HAND = {

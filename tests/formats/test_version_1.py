@@ -18,7 +18,7 @@ from kernelviz.core.reasons import CudaError, ErrorTooLarge, MutatedInput
 from kernelviz.core.result import Failure
 from kernelviz.core.run import Run
 from kernelviz.formats import decode, document, encode, exports, read, shipped_runs
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.rows import rows
 from kernelviz.store.result_encoding import packed, unpacked
 from kernelviz.text.cells import describe_outcome
 

@@ -38,6 +38,8 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
     name = config.getoption("--part", default=None)
     if _asked(config) and config.getoption("numprocesses", default=None) in ("auto", "logical"):
         config.option.numprocesses = PARTS[name].processes if name else 0
+        # A process that is ready takes tests from the others. Tests of such a part share nothing but the GPU.
+        config.option.dist = "worksteal" if config.option.numprocesses else "no"
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -52,10 +52,14 @@ class Told:
 class Phase(Protocol):
     """What pytest tells of the setup, the call and the teardown of a test."""
 
-    when: str | None
     duration: float
-    passed: bool
-    failed: bool
+
+    @property
+    def when(self) -> str | None: ...
+    @property
+    def passed(self) -> bool: ...
+    @property
+    def failed(self) -> bool: ...
 
 
 def told_with(before: Told | None, phase: Phase, message: str) -> Told:

@@ -22,9 +22,10 @@ from kernelviz.core.result import Result, Timing
 from kernelviz.core.run import Device
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.monitor import Monitor
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.limiter import limiter
-from kernelviz.metrics.roofline import Headline
 from kernelviz.store import Store
+from kernelviz.text.limiter import describe_limiter, describe_limiter_reason
 
 pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
@@ -117,16 +118,16 @@ def test_the_limiter_names_what_limits_planted_cases(bench: Bench) -> None:
             "cold_s": r.timing.device_cold_s.estimate,
             "warm_s": r.timing.device_warm_s.estimate if r.timing.device_warm_s else None,
             "kernels": [(k.name[:40], k.grid, k.block, k.registers_per_thread, k.duration_s) for k in r.kernels],
-            "cold": limiter(r, device, roofs, "cold").line,
-            "warm": limiter(r, device, roofs, "warm").line,
+            "cold": str(describe_limiter(limiter(r, device, roofs, "cold"))),
+            "warm": str(describe_limiter(limiter(r, device, roofs, "warm"))),
         }
         for r in (*empty.values(), *large.values(), *small.values(), *chain.values(), *naive.values())
         if r.timing and r.timing.device_cold_s
     }
-    record("limiter", {"found": {name: f.line for name, f in found.items()}, "facts": facts})
+    record("limiter", {"found": {name: str(describe_limiter(f)) for name, f in found.items()}, "facts": facts})
     for name, (_, _, word, because) in expected.items():
-        assert (name, found[name].word) == (name, word), found[name].line
-        assert re.search(because, found[name].because), (name, found[name].because)
+        assert (name, found[name].kind) == (name, word), str(describe_limiter(found[name]))
+        assert re.search(because, str(describe_limiter_reason(found[name]))), str(describe_limiter(found[name]))
 
 
 LOAD = """

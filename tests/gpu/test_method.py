@@ -9,12 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
-from figures import record
+from figures import known, record
 from parts import part
 
-from kernelviz.core.events import CaseDone, Event
-from kernelviz.core.problem import Method, Problem
-from kernelviz.core.result import Result, Timing
+from kernelviz.core import CaseDone, Event, Method, Problem, Result, Timing
+from kernelviz.measure.session.device_session import DeviceSession
+from kernelviz.measure.timing.cuda import CudaTimer
 
 pytestmark = [part("timing"), pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
 
@@ -32,14 +32,19 @@ def matmul(n: int) -> Problem:
 
 
 @pytest.fixture(scope="module")
-def session():
+def session() -> DeviceSession:
     from kernelviz.measure.session.device_session import open_session
 
     return open_session("cuda:0")
 
 
+def cuda_timer(session: DeviceSession) -> CudaTimer:
+    assert isinstance(session.timer, CudaTimer)
+    return session.timer
+
+
 def measure(
-    session, problem: Problem, variants: tuple[str, ...] = ("torch_eager",), budget_s: float = 1.0
+    session: DeviceSession, problem: Problem, variants: tuple[str, ...] = ("torch_eager",), budget_s: float = 1.0
 ) -> dict[str, Result]:
     events: list[Event] = []
     session.measure(problem, variants, variants[0], Method(budget_s=budget_s), events.append, lambda: False)
@@ -49,7 +54,7 @@ def measure(
 def cold_s(result: Result) -> float:
     assert isinstance(result.outcome, Timing), result.outcome
     assert result.outcome.device_cold_s is not None
-    return result.outcome.device_cold_s.estimate
+    return known(result.outcome.device_cold_s).estimate
 
 
 def close(found: float, expected: float) -> bool:
@@ -57,7 +62,7 @@ def close(found: float, expected: float) -> bool:
     return abs(found - expected) <= (0.03 * expected if expected >= 20e-6 else 0.6e-6)
 
 
-def test_eager_calls_agree_with_the_published_column(session) -> None:
+def test_eager_calls_agree_with_the_published_column(session: DeviceSession) -> None:
     found = {f"add n={n}": (cold_s(measure(session, add(n))["torch_eager"]), e) for n, e in ADD.items()}
     found |= {f"matmul bf16 {n}": (cold_s(measure(session, matmul(n))["torch_eager"]), e) for n, e in MATMUL.items()}
     record("agreement", {k: {"measured_s": f, "expected_s": e, "ratio": f / e} for k, (f, e) in found.items()})
@@ -100,24 +105,27 @@ def test_five_fresh_processes_agree() -> None:
     assert not {case: h for case, h in half_ranges.items() if h > allowed[case]}
 
 
-def test_a_warm_point_takes_fifteen_milliseconds_and_its_calls(session) -> None:
-    times, allowed = {}, {}
+def test_a_warm_point_takes_fifteen_milliseconds_and_its_calls(session: DeviceSession) -> None:
+    times: dict[int, float] = {}
+    allowed: dict[int, float] = {}
     for n in (2**12, 2**18, 2**20, 2**24):
         measure(session, add(n))
         taken = []
+        timing: Timing | None = None
         for _ in range(7):
             time.sleep(0.25)  # as after a person's move of a slider: the burst window is empty again
             begun = time.perf_counter()
-            timing = measure(session, add(n), budget_s=0.001)["torch_eager"].outcome
+            timing = measure(session, add(n), budget_s=0.001)["torch_eager"].timing
             taken.append(time.perf_counter() - begun)
         times[n] = statistics.median(taken)
-        samples = timing.device_cold_s.samples
-        allowed[n] = 0.015 + 1.1 * len(samples) * (timing.device_cold_s.estimate + session.timer._flush_s)
+        assert timing is not None
+        figure = known(timing.device_cold_s)
+        allowed[n] = 0.015 + 1.1 * len(figure.samples or ()) * (figure.estimate + cuda_timer(session)._flush_s)
     record("warm_point", {f"add n={n}": {"took_s": t, "allowed_s": allowed[n]} for n, t in times.items()})
     assert not {n: t for n, t in times.items() if t > allowed[n]}
 
 
-def test_compile_is_really_compiled_over_nineteen_sizes(session) -> None:
+def test_compile_is_really_compiled_over_nineteen_sizes(session: DeviceSession) -> None:
     names = {}
     for exponent in range(8, 27):
         result = measure(session, add(2**exponent), ("torch_eager", "torch_compile"), budget_s=0.02)["torch_compile"]
@@ -128,10 +136,12 @@ def test_compile_is_really_compiled_over_nineteen_sizes(session) -> None:
     assert all(len(n) == 1 and n[0].startswith("triton_") for n in names.values())
 
 
-def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session) -> None:
+def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session: DeviceSession) -> None:
     import resource
 
-    tracer, timer = session.timer.tracer, session.timer
+    timer = cuda_timer(session)
+    tracer = timer.tracer
+    assert tracer is not None
     pause = random.Random(3)
     problem = add(2**20)
     measure(session, problem)
@@ -163,14 +173,14 @@ def test_the_tracer_survives_a_thousand_points_with_idle_gaps(session) -> None:
     assert memory[-1] - memory[4] < 100 * 2**20
 
 
-def test_each_flush_draws_a_new_order_of_blocks(session) -> None:
+def test_each_flush_draws_a_new_order_of_blocks(session: DeviceSession) -> None:
     """A grid that fits on the device leaves the order in which the next grid's blocks go to SMs; the flush must not fit."""
     import torch
 
     from kernelviz.ops.kernels import nvrtc
 
     kernel = nvrtc.kernel(Path(__file__).parent / "block_sm.cu", "block_sm")
-    tools = session.timer.instruments
+    tools = cuda_timer(session).instruments
     sms = torch.empty(2 * tools.multiprocessors, dtype=torch.int32, device="cuda")
 
     def order() -> tuple[int, ...]:
@@ -187,7 +197,7 @@ def test_each_flush_draws_a_new_order_of_blocks(session) -> None:
     assert len(drawn) >= 4
 
 
-def test_stamps_reject_a_call_that_is_not_there(session) -> None:
+def test_stamps_reject_a_call_that_is_not_there(session: DeviceSession) -> None:
     from kernelviz.measure.timing.timer import BoundLaunch
     from kernelviz.measure.timing.trace import TraceError
 

@@ -12,13 +12,11 @@ from parts import part
 from kernelviz.bench import Bench
 from kernelviz.core.events import RunEnded
 from kernelviz.core.problem import QUICK
-from kernelviz.core.request import RunRequest
 from kernelviz.core.result import Failure
 from kernelviz.ops import catalogue
 from kernelviz.text.failures import describe_failure
 from kernelviz.ui.bench.form import choices, default_form
 
-# No time is judged here, so several processes may share the GPU; alone it takes 17 minutes.
 pytestmark = [part("one_click"), pytest.mark.gpu, pytest.mark.timeout(300)]
 
 
@@ -32,7 +30,7 @@ def test_nothing_fails_but_what_cannot_be_solved(bench: Bench, name: str) -> Non
     wanted = tuple(
         c.variant.name for c in offered if c.usable and not c.variant.slow_compile and not c.variant.only_when_named
     )
-    run_id = bench.run(replace(form, variants=wanted).plan(RunRequest(op=bench)), QUICK, owner="test")
+    run_id = bench.run(replace(form, variants=wanted).plan(bench), QUICK, owner="test")
     ended = [event for _, event in bench.follow(run_id, timeout_s=240) if isinstance(event, RunEnded)]
     results = bench.load(run_id).results
     failed = {

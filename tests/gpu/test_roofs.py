@@ -7,10 +7,10 @@ import pytest
 from figures import record
 from parts import part
 
-from kernelviz.core.events import Event, RoofDone
-from kernelviz.core.run import Device, Roof
+from kernelviz.core import Device, Event, Roof, RoofDone
 from kernelviz.hardware.datasheet import datasheet
-from kernelviz.metrics.roofs import roof_name, roof_value
+from kernelviz.measure.session.device_session import DeviceSession
+from kernelviz.text.roofs import format_roof_name, format_roof_value
 
 pytestmark = [part("timing"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(300)]
 
@@ -27,7 +27,7 @@ class Calibrated:
     seconds: tuple[float, ...]
 
 
-def _calibration(session) -> tuple[dict[str, Roof], dict[str, float]]:
+def _calibration(session: DeviceSession) -> tuple[dict[str, Roof], dict[str, float]]:
     """The roofs, and how many seconds after the beginning each was known."""
     events: list[tuple[float, Event]] = []
     begun = time.monotonic()
@@ -59,7 +59,7 @@ def calibrated() -> Calibrated:
             "seconds": made.seconds,
             "known_s": known_s,
             "roofs": {k: [_figure(r[k]) for r in rounds if k in r] for k in rounds[0]},
-            "words": {k: f"{roof_name(r)}: {roof_value(r)}, {r.how}" for k, r in rounds[0].items()},
+            "words": {k: f"{format_roof_name(r)}: {format_roof_value(r)}, {r.how}" for k, r in rounds[0].items()},
             "clocks_hz": {k: [r[k].clock_hz for r in rounds if k in r] for k in rounds[0]},
         },
     )
@@ -136,7 +136,7 @@ def test_no_rate_is_more_than_the_data_sheet_at_its_clock(calibrated: Calibrated
             peak = sheet.peaks.get(roof.precision or "")
             # A sheet's fp16 and bf16 are the tensor cores', which no vector unit reaches.
             if roof.rate_flop_per_s is not None and peak is not None:
-                assert _figure(roof) <= peak.at(roof.clock_hz), roof.key
+                assert _figure(roof) <= (peak.at(roof.clock_hz) or 0.0), roof.key
             if roof.level == "dram" and roof.name == "read":
                 assert _figure(roof) <= sheet.bandwidth_bytes_per_s
 
@@ -148,4 +148,4 @@ def test_multiply_adds_come_near_the_units_peak(calibrated: Calibrated) -> None:
         pytest.skip(f"no data sheet of {calibrated.device.name}")
     for roofs in calibrated.rounds:
         fp32 = roofs["fma fp32 vector"]
-        assert _figure(fp32) > 0.9 * sheet.peaks["fp32"].at(fp32.clock_hz)
+        assert _figure(fp32) > 0.9 * (sheet.peaks["fp32"].at(fp32.clock_hz) or float("inf"))

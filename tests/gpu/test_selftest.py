@@ -1,19 +1,21 @@
 """The selftest on a GPU, through the product's own worker: no check fails; and ncu against every variant."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
-from figures import record
+from figures import known, record
 from judged import MOST_FURTHER_OFF, PARTS, cases_of, further_off, one_kernel, without_reason
 from parts import part
 
-from kernelviz.core.problem import Problem
+from kernelviz.core import Conditions, Problem
 from kernelviz.text.selftest import describe_check
 
 pytestmark = [pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
 
 @part("selftest")
-def test_every_check_passes_or_cannot_be_made_here(tmp_path) -> None:
+def test_every_check_passes_or_cannot_be_made_here(tmp_path: Path) -> None:
     from kernelviz.bench import Bench
     from kernelviz.hardware.discovery import discover
     from kernelviz.store import Store
@@ -46,12 +48,12 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
     """
     from kernelviz.core.events import CaseDone, Event
     from kernelviz.core.problem import Method
-    from kernelviz.measure.selftest import ncu
+    from kernelviz.measure.selftest import children
     from kernelviz.measure.selftest.agreement import ncu_times, shape_of
     from kernelviz.measure.selftest.workbench import NotHere, Workbench
     from kernelviz.measure.session.device_session import DeviceSession, open_session
 
-    if ncu.path() is None:
+    if children.path() is None:
         pytest.skip("ncu is not on the PATH")
     cases = cases_of(share)
     session = open_session("cuda:0")
@@ -76,8 +78,9 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
         timing = results[key].timing
         if timing is None or timing.device_cold_s is None:
             continue
-        own_s, own_hz = timing.device_cold_s.estimate, results[key].conditions.sm_clock_hz
-        samples = sorted(timing.device_cold_s.samples)
+        own_s, own_hz = known(timing.device_cold_s).estimate, (results[key].conditions or Conditions()).sm_clock_hz
+        assert own_hz is not None
+        samples = sorted(known(timing.device_cold_s).samples or ())
         ends = samples[len(samples) // 20], samples[-1 - len(samples) // 20]
         nearest = min(max(found.seconds, ends[0]), ends[1])
         own_shapes = tuple(map(shape_of, results[key].kernels))

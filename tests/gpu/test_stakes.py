@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from figures import record
+from figures import known, record
 from parts import part
 
-from kernelviz.core.events import CaseDone, Event
-from kernelviz.core.problem import USUAL_FIGURES, Case, Method, Problem
-from kernelviz.core.request import RunRequest
-from kernelviz.core.result import Result, Timing
+from kernelviz.bench import Bench
+from kernelviz.core import USUAL_FIGURES, Case, CaseDone, Event, Figure, Method, Problem, Result, RunRequest, Timing
+from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.metrics.figures import host_bound
 
 pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu")]
@@ -30,13 +29,13 @@ def matmul(n: int) -> Problem:
 
 
 @pytest.fixture(scope="module")
-def session():
+def session() -> DeviceSession:
     from kernelviz.measure.session.device_session import open_session
 
     return open_session("cuda:0", (PLANTED,))
 
 
-def measured(session, problem: Problem, variants: tuple[str, ...], method: Method) -> dict[str, Timing]:
+def measured(session: DeviceSession, problem: Problem, variants: tuple[str, ...], method: Method) -> dict[str, Timing]:
     """All figures of each variant, joined as a run joins them."""
     from kernelviz.core.merge import merge_later_result
 
@@ -51,11 +50,11 @@ def measured(session, problem: Problem, variants: tuple[str, ...], method: Metho
     return {v: r.outcome for v, r in found.items() if isinstance(r.outcome, Timing)}
 
 
-def us(figure) -> float | None:
+def us(figure: Figure | None) -> float | None:
     return None if figure is None else round(figure.estimate * 1e6, 4)
 
 
-def test_five_figures_of_short_and_long_calls(session) -> None:
+def test_five_figures_of_short_and_long_calls(session: DeviceSession) -> None:
     found, took = {}, {}
     for problem in (add(2**12), add(2**20), add(2**24), add(2**26), matmul(512), matmul(2048)):
         begun = time.monotonic()
@@ -64,44 +63,47 @@ def test_five_figures_of_short_and_long_calls(session) -> None:
         names = ("device_cold_s", "device_warm_s", "call_eager_s", "enqueue_s", "call_graph_s", "loop_s")
         found[problem.key] = {name: us(getattr(timing, name)) for name in names}
         assert all(v is not None for v in found[problem.key].values()), found
-        assert timing.enqueue_s.estimate < timing.call_eager_s.estimate
-        assert timing.call_graph_s.estimate < timing.call_eager_s.estimate
-        assert timing.call_graph_s.estimate > timing.device_warm_s.estimate
-        assert host_bound(timing) == (timing.loop_s.estimate > 1.1 * timing.device_warm_s.estimate)
+        assert known(timing.enqueue_s).estimate < known(timing.call_eager_s).estimate
+        assert known(timing.call_graph_s).estimate < known(timing.call_eager_s).estimate
+        assert known(timing.call_graph_s).estimate > known(timing.device_warm_s).estimate
+        assert host_bound(timing) == (known(timing.loop_s).estimate > 1.1 * known(timing.device_warm_s).estimate)
     record("five_figures_us", {"figures": found, "took_s": took})
     assert max(took.values()) < 6
 
 
-def test_a_sleep_on_the_host_is_none_of_the_device_s_time(session) -> None:
+def test_a_sleep_on_the_host_is_none_of_the_device_s_time(session: DeviceSession) -> None:
     found = measured(session, add(2**20), ("honest", "sleeps_on_the_host"), Method(figures=USUAL_FIGURES))
     plain, slow = found["honest"], found["sleeps_on_the_host"]
-    shift = slow.device_cold_s.estimate / plain.device_cold_s.estimate - 1
-    record("host_sleep", {"shift": shift, "loop_s": slow.loop_s.estimate, "warm_s": slow.device_warm_s.estimate})
+    shift = known(slow.device_cold_s).estimate / known(plain.device_cold_s).estimate - 1
+    record(
+        "host_sleep",
+        {"shift": shift, "loop_s": known(slow.loop_s).estimate, "warm_s": known(slow.device_warm_s).estimate},
+    )
     assert abs(shift) < 0.01
     assert host_bound(slow)
-    assert slow.enqueue_s.estimate > 1e-3
+    assert known(slow.enqueue_s).estimate > 1e-3
 
 
-def test_burst_and_sustained_differ_by_the_clock_that_was_measured(session) -> None:
+def test_burst_and_sustained_differ_by_the_clock_that_was_measured(session: DeviceSession) -> None:
     burst = measured(session, matmul(4096), ("torch_eager",), Method(figures=("cold", "warm")))["torch_eager"]
     steady = measured(session, matmul(4096), ("torch_eager",), Method(figures=("cold", "warm"), clock="sustained"))[
         "torch_eager"
     ]
     clocks = {
-        name: statistics.median(b.clock_hz for b in figure.blocks if b.clock_hz)
+        name: statistics.median(b.clock_hz for b in known(figure).blocks or () if b.clock_hz)
         for name, figure in (
             ("burst", burst.device_warm_s),
             ("sustained", steady.device_warm_s),
         )
     }
-    times = {"burst": burst.device_warm_s.estimate, "sustained": steady.device_warm_s.estimate}
+    times = {"burst": known(burst.device_warm_s).estimate, "sustained": known(steady.device_warm_s).estimate}
     explained = (times["sustained"] / times["burst"]) / (clocks["burst"] / clocks["sustained"]) - 1
     record("burst_and_sustained", {"seconds": times, "clock_hz": clocks, "unexplained": explained})
     assert times["sustained"] > 1.05 * times["burst"]
     assert abs(explained) < 0.05
 
 
-def test_two_energy_readings_agree(session) -> None:
+def test_two_energy_readings_agree(session: DeviceSession) -> None:
     readings = {}
     for problem in (matmul(4096), add(2**26), add(2**20)):
         two = []
@@ -121,7 +123,7 @@ def test_two_energy_readings_agree(session) -> None:
 SIX = ("torch_eager", "torch_compile", "triton_block_per_row", "triton_online", "triton_persistent", "composite_eager")
 
 
-def test_a_sweep_of_bound_variants_is_a_matter_of_two_seconds(session) -> None:
+def test_a_sweep_of_bound_variants_is_a_matter_of_two_seconds(session: DeviceSession) -> None:
     """softmax 4096 x 2^7..2^15 bf16, six variants, bound before: device cold, decided or within 0.5 %."""
     problems = [Problem(op="softmax", sizes={"m": 4096, "n": 2**e}, dtype="bf16") for e in range(7, 16)]
     method = Method(half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
@@ -152,7 +154,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     made.close()
 
 
-def test_a_page_that_reruns_does_not_move_the_times(bench, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_that_reruns_does_not_move_the_times(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The page at 2 Hz in this process, the worker in its own: with and without, alternating."""
     from streamlit.testing.v1 import AppTest
 
@@ -177,7 +179,7 @@ def test_a_page_that_reruns_does_not_move_the_times(bench, monkeypatch: pytest.M
         for _ in bench.follow(run_id):
             pass
         run = bench.load(run_id)
-        return {r.problem.key: r.timing.device_cold_s.estimate for r in run.results}
+        return {r.problem.key: known(r.timing.device_cold_s if r.timing else None).estimate for r in run.results}
 
     times()
     quiet, busy = [], []
@@ -197,7 +199,7 @@ def test_a_page_that_reruns_does_not_move_the_times(bench, monkeypatch: pytest.M
     assert all(abs(s) < 0.005 for s in shifts.values()), shifts
 
 
-def test_a_run_has_its_cold_times_first_and_the_other_figures_after(bench) -> None:
+def test_a_run_has_its_cold_times_first_and_the_other_figures_after(bench: Bench) -> None:
     plan = bench.plan(
         RunRequest(op="add", sizes={"n": "2^12..2^16"}, variants=("torch_eager", "triton_block"), device="cuda:0")
     )
@@ -206,7 +208,8 @@ def test_a_run_has_its_cold_times_first_and_the_other_figures_after(bench) -> No
     for _, event in bench.follow(run_id):
         if isinstance(event, CaseDone):
             key = Case(problem=event.result.problem, variant=event.result.variant).key
-            first.setdefault(key, []).append(event.result.outcome.device_warm_s is not None)
+            timing = event.result.timing
+            first.setdefault(key, []).append(timing is not None and timing.device_warm_s is not None)
     run = bench.load(run_id)
-    assert all(r.timing.device_cold_s and r.timing.device_warm_s and r.timing.loop_s for r in run.results)
+    assert all(t and t.device_cold_s and t.device_warm_s and t.loop_s for t in (r.timing for r in run.results))
     assert all(not known[0] and known[-1] for known in first.values())

@@ -12,13 +12,20 @@ from typing import Any
 import pytest
 
 from kernelviz.core.notes import DriverSilent
+from kernelviz.core.notices import Notice
 from kernelviz.core.run import Device
 from kernelviz.hardware import discovery, nvml, telemetry
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.hardware.toolchain import TorchBuild
+from kernelviz.text.notices import format_notice
 
 H200 = Device(id="cuda:0", kind="cuda", name="NVIDIA H200", uuid="GPU-aa")
 CPU = Device(id="cpu", kind="cpu", name="CPU", uuid="CPU-1")
+
+
+def problem_text(*facts: Any) -> str:
+    problem = discovery.software_problem(*facts)
+    return "" if problem is None else str(format_notice(problem))
 
 
 class NotSupported(Exception):
@@ -83,14 +90,14 @@ class Driver:
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Driver(), ""))
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Driver()))
     monkeypatch.setattr(discovery, "torch_build", lambda: TorchBuild("2.13.0+cu130", "13.0"))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
 @pytest.fixture
 def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(None, "no NVIDIA driver is loaded on this machine"))
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(None, Notice("no_driver")))
 
 
 def test_the_processor_is_always_there_and_known(no_driver: None) -> None:
@@ -120,7 +127,7 @@ def test_gpus_come_first_in_cudas_numbering(driver: None, monkeypatch: pytest.Mo
 
 
 def test_an_old_driver_is_named_with_the_remedy() -> None:
-    reason = discovery.unusable("550.54.15", "12.4", (9, 0), TorchBuild("2.13.0+cu130", "13.0"))
+    reason = problem_text("550.54.15", "12.4", (9, 0), TorchBuild("2.13.0+cu130", "13.0"))
     for words in ("driver 550.54.15", "CUDA 12.4", "torch 2.13.0+cu130", "CUDA 13.0", "driver 580 or newer"):
         assert words in reason
     assert reason.endswith("; update the driver and restart kernelviz, or choose cpu as the device")
@@ -129,23 +136,23 @@ def test_an_old_driver_is_named_with_the_remedy() -> None:
 def test_a_torch_for_an_older_cuda_does_not_help_an_old_driver() -> None:
     """Flush and end marker are compiled by NVRTC 13, whose kernels such a driver does not load."""
     torch = TorchBuild("2.13.0+cu126", "12.6")
-    reason = discovery.unusable("550.54.15", "12.4", (9, 0), torch, "13.0.88")
+    reason = problem_text("550.54.15", "12.4", (9, 0), torch, "13.0.88")
     assert "kernelviz compiles its own kernels for CUDA 13.0, which needs driver 580 or newer" in reason
-    assert discovery.unusable("580.95", "13.0", (9, 0), torch, "13.0.88") == ""
+    assert problem_text("580.95", "13.0", (9, 0), torch, "13.0.88") == ""
 
 
 def test_a_build_without_cuda_is_named_with_the_remedy() -> None:
-    reason = discovery.unusable("580.95", "13.0", (9, 0), TorchBuild("2.13.0+cpu", None))
+    reason = problem_text("580.95", "13.0", (9, 0), TorchBuild("2.13.0+cpu", None))
     assert "torch 2.13.0+cpu is a build without CUDA" in reason
     assert reason.endswith("pip install --force-reinstall torch==2.13.0 replaces it")
 
 
 def test_nothing_speaks_against_a_new_driver_and_a_volta_is_too_old() -> None:
     build = TorchBuild("2.13.0", "13.0")
-    assert discovery.unusable("590.1", "13.1", (9, 0), build) == ""
-    assert discovery.unusable("580.95", "13.0", (7, 5), build) == ""
-    assert "compute capability 7.0 is older" in discovery.unusable("580.95", "13.0", (7, 0), build)
-    assert "torch is not installed" in discovery.unusable("580.95", "13.0", (9, 0), None)
+    assert problem_text("590.1", "13.1", (9, 0), build) == ""
+    assert problem_text("580.95", "13.0", (7, 5), build) == ""
+    assert "compute capability 7.0 is older" in problem_text("580.95", "13.0", (7, 0), build)
+    assert "torch is not installed" in problem_text("580.95", "13.0", (9, 0), None)
 
 
 def test_a_variant_that_needs_cuda_says_why_it_cannot_run(no_driver: None) -> None:
@@ -217,7 +224,7 @@ def test_a_broken_driver_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
                 return refuse
             return super().__getattribute__(name)
 
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Broken(), ""))
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Broken()))
     assert [d.id for d in discovery.discover()] == ["cpu"]
     assert discovery.gpu_problem() == "the NVIDIA driver sees no GPU"
     assert telemetry.conditions(H200).sm_clock_hz is None
@@ -285,7 +292,7 @@ class Divided(Driver):
 
 def test_of_a_divided_gpu_the_slice_is_the_device(driver: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the whole GPU's name the whole GPU's data sheet would be held against a seventh of it."""
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Divided(), ""))
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Divided()))
     (found,) = discovery.gpus()
     assert (found.id, found.uuid, found.name) == ("cuda:0", "MIG-11", "NVIDIA H200 MIG 1g.18gb")
     assert (found.multiprocessors, found.memory_bytes, found.compute_capability) == (16, 16 * 2**30, (9, 0))
@@ -300,7 +307,7 @@ def test_of_a_divided_gpu_the_slice_is_the_device(driver: None, monkeypatch: pyt
 def test_a_divided_gpu_without_slices_says_how_to_make_one(driver: None, monkeypatch: pytest.MonkeyPatch) -> None:
     library = Divided()
     library.made = ()
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(library, ""))
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(library))
     whole, divided = discovery.gpus()
     assert (whole.uuid, whole.usable, divided.uuid, divided.usable) == ("GPU-aa", True, "GPU-bb", False)
     assert "nvidia-smi mig -cgi" in divided.reason
@@ -330,7 +337,9 @@ def test_a_container_without_the_drivers_library_is_told_from_a_machine_without_
     )
     monkeypatch.setitem(sys.modules, "pynvml", library)
     monkeypatch.setattr(nvml, "gpu_files", lambda: files)
-    assert words in nvml._opened.__wrapped__().problem
+    problem = nvml._opened.__wrapped__().problem
+    assert problem is not None
+    assert words in str(format_notice(problem))
 
 
 @pytest.mark.parametrize(

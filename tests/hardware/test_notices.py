@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections import namedtuple
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,14 @@ import msgspec
 import pytest
 import sample_runs as samples
 
+from kernelviz.core.notices import Notice
 from kernelviz.core.run import Device
 from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders, tracing
 from kernelviz.hardware import notices as room
-from kernelviz.hardware.notice import Notice
 from kernelviz.hardware.other_processes import Neighbour, Seen
 from kernelviz.hardware.storage_folders import FolderState
 from kernelviz.hardware.toolchain import TorchBuild
+from kernelviz.text.notices import describe_notice
 
 H200, CPU = samples.H200, samples.CPU
 Usage = namedtuple("Usage", "total used free")
@@ -27,17 +27,22 @@ Usage = namedtuple("Usage", "total used free")
 
 def said(notice: Notice | None) -> str:
     assert notice is not None
-    assert notice.sentence
-    assert notice.remedy, "a notice without a remedy"
-    return f"{notice.sentence}. {notice.remedy}"
+    sentence, remedy = map(str, describe_notice(notice))
+    assert sentence
+    assert remedy, "a notice without a remedy"
+    return f"{sentence}. {remedy}"
+
+
+def remedy_of(notice: Notice) -> str:
+    return str(describe_notice(notice).remedy)
 
 
 # The device
 
 
 def test_a_driver_that_is_too_old_names_both_versions_and_the_remedy() -> None:
-    reason = discovery.unusable("535.183", "12.2", (9, 0), TorchBuild("2.13.0+cu130", "13.0"))
-    notice = room.unusable(msgspec.structs.replace(H200, usable=False, reason=reason))
+    problem = discovery.software_problem("535.183", "12.2", (9, 0), TorchBuild("2.13.0+cu130", "13.0"))
+    notice = room.unusable(msgspec.structs.replace(H200, usable=False), problem)
     for part in ("driver 535.183", "CUDA 12.2", "CUDA 13.0", "driver 580 or newer", "update the driver"):
         assert part in said(notice)
     assert notice is not None
@@ -46,17 +51,17 @@ def test_a_driver_that_is_too_old_names_both_versions_and_the_remedy() -> None:
 
 
 def test_a_gpu_that_the_drivers_library_does_not_name_is_said_and_no_gpu_is_not() -> None:
-    problem = "the package nvidia-ml-py is not installed (pip install nvidia-ml-py)"
+    problem = Notice("no_nvml")
     assert "pip install nvidia-ml-py" in said(room.unlisted(problem, ("/dev/nvidia0",)))
     assert room.unlisted(problem, ()) is None
-    assert room.unlisted("", ("/dev/nvidia0",)) is None
+    assert room.unlisted(None, ("/dev/nvidia0",)) is None
 
 
 def test_a_slice_is_held_against_its_own_roofs() -> None:
     slice_ = msgspec.structs.replace(H200, uuid="MIG-1234", multiprocessors=16, memory_bytes=16 * 2**30)
     words = said(mig.mig(slice_))
     assert "16 multiprocessors and 16.00 GiB" in words
-    assert "data sheet of the whole GPU does not hold" in words
+    assert "data sheet of the whole GPU does not apply" in words
     assert "Calibrate" in words
     assert mig.mig(H200) is None
 
@@ -79,16 +84,18 @@ def test_no_compiler_says_which_variants_are_lost_and_how_to_get_it(
     monkeypatch.delenv("CXX", raising=False)
     found = [n for n in room.toolchain(device) if n.subject == "compiler"]
     assert words in said(found[0])
-    assert "apt install g" in found[0].remedy
-    assert "conda install" in found[0].remedy
+    assert "apt install g" in remedy_of(found[0])
+    assert "conda install" in remedy_of(found[0])
 
 
 def test_without_nvrtc_nothing_can_be_measured_on_a_gpu() -> None:
-    def no_nvrtc(needs: Iterable[str], device: Device) -> str | None:
-        return "needs NVRTC: cuda-core is not installed; pip install cuda-core" if "nvrtc" in needs else None
+    def no_nvrtc(need: str, device: Device) -> Notice | None:
+        return Notice("no_nvrtc", {"lacking": ("cuda-core",)}) if need == "nvrtc" else None
 
     (notice,) = room.toolchain(H200, no_nvrtc)
-    assert "nothing can be measured on NVIDIA H200 without NVRTC: cuda-core is not installed" in said(notice)
+    assert "nothing can be measured on NVIDIA H200 without NVRTC, of which this is not installed: cuda-core" in said(
+        notice
+    )
     assert (notice.subject, notice.severity) == ("nvrtc", "error")
     assert room.toolchain(CPU, no_nvrtc) == ()
 
@@ -192,7 +199,7 @@ def test_the_driver_is_asked_and_its_answers_are_used(monkeypatch: pytest.Monkey
             assert version == self.nvmlMemory_v2, "the first version counts the driver's own memory as used"
             return Usage(0, 5, 0)
 
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Driver(), ""))
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Driver()))
     found = other_processes.look(H200, worker=True)
     assert [n.pid for n in found.listed] == [os.getpid()]
     assert found.listed[0].name
@@ -210,13 +217,13 @@ def test_a_disk_that_is_nearly_full_is_named_once_with_its_folders_and_their_var
     ]
     (notice,) = storage_folders.disks(places)
     assert "the disk of /a and /b has 5.00 MiB left" in said(notice)
-    assert "TRITON_CACHE_DIR and TMPDIR" in notice.remedy
+    assert "TRITON_CACHE_DIR and TMPDIR" in remedy_of(notice)
 
 
 def test_a_folder_that_cannot_be_written_is_named_with_what_is_lost() -> None:
     (notice,) = storage_folders.disks([FolderState("KERNELVIZ_HOME", Path("/c"), writable=False)])
     assert "the folder /c cannot be written: runs cannot be stored" in said(notice)
-    assert "KERNELVIZ_HOME" in notice.remedy
+    assert "KERNELVIZ_HOME" in remedy_of(notice)
     for variable in storage_folders.folders(os.environ, Path("/c")):
         assert storage_folders.disks([FolderState(variable, Path("/c"), writable=False)])
 
@@ -276,5 +283,5 @@ def sound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "toolchain", lambda _: ())
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(2**41, 2**40, 2**40))
     monkeypatch.setattr(os, "access", lambda *_: True)
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(None, "no NVIDIA driver is loaded on this machine"))
+    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(None, Notice("no_driver")))
     monkeypatch.setattr(nvml, "gpu_files", lambda: ())

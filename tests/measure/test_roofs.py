@@ -227,10 +227,8 @@ def test_what_cannot_be_measured_costs_the_other_roofs_nothing() -> None:
 
 
 def test_the_mix_one_to_two_writes_every_element_twice() -> None:
-    from kernelviz.measure.roofs import streams_host
-
     source, target = torch.arange(8192.0), torch.zeros(3 * 8192)
-    _, launch = streams_host._stream("read1_write2", source, target, 8192)
+    _, launch = streams.host_stream("read1_write2", source, target, 8192)
     launch()
     assert target[: 2 * 8192].view(2, 2, 4096)[:, 0].reshape(-1).equal(source)
     assert target[: 2 * 8192].view(2, 2, 4096)[:, 1].reshape(-1).equal(source)

@@ -91,15 +91,15 @@ def test_a_true_difference_of_two_percent_is_found_under_drift() -> None:
     timer = KnownTimer(noise=0.005, drift=0.002)
     found = measured(timer, {"base": 1e-5, "slow": 1.02e-5, "fast": 0.98e-5}, Method(budget_s=0.2))
     base, again = found["base"].figure(timer), found["again"].figure(timer)
-    assert verdict(found["slow"].figure(timer), base, again).word == "slower"
-    assert verdict(found["fast"].figure(timer), base, again).word == "faster"
+    assert verdict(found["slow"].figure(timer), base, again).kind == "slower"
+    assert verdict(found["fast"].figure(timer), base, again).kind == "faster"
 
 
 def test_the_same_call_twice_is_the_same() -> None:
     timer = KnownTimer(noise=0.002)
     found = measured(timer, {"base": 1e-5, "twin": 1e-5}, Method(budget_s=0.2))
     assert (
-        verdict(found["twin"].figure(timer), found["base"].figure(timer), found["again"].figure(timer)).word == "same"
+        verdict(found["twin"].figure(timer), found["base"].figure(timer), found["again"].figure(timer)).kind == "same"
     )
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from kernelviz.core.problem import Case, Problem
 from kernelviz.core.run import Device
-from kernelviz.measure.selftest import children, ncu
+from kernelviz.measure.selftest import children
 from kernelviz.measure.selftest.agreement import ncu_times
 from kernelviz.measure.selftest.ncu_probe import TIMES
 from kernelviz.measure.selftest.picture import timeline_of
@@ -113,9 +113,9 @@ def test_what_ncu_refuses_cannot_be_checked_here(
 
 
 def test_units_that_are_not_known_are_no_numbers() -> None:
-    assert ncu.quantity({"t": "2.5", "(t)": "usecond"}, "t") == pytest.approx(2.5e-6)
+    assert children.quantity({"t": "2.5", "(t)": "usecond"}, "t") == pytest.approx(2.5e-6)
     with pytest.raises(RuntimeError, match="'furlong'"):
-        ncu.quantity({"t": "1", "(t)": "furlong"}, "t")
+        children.quantity({"t": "1", "(t)": "furlong"}, "t")
 
 
 def test_a_process_gives_its_code_and_what_it_printed() -> None:

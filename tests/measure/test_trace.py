@@ -6,6 +6,7 @@ from kernelviz.core.reasons import CachedOutput, OtherStream
 from kernelviz.hardware.tracing import tracing
 from kernelviz.measure.timing import cupti, tracers
 from kernelviz.measure.timing.trace import BEGIN, FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
+from kernelviz.text.notices import describe_notice
 
 
 def pattern(at: int, *calls: tuple[str, int, int]) -> list[Record]:
@@ -116,7 +117,7 @@ def test_the_line_of_a_second_best_tracer_says_why_the_best_does_not_work(monkey
     assert line == "kineto; refuses: RuntimeError: ERROR_INSUFFICIENT_PRIVILEGES (35)"
     notice = tracing(line)
     assert notice is not None
-    assert "not allowed to trace" in notice.sentence
+    assert "not allowed to trace" in str(describe_notice(notice).sentence)
 
 
 def test_without_any_tracer_times_come_from_events_and_the_remedy_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,8 +127,9 @@ def test_without_any_tracer_times_come_from_events_and_the_remedy_is_told(monkey
     assert tracer is None
     notice = tracing(line)
     assert notice is not None
-    assert "CUDA events give the times instead" in notice.sentence
-    assert "NVreg_RestrictProfilingToAdminUsers=0" in notice.remedy
+    sentence, remedy = map(str, describe_notice(notice))
+    assert "CUDA events give the times instead" in sentence
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in remedy
     assert notice.severity == "warning"
 
 

@@ -17,10 +17,10 @@ from kernelviz.core.notes import TracingCostUnknown
 from kernelviz.core.result import Conditions, Failure, Figure, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import shipped_runs
-from kernelviz.metrics import summary
 from kernelviz.metrics.comparison import Comparison, Pair, compare, paired
+from kernelviz.metrics.figures import Headline, figure_of
+from kernelviz.metrics.rows import rows as rows_of
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, judged, ratio_of_medians
-from kernelviz.metrics.summary import Headline, figure_of
 from kernelviz.metrics.unpaired_verdict import verdict_between
 from kernelviz.metrics.verdict_reasons import (
     Failed,
@@ -36,14 +36,14 @@ from kernelviz.metrics.verdict_reasons import (
     OtherTimers,
     PairReason,
     SamplesUnknown,
-    TracingTakenOff,
+    TracingSubtracted,
     TracingUnknown,
 )
 from kernelviz.text.comparison import describe_mean, describe_noise, describe_pair, describe_unpaired, format_counts
 
 
 def words_of(found: Comparison) -> Counter[str]:
-    return Counter(p.word for p in found.pairs if p.ratio is not None and p.ratio.low is not None)
+    return Counter(p.kind for p in found.pairs if p.ratio is not None and p.ratio.low is not None)
 
 
 def split(how: How, slower: float, headline: Headline) -> list[Pair]:
@@ -51,7 +51,7 @@ def split(how: How, slower: float, headline: Headline) -> list[Pair]:
     pairs: list[Pair] = []
     for name in shipped_runs.names():
         pairs += compare(*halves(shipped_runs.load(name), how, slower), headline=headline).pairs
-    return [p for p in pairs if p.ratio is not None and p.ratio.low is not None and p.word != "not comparable"]
+    return [p for p in pairs if p.ratio is not None and p.ratio.low is not None and p.kind != "not comparable"]
 
 
 @pytest.mark.parametrize("headline", ["cold", "warm"])
@@ -60,7 +60,7 @@ def test_a_run_split_in_two_gives_no_verdict_of_a_difference(how: How, headline:
     """Found: 1 of 1,592 (400 cold and 396 warm cases, both ways of splitting). At most 1 % was asked for."""
     pairs = split(how, 1.0, headline)
     assert len(pairs) > 390
-    false = [p.key for p in pairs if p.word in ("faster", "slower")]
+    false = [p.key for p in pairs if p.kind in ("faster", "slower")]
     assert len(false) <= 0.01 * len(pairs), false
 
 
@@ -73,11 +73,11 @@ def test_two_percent_planted_in_one_half_are_found_where_the_times_are_that_shar
         p for p in pairs if p.ratio and (p.ratio.high or 9) - (p.ratio.low or 0) <= 0.01 and (p.floor or 0) <= 0.01
     ]
     assert len(sharp) > 160
-    assert {p.word for p in sharp} == {"slower"}
-    counts = Counter(p.word for p in pairs)
+    assert {p.kind for p in sharp} == {"slower"}
+    counts = Counter(p.kind for p in pairs)
     assert counts["faster"] == 0
     assert counts["slower"] > 0.78 * len(pairs)
-    assert all((p.floor or 0) > 0.015 for p in pairs if p.word == "same")
+    assert all((p.floor or 0) > 0.015 for p in pairs if p.kind == "same")
 
 
 @pytest.mark.parametrize("blocks", [10, 20, 40, 100])
@@ -88,7 +88,7 @@ def test_simulated_runs(blocks: int, noise: float) -> None:
 
     def word(slower: float) -> str:
         first, second = 1 + rng.normal(0, noise, blocks), slower * (1 + rng.normal(0, noise, blocks))
-        return verdict_between(ratio_of_medians(second, first), LEAST_DIFFERENCE, blocks).word
+        return verdict_between(ratio_of_medians(second, first), LEAST_DIFFERENCE, blocks).kind
 
     equal, planted = (Counter(word(slower) for _ in range(300)) for slower in (1.0, 1.02))
     assert equal["faster"] + equal["slower"] == 0
@@ -97,7 +97,7 @@ def test_simulated_runs(blocks: int, noise: float) -> None:
 
 def test_what_changed_is_told_from_what_did_not_and_the_worst_comes_first() -> None:
     found = compare(runs.before(), runs.after({"triton_persistent": 1.04, "triton_block_per_row": 0.9}))
-    assert [p.word for p in found.pairs] == ["slower"] * 6 + ["faster"] * 6 + ["same code"] * 6
+    assert [p.kind for p in found.pairs] == ["slower"] * 6 + ["faster"] * 6 + ["same code"] * 6
     ratios = [p.ratio.estimate for p in found.pairs[:12] if p.ratio]
     assert ratios == sorted(ratios, reverse=True)
     assert found.noise_cases == 6
@@ -118,10 +118,10 @@ def test_the_same_code_in_both_says_how_much_moves_between_the_runs() -> None:
     small = runs.after({"triton_persistent": 1.02})
     results = tuple(r if r.variant == "triton_persistent" else runs.again(r, 1.03, seed=3) for r in small.results)
     found = compare(a, msgspec.structs.replace(small, results=results))
-    assert {p.word for p in found.judged} == {"unclear"}
+    assert {p.kind for p in found.judged} == {"unclear"}
     assert {p.reason for p in found.judged} == {FloorTooWide(found.noise or 0)}
-    assert "smaller differences mean nothing here" in str(describe_noise(found))
-    assert "is noise between these runs" in str(describe_pair(next(p for p in found.pairs if p.word == "same code")))
+    assert "smaller differences mean nothing here" in describe_noise(found)
+    assert "is noise between these runs" in describe_pair(next(p for p in found.pairs if p.kind == "same code"))
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_the_same_code_in_both_says_how_much_moves_between_the_runs() -> None:
 )
 def test_the_same_code_needs_the_same_source_compilers_and_device(change: dict[str, Any], same: bool) -> None:
     found = compare(runs.before(), runs.after(**change))
-    assert ({p.word for p in found.pairs} == {"same code"}) is same
+    assert ({p.kind for p in found.pairs} == {"same code"}) is same
     assert (found.noise is not None) is same
 
 
@@ -167,7 +167,7 @@ def test_the_same_source_with_other_launches_is_other_code() -> None:
 )
 def test_no_verdict_on_times_that_were_taken_in_other_ways(change: dict[str, Any], reason: PairReason) -> None:
     found = compare(runs.before(), runs.after({"triton_persistent": 2.0, "torch_eager": 2.0}, **change))
-    assert {p.word for p in found.pairs} == {"not comparable"}
+    assert {p.kind for p in found.pairs} == {"not comparable"}
     assert {p.reason for p in found.pairs} == {reason}
     assert all(p.ratio is not None for p in found.pairs), "the ratio is still shown"
     assert found.slower_than() == ()
@@ -185,7 +185,7 @@ def test_other_input_data_are_paired_and_refused() -> None:
 
     assert {p.reason for p in compare(a, zeros(b)).pairs} == {OtherData("normal", "zeros")}
     both = msgspec.structs.replace(b, results=(*zeros(b).results, *b.results))
-    assert {p.word for p in compare(a, both).pairs} == {"same code"}, "the same data come first"
+    assert {p.kind for p in compare(a, both).pairs} == {"same code"}, "the same data come first"
 
 
 def test_what_tracing_adds_must_be_known_unless_the_code_is_the_same() -> None:
@@ -194,10 +194,10 @@ def test_what_tracing_adds_must_be_known_unless_the_code_is_the_same() -> None:
     unknown = msgspec.structs.replace(b, results=tuple(msgspec.structs.replace(r, conditions=note) for r in b.results))
     found = compare(a, unknown)
     assert {p.reason for p in found.pairs if p.after.variant == "triton_persistent"} == {TracingUnknown(("B",))}
-    assert {p.word for p in found.pairs if p.after.variant != "triton_persistent"} == {"same code"}
-    assert {p.word for p in compare(a, unknown, headline="warm").judged} == {"slower"}, "the note is of the cold times"
+    assert {p.kind for p in found.pairs if p.after.variant != "triton_persistent"} == {"same code"}
+    assert {p.kind for p in compare(a, unknown, headline="warm").judged} == {"slower"}, "the note is of the cold times"
     corrected = compare(a, runs.after(figure={"correction_s": 1e-3}))
-    assert {p.reason for p in corrected.pairs} == {TracingTakenOff("B")}
+    assert {p.reason for p in corrected.pairs} == {TracingSubtracted("B")}
     assert corrected.noise is None
 
 
@@ -205,10 +205,10 @@ def test_what_has_no_correct_time_has_no_ratio_and_counts_as_broken() -> None:
     a, b = runs.before(), runs.after({"triton_persistent": 0.9}, wrong="triton_persistent")
     found = compare(a, b)
     first = found.pairs[0]
-    assert (first.word, first.reason, first.ratio, first.broken) == ("not comparable", Failed("B", "wrong"), None, True)
+    assert (first.kind, first.reason, first.ratio, first.broken) == ("not comparable", Failed("B", "wrong"), None, True)
     assert found.slower_than(0.5) == (first,)
     back = compare(b, a)
-    lost = next(p for p in back.pairs if p.word == "not comparable")
+    lost = next(p for p in back.pairs if p.kind == "not comparable")
     assert (lost.reason, lost.broken) == (Failed("A", "wrong"), False)
     assert {p.reason for p in compare(a, samples.run(id="cold", shares=runs.VARIANTS), headline="warm").pairs} == {
         NoTime("B", "warm")
@@ -226,7 +226,7 @@ def test_too_few_blocks_are_unclear() -> None:
         timing = Timing(device_cold_s=figure)
         results = tuple(msgspec.structs.replace(r, outcome=timing, source_digest="other") for r in b.results)
         found = compare(a, msgspec.structs.replace(b, results=results))
-        assert {p.word for p in found.pairs} == {"unclear"}
+        assert {p.kind for p in found.pairs} == {"unclear"}
         assert all(said == p.reason for p in found.pairs)
         assert found.slower_than() == ()
 
@@ -250,12 +250,12 @@ def test_cases_that_one_side_has_are_listed() -> None:
 def test_two_variants_of_one_run_are_judged_as_on_the_bench_page() -> None:
     run = shipped_runs.load("h200-softmax")
     found = compare(run, run, variant_a=run.plan.baseline, variant_b="triton_online")
-    rows = {r.result.problem.key: r for r in summary.rows(run, ()) if r.result.variant == "triton_online"}
+    rows = {r.result.problem.key: r for r in rows_of(run, ()) if r.result.variant == "triton_online"}
     assert len(found.pairs) == 11
     for pair in found.pairs:
         judged_there = rows[pair.problem.key].verdict
         assert judged_there is not None
-        assert (pair.word, pair.ratio, pair.floor) == (judged_there.word, judged_there.ratio, judged_there.floor)
+        assert (pair.kind, pair.ratio, pair.floor) == (judged_there.kind, judged_there.ratio, judged_there.floor)
         assert pair.shared
     back = compare(run, run, variant_a="triton_online", variant_b=run.plan.baseline)
     assert back.mean_ratio == pytest.approx(1 / (found.mean_ratio or 1), rel=1e-3)
@@ -268,7 +268,7 @@ def test_variants_across_runs_are_paired_by_problem_and_one_name_stands_for_both
     assert {(p.before.variant, p.after.variant) for p in found.pairs} == {("torch_eager", "triton_persistent")}
     assert len(found.pairs) == 6
     for one in ({"variant_a": "triton_persistent"}, {"variant_b": "triton_persistent"}):
-        assert {p.word for p in compare(a, b, **one).pairs} == {"slower"}  # type: ignore[arg-type]
+        assert {p.kind for p in compare(a, b, **one).pairs} == {"slower"}  # type: ignore[arg-type]
     with pytest.raises(UnknownName, match="did you mean 'triton_persistent'"):
         compare(a, b, variant_a="triton_persistant")
     for wrong in ({}, {"variant_a": "torch_eager"}, {"variant_a": "torch_eager", "variant_b": "torch_eager"}):
@@ -305,7 +305,7 @@ def test_a_live_floor_of_either_run_holds_back_a_verdict() -> None:
             results.append(msgspec.structs.replace(r, outcome=outcome))
         both[side] = msgspec.structs.replace(run, results=tuple(results))
         found = compare(*both)
-        assert {p.word for p in found.judged} == {"unclear"}
+        assert {p.kind for p in found.judged} == {"unclear"}
         assert {round(p.floor or 0, 2) for p in found.judged} == {0.04}
 
 

@@ -8,8 +8,9 @@ import sample_figures as figures
 import sample_runs as samples
 
 from kernelviz.core.result import Figure, Timing
-from kernelviz.metrics.figures import FIGURES, host_bound, host_bound_words, quantiles, times_s
+from kernelviz.metrics.figures import host_bound, quantiles, times_s
 from kernelviz.tables.cases import COLUMNS
+from kernelviz.text.times import FIGURES, format_host_bound
 
 ONE = figures.complete(samples.timed(samples.problems("add", [{"n": 4096}], "fp32")[0], "torch_eager", 0.9))
 
@@ -64,4 +65,4 @@ def test_a_loop_over_eleven_tenths_of_the_warm_time_waits_for_the_host(
     warm, loop = (None if s is None else Figure(estimate=s) for s in (warm_s, loop_s))
     timing = Timing(device_warm_s=warm, loop_s=loop)
     assert host_bound(timing) is bound
-    assert bool(host_bound_words(timing)) is bool(bound)
+    assert bool(format_host_bound(timing)) is bool(bound)

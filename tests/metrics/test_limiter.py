@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import get_args
 
 import msgspec
 import planted_limits as plant
@@ -14,11 +15,28 @@ from kernelviz.core.problem import Cost
 from kernelviz.core.result import Conditions, Result
 from kernelviz.core.run import Run
 from kernelviz.formats import shipped_runs
-from kernelviz.metrics.limiter import MEANINGS, NEAR_ROOF, Limiter, limiter
-from kernelviz.metrics.roofline import Headline, efficiency, intense
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.limiter import LIMITERS, NEAR_ROOF, EvidenceKind, Limiter, Missing, MissingKind, limiter
+from kernelviz.metrics.roofline import efficiency, intense
+from kernelviz.text.limiter import (
+    EVIDENCE,
+    MEANINGS,
+    MISSING,
+    describe_evidence,
+    describe_limiter,
+    describe_limiter_reason,
+)
 
 DEVICE, ROOFS = plant.machine()
 Shipped = list[tuple[Run, Result, Headline, Limiter]]
+
+
+def line(found: Limiter) -> str:
+    return str(describe_limiter(found))
+
+
+def because_of(found: Limiter) -> str:
+    return str(describe_limiter_reason(found))
 
 
 def limit(result: Result, headline: Headline = "cold") -> Limiter:
@@ -68,8 +86,8 @@ def limit(result: Result, headline: Headline = "cold") -> Limiter:
 )
 def test_planted_cases(make: Callable[[], Result], headline: Headline, word: str, because: str) -> None:
     found = limit(make(), headline)
-    assert found.word == word, found.line
-    assert re.search(because, found.because), found.because
+    assert found.kind == word, line(found)
+    assert re.search(because, because_of(found)), because_of(found)
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +102,7 @@ def all_shipped() -> Shipped:
 
 def test_no_shipped_result_is_contradicted(all_shipped: Shipped) -> None:
     """Obvious facts of the H200's runs, each over all cases that it is true of."""
-    cold = {(r.problem.op, r.variant, *r.problem.sizes.values()): f.word for _, r, h, f in all_shipped if h == "cold"}
+    cold = {(r.problem.op, r.variant, *r.problem.sizes.values()): f.kind for _, r, h, f in all_shipped if h == "cold"}
     variants = shipped_runs.load(plant.ADD).plan.variants
     assert {cold["add", v, 2**12] for v in variants} == {"launch"}
     assert {cold["add", v, 2**28] for v in variants} == {"bandwidth"}
@@ -105,48 +123,45 @@ def test_who_reaches_a_roof_is_limited_by_it_and_who_does_not_is_not(all_shipped
         if share is None or len(result.kernels) > 2:
             continue
         if share >= NEAR_ROOF:
-            assert found.word == "compute" if intense(result.cost) else found.word in ("bandwidth", "L2"), found.line
+            expected = {"compute"} if intense(result.cost) else {"bandwidth", "L2"}
+            assert found.kind in expected, line(found)
         else:
-            assert found.word in ("launch", "latency", "L2", "unclear"), found.line
-        seen.add(found.word)
-    assert seen == set(MEANINGS)
+            assert found.kind in ("launch", "latency", "L2", "unclear"), line(found)
+        seen.add(found.kind)
+    assert seen == set(LIMITERS) == set(MEANINGS)
 
 
 def test_every_answer_has_numbers_or_names_what_is_missing(all_shipped: Shipped) -> None:
     for _, _, _, found in all_shipped:
         assert found.evidence or found.missing
-        assert found.word == "unclear" or all(re.search(r"\d", e) for e in found.evidence), found.evidence
-        assert found.word == "unclear" or not found.missing
-        assert "None" not in found.line
-        assert "nan" not in found.line
+        assert found.kind == "unclear" or all(re.search(r"\d", str(describe_evidence(e))) for e in found.evidence)
+        assert found.kind == "unclear" or not found.missing
+        assert "None" not in line(found)
+        assert "nan" not in line(found)
 
 
 def test_a_larger_problem_is_never_launch_limited_again(all_shipped: Shipped) -> None:
     """Along a sweep the words come in order: launching, then latency, then what a roof says."""
     order = ["launch", "latency", "unclear", "bandwidth"]
     for variant in shipped_runs.load(plant.ADD).plan.variants:
-        words = [f.word for run, r, h, f in all_shipped if run.id == plant.ADD and r.variant == variant and h == "cold"]
+        words = [f.kind for run, r, h, f in all_shipped if run.id == plant.ADD and r.variant == variant and h == "cold"]
         assert words == sorted(words, key=order.index), variant
 
 
 def test_a_processor_and_a_file_without_figures_are_unclear_with_what_is_missing() -> None:
     problem = samples.problems("add", [{"n": 2**20}], "fp32")[0]
     on_cpu = limiter(samples.timed(problem, "torch_eager", 0.5, device=samples.CPU), samples.CPU, ROOFS)
-    assert on_cpu.word == "unclear"
-    assert "processor" in on_cpu.missing[0]
+    assert on_cpu.kind == "unclear"
+    assert on_cpu.missing == (Missing("gpu"),)
     bare = plant.planted(1e-3, cost=None)
     found = limiter(bare, DEVICE, ())
-    assert (found.word, found.evidence) == ("unclear", ())
-    assert [m.split(" (")[0] for m in found.missing] == [
-        "an empty kernel's time",
-        "the bytes and flop of the problem",
-        "registers and shared memory of its kernels",
-    ]
+    assert (found.kind, found.evidence) == ("unclear", ())
+    assert found.missing == (Missing("empty_kernel"), Missing("cost"), Missing("resources"))
     failed = samples.failed(problem, "torch_eager", "wrong")
-    assert limit(failed).missing == ("a correct cold time by the device's own stamps",)
-    assert limit(plant.big_copy(), "cold").word == "bandwidth"
+    assert limit(failed).missing == (Missing("device_time", "cold"),)
+    assert limit(plant.big_copy(), "cold").kind == "bandwidth"
     cold_only = plant.planted(1e-3, cost=plant.HALF_GIB, kernels=(plant.kernel(1e-3),))
-    assert limit(cold_only, "warm").missing == ("a correct warm time by the device's own stamps",)
+    assert limit(cold_only, "warm").missing == (Missing("device_time", "warm"),)
 
 
 def test_without_an_empty_kernel_nothing_is_called_latency() -> None:
@@ -154,22 +169,27 @@ def test_without_an_empty_kernel_nothing_is_called_latency() -> None:
     without = tuple(r for r in ROOFS if r.what != "empty_kernel")
     short = plant.real(plant.ADD, "triton_block", n=4096)
     found = limiter(short, DEVICE, without)
-    assert found.word == "unclear"
-    assert found.missing == ("an empty kernel's time (calibrate)",)
-    assert limiter(plant.big_copy(), DEVICE, without).word == "bandwidth"
+    assert found.kind == "unclear"
+    assert found.missing == (Missing("empty_kernel"),)
+    assert limiter(plant.big_copy(), DEVICE, without).kind == "bandwidth"
 
 
 def test_a_chain_of_slow_kernels_is_not_called_bandwidth() -> None:
     """Each takes ten times as long as moving the bytes once: no chain of full-size passes does that."""
     four = tuple(plant.kernel(1.23e-3) for _ in range(4))
-    assert limit(plant.planted(4.95e-3, cost=plant.HALF_GIB, kernels=four)).word == "unclear"
+    assert limit(plant.planted(4.95e-3, cost=plant.HALF_GIB, kernels=four)).kind == "unclear"
     small = Cost(work_flop=0, read_bytes=2**23, written_bytes=2**23)
     in_l2 = tuple(plant.kernel(8e-6) for _ in range(4))
-    assert limit(plant.planted(33e-6, cost=small, kernels=in_l2)).word == "unclear", "its results may lie in the L2"
+    assert limit(plant.planted(33e-6, cost=small, kernels=in_l2)).kind == "unclear", "its results may lie in the L2"
 
 
 def test_the_clock_is_told_where_the_power_cap_held_it() -> None:
     fast = plant.real(plant.MATMUL, "torch_eager", m=2048, n=2048, k=2048)
     capped = msgspec.structs.replace(fast, conditions=Conditions(event_reasons=("power cap",)))
-    assert re.search(r"SM clock \d{4} MHz under the power cap", limit(capped).because)
-    assert "SM clock" not in limit(fast).because
+    assert re.search(r"SM clock \d{4} MHz under the power cap", because_of(limit(capped)))
+    assert "SM clock" not in because_of(limit(fast))
+
+
+def test_every_kind_of_fact_has_a_text() -> None:
+    assert set(EVIDENCE) == set(get_args(EvidenceKind))
+    assert set(MISSING) == set(get_args(MissingKind))

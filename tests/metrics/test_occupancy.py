@@ -8,7 +8,8 @@ import pytest
 import sample_runs as samples
 
 from kernelviz.core.run import Device
-from kernelviz.metrics.occupancy import LIMITS, Occupancy, occupancy
+from kernelviz.metrics.occupancy import LIMITS, Occupancy, ResidencyLimit, occupancy
+from kernelviz.text.limiter import format_residency_limit
 
 
 def on(capability: tuple[int, int]) -> Device:
@@ -27,7 +28,7 @@ def test_the_examples_of_the_best_practices_guide() -> None:
     first, second = of((7, 0), threads=128, registers=37), of((7, 0), threads=320, registers=37)
     assert (first.blocks, first.fraction) == (12, 0.75)
     assert (second.blocks, second.fraction) == (4, 0.625)
-    assert first.limited_by == second.limited_by == "37 registers a thread"
+    assert first.limited_by == second.limited_by == ResidencyLimit("registers", 37)
 
 
 @pytest.mark.parametrize(
@@ -45,7 +46,7 @@ def test_the_examples_of_the_best_practices_guide() -> None:
 )
 def test_what_allows_no_more_blocks(capability: tuple[int, int], how: dict[str, int], blocks: int, why: str) -> None:
     found = of(capability, **how)
-    assert (found.blocks, found.limited_by) == (blocks, why)
+    assert (found.blocks, format_residency_limit(found.limited_by)) == (blocks, why)
     assert found.fraction == blocks * -(-how["threads"] // 32) / LIMITS[capability].warps
 
 

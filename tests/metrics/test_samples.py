@@ -9,8 +9,9 @@ import sample_figures as figures
 import sample_runs as samples
 
 from kernelviz.core.result import Block, Figure, Result, Timing
-from kernelviz.metrics.drift import drift, drift_words
-from kernelviz.metrics.samples import SHOWN, in_order, records, repeated_words, spread, spread_words
+from kernelviz.metrics.drift import drift
+from kernelviz.metrics.samples import BY_MEDIAN, in_order, records, spread
+from kernelviz.text.samples import SAMPLED_FIGURES, describe_drift, describe_repeats, describe_spread
 
 
 def one(figure: Figure | None, **more: Figure) -> Result:
@@ -60,9 +61,9 @@ def test_what_is_not_known_is_none() -> None:
     assert spread(samples.failed(one(None).problem, "torch_eager", "wrong"), "device_cold_s") is None
     found = spread(one(Figure(estimate=1.0, samples=(1.0, 2.0))), "device_cold_s")
     assert found is not None
-    assert (found.blocks, found.lag_1, found.low_clock_hz, found.drift.word) == (None, None, None, "unknown")
-    words = spread_words(found)
-    assert {"2 samples blocks unknown", "SM clock unknown", "no block given up"} & set(words) >= {
+    assert (found.blocks, found.lag_1, found.low_clock_hz, found.drift.kind) == (None, None, None, "unknown")
+    words = {str(line) for line in describe_spread(found)}
+    assert {"2 samples blocks unknown", "SM clock unknown", "no block discarded"} & words >= {
         "2 samples blocks unknown",
         "SM clock unknown",
     }
@@ -70,12 +71,20 @@ def test_what_is_not_known_is_none() -> None:
 
 def test_every_figure_has_its_words_and_calls_say_nothing_of_repeats() -> None:
     result = figures.run().results[0]
-    for asked in SHOWN:
+    for asked in SAMPLED_FIGURES:
         found = spread(result, asked.field)
         assert found is not None, asked.name
-        assert len(spread_words(found)) == 7
-        assert (repeated_words(found) == "") is (asked.field in ("call_eager_s", "enqueue_s", "call_graph_s", "loop_s"))
-    assert {f.field for f in SHOWN} >= {"device_cold_s", "device_warm_s", "call_eager_s", "enqueue_s", "loop_s"}
+        by_host = asked.field in BY_MEDIAN
+        assert len(describe_spread(found)) == (6 if by_host else 7)
+        assert (describe_repeats(found) is None) is by_host
+    assert set(BY_MEDIAN) == {"call_eager_s", "enqueue_s", "call_graph_s", "loop_s"}
+    assert {f.field for f in SAMPLED_FIGURES} >= {
+        "device_cold_s",
+        "device_warm_s",
+        "call_eager_s",
+        "enqueue_s",
+        "loop_s",
+    }
 
 
 def noise(count: int, seed: int, correlation: float = 0.0) -> np.ndarray:
@@ -88,22 +97,22 @@ def noise(count: int, seed: int, correlation: float = 0.0) -> np.ndarray:
 
 def test_noise_does_not_drift_also_where_neighbours_resemble_each_other() -> None:
     for correlation, most in ((0.0, 3), (0.5, 15)):
-        found = [drift(noise(100, seed, correlation)).word in ("up", "down") for seed in range(200)]
+        found = [drift(noise(100, seed, correlation)).kind in ("up", "down") for seed in range(200)]
         assert sum(found) <= most, correlation
 
 
 @pytest.mark.parametrize(("ramp", "word"), [(0.03, "up"), (-0.03, "down")])
 def test_a_ramp_is_found_with_its_sign_and_size(ramp: float, word: str) -> None:
     found = drift(noise(100, 1) * (1 + ramp * np.arange(100) / 100))
-    assert found.word == word
+    assert found.kind == word
     assert found.change == pytest.approx(ramp * 2 / 3, abs=0.006)
-    assert drift_words(found).startswith(f"drifts {word}: {'+' if ramp > 0 else '-'}")
+    assert str(describe_drift(found)).startswith(f"drifts {word}: {'+' if ramp > 0 else '-'}")
 
 
 def test_a_trend_below_the_least_difference_is_small() -> None:
     found = drift(1 + 0.003 * np.arange(100) / 100)
-    assert found.word == "small"
-    assert "too small to matter" in drift_words(found)
+    assert found.kind == "small"
+    assert "too small to matter" in str(describe_drift(found))
 
 
 def test_a_line_a_sample_with_its_block() -> None:

@@ -9,7 +9,7 @@ from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     RESAMPLES,
     Interval,
-    _drawn_medians,
+    _resampled_medians,
     _t_975,
     block_means,
     figure_interval,
@@ -72,7 +72,7 @@ def test_intervals_of_passes_cover_the_truth_and_equal_ones_are_not_told_apart(s
         together += (ratio.low or 9) <= 1 <= (ratio.high or 0)
         apart = unpaired(other, base)
         between += (apart.low or 9) <= 1 <= (apart.high or 0)
-        wrong += verdict(other, base, again).word in ("faster", "slower")
+        wrong += verdict(other, base, again).kind in ("faster", "slower")
     assert 275 <= alone <= 298
     assert 275 <= together <= 298
     assert 280 <= between <= 300
@@ -96,15 +96,15 @@ def test_a_verdict_is_the_same_whichever_side_is_held_against_the_other() -> Non
         one = judged(Interval(estimate, estimate * 0.999, estimate * 1.001), floor, 20)
         back = judged(Interval(1 / estimate, 1 / estimate / 1.001, 1 / estimate / 0.999), floor, 20)
         turned = {"faster": "slower", "slower": "faster"}
-        assert back.word == turned.get(one.word, one.word)
+        assert back.kind == turned.get(one.kind, one.kind)
 
 
 def test_what_differs_from_itself_by_more_than_two_percent_is_called_the_same_as_nothing() -> None:
     inside = Interval(1.0, 0.99, 1.01)
-    assert judged(inside, 0.02, 20).word == "same"
+    assert judged(inside, 0.02, 20).kind == "same"
     noisy = judged(inside, 0.084, 20)
-    assert (noisy.word, noisy.reason) == ("unclear", FloorTooWide(pytest.approx(0.084, abs=0.0005)))
-    assert judged(Interval(1.2, 1.15, 1.25), 0.084, 20).word == "slower"
+    assert (noisy.kind, noisy.reason) == ("unclear", FloorTooWide(pytest.approx(0.084, abs=0.0005)))
+    assert judged(Interval(1.2, 1.15, 1.25), 0.084, 20).kind == "slower"
 
 
 def test_one_outlier_in_ten_does_not_move_a_block() -> None:
@@ -125,12 +125,12 @@ def test_ratios_pair_rounds_and_ignore_the_others() -> None:
 def test_shared_drift_cancels_in_ratios() -> None:
     drift = [1 + 0.05 * i for i in range(20)]
     base, slow = figure(drift), figure([1.01 * d for d in drift], seed=1)
-    assert verdict(slow, base).word == "slower"
+    assert verdict(slow, base).kind == "slower"
 
 
 def test_verdict_is_unclear_with_too_few_rounds() -> None:
     found = verdict(figure([1.0] * 4), figure([2.0] * 4))
-    assert (found.word, found.rounds) == ("unclear", 4)
+    assert (found.kind, found.rounds) == ("unclear", 4)
     assert found.reason == FewSharedRounds(4, 10)
 
 
@@ -143,12 +143,12 @@ def test_a_noisy_baseline_raises_the_floor() -> None:
     again = figure([1.0 + 0.03 * (-1) ** i for i in range(20)], noise=0.0)
     assert noise_floor(base, again) == pytest.approx(0.03, rel=0.1)
     assert noise_floor(base, None) == LEAST_DIFFERENCE
-    assert verdict(figure([0.98] * 20, noise=0.0), base, again).word != "faster"
+    assert verdict(figure([0.98] * 20, noise=0.0), base, again).kind != "faster"
 
 
 def test_differences_under_half_a_percent_are_the_same() -> None:
     found = verdict(figure([1.002] * 20, noise=1e-5), figure([1.0] * 20, noise=1e-5, seed=2))
-    assert found.word == "same"
+    assert found.kind == "same"
     assert found.speed_up == pytest.approx(1 / 1.002, rel=1e-4)
 
 
@@ -161,17 +161,17 @@ def test_false_verdicts_on_equal_calls_are_rare() -> None:
             figure([float(d * rng.normal(1, 0.002)) for d in drift], noise=0.004, seed=1000 * k + seed)
             for k in range(3)
         ]
-        wrong += verdict(series[0], series[1], series[2]).word in ("faster", "slower")
+        wrong += verdict(series[0], series[1], series[2]).kind in ("faster", "slower")
     assert wrong <= 1
 
 
 @pytest.mark.parametrize("count", [10, 11, 40, 41, 170])
-def test_drawn_medians_are_those_of_the_drawn_values(count: int) -> None:
+def test_resampled_medians_are_those_of_the_drawn_values(count: int) -> None:
     values = np.round(np.random.default_rng(count).normal(1.0, 0.01, count), 3)  # with ties
     for stream in (0, 1):
         ranks = np.random.default_rng((_SEED, stream)).integers(0, count, size=(RESAMPLES, count), dtype=np.int32)
-        assert np.array_equal(_drawn_medians(values, stream), np.median(np.sort(values)[ranks], axis=1))
-    assert not np.array_equal(_drawn_medians(values, 0), _drawn_medians(values, 1))
+        assert np.array_equal(_resampled_medians(values, stream), np.median(np.sort(values)[ranks], axis=1))
+    assert not np.array_equal(_resampled_medians(values, 0), _resampled_medians(values, 1))
 
 
 def test_equal_blocks_have_the_means_that_each_has_by_itself() -> None:

@@ -7,8 +7,9 @@ import sample_runs as samples
 
 from kernelviz.core.result import Failure
 from kernelviz.formats import shipped_runs
-from kernelviz.metrics.summary import by_rate, rows, summary
-from kernelviz.metrics.sweep import others, swept_axis
+from kernelviz.metrics.rows import by_rate, rows
+from kernelviz.metrics.summary import summary
+from kernelviz.metrics.sweep import line_sizes, swept_axis
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.tiles import tiles
 
@@ -134,4 +135,4 @@ def test_the_swept_axis_is_the_one_that_grows() -> None:
     assert swept_axis([]) is None
     grid = samples.problems("rmsnorm", [{"m": m, "n": n} for m in (1, 2) for n in (64, 128, 256)])
     assert swept_axis(grid) == "n"
-    assert others(grid[0], grid, "n") == (("m", 1),)
+    assert line_sizes(grid[0], grid, "n") == (("m", 1),)

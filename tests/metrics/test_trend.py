@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from kernelviz.metrics.trend import Point, Trend, trend
+from kernelviz.metrics.trend import Difference, Point, Trend, trend
 
 Rng = np.random.Generator
 NOISE: dict[str, Callable[[Rng, int, float], np.ndarray]] = {
@@ -17,9 +17,11 @@ NOISE: dict[str, Callable[[Rng, int, float], np.ndarray]] = {
 }
 
 
-def of(logs: np.ndarray, made_of: Callable[[int], tuple[tuple[str, str], ...]] = lambda _: ()) -> Trend:
+def of(logs: np.ndarray, provenance: Callable[[int], tuple[tuple[str, str], ...]] = lambda _: ()) -> Trend:
     times = 20e-6 * np.exp(logs)
-    return trend([Point(f"run-{i}", f"2026-11-{i:03}", float(t), made_of=made_of(i)) for i, t in enumerate(times)])
+    return trend(
+        [Point(f"run-{i}", f"2026-11-{i:03}", float(t), provenance=provenance(i)) for i, t in enumerate(times)]
+    )
 
 
 @pytest.mark.parametrize("kind", NOISE)
@@ -39,7 +41,7 @@ def test_a_step_is_found_where_it_is(before: int, after: int, step: float) -> No
         logs = 0.003 * rng.standard_normal(before + after)
         logs[before:] += step
         changes = of(logs).changes
-        found += len(changes) == 1 and (changes[0].word == "slower") == (step > 0)
+        found += len(changes) == 1 and (changes[0].direction == "slower") == (step > 0)
         exact += len(changes) == 1 and abs(changes[0].index - before) <= 1
     assert found >= 184
     assert exact >= 174
@@ -63,12 +65,12 @@ def test_several_steps_and_the_regression_that_is_left() -> None:
     logs[30:] -= 0.01  # better, but not as it was
     found = of(logs, lambda i: (("torch", "2.11" if i < 20 else "2.13"), ("driver", "580")))
     assert [c.index for c in found.changes] == [10, 20, 30]
-    assert [c.word for c in found.changes] == ["faster", "slower", "faster"]
+    assert [c.direction for c in found.changes] == ["faster", "slower", "faster"]
     left = found.regression
     assert left is not None
     assert left.index == 20
     assert left.ratio == pytest.approx(np.exp(0.04), rel=0.003)
-    assert left.because == ("torch 2.11 → 2.13",)
+    assert left.because == (Difference("torch", "2.11", "2.13"),)
     assert found.level_s == pytest.approx(20e-6 * np.exp(-0.01), rel=0.002)
 
 
@@ -86,7 +88,7 @@ def test_one_run_decides_nothing_but_is_told() -> None:
     found = of(logs)
     assert found.changes == ()
     assert found.unconfirmed is not None
-    assert found.unconfirmed.word == "slower"
+    assert found.unconfirmed.direction == "slower"
     lasting = of(np.append(logs, [0.05, 0.05]))
     assert [c.index for c in lasting.changes] == [11]
     assert lasting.unconfirmed is None

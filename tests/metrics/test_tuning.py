@@ -1,4 +1,4 @@
-"""What a tuning says: who is best by which rule, what failed and why, what is drawn of a hundred."""
+"""What a tuning says: who is best by which rule, what failed and why, what is charted_variants of a hundred."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import sample_tunings as tunings
 from kernelviz.core.errors import BadField
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Run
-from kernelviz.metrics.chart_selection import drawn, drawn_words, only_drawn
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.chart_selection import charted_run, charted_variants
+from kernelviz.metrics.rows import rows
 from kernelviz.metrics.tuning import best_names, tried, tuning_of
+from kernelviz.text.charts import describe_selection
 from kernelviz.text.tuning import describe_best, describe_search, record
 
 
@@ -122,13 +123,13 @@ def test_another_run_is_refused() -> None:
 
 def test_of_a_hundred_the_best_ten_and_the_baseline_are_drawn() -> None:
     run = tunings.run()
-    names = drawn(run)
+    names = charted_variants(run)
     assert len(names) == 11
     assert run.plan.baseline in names
     assert set(names) - {run.plan.baseline} == set(best_names(rows(run, ()), 10))
-    assert {r.variant for r in only_drawn(run).results} == set(names)
-    assert "the best 10 of 144 variants and the baseline" in drawn_words(run)
+    assert {r.variant for r in charted_run(run).results} == set(names)
+    assert "the best 10 of 144 variants and the baseline" in str(describe_selection(run))
     few = samples.run()
-    assert drawn(few) == few.plan.variants
-    assert only_drawn(few) is few
-    assert drawn_words(few) == ""
+    assert charted_variants(few) == few.plan.variants
+    assert charted_run(few) is few
+    assert describe_selection(few) is None

@@ -11,8 +11,8 @@ import sample_runs as samples
 from kernelviz.core.problem import Problem
 from kernelviz.core.result import Figure, Result, Timing
 from kernelviz.core.run import Run
+from kernelviz.metrics.rows import Row, rows
 from kernelviz.metrics.statistics import noise_floor
-from kernelviz.metrics.summary import Row, rows
 from kernelviz.metrics.verdict_reasons import ByBaseline, NoSharedRounds
 from kernelviz.metrics.winner import Winner, compared, winners
 from kernelviz.text.winners import describe_winners, regions, strips
@@ -89,7 +89,7 @@ def test_the_fastest_leads_alone_where_the_interval_clears_the_floor_and_not_bel
     assert abs(first.ratio - 1.02) < 0.002
     assert set(second.names) == {"triton_online", "triton_persistent"}
     assert second.verdict is not None
-    assert second.verdict.word == "same"
+    assert second.verdict.kind == "same"
 
 
 def test_a_wrong_variant_never_wins_not_even_where_it_is_right() -> None:
@@ -128,7 +128,7 @@ def test_variants_without_shared_rounds_are_compared_by_way_of_the_baseline_at_t
 
 def test_without_samples_nobody_is_told_apart() -> None:
     bare = Figure(estimate=1e-6)
-    assert compared(bare, bare, None, None).word == "unclear"
+    assert compared(bare, bare, None, None).kind == "unclear"
     assert compared(bare, bare, bare, None).reason == NoSharedRounds(with_baseline=False)
     assert noise_floor(bare, None) == 0.005
 

@@ -13,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 import kernelviz
 import kernelviz.bench
 from kernelviz.core.events import RunEnded
+from kernelviz.core.notices import Notice
 from kernelviz.core.run import Run
-from kernelviz.hardware.notices import Notice
 
 Open = Callable[..., AppTest]
 
@@ -295,10 +295,11 @@ class Hampered(RehearsedBench):
     """A machine that is found wanting."""
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
-        return (Notice("disk", "the disk of /cache has 5 MiB left", "set TRITON_CACHE_DIR"),)
+        data = {"folders": ("/cache",), "left_bytes": 5 * 2**20, "variables": ("TRITON_CACHE_DIR",)}
+        return (Notice("disk_full", data, "disk"),)
 
 
 def test_what_hampers_the_device_is_said_with_its_remedy(page: Open) -> None:
     words = _words(page(Hampered()))
-    assert "the disk of /cache has 5 MiB left" in words
+    assert "the disk of /cache has 5.00 MiB left" in words
     assert "TRITON\\_CACHE\\_DIR" in words

@@ -16,7 +16,6 @@ import kernelviz.bench
 from kernelviz.bench import Progress
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.errors import UnknownRun
-from kernelviz.ui.device import text
 
 Open = Callable[..., AppTest]
 PLAYED = {
@@ -73,7 +72,7 @@ def test_a_processor_shows_its_cores_and_says_what_it_does_not_report(page: Open
     assert tile_values(test)["Temperature"][0] == "unknown"
     said = words(test)
     assert "Not reported by this device: temperature." in said
-    assert text.NO_SHEET_CPU in said
+    assert "kernelviz has data sheets of NVIDIA GPUs only" in said
 
 
 def test_before_the_first_sample_everything_is_unknown(page: Open) -> None:
@@ -85,7 +84,7 @@ def test_before_the_first_sample_everything_is_unknown(page: Open) -> None:
 def test_alerts_by_the_users_thresholds_which_the_address_keeps(page: Open) -> None:
     idle = tuple(msgspec.structs.replace(gpu_sample(s, running=True), busy_fraction=0.4) for s in range(60))
     test = page(DeviceBench({"cuda:0": idle}))
-    assert "was busy 40 % of the last 30 s while a run is going, below your 60 %" in words(test)
+    assert "was busy 40 % of the last 30 s while a run was in progress, below your 60 %" in words(test)
     assert "burst run keeps the device idle on purpose" in words(test)
     test.number_input(key="busy").set_value(30.0).run()
     assert not test.warning
@@ -119,7 +118,7 @@ def test_an_unknown_gpu_has_no_sheet_and_no_column_of_one(page: Open) -> None:
     slice_ = msgspec.structs.replace(samples.H200, name="NVIDIA H200 MIG 1g.18gb", uuid="MIG-1")
     test = page(DeviceBench(PLAYED, devices=(slice_,)))
     assert "Data sheet" not in test.dataframe[0].value.columns
-    assert text.NO_SHEET in words(test)
+    assert "kernelviz has no data sheet of a GPU with exactly this name" in words(test)
     assert "| MIG | this is a slice of a GPU |" in words(test)
 
 
@@ -136,7 +135,7 @@ def test_how_roofs_moved_is_dated_and_in_percent(page: Open) -> None:
     three.selectbox(key="against_calibration").select_index(1).run()
     changes = set(three.dataframe[1].value["Change"])
     assert "▲ +4.2 %" in changes
-    assert text.ONE_CALIBRATION in words(page(DeviceBench(PLAYED, calibrations=1)))
+    assert "There is only one calibration." in words(page(DeviceBench(PLAYED, calibrations=1)))
 
 
 class Calibrated(DeviceBench):
@@ -160,7 +159,7 @@ class Calibrated(DeviceBench):
 def test_a_calibration_is_started_followed_and_cancelled(page: Open) -> None:
     bench = Calibrated(PLAYED, calibrations=0)
     test = page(bench)
-    assert text.NOT_CALIBRATED in words(test)
+    assert "The roofs of this device were not measured yet. Press **Calibrate** to measure them" in words(test)
     test.button(key="calibrate_device").click().run()
     assert test.query_params["calibration"] == "calibration-new"
     assert test.button(key="calibrate_device").disabled

@@ -16,8 +16,8 @@ import kernelviz
 import kernelviz.bench
 from kernelviz.core.problem import USUAL_FIGURES
 from kernelviz.core.run import Run
-from kernelviz.metrics.figures import FIGURES
 from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.times import FIGURES
 
 Open = Callable[..., AppTest]
 

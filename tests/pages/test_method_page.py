@@ -17,11 +17,11 @@ import kernelviz.bench
 from kernelviz.core.cheats import CHEATS
 from kernelviz.core.selftest import Selftest
 from kernelviz.formats import shipped_runs
-from kernelviz.metrics.figures import FIGURES
 from kernelviz.metrics.quality import LEVELS, quality
 from kernelviz.text import method
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
 from kernelviz.text.quality import describe_part, describe_quality, format_level
+from kernelviz.text.times import FIGURES
 
 Open = Callable[..., AppTest]
 

@@ -47,7 +47,7 @@ def test_every_run_of_the_peers_opens_on_every_page(bench: Bench) -> None:
     assert len(ids) == 11
     for run_id in (ids[0], ids[4], ids[8], ids[-1]):
         said = words(opened("bench.py", run=run_id))
-        assert "These times were taken by another tool" in said
+        assert "These times were measured by another tool" in said
         assert "Measured on" not in said
     for page in ("roofline.py", "history.py"):
         opened(page, run=ids[4])

@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 import kernelviz
 import kernelviz.bench
 from kernelviz.bench import Bench
-from kernelviz.metrics.limiter import MEANINGS
 from kernelviz.store import Store
+from kernelviz.text.limiter import MEANINGS
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from streamlit.testing.v1 import AppTest
 import kernelviz
 import kernelviz.bench
 from kernelviz.core.run import Run
-from kernelviz.metrics.samples import SHOWN, spread, spread_words
+from kernelviz.metrics.samples import spread
+from kernelviz.text.samples import SAMPLED_FIGURES, describe_spread
 
 Open = Callable[..., AppTest]
 
@@ -52,7 +53,7 @@ def test_the_samples_are_drawn_only_when_their_tab_is_open(page: Open) -> None:
 def test_every_figure_that_is_there_can_be_chosen_and_is_kept_in_the_address(page: Open) -> None:
     test = page(figures.run(), "Samples", at="4096")
     assert test.segmented_control(key="samples").value == "device_cold_s"
-    for asked in SHOWN[1:]:
+    for asked in SAMPLED_FIGURES[1:]:
         test.segmented_control(key="samples").set_value(asked.field).run()
         assert not test.exception
         assert test.query_params["samples"] == asked.field
@@ -73,13 +74,13 @@ def test_the_words_and_the_table_say_what_the_samples_say(page: Open) -> None:
     result = run.results[-1]
     found = spread(result, "device_cold_s")
     assert found is not None
-    for line in (*spread_words(found), "throttle: none", figures.COLD_METHOD):
+    for line in (*map(str, describe_spread(found)), "throttle: none", figures.COLD_METHOD):
         assert line in words(test)
     table = next(d.value for d in test.dataframe if "Drift" in d.value)
     assert list(table["Variant"]) == ["torch eager", "torch compile", "triton block"]
     assert list(table["Samples"]) == [480] * 3
     assert table["p50, µs"].iloc[-1] == pytest.approx(found.p50_s * 1e6)
-    assert table["Repeated"].iloc[-1] == "2 blocks given up"
+    assert table["Repeated"].iloc[-1] == "2 blocks discarded"
 
 
 def test_the_fastest_is_shown_in_order_until_somebody_chooses(page: Open) -> None:

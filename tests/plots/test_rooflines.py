@@ -14,8 +14,8 @@ import sample_runs as samples
 
 from kernelviz.core.run import Run
 from kernelviz.formats import shipped_runs
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
-from kernelviz.metrics.roofline import Headline
 from kernelviz.plots import rates_by_intensity, style_of
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, describe_distance, describe_point, lines_of
 

@@ -9,7 +9,7 @@ import sample_runs as samples
 
 from kernelviz import plots
 from kernelviz.core.run import Run
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.rows import rows
 from kernelviz.metrics.winner import winners
 
 GRID = [{"m": m, "n": n} for m in (16, 4096) for n in (1024, 2048, 4096)]

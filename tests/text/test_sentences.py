@@ -243,7 +243,7 @@ PAIRS: tuple[tuple[v.PairReason, str], ...] = (
     (v.OtherLaunches("graph", "stream"), "in a graph in A, into the stream in B"),
     (v.MethodUnknown("timer", ("A", "B")), "timer unknown in A and B"),
     (v.TracingUnknown(("B",)), "what tracing adds is unknown in B"),
-    (v.TracingTakenOff("B"), "what tracing adds was taken off in B only"),
+    (v.TracingSubtracted("B"), "what tracing adds was taken off in B only"),
     (v.OneMeasurement(), "A and B are one measurement"),
 )
 

@@ -30,7 +30,8 @@ from kernelviz.formats import decode, encode, read, shipped_runs
 from kernelviz.measure.selftest import refusals
 from kernelviz.metrics.comparison import compare
 from kernelviz.metrics.quality import quality
-from kernelviz.metrics.summary import rows, summary
+from kernelviz.metrics.rows import rows
+from kernelviz.metrics.summary import summary
 from kernelviz.metrics.tuning import tried
 from kernelviz.metrics.winner import winners
 from kernelviz.store import Store
@@ -67,7 +68,7 @@ def facts_of(run: Run) -> Facts:
         quality_of = [quality(r, headline, run.method.clock) for r in run.results]  # type: ignore[arg-type]
         made = summary(table, headline)  # type: ignore[arg-type]
         found[headline] = {
-            "verdicts": [(r.result.case.key, r.verdict.word if r.verdict else None, r.speed_up) for r in table],
+            "verdicts": [(r.result.case.key, r.verdict.kind if r.verdict else None, r.speed_up) for r in table],
             "levels": [None if q is None else (q.level, [(p.name, p.level) for p in q.parts]) for q in quality_of],
             "summary": made,
             "winners": [w.names for w in winners(table, headline)],  # type: ignore[arg-type]
@@ -82,7 +83,7 @@ def facts_of(run: Run) -> Facts:
 def compared_facts(a: Run, b: Run, **how: Any) -> Facts:
     found = compare(a, b, **how)
     return {
-        "words": [(p.key, p.word, p.reason, p.broken) for p in found.pairs],
+        "words": [(p.key, p.kind, p.reason, p.broken) for p in found.pairs],
         "counts": found.counts,
         "slower": [p.key for p in found.slower_than(0.02)],
         "noise": (found.noise, found.noise_cases),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from kernelviz.hardware.notice import Notice
+from kernelviz.core.notices import Notice
 
 
 def shown(*found: Notice) -> AppTest:
@@ -24,17 +24,23 @@ def boxes(test: AppTest) -> list[str]:
 
 def test_each_is_a_sentence_with_its_remedy_by_severity_and_never_markup() -> None:
     test = shown(
-        Notice("device", "driver 535 is too old", "update it", "error"),
-        Notice("disk", "the disk of /a_b_c is full <b>", "set TRITON_CACHE_DIR"),
-        Notice("mig", "this is a slice", "calibrate", "info"),
+        Notice("no_torch", {}, "device", "error"),
+        Notice("folder_not_writable", {"folder": "/a_b_c<b>", "variable": "T_DIR", "consequence_of": "TMPDIR"}, "disk"),
+        Notice("driver_updated", {}, "mig", "info"),
     )
-    assert [e.value for e in test.error] == ["driver 535 is too old. **update it**"]
-    assert [w.value for w in test.warning] == ["the disk of /a\\_b\\_c is full \\<b\\>. **set TRITON\\_CACHE\\_DIR**"]
-    assert [i.value for i in test.info] == ["this is a slice. **calibrate**"]
+    remedy = "install it with pip install -r requirements.txt and restart kernelviz"
+    assert [e.value for e in test.error] == [f"torch is not installed. **{remedy}**"]
+    assert [w.value for w in test.warning] == [
+        "the folder /a\\_b\\_c\\<b\\> cannot be written\\: compilers cannot write their temporary files. "
+        "**make it writable, or set T\\_DIR to a folder that is**"
+    ]
+    assert [i.value for i in test.info] == [
+        "the NVIDIA driver was updated while it was in use. **restart this machine**"
+    ]
 
 
 def test_compilers_are_said_where_their_variants_are_greyed_out() -> None:
-    test = shown(Notice("compiler", "Triton variants need a C compiler", "install one"))
+    test = shown(Notice("no_triton", {}, "compiler"))
     assert boxes(test) == []
 
 

@@ -11,7 +11,7 @@ from kernelviz.worker.attempt import Attempt, Ending, merge_results
 from tests.worker.sessions import result
 
 PROBLEM = Problem(op="add", sizes={"n": 1}, dtype="fp32")
-CRASH = Ending(stage="crash", message="boom", replace="died")
+CRASH = Ending(failure=Failure(stage="crash", message="boom"), replace="died")
 
 
 def attempt(*variants: str, steps: tuple[tuple[str, Step], ...] = (), done: tuple[str, ...] = ()) -> Attempt:
@@ -70,7 +70,7 @@ def test_a_worker_that_found_itself_unfit_leaves_the_same_to_the_next_once() -> 
 
 @pytest.mark.parametrize("stage", ["unavailable", "out_of_memory"])
 def test_a_refused_problem_fails_as_a_whole(stage: Stage) -> None:
-    failures, following = attempt("a", "b", done=("a",)).conclude(Ending(stage=stage, message="no"))
+    failures, following = attempt("a", "b", done=("a",)).conclude(Ending(failure=Failure(stage=stage, message="no")))
     assert failures == {"b": Failure(stage=stage, message="no")}
     assert not following
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kernelviz.core.events import CheckDone, TimelineDone
-from kernelviz.worker.protocol import Selftest, decode_to_worker, encode
-from kernelviz.worker.request import Request, SelftestRequest
+from kernelviz.worker.protocol import TO_WORKER, Incoming, Selftest, encode
+from kernelviz.worker.request import Request
 from kernelviz.worker.supervisor import Supervisor
 from tests.worker.sessions import DEVICE
 from tests.worker.test_supervisor import QUICK, SESSIONS, Listener
@@ -24,7 +24,7 @@ def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
 
 def asked(supervisor: Supervisor, *only: str, quick: bool = False) -> Listener:
     sink = Listener()
-    supervisor.submit([Request(run_id="test", owner="", sink=sink, selftest=SelftestRequest(only=only, quick=quick))])
+    supervisor.submit([Request(run_id="test", owner="", sink=sink, work=Selftest(only=only, quick=quick))])
     return sink
 
 
@@ -46,7 +46,7 @@ def test_what_was_asked_reaches_the_session(supervisor: Supervisor) -> None:
     found = [e.check for e in sink.events if isinstance(e, CheckDone)]
     assert [(c.name, c.figures["comparisons"]) for c in found] == [("one", 20.0), ("two", 20.0)]
     request = Selftest(work_id=3, only=("one",), quick=True)
-    assert decode_to_worker(encode(request).strip()) == request
+    assert [*Incoming(TO_WORKER).feed(encode(request))] == [request]
 
 
 def test_a_crash_ends_it_with_its_reason_and_keeps_what_was_told(supervisor: Supervisor) -> None:

@@ -18,7 +18,7 @@ from kernelviz.core.tuning import Tuned
 from kernelviz.text.failures import describe_failure
 from kernelviz.worker.device_lock import DeviceLock
 from kernelviz.worker.limits import Limits
-from kernelviz.worker.protocol import Measure, decode_to_worker, encode
+from kernelviz.worker.protocol import TO_WORKER, Incoming, Measure, encode
 from kernelviz.worker.request import Request, RequestEnd
 from kernelviz.worker.supervisor import Supervisor
 from tests.worker.sessions import DEVICE
@@ -357,4 +357,4 @@ def test_configurations_reach_the_worker_also_in_a_second_try(supervisor: Superv
 def test_a_request_with_configurations_is_read_as_it_was_written() -> None:
     known = {"b": Tuned(configuration={"block": 256}, run_id="r1")}
     asked = Measure(work_id=1, problem=problem(), variants=("a", "b"), baseline="a", method=Method(), tuned=known)
-    assert decode_to_worker(encode(asked).rstrip()) == asked
+    assert [*Incoming(TO_WORKER).feed(encode(asked))] == [asked]

@@ -11,21 +11,22 @@ import plotly.graph_objects as go
 
 from kernelviz import plots
 from kernelviz.core import Figure, Problem, Run
-from kernelviz.metrics.figures import FIGURES, host_bound_words
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.placement import placed
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.samples import spread, spread_words
+from kernelviz.metrics.rows import Row, by_rate, rows
+from kernelviz.metrics.samples import spread
 from kernelviz.metrics.statistics import Floats
-from kernelviz.metrics.summary import Row, by_rate, figure_of, rows
-from kernelviz.metrics.sweep import others, size_text, size_words, swept_axis, tied_axes, varying_axes
+from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.samples import describe_samples
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
 from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.results import format_time
+from kernelviz.text.samples import describe_spread
+from kernelviz.text.sizes import format_size, format_sizes
 from kernelviz.text.text import Text
+from kernelviz.text.times import FIGURES, format_host_bound, format_time
 from kernelviz.text.winners import describe_winners
 
 BY_SIZE = {
@@ -55,7 +56,7 @@ def view_of(run: Run) -> View:
     headlines: tuple[Headline, ...] = ("cold", "warm") if warm else ("cold",)
     axis = swept_axis(problems)
     axes: tuple[str, ...] = (axis,) if axis else ()
-    if axis and others(problems[0], problems, axis):
+    if axis and line_sizes(problems[0], problems, axis):
         free = (a for a in varying_axes(problems) if a != axis and a not in tied_axes(problems, axis))
         axes = (axis, *free)
     return View(run, headlines, problems, axes)
@@ -78,7 +79,7 @@ def data(view: View) -> dict[str, Any]:
         "show": ["bandwidth", "rate", "time", "winner"],
         "usual": "rate" if by_rate(cold) else "bandwidth",
         "axes": list(view.axes),
-        "sizes": [size_words(p) for p in view.problems],
+        "sizes": [format_sizes(p) for p in view.problems],
         "keys": [p.key for p in view.problems],
         "variants": [format_variant(v) for v in view.run.plan.variants],
         "charts": charts,
@@ -99,7 +100,7 @@ def _by_size(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
                 draw(run, roofs=roofs, axis=axis, headline=headline),
                 describe_chart_by_size(name),
             )
-        leads = describe_winners(table, winners(table, headline), axis, format_variant, size_text)
+        leads = describe_winners(table, winners(table, headline), axis, format_variant, format_size)
         figure = plots.winner_by_size(run, axis=axis, roofs=roofs, headline=headline)
         yield f"by/winner/{axis or ''}", figure, describe_chart_by_size("winner", leads)
     cases = placed(run, run.title or run.id, roofs, roofs, headline)
@@ -153,7 +154,7 @@ def _lines(view: View, table: Sequence[Row], headline: Headline) -> Iterator[tup
         for row in here:
             said = spread(row.result, FIELDS[headline])
             if said is not None:
-                yield f"{i}/{numbers[row.result.variant]}", spread_words(said)
+                yield f"{i}/{numbers[row.result.variant]}", list(map(str, describe_spread(said)))
 
 
 def _format_case(row: Row, headline: Headline) -> str:
@@ -161,7 +162,7 @@ def _format_case(row: Row, headline: Headline) -> str:
         return str(describe_outcome(row))
     if row.figure is None:
         return f"no {headline} time"
-    bound = host_bound_words(row.result.timing)
+    bound = format_host_bound(row.result.timing)
     return f"{format_time(row.figure)} · {describe_comparison_with_baseline(row)}{f' · {bound}' if bound else ''}"
 
 

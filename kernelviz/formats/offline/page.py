@@ -11,7 +11,8 @@ from kernelviz.core import Run
 from kernelviz.formats.offline import charts, sections, tables
 from kernelviz.formats.offline.bundle import allowed, packed, plotly
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.chart_selection import drawn_words, only_drawn
+from kernelviz.metrics.chart_selection import charted_run
+from kernelviz.text.charts import describe_selection
 
 MOST_BYTES = 6_000_000
 """What a mail system takes, with its own coding on top."""
@@ -33,7 +34,7 @@ def page(run: Run) -> bytes:
         return _whole(
             run, f"<section><h2>Every time</h2>{tables.other_times(run)}</section>\n{sections.failures(run)}"
         ).encode()
-    view = charts.view_of(only_drawn(run))
+    view = charts.view_of(charted_run(run))
     everything, html = charts.data(view), b""
     for most in _POINTS:
         html = _page(run, view, charts.thinned(everything, most), most).encode()
@@ -46,7 +47,8 @@ def _page(run: Run, view: charts.View, chart_data: dict[str, Any], most: int) ->
     """`view`: the part of the run that the charts show."""
     data = json.dumps(chart_data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     library, its_hash = plotly()
-    few = f"<p>{escape(drawn_words(run))}</p>" if drawn_words(run) else ""
+    selection = describe_selection(run)
+    few = f"<p>{escape(str(selection))}</p>" if selection else ""
     main = f"""{sections.answers(run, view.headlines)}
 <p id="without" class="without" hidden>This browser cannot draw the charts (<span id="why"></span>). Every figure is in the tables
 below.</p><noscript><p class="without">Charts need JavaScript. Every figure is in the tables below.</p></noscript>

@@ -8,11 +8,10 @@ from kernelviz.core import Roof, Run, units
 from kernelviz.core.command import commands, unsaid
 from kernelviz.formats.document import digest
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.roofs import roof_name, roof_value
-from kernelviz.metrics.summary import rows, summary
-from kernelviz.metrics.sweep import size_words, telling_axes
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import rows
+from kernelviz.metrics.summary import summary
+from kernelviz.metrics.sweep import telling_axes
 from kernelviz.ops import catalogue
 from kernelviz.plots.marker_images import svg
 from kernelviz.plots.tiles import tiles
@@ -21,6 +20,9 @@ from kernelviz.text import cells
 from kernelviz.text import method as method_text
 from kernelviz.text.failures import STAGES, describe_failure, has_description
 from kernelviz.text.quality import format_level
+from kernelviz.text.roofs import format_roof_name, format_roof_value
+from kernelviz.text.sizes import format_sizes
+from kernelviz.text.times import FIGURES
 
 
 def head(run: Run) -> str:
@@ -78,7 +80,7 @@ def failures(run: Run) -> str:
         return ""
     entries = (
         f"<li><b>✕ {escape(format_variant(v))}</b> · {escape(str(STAGES[failure.stage]))} · "
-        f"{escape(', '.join(size_words(row.result.problem, axes) for row in group))}"
+        f"{escape(', '.join(format_sizes(row.result.problem, axes) for row in group))}"
         f"<pre tabindex=0>{escape(str(describe_failure(failure)) if has_description(failure) else 'no message')}</pre></li>"
         for (v, failure), group in groups.items()
     )
@@ -141,7 +143,7 @@ def _roofs(roofs: Sequence[Roof]) -> str:
     if not roofs:
         return "<p>Not measured on this machine when the run was made, so shares of the roof are unknown.</p>"
     lines = "".join(
-        f"<tr><td>{escape(roof_name(r))}<td class=n>{escape(roof_value(r))}<td class=n>{escape(_interval(r))}"
+        f"<tr><td>{escape(format_roof_name(r))}<td class=n>{escape(format_roof_value(r))}<td class=n>{escape(_interval(r))}"
         f"<td>{escape(r.how or 'unknown')}<td>{escape(when(r.measured_at) if r.measured_at else 'unknown')}</tr>"
         for r in roofs
     )

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from html import escape
 
 from kernelviz.core import Run
-from kernelviz.metrics import foreign_times
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import rows
 from kernelviz.tables.cases import case_columns
 from kernelviz.tables.cases import cases as cases_of
 from kernelviz.tables.column import Column, Row, Value, View, evaluate, select_with_sizes
 from kernelviz.tables.kernels import KERNELS
 from kernelviz.tables.kernels import kernels as kernels_of
 from kernelviz.tables.other_times import other_times_columns
+from kernelviz.text.foreign_times import NOT_OURS, describe_methods
 
 _LONG = 40
 """Texts longer than this are folded."""
@@ -40,8 +40,8 @@ def other_times(run: Run) -> str:
     """The times of a run that another tool took, every case of it, and how each was taken."""
     table_cases = cases_of(run, rows(run, run.environment.roofs))
     table = _table(other_times_columns(table_cases, View.WIDE), table_cases, "Every time of every case", "others")
-    ways = (f"<li><b>{escape(n)}</b> {escape(way)}</li>" for n, way in foreign_times.methods(run).items())
-    return f"<p>{foreign_times.NOT_OURS}</p>{table}<ul>{''.join(ways)}</ul>"
+    ways = (f"<li><b>{escape(n)}</b> {escape(str(way))}</li>" for n, way in describe_methods(run).items())
+    return f"<p>{NOT_OURS}</p>{table}<ul>{''.join(ways)}</ul>"
 
 
 def kernels(run: Run) -> str:

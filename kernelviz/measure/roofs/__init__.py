@@ -7,7 +7,7 @@ A roof is the fastest of several candidates, so it is a rate that was reached, n
 from collections.abc import Iterator
 
 from kernelviz.core import Device, DeviceError, Roof, RoofDone
-from kernelviz.measure.roofs import launches, products, streams, streams_host, transfers, vectors
+from kernelviz.measure.roofs import launches, products, streams, transfers, vectors
 from kernelviz.measure.roofs.candidate import GPU, HOST, Contest, Effort
 from kernelviz.measure.session.contract import Emit, Stop
 from kernelviz.measure.timing.timer import DeviceTimer
@@ -52,6 +52,6 @@ def _kinds(
         yield "the empty kernel", launches.empty_kernel(device, contest)
         yield "transfers", transfers.roofs(device, contest)
     else:
-        yield "streams", streams_host.roofs(device, contest)
+        yield "streams", streams.host_roofs(device, contest)
         yield "matrix products", products.roofs(device, contest)
     yield "launches by the host", launched.roofs()

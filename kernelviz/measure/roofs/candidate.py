@@ -66,23 +66,22 @@ class Contest:
             if self.stop():
                 return None
             candidate.launch()
-            timed = self.timer.prepare(
-                BoundLaunch(candidate.launch), map(BoundLaunch, candidate.more_launches), warm=warm
-            )
+            more = map(BoundLaunch, candidate.more_launches)
+            timed = self.timer.prepare(BoundLaunch(candidate.launch), more, warm=warm)
             series.append((candidate, Series(candidate.roof.how, timed)))
-        if len(series) > self.effort.finalists and not self._take([s for _, s in series], self.effort.choosing):
-            return None
-        ordered = self._ordered(series) if len(series) > self.effort.finalists else series
-        finalists: list[tuple[Candidate, Series]] = []
-        for place, (candidate, first) in enumerate(ordered[: self.effort.finalists]):
+        if len(series) > self.effort.finalists:
+            if not self._take([s for _, s in series], self.effort.choosing):
+                return None
+            series = self._ordered(series)
+        chosen, rest = series[: self.effort.finalists], series[self.effort.finalists :]
+        for place, (candidate, first) in enumerate(chosen):
             # Refining takes 0.15 s. Tracing adds 1 % to matrix products and nothing to streams in 16-byte vectors
             # (tracing_cost.py), so of streams only the leader is refined: a second one read too slow cannot raise a roof.
             if not warm and (place == 0 or candidate.roof.name == "matmul"):
                 self.timer.refine(first.timed)
-            finalists.append((candidate, Series(first.name, first.timed)))
+        finalists = [(candidate, Series(first.name, first.timed)) for candidate, first in chosen]
         if not finalists or not self._decide(finalists):
             return None
-        rest = ordered[self.effort.finalists :]
         self.tried = [self._roof(candidate, s) for candidate, s in (*finalists, *rest) if s.blocks]
         return self._roof(*self._ordered(finalists)[0])
 
@@ -144,14 +143,9 @@ def measured(
     roof: Roof, amount: float | None, time: Figure | Interval, *, timer: str, clock_hz: float | None = None
 ) -> Roof:
     """`roof` with the measured rate (`amount` by time), or the time itself where `amount` is None, and the date."""
-    fields: dict[str, object] = {"clock_hz": clock_hz, "timer": timer, "measured_at": timestamps.now("seconds")}
+    dated = msgspec.structs.replace(roof, clock_hz=clock_hz, timer=timer, measured_at=timestamps.now("seconds"))
     if amount is None:
-        fields |= {"time_s": time.estimate, "low": time.low, "high": time.high}
-    else:
-        field_name = "rate_flop_per_s" if roof.name in ("matmul", "fma") else "bandwidth_bytes_per_s"
-        fields |= {
-            field_name: amount / time.estimate,
-            "low": amount / time.high if time.high else None,
-            "high": amount / time.low if time.low else None,
-        }
-    return msgspec.structs.replace(roof, **fields)
+        return msgspec.structs.replace(dated, time_s=time.estimate, low=time.low, high=time.high)
+    field_name = "rate_flop_per_s" if roof.name in ("matmul", "fma") else "bandwidth_bytes_per_s"
+    low, high = amount / time.high if time.high else None, amount / time.low if time.low else None
+    return msgspec.structs.replace(dated, low=low, high=high, **{field_name: amount / time.estimate})

@@ -1,6 +1,6 @@
 """Launch costs: an empty kernel on the device, and the host's time from idle until Python continues (as a result's enqueue)."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kernelviz.core import Device, LaunchCost, Roof
 from kernelviz.measure.roofs.candidate import Candidate, Contest, measured
+from kernelviz.measure.timing import kernels
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.metrics.statistics import median_interval
 from kernelviz.ops import Launch
@@ -22,7 +23,7 @@ BEST_SHARE = 4
 
 def empty_kernel(device: Device, contest: Contest) -> Iterator[Roof | None]:
     how = "an empty kernel's own time on the device, one block of 32 threads"
-    launch = _empty_kernel(device)
+    launch = kernels.empty_launch(torch.zeros(1, device=device.id))
     yield contest.best(
         [Candidate(Roof(name="launch", what="empty_kernel", how=how), launch, more_launches=(launch,) * 4)]
     )
@@ -36,8 +37,7 @@ class _HostLaunch:
     medians: list[float] = field(default_factory=list)
 
     def take(self, blocks: int) -> None:
-        for _ in range(blocks):
-            self.medians.append(median(self.calls.eager(CALLS)[1]))
+        self.medians += [median(self.calls.eager(CALLS)[1]) for _ in range(blocks)]
 
     def roof(self) -> Roof:
         best = sorted(self.medians)[: max(1, len(self.medians) // BEST_SHARE)]
@@ -54,23 +54,20 @@ class HostLaunches:
     def __init__(self, device: Device) -> None:
         x, y = (torch.ones(1, device=device.id) for _ in range(2))
         out = torch.empty_like(x)
-        self._device = device
-        self._launched = [
-            self._prepared("torch_call", "torch.add of one element", lambda: torch.add(x, y, out=out)),
+        launches: list[tuple[LaunchCost, str, Launch]] = [
+            ("torch_call", "torch.add of one element", lambda: torch.add(x, y, out=out))
         ]
-        if device.kind == "cuda":
-            empty = _empty_kernel(device)
-            self._launched += [
-                self._prepared("kernel_launch", "an empty kernel through cuda.core", empty),
-                self._prepared("graph_launch", "replay of a graph of one empty kernel", _replay_of(empty)),
+        on_gpu = device.kind == "cuda"
+        wait = torch.cuda.current_stream(device.id).synchronize if on_gpu else lambda: None
+        if on_gpu:
+            empty = kernels.empty_launch(torch.zeros(1, device=device.id))
+            launches += [
+                ("kernel_launch", "an empty kernel through cuda.core", empty),
+                ("graph_launch", "replay of a graph of one empty kernel", _replay_of(empty)),
             ]
+        self._launched = [_HostLaunch(what, how, Calls(launch, wait)) for what, how, launch in launches]
         for launched in self._launched:
             launched.calls.eager(CALLS)
-
-    def _prepared(self, what: LaunchCost, description: str, launch: Launch) -> _HostLaunch:
-        on_gpu = self._device.kind == "cuda"
-        wait = torch.cuda.current_stream(self._device.id).synchronize if on_gpu else lambda: None
-        return _HostLaunch(what, description, Calls(launch, wait))
 
     def take(self) -> None:
         for launched in self._launched:
@@ -82,29 +79,12 @@ class HostLaunches:
             yield launched.roof()
 
 
-def _empty_kernel(device: Device) -> Callable[[], Tensor]:
-    from kernelviz.measure.timing.kernels import SOURCE
-    from kernelviz.ops.kernels import nvrtc
-
-    kernel = nvrtc.kernel(SOURCE, "kernelviz_empty")
-    seen = torch.zeros(1, device=device.id)
-
-    def launch() -> Tensor:
-        nvrtc.launch(kernel, 1, 32)
-        return seen
-
-    return launch
-
-
-def _replay_of(launch: Callable[[], Tensor]) -> Callable[[], Tensor]:
+def _replay_of(launch: Launch) -> Launch:
     launch()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        seen = launch()
+    graph, outputs = kernels.captured(launch)
 
-    def replay() -> Tensor:
+    def replay() -> Tensor | tuple[Tensor, ...]:
         graph.replay()
-        return seen
+        return outputs
 
     return replay

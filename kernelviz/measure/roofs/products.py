@@ -1,7 +1,6 @@
 """Matrix products: the tensor cores' rate by precision where there are tensor cores, else the library's rate."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -11,6 +10,7 @@ from kernelviz.core import Device, Roof
 from kernelviz.core.run import Unit
 from kernelviz.measure.roofs.candidate import Candidate, Contest
 from kernelviz.measure.session import failures
+from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.ops import Launch, op_named
 
 SIZES = (4096, 8192)
@@ -21,8 +21,6 @@ HOST_SIZES = (256, 512, 1024, 2048)
 """On a CPU: the largest of these that takes no longer than the effort allows."""
 TENSOR_FP64 = frozenset({(8, 0), (9, 0), (10, 0)})
 """Compute capabilities whose tensor cores multiply fp64 (PTX ISA, mma.m8n8k4.f64, at full rate: A100, H100, H200, B200)."""
-FP8_SINCE = (8, 9)
-INT8_SINCE = (7, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +38,31 @@ def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
         yield contest.best(_candidates(product, device, contest.effort.host_product_s))
 
 
-def gpu_products(device: Device) -> Iterator[Product]:
+def gpu_products(device: Device) -> Sequence[Product]:
     """The products of this GPU. Precisions that torch or the GPU does not support are left out when they are bound."""
     capability = device.compute_capability or (0, 0)
-    yield Product("fp32", "vector", _matmul(torch.float32, "ieee"), "torch mm")
-    yield Product("tf32", "tensor", _matmul(torch.float32, "tf32"), "torch mm")
-    yield Product("fp16", "tensor", _matmul(torch.float16), "torch mm")
-    yield Product("bf16", "tensor", _matmul(torch.bfloat16), "torch mm")
-    yield Product("fp64", "tensor" if capability in TENSOR_FP64 else "vector", _fp64, "torch mm")
-    if capability >= FP8_SINCE:
-        yield Product("fp8", "tensor", _fp8, "torch _scaled_mm, e4m3 to bf16, fast accumulation")
-    if capability >= INT8_SINCE:
-        yield Product("int8", "tensor", _int8, "torch _int_mm, int8 to int32")
+    fp64_unit: Unit = "tensor" if capability in TENSOR_FP64 else "vector"
+    products = (
+        ((0, 0), Product("fp32", "vector", _matmul(torch.float32, "ieee"), "torch mm")),
+        ((0, 0), Product("tf32", "tensor", _matmul(torch.float32, "tf32"), "torch mm")),
+        ((0, 0), Product("fp16", "tensor", _matmul(torch.float16), "torch mm")),
+        ((0, 0), Product("bf16", "tensor", _matmul(torch.bfloat16), "torch mm")),
+        ((0, 0), Product("fp64", fp64_unit, _fp64, "torch mm")),
+        ((8, 9), Product("fp8", "tensor", _fp8, "torch _scaled_mm, e4m3 to bf16, fast accumulation")),
+        ((7, 5), Product("int8", "tensor", _int8, "torch _int_mm, int8 to int32")),
+    )
+    return [product for since, product in products if capability >= since]
 
 
-def host_products() -> Iterator[Product]:
-    yield Product("fp32", None, _matmul(torch.float32), "torch mm")
-    yield Product("bf16", None, _matmul(torch.bfloat16), "torch mm")
-    yield Product("fp64", None, _fp64, "torch mm")
+def host_products() -> Sequence[Product]:
+    floats = (("fp32", _matmul(torch.float32)), ("bf16", _matmul(torch.bfloat16)), ("fp64", _fp64))
+    return [Product(precision, None, bind, "torch mm") for precision, bind in floats]
 
 
 def _candidates(product: Product, device: Device, host_product_s: float) -> Iterator[Candidate]:
-    where = torch.device(device.id)
     for n in SIZES if device.kind == "cuda" else (_host_size(product, host_product_s),):
         try:
-            launch = product.bind(n, where)
+            launch = product.bind(n, torch.device(device.id))
             launch()
             once_s = _once_s(launch)
         except (RuntimeError, NotImplementedError, AttributeError, TypeError) as error:
@@ -73,34 +71,22 @@ def _candidates(product: Product, device: Device, host_product_s: float) -> Iter
             return  # This torch or this GPU does not support the precision, so there is no such roof.
         if n != SIZES[0] and device.kind == "cuda" and once_s > LONG_S:
             return
-        how = f"{product.how} {n}x{n}x{n}, random data"
         itemsize = {"tf32": 4, "fp32": 4, "fp64": 8, "fp8": 1, "int8": 1}.get(product.precision, 2)
-        yield Candidate(
-            Roof(
-                name="matmul",
-                precision=product.precision,
-                unit=product.unit,
-                moved_bytes=2 * n * n * itemsize + n * n * _output_bytes(product.precision, itemsize),
-                how=how,
-            ),
-            launch,
-            2.0 * n**3,
+        output_itemsize = {"fp8": 2, "int8": 4}.get(product.precision, itemsize)
+        roof = Roof(
+            name="matmul",
+            precision=product.precision,
+            unit=product.unit,
+            moved_bytes=n * n * (2 * itemsize + output_itemsize),
+            how=f"{product.how} {n}x{n}x{n}, random data",
         )
-
-
-def _output_bytes(precision: str, itemsize: int) -> int:
-    return {"fp8": 2, "int8": 4}.get(precision, itemsize)
+        yield Candidate(roof, launch, 2.0 * n**3)
 
 
 def _once_s(launch: Launch) -> float:
     """The time of one more call by the host's clock, whose error of 10 us does not matter here."""
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    begun = time.perf_counter()
-    launch()
-    if torch.cuda.is_available():
-        torch.cuda.synchronize()
-    return time.perf_counter() - begun
+    wait: Callable[[], None] = torch.cuda.synchronize if torch.cuda.is_available() else lambda: None
+    return Calls(launch, wait).eager(1)[0][0]
 
 
 def _host_size(product: Product, most_s: float) -> int:

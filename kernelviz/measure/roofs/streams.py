@@ -1,18 +1,26 @@
-"""Streams on a GPU: from memory at several sizes (a kernel's last writes may still be in the L2 when it ends, which makes
-smaller streams faster), and inside the L2."""
+"""Streams: own kernels on a GPU, torch with its current threads on a CPU; from memory, and inside the last-level cache.
+
+On a GPU streams from memory have several sizes, because a kernel's last writes may still be in the L2 when it ends, which makes
+smaller streams faster. On a CPU they are McCalpin's STREAM: Memory bandwidth and machine balance in current high performance
+computers (IEEE TCCA Newsletter, 1995). As there, only the program's bytes are counted; a cache's read of a line before it is
+written is not.
+"""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import torch
 from torch import Tensor
 
-from kernelviz.core import Device, Roof, StreamName
+from kernelviz.core import Device, Level, Roof, StreamName
 from kernelviz.measure.roofs.candidate import Candidate, Contest
+from kernelviz.measure.timing.host import DEFAULT_CACHE_BYTES
 from kernelviz.ops import Launch
 from kernelviz.ops.kernels import nvrtc
 
@@ -35,8 +43,13 @@ CACHED_TRAFFIC = 32
 """A cached stream moves this many times the L2's size, which takes some 300 us; launch and tail are 1 % of that."""
 OFFSETS, _PAGE_BYTES = 5, 2**21
 """Successive blocks of a stream rotate over this many offsets in the buffers: as many as the timer has graphs."""
+HOST_MEMORY_CACHES = 4
+"""On a CPU, STREAM's rule: arrays of at least four times the caches."""
+HOST_CACHED_SHARE = 2
 _THREADS = 512
 _GUARD = ctypes.c_uint(7)
+_CHUNK = 4096
+"""Elements that the mix 1:2 writes twice on a CPU: 16 KiB, which are still in the first-level cache the second time."""
 
 
 def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
@@ -99,43 +112,43 @@ class _Buffers:
 def _from_memory(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[Candidate]:
     reads, writes = MIXES[mix]
     count = total_bytes // 16 // (reads + writes)
-    moved = (reads + writes) * count * 16
+    roof = Roof(name=mix, level="dram", moved_bytes=(reads + writes) * count * 16)
     offsets = tools.offsets(max(reads, writes) * count * 16)
-    for vectors in (1, 4):
-        for hint in ("cached", "streaming"):
-            kernel = nvrtc.kernel(SOURCE, f"kernelviz_stream_{reads}_{writes}_{vectors}_{hint}")
-            blocks = -(-count // (_THREADS * vectors))
-            launches = [_launch(kernel, blocks, tools, o, ctypes.c_longlong(count), _GUARD) for o in offsets]
-            how = f"own {hint} stream, {vectors} x 16 bytes a thread"
-            roof = Roof(name=mix, level="dram", moved_bytes=moved, how=how)
-            yield Candidate(roof, launches[0], moved, tuple(launches[1:]))
+    for vectors, hint in itertools.product((1, 4), ("cached", "streaming")):
+        kernel = nvrtc.kernel(SOURCE, f"kernelviz_stream_{reads}_{writes}_{vectors}_{hint}")
+        blocks = -(-count // (_THREADS * vectors))
+        launches = [_launch(kernel, blocks, tools, o, ctypes.c_longlong(count), _GUARD) for o in offsets]
+        yield _candidate(roof, f"own {hint} stream, {vectors} x 16 bytes a thread", launches)
     calls = [library_stream(mix, *tools.at(o), count * 4) for o in offsets]
     library = [c for c in calls if c is not None]
     if library:
-        roof = Roof(name=mix, level="dram", moved_bytes=moved, how=library[0][0])
-        yield Candidate(roof, library[0][1], moved, tuple(call for _, call in library[1:]))
+        yield _candidate(roof, library[0][0], [call for _, call in library])
 
 
 def _inside_l2(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[Candidate]:
     reads, writes = MIXES[mix]
     count = total_bytes // 16 // (reads + writes)
     working_set_bytes = (reads + writes) * count * 16
-    offsets = tools.offsets(working_set_bytes)
-    for vectors in (1, 4):
+    roof = Roof(name=mix, level="l2", moved_bytes=working_set_bytes)
+    for vectors, waves in itertools.product((1, 4), (1, 16)):
         kernel = nvrtc.kernel(SOURCE, f"kernelviz_cached_stream_{reads}_{writes}_{vectors}")
-        for waves in (1, 16):
-            blocks = waves * tools.resident
-            a_round = blocks * _THREADS * vectors * (reads + writes) * 16
-            rounds = max(1, round(CACHED_TRAFFIC * tools.l2_bytes / a_round))
-            moved = rounds * a_round
-            sizes = (ctypes.c_uint(count), ctypes.c_int(rounds), _GUARD)
-            launches = [_launch(kernel, blocks, tools, o, *sizes) for o in offsets]
-            how = (
-                f"own stream inside the L2, {vectors} x 16 bytes a thread, {waves} x the blocks that fit, "
-                f"{moved / working_set_bytes:.0f} passes over the working set"
-            )
-            roof = Roof(name=mix, level="l2", moved_bytes=working_set_bytes, how=how)
-            yield Candidate(roof, launches[0], moved, tuple(launches[1:]))
+        blocks = waves * tools.resident
+        a_round = blocks * _THREADS * vectors * (reads + writes) * 16
+        rounds = max(1, round(CACHED_TRAFFIC * tools.l2_bytes / a_round))
+        sizes = (ctypes.c_uint(count), ctypes.c_int(rounds), _GUARD)
+        how = (
+            f"own stream inside the L2, {vectors} x 16 bytes a thread, {waves} x the blocks that fit, "
+            f"{rounds * a_round / working_set_bytes:.0f} passes over the working set"
+        )
+        launches = [_launch(kernel, blocks, tools, o, *sizes) for o in tools.offsets(working_set_bytes)]
+        yield _candidate(roof, how, launches, rounds * a_round)
+
+
+def _candidate(roof: Roof, how: str, launches: Sequence[Launch], moved_bytes: int | None = None) -> Candidate:
+    """The candidate that reaches `roof` in this way, by the same call at several offsets; it moves the roof's bytes if no others
+    are given."""
+    moved = roof.moved_bytes if moved_bytes is None else moved_bytes
+    return Candidate(msgspec.structs.replace(roof, how=how), launches[0], moved, tuple(launches[1:]))
 
 
 def _launch(kernel: object, blocks: int, tools: _Buffers, offset_bytes: int, *sizes: object) -> Launch:
@@ -167,3 +180,29 @@ def library_stream(
         written = target[:elements]
         return "torch fill_", lambda: (written.fill_(1.0), seen)[1]
     return None
+
+
+def host_roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
+    """On a CPU: every mix from memory, then inside the last-level cache."""
+    cache_bytes = device.last_level_cache_bytes or DEFAULT_CACHE_BYTES
+    largest = HOST_MEMORY_CACHES * cache_bytes
+    source, target = torch.rand(largest // 4), torch.zeros(largest // 4)
+    levels: tuple[tuple[Level, int], ...] = (("dram", largest), ("l2", cache_bytes // HOST_CACHED_SHARE))
+    for (level, total_bytes), (mix, (reads, writes)) in itertools.product(levels, MIXES.items()):
+        elements = total_bytes // 4 // (reads + writes) // _CHUNK * _CHUNK
+        how, launch = host_stream(mix, source, target, elements)
+        moved = (reads + writes) * elements * 4
+        roof = Roof(name=mix, level=level, moved_bytes=moved, how=f"{how}, {torch.get_num_threads()} threads")
+        yield contest.best([Candidate(roof, launch, moved)], warm=level == "l2")
+
+
+def host_stream(mix: StreamName, source: Tensor, target: Tensor, elements: int) -> tuple[str, Launch]:
+    """A mix over float32 arrays of `elements` on a CPU: torch's own kernel, or copies for the mix 1:2."""
+    library = library_stream(mix, source, target, elements)
+    if library is not None:
+        return library
+    chunks = elements // _CHUNK
+    read = source[:elements].view(chunks, 1, _CHUNK).expand(chunks, 2, _CHUNK)
+    written = target[: 2 * elements].view(chunks, 2, _CHUNK)
+    seen = target[:4]
+    return "torch copy_ of each 16 KiB to two places", lambda: (written.copy_(read), seen)[1]

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from kernelviz.core import Block, Device, Roof, RoofName
 from kernelviz.measure.roofs.candidate import Contest, measured
+from kernelviz.measure.timing.kernels import timing_event
 from kernelviz.metrics.statistics import Interval, figure_interval
 
 SIZES_BYTES = (2**24, 2**26, 2**28)
@@ -24,9 +25,8 @@ def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
         for size in SIZES_BYTES:
             if contest.stop():
                 return
-            how = f"{size // 2**20} MiB of pinned memory in one copy"
-            time_s = copied(target[:size], source[:size])
-            of_sizes.append(measured(Roof(name=name, moved_bytes=size, how=how), size, time_s, timer="events"))
+            roof = Roof(name=name, moved_bytes=size, how=f"{size // 2**20} MiB of pinned memory in one copy")
+            of_sizes.append(measured(roof, size, copied(target[:size], source[:size]), timer="events"))
         yield max(of_sizes, key=lambda r: r.bandwidth_bytes_per_s or 0.0)
 
 
@@ -37,7 +37,7 @@ def copied(target: Tensor, source: Tensor) -> Interval:
     target.copy_(source, non_blocking=True)
     for _ in range(BLOCKS):
         begun = time.time()
-        ends = [torch.cuda.Event(enable_timing=True) for _ in range(COPIES + 1)]  # type: ignore[no-untyped-call]
+        ends = [timing_event() for _ in range(COPIES + 1)]
         torch.cuda.synchronize()
         ends[0].record()
         for end in ends[1:]:

@@ -11,7 +11,6 @@ from torch import Tensor
 from kernelviz.core import Device, Roof
 from kernelviz.measure.roofs.candidate import Candidate, Contest
 from kernelviz.measure.roofs.streams import SOURCE
-from kernelviz.ops import Launch
 from kernelviz.ops.kernels import nvrtc
 
 CHAINS, UNROLLED = 8, 16
@@ -51,11 +50,6 @@ def _candidate(number: Format, where: torch.device) -> Candidate:
     blocks = properties.multi_processor_count * (properties.max_threads_per_multi_processor // _THREADS)
     flop = 2.0 * number.lanes * CHAINS * UNROLLED * number.rounds * blocks * _THREADS
     how = f"own kernel, {CHAINS} chains of multiply-adds a thread in registers, {blocks} blocks of {_THREADS}"
-    roof = Roof(name="fma", precision=number.precision, unit="vector", how=how)
-    return Candidate(roof, _launch(number, blocks, where), flop)
-
-
-def _launch(number: Format, blocks: int, where: torch.device) -> Launch:
     kernel = nvrtc.kernel(SOURCE, f"kernelviz_fma_{number.precision}")
     sink = torch.zeros(2, device=where)
 
@@ -64,4 +58,4 @@ def _launch(number: Format, blocks: int, where: torch.device) -> Launch:
         nvrtc.launch(kernel, blocks, _THREADS, sink.data_ptr(), rounds, number.minus_one, number.one)
         return sink
 
-    return launch
+    return Candidate(Roof(name="fma", precision=number.precision, unit="vector", how=how), launch, flop)

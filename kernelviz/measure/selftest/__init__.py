@@ -18,9 +18,7 @@ from kernelviz.measure.selftest import (
     hosted,
     instrument,
     picture,
-    processor,
     refusals,
-    tracing,
     verdicts,
 )
 from kernelviz.measure.selftest.workbench import Finding, NotHere, Probe, Spoilt, Stopped, Workbench
@@ -35,7 +33,7 @@ CUDA: tuple[Probe, ...] = (
     instrument.empty_kernel,
     instrument.known_traffic_copy,
     instrument.gap_widening,
-    tracing.traced_calls,
+    agreement.traced_calls,
     verdicts.a_a,
     verdicts.planted_1_percent_of_200_us,
     verdicts.planted_1_percent_of_1_ms,
@@ -49,12 +47,12 @@ CUDA: tuple[Probe, ...] = (
     *refusals.CUDA,
 )
 CPU: tuple[Probe, ...] = (
-    processor.empty_call_on_processor,
-    processor.known_traffic_copy_on_processor,
+    instrument.empty_call_on_processor,
+    instrument.known_traffic_copy_on_processor,
     verdicts.a_a_on_processor,
     verdicts.planted_20_percent_on_processor,
     hosted.host_sleep_on_processor,
-    processor.flush_by_time_on_processor,
+    caches.flush_by_time_on_processor,
     *refusals.CPU,
 )
 TIMELINE = "timeline"

@@ -1,13 +1,12 @@
 """Checks of the flush: a read of 16 MB after it must come from DRAM, whatever priority its lines had before."""
 
-from collections.abc import Callable
 from contextlib import nullcontext
 from statistics import median
 from typing import Any
 
 import torch
 
-from kernelviz.measure.selftest import kernels, ncu
+from kernelviz.measure.selftest import children, kernels
 from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.timing.kernels import FLUSH_SHARE, persisting_bytes
 from kernelviz.measure.timing.timer import BoundLaunch
@@ -30,33 +29,27 @@ def flush_by_time(at: Workbench) -> Finding:
     source = kernels.vectors(kernels.READ_BYTES // kernels.VECTOR_BYTES, at.where)
     second = kernels.read(kernels.vectors(FLUSH_SHARE * timer.instruments.l2_bytes // kernels.VECTOR_BYTES, at.where))
     figures: dict[str, float] = {}
-    for kind in (*kernels.READS, "persisting"):
+    kinds = (*kernels.READS, "persisting")
+    for kind in kinds:
         at.go_on()
         launch = _in_stream(kernels.read(source, "normal" if kind == "persisting" else kind))
         with kernels.persisting(source) if kind == "persisting" else nullcontext():
             once = at.timed(BoundLaunch(launch))
-            twice = at.timed(BoundLaunch(launch, restore=_done(second)))
+            twice = at.timed(BoundLaunch(launch, restore=second))
             behind_one, behind_two = at.together([once, twice])
             figures[f"{kind}_warm_s"] = _warm_s(tracer, launch)
         figures[f"{kind}_behind_one_s"] = behind_one.estimate
         figures[f"{kind}_behind_two_s"] = behind_two.estimate
-    kinds = [k.removesuffix("_warm_s") for k in figures if k.endswith("_warm_s")]
     apart = max(abs(figures[f"{k}_behind_one_s"] / figures[f"{k}_behind_two_s"] - 1) for k in kinds)
     figures["persisting_limit_bytes"] = float(persisting_bytes())
     l2_is_shorter = all(figures[f"{k}_behind_one_s"] > LEAST_OF_WARM * figures[f"{k}_warm_s"] for k in kinds)
-    message = (
-        ""
-        if l2_is_shorter
-        else "a read out of the L2 is not clearly shorter here, so that this check would show nothing"
+    message = "a read out of the L2 is not clearly shorter here, so that this check would show nothing"
+    return Finding(
+        apart,
+        figures,
+        apart <= 0.03 and l2_is_shorter and figures["persisting_limit_bytes"] == 0,
+        "" if l2_is_shorter else message,
     )
-    return Finding(apart, figures, apart <= 0.03 and l2_is_shorter and figures["persisting_limit_bytes"] == 0, message)
-
-
-def _done(launch: Launch) -> Callable[[], None]:
-    def called() -> None:
-        launch()
-
-    return called
 
 
 def _in_stream(launch: Launch) -> Launch:
@@ -92,15 +85,34 @@ def flush_by_counters(at: Workbench) -> Finding:
     """ncu counts the bytes read from DRAM in its own process, which flushes as this one does."""
     metric = "dram__bytes_read.sum"
     options = ("--cache-control", "none", "--metrics", metric)
-    rows = ncu.profiled(at, "kernelviz.measure.selftest.read_probe", (at.device.id,), options)
+    rows = children.profiled(at, "kernelviz.measure.selftest.ncu_probe", (at.device.id, "reads"), options)
     kinds = kernels.READ_KINDS
     if len(rows) % len(kinds):
         raise RuntimeError(f"ncu counted {len(rows)} reads of {len(kinds)} kinds")
     each = len(rows) // len(kinds)
     figures: dict[str, float] = {}
     for index, kind in enumerate(kinds):
-        shares = [ncu.quantity(row, metric) / kernels.READ_BYTES for row in rows[index * each : (index + 1) * each]]
+        shares = [
+            children.quantity(row, metric) / kernels.READ_BYTES for row in rows[index * each : (index + 1) * each]
+        ]
         figures[f"{kind}_least_share"] = min(shares)
     warm = figures.pop("warm_least_share")
     least = min(figures.values())
     return Finding(least, figures | {"warm_share": warm}, least >= DRAM_SHARE and warm < DRAM_SHARE)
+
+
+@probe(
+    "How many times as long is a read of an eighth of the cache behind the flush, against one with its data there?",
+    limit=1.2,
+    unit="fraction",
+    at_most=False,
+)
+def flush_by_time_on_processor(at: Workbench) -> Finding:
+    """The ratio of cold to warm; 1 would mean that the flush has no effect."""
+    source = torch.randn(at.cache_bytes // 8 // 4)
+    total = torch.empty((), dtype=source.dtype)
+    read = BoundLaunch(lambda: torch.sum(source, dim=0, out=total))
+    cold_s = at.figure(at.timed(read), 0.5).estimate
+    warm_s = median(at.timer.calls(read).eager(20)[0])
+    figures = {"cold_s": cold_s, "warm_s": warm_s, "read_bytes": 4.0 * source.numel()}
+    return Finding(cold_s / warm_s, figures)

@@ -1,20 +1,15 @@
 """Checks of host time: a GPU's device time must not include the host's sleep in a call; a processor's time must include it."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
 from kernelviz.core import Figure, Problem, Result
 from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.metrics.statistics import median_interval, round_ratios
 from kernelviz.ops import Launch, variant
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 SLEEP_S, PROCESSOR_SLEEP_S = 200e-6, 5e-3
 

@@ -1,6 +1,7 @@
-"""Checks of the instrument by known work: an empty kernel, a copy of known traffic, gaps between kernels."""
+"""Checks of the instrument by known work: an empty kernel or call, a copy of known traffic, gaps between kernels."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from statistics import median
 
 import torch
@@ -9,12 +10,18 @@ from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.selftest import kernels
 from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
 from kernelviz.measure.timing.cuda import CudaTimer
+from kernelviz.measure.timing.kernels import between_events_s, captured, empty_launch
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Record
 from kernelviz.ops import Launch
 
 EMPTY_LEAST_S, EMPTY_MOST_S = 0.4e-6, 1.5e-6
+EMPTY_CALL_MOST_S = 20e-6
 COPY_BYTES, COPY_CALLS, COPY_REPEATS = 2**30, 20, 5
+HOST_COPY_CACHES, HOST_COPY_REPEATS = 4, 12
+BETWEEN = 0.25
+"""Two ways of timing a copy on a processor may differ by this share: other processes on a small machine occupy a core for
+milliseconds."""
 LEAST_SHARE = 0.6
 """Least share of the data sheet's bandwidth that a copy on a working device reaches."""
 GAP_KERNELS, GAP_REPEATS = 200, 15
@@ -25,7 +32,7 @@ COVER = 12
 @probe("What does the method read for a kernel that does nothing?", limit=EMPTY_MOST_S, unit="s")
 def empty_kernel(at: Workbench) -> Finding:
     """A kernel cannot end before it starts, and its launch overhead on the device is about 1 us."""
-    figure = at.figure(at.timed(BoundLaunch(kernels.empty())))
+    figure = at.figure(at.timed(BoundLaunch(empty_launch())))
     figures = {"estimate_s": figure.estimate, "low_s": figure.low or 0.0, "high_s": figure.high or 0.0}
     passed = EMPTY_LEAST_S <= figure.estimate <= EMPTY_MOST_S
     return Finding(figure.estimate, figures | {"least_s": EMPTY_LEAST_S}, passed)
@@ -86,10 +93,41 @@ def gap_widening(at: Workbench) -> Finding:
     return Finding(traced_s - untraced_s, figures)
 
 
+@probe("What does the method read for a call that does nothing?", limit=EMPTY_CALL_MOST_S, unit="s")
+def empty_call_on_processor(at: Workbench) -> Finding:
+    """One Python call after a flush, which has also emptied its caches."""
+    figure = at.figure(at.timed(BoundLaunch(lambda: ())), 0.3)
+    return Finding(
+        figure.estimate, {"estimate_s": figure.estimate, "low_s": figure.low or 0.0, "high_s": figure.high or 0.0}
+    )
+
+
+@probe("Do one copy behind a flush and copies back to back give the same bandwidth?", limit=BETWEEN, unit="fraction")
+def known_traffic_copy_on_processor(at: Workbench) -> Finding:
+    """Copies of four times the last-level cache, timed alternately in both ways."""
+    elements = at.cache_bytes * HOST_COPY_CACHES // 8
+    source, target = torch.randn(elements), torch.empty(elements)
+    copy = BoundLaunch(lambda: target.copy_(source))
+    timed, calls = at.timed(copy), at.timer.calls(copy)
+    alone: list[float] = []
+    in_a_row: list[float] = []
+    for _ in range(HOST_COPY_REPEATS):
+        at.go_on()
+        alone += at.timer.collect([[timed]])[0][0].samples[:2]
+        in_a_row.append(calls.back_to_back(2))
+    moved = 8 * elements
+    figures = {
+        "behind_a_flush_s": median(alone),
+        "back_to_back_s": median(in_a_row),
+        "bandwidth_bytes_per_s": moved / median(alone),
+    }
+    return Finding(abs(median(alone) / median(in_a_row) - 1), figures)
+
+
 def _slopes(at: Workbench) -> tuple[float, float]:
     """Seconds for one more empty kernel in a graph: (by stamps, traced; by events, untraced)."""
     timer, tracer = at.tracing()
-    launch = kernels.empty()
+    launch = empty_launch()
     launch()
     short, long = _graph(launch, GAP_KERNELS), _graph(launch, 2 * GAP_KERNELS)
     traced: list[list[float]] = [[], []]
@@ -99,18 +137,14 @@ def _slopes(at: Workbench) -> tuple[float, float]:
             timer.rest(1e-3)
             _cover(timer)
             untraced[index].append(between_events_s(graph.replay))
-            records = tracer.trace(_covered(timer, graph))
-            traced[index].append(_span_s([r for r in records if r.name.startswith(kernels.EMPTY)]))
+            records = tracer.trace(partial(_replay_covered, timer, graph))
+            traced[index].append(_span_s([r for r in records if r.name.startswith("kernelviz_empty")]))
     by_stamps, by_events = ([median(one) for one in kind] for kind in (traced, untraced))
     return (by_stamps[1] - by_stamps[0]) / GAP_KERNELS, (by_events[1] - by_events[0]) / GAP_KERNELS
 
 
 def _graph(launch: Launch, count: int) -> torch.cuda.CUDAGraph:
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(count):
-            launch()
+    graph, _ = captured(lambda: [launch() for _ in range(count)])
     graph.replay()
     torch.cuda.synchronize()
     return graph
@@ -121,23 +155,10 @@ def _cover(timer: CudaTimer) -> None:
         timer.flush()
 
 
-def _covered(timer: CudaTimer, graph: torch.cuda.CUDAGraph) -> Callable[[], None]:
-    def work() -> None:
-        _cover(timer)
-        graph.replay()
-
-    return work
+def _replay_covered(timer: CudaTimer, graph: torch.cuda.CUDAGraph) -> None:
+    _cover(timer)
+    graph.replay()
 
 
 def _span_s(records: Sequence[Record]) -> float:
     return (max(r.end_ns for r in records) - min(r.start_ns for r in records)) / 1e9
-
-
-def between_events_s(work: Callable[[], None]) -> float:
-    """The seconds between two events round some work."""
-    first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
-    first.record()
-    work()
-    last.record()
-    torch.cuda.synchronize()
-    return float(first.elapsed_time(last)) / 1e3

@@ -1,4 +1,4 @@
-"""The selftest's own kernels, bound to tensors: an empty one, copies and reads of known traffic."""
+"""The selftest's own kernels, bound to tensors: copies and reads of known traffic, and accesses that persist in the L2."""
 
 import ctypes
 from collections.abc import Iterator
@@ -9,12 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from kernelviz.measure.timing.kernels import SOURCE as INSTRUMENTS
 from kernelviz.ops import Launch
 from kernelviz.ops.kernels import nvrtc
 
 SOURCE = Path(__file__).parent / "probes.cu"
-EMPTY = "kernelviz_empty"
 VECTOR_BYTES = 16
 THREADS = 512
 READS = {"normal": "kernelviz_probe_read", "evict_last": "kernelviz_probe_read_evict_last"}
@@ -27,17 +25,6 @@ _GUARD = ctypes.c_uint(0xFFFFFFFF)
 def vectors(count: int, device: torch.device) -> Tensor:
     """`count` 16-byte vectors of random values below 2^30, so that no vector has all bits set, which the reads test."""
     return torch.randint(0, 2**30, (count * 4,), dtype=torch.int32, device=device)
-
-
-def empty() -> Launch:
-    """A kernel that does nothing; it has no output."""
-    kernel = nvrtc.kernel(INSTRUMENTS, EMPTY)
-
-    def launch() -> tuple[Tensor, ...]:
-        nvrtc.launch(kernel, 1, 32)
-        return ()
-
-    return launch
 
 
 def copy(source: Tensor, target: Tensor, count: int) -> Launch:
@@ -73,21 +60,28 @@ def wave_vectors(device: torch.device) -> int:
     return resident * THREADS
 
 
+def persisting_window(tensor: Tensor, size_bytes: int) -> tuple[Any, Any]:
+    """Name and value of the stream attribute by which accesses to the first bytes of a tensor are persisting."""
+    from cuda.bindings import runtime
+
+    value: Any = runtime.cudaStreamAttrValue()
+    value.accessPolicyWindow.base_ptr = tensor.data_ptr()
+    value.accessPolicyWindow.num_bytes = size_bytes
+    value.accessPolicyWindow.hitRatio = 1.0
+    value.accessPolicyWindow.hitProp = runtime.cudaAccessProperty.cudaAccessPropertyPersisting
+    value.accessPolicyWindow.missProp = runtime.cudaAccessProperty.cudaAccessPropertyStreaming
+    return runtime.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow, value
+
+
 @contextmanager
-def persisting(source: torch.Tensor) -> Iterator[None]:
+def persisting(source: Tensor) -> Iterator[None]:
     """A new current stream whose accesses to `source` are persisting, as far as the device's limit allows."""
     from cuda.bindings import runtime
 
     stream = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-    value: Any = runtime.cudaStreamAttrValue()
-    value.accessPolicyWindow.base_ptr = source.data_ptr()
-    value.accessPolicyWindow.num_bytes = source.numel() * source.element_size()
-    value.accessPolicyWindow.hitRatio = 1.0
-    value.accessPolicyWindow.hitProp = runtime.cudaAccessProperty.cudaAccessPropertyPersisting
-    value.accessPolicyWindow.missProp = runtime.cudaAccessProperty.cudaAccessPropertyStreaming
-    name = runtime.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow
+    window = persisting_window(source, source.numel() * source.element_size())
     torch.cuda.synchronize()
-    (status,) = runtime.cudaStreamSetAttribute(stream.cuda_stream, name, value)
+    (status,) = runtime.cudaStreamSetAttribute(stream.cuda_stream, *window)
     if int(status) != 0:
         raise RuntimeError(f"the access window could not be set: {status}")
     try:

@@ -1,41 +1,63 @@
-"""For ncu: calls of variants, each after a flush and before the end marker, which separates the rows. Run as a module.
+"""What ncu profiles: calls of variants, or reads of 16 MiB, each after the instrument's flush. Run as a module.
 
-ncu --profile-from-start off … python -m kernelviz.measure.selftest.ncu_probe cuda:0 CASES
+ncu --profile-from-start off … python -m kernelviz.measure.selftest.ncu_probe cuda:0 CASES|reads
 """
 
 from __future__ import annotations
 
 import sys
 import traceback
+from contextlib import nullcontext
 
 import msgspec
 import torch
 
 from kernelviz.core import Case
-from kernelviz.measure.selftest import ncu
+from kernelviz.measure.selftest import children, kernels
 from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.ops import Launch, op_named
 
-TIMES = 5
+TIMES, READS = 5, 3
 AWAKE = 20
 """Flushes before each call: ncu leaves the device idle between kernels, and after idling its clock is lower for a while."""
 
 
-def main(device_id: str, cases_json: str) -> None:
-    """Call each case TIMES times; for a case that does not bind only the marker is launched."""
+def main(device_id: str, subject: str) -> None:
     where = torch.device(device_id)
     torch.cuda.set_device(where)
-    tools = Instruments(where)
-    for case in msgspec.json.decode(cases_json, type=list[Case]):
+    if subject == "reads":
+        read(Instruments(where), where)
+    else:
+        call(msgspec.json.decode(subject, type=list[Case]), Instruments(where), where)
+
+
+def call(cases: list[Case], tools: Instruments, where: torch.device) -> None:
+    """Call each case TIMES times, each before the end marker, which separates the rows; for a case that does not bind only the
+    marker is launched."""
+    for case in cases:
         launch = _bound(case, where)
         for _ in range(TIMES):
             for _ in range(AWAKE):
                 tools.flush()
-            with ncu.watched():
+            with children.watched():
                 if launch is not None:
                     launch()
                 tools.marker()
+
+
+def read(tools: Instruments, where: torch.device) -> None:
+    """For each kind of line READS times: read, flush, then the profiled read; `warm` is read twice without a flush."""
+    source = kernels.vectors(kernels.READ_BYTES // kernels.VECTOR_BYTES, where)
+    for kind in kernels.READ_KINDS:
+        launch = kernels.read(source, kind if kind in kernels.READS else "normal")
+        with kernels.persisting(source) if kind == "persisting" else nullcontext():
+            for _ in range(READS):
+                launch()
+                if kind != "warm":
+                    tools.flush()
+                with children.watched():
+                    launch()
 
 
 def _bound(case: Case, where: torch.device) -> Launch | None:

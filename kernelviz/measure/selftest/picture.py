@@ -36,22 +36,15 @@ def timeline_of(records: list[Record], traced: list[Iteration], timer: str) -> T
         )
         for record in inside
     )
-    counted = []
-    for one in chosen:
-        end_s = (max(c.end_ns for c in one.calls) - zero_ns) / 1e9
-        counted.append((end_s - one.span_s, end_s))
+    ends_s = [(max(call.end_ns for call in one.calls) - zero_ns) / 1e9 for one in chosen]
+    counted = tuple((end_s - one.span_s, end_s) for one, end_s in zip(chosen, ends_s, strict=True))
     return Timeline(
-        case=f"add fp32 n=2^{ELEMENTS.bit_length() - 1}, torch_eager", timer=timer, marks=marks, counted=tuple(counted)
+        case=f"add fp32 n=2^{ELEMENTS.bit_length() - 1}, torch_eager", timer=timer, marks=marks, counted=counted
     )
 
 
 def _kind(record: Record, is_call: bool) -> MarkKind:
-    if is_call:
-        return "call"
-    for name, kind in _OWN:
-        if record.name.startswith(name):
-            return kind
-    return "restore"
+    return "call" if is_call else next((kind for name, kind in _OWN if record.name.startswith(name)), "restore")
 
 
 _OWN: tuple[tuple[str, MarkKind], ...] = ((FLUSH, "flush"), (MARKER, "marker"), (POISON, "poison"))

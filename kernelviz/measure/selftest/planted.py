@@ -3,19 +3,15 @@
 Each launches work of the same size as an honest variant, so that only its cheat distinguishes it.
 """
 
-from __future__ import annotations
-
 import queue
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Tensor
 
+from kernelviz.measure.selftest.kernels import persisting_window
 from kernelviz.ops import Launch, variant
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 PERSISTING_BYTES = 16 * 2**20
 
@@ -66,30 +62,27 @@ def other_thread(x_N: Tensor, y_N: Tensor) -> Launch:
 @variant(op="add", backend="torch")
 def cached_output(x_N: Tensor, y_N: Tensor) -> Launch:
     """Recognises the addresses of its inputs from an earlier call, and returns the same output again."""
-    known: dict[tuple[int, int], Tensor] = {}
-
-    def launch() -> Tensor:
-        at = (x_N.data_ptr(), y_N.data_ptr())
-        if at not in known:
-            known[at] = x_N + y_N
-        return known[at]
-
-    return launch
+    return _cached_sum(x_N, y_N)
 
 
 @variant(op="add", backend="torch")
 def copied_output(x_N: Tensor, y_N: Tensor) -> Launch:
     """The same, but copies the cached output, which is enough work to be timed."""
-    known: dict[tuple[int, int], Tensor] = {}
-    out_N = torch.empty_like(x_N)
+    cached_sum, out_N = _cached_sum(x_N, y_N), torch.empty_like(x_N)
+    return lambda: torch.mul(cached_sum(), 1.0, out=out_N)
 
-    def launch() -> Tensor:
+
+def _cached_sum(x_N: Tensor, y_N: Tensor) -> Callable[[], Tensor]:
+    """The sum that was computed when the inputs were first seen at these addresses."""
+    known: dict[tuple[int, int], Tensor] = {}
+
+    def cached_sum() -> Tensor:
         at = (x_N.data_ptr(), y_N.data_ptr())
         if at not in known:
             known[at] = x_N + y_N
-        return torch.mul(known[at], 1.0, out=out_N)
+        return known[at]
 
-    return launch
+    return cached_sum
 
 
 @variant(op="add", backend="torch")
@@ -154,7 +147,7 @@ def recompiled(x_N: Tensor, y_N: Tensor) -> Launch:
 
     run = compiled(plus, x_N, y_N)
 
-    def launch() -> Any:
+    def launch() -> Tensor | tuple[Tensor, ...]:
         calls[0] += 1
         return run()
 
@@ -167,17 +160,11 @@ def persisting_l2(x_N: Tensor, y_N: Tensor) -> Launch:
     from cuda.bindings import runtime
 
     out_N = torch.empty_like(x_N)
-    value: Any = runtime.cudaStreamAttrValue()
-    value.accessPolicyWindow.base_ptr = x_N.data_ptr()
-    value.accessPolicyWindow.num_bytes = min(x_N.numel() * x_N.element_size(), PERSISTING_BYTES)
-    value.accessPolicyWindow.hitRatio = 1.0
-    value.accessPolicyWindow.hitProp = runtime.cudaAccessProperty.cudaAccessPropertyPersisting
-    value.accessPolicyWindow.missProp = runtime.cudaAccessProperty.cudaAccessPropertyStreaming
-    name = runtime.cudaStreamAttrID.cudaLaunchAttributeAccessPolicyWindow
+    window = persisting_window(x_N, min(x_N.numel() * x_N.element_size(), PERSISTING_BYTES))
     runtime.cudaDeviceSetLimit(runtime.cudaLimit.cudaLimitPersistingL2CacheSize, PERSISTING_BYTES)
 
     def launch() -> Tensor:
-        runtime.cudaStreamSetAttribute(torch.cuda.current_stream().cuda_stream, name, value)
+        runtime.cudaStreamSetAttribute(torch.cuda.current_stream().cuda_stream, *window)
         return torch.add(x_N, y_N, out=out_N)
 
     return launch

@@ -17,7 +17,7 @@ from kernelviz.core.reasons import (
 )
 from kernelviz.hardware.discovery import missing
 from kernelviz.measure.selftest import planted
-from kernelviz.measure.selftest.workbench import Finding, Probe, Workbench
+from kernelviz.measure.selftest.workbench import Finding, NotHere, Probe, Workbench
 from kernelviz.measure.timing.kernels import persisting_bytes
 from kernelviz.ops import Variant
 from kernelviz.text.cheats import NAMES
@@ -36,7 +36,7 @@ def _refused(
     def make(at: Workbench) -> Finding:
         lacks = missing(variant.needs, at.device)
         if lacks is not None:
-            at.not_here(lacks)
+            raise NotHere(lacks)
         try:
             results = at.results(problem, (variant,), "torch_eager")
         finally:

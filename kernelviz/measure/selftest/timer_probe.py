@@ -5,7 +5,6 @@ python -m kernelviz.measure.selftest.timer_probe cuda:0 kineto|events|do_bench C
 
 import json
 import sys
-from collections.abc import Callable
 
 import msgspec
 import torch
@@ -17,8 +16,7 @@ from kernelviz.measure.session.environment import device_of
 from kernelviz.measure.timing.cuda import CudaTimer
 from kernelviz.measure.timing.events import EventStamps
 from kernelviz.measure.timing.kernels import Instruments
-from kernelviz.measure.timing.timer import DeviceTimer
-from kernelviz.measure.timing.timestamps import TracedStamps
+from kernelviz.measure.timing.timestamps import Stamps, TracedStamps
 from kernelviz.measure.timing.tracers import KinetoTracer
 from kernelviz.ops import catalogue, op_named
 
@@ -27,29 +25,18 @@ def main(device_id: str, timer: str, cases_json: str) -> None:
     """Print ``{"seconds": {problem: seconds}}``, or ``{"not_here": why}``."""
     torch.cuda.set_device(torch.device(device_id))
     cases = msgspec.json.decode(cases_json, type=list[Case])
-    ways: dict[str, Callable[[str, list[Case]], dict[str, float]]] = {
-        "kineto": lambda d, c: _by_session(d, c, _kineto()),
-        "events": lambda d, c: _by_session(d, c, _events()),
-        "do_bench": _by_do_bench,
-    }
     try:
-        answer: dict[str, object] = {"seconds": ways[timer](device_id, cases)}
+        seconds = _by_do_bench(device_id, cases) if timer == "do_bench" else _by_session(device_id, cases, timer)
+        answer: dict[str, object] = {"seconds": seconds}
     except ImportError as error:
         answer = {"not_here": f"{error}"}
     sys.stdout.write(json.dumps(answer) + "\n")
 
 
-def _kineto() -> DeviceTimer:
-    return CudaTimer(Instruments(torch.device("cuda")), TracedStamps(KinetoTracer()))
-
-
-def _events() -> DeviceTimer:
+def _by_session(device_id: str, cases: list[Case], timer: str) -> dict[str, float]:
     tools = Instruments(torch.device("cuda"))
-    return CudaTimer(tools, EventStamps(tools))
-
-
-def _by_session(device_id: str, cases: list[Case], timer: DeviceTimer) -> dict[str, float]:
-    session = DeviceSession(device_of(device_id), catalogue(), timer, None)
+    stamps: Stamps = EventStamps(tools) if timer == "events" else TracedStamps(KinetoTracer())
+    session = DeviceSession(device_of(device_id), catalogue(), CudaTimer(tools, stamps), None)
     events: list[Event] = []
     for case in cases:
         session.measure(case.problem, (case.variant,), case.variant, Method(), events.append, lambda: False)

@@ -1,13 +1,12 @@
 """Checks of the verdicts: the same call twice, and slow-downs of known size, many times each."""
 
-import time
 from collections import Counter
 from statistics import median
 
 import torch
 
 from kernelviz.measure.selftest import kernels
-from kernelviz.measure.selftest.workbench import Finding, Workbench, probe
+from kernelviz.measure.selftest.workbench import Finding, NotHere, Workbench, probe
 from kernelviz.measure.timing.timer import BoundLaunch, Timed
 from kernelviz.metrics.statistics import Verdict
 from kernelviz.ops import Launch
@@ -32,7 +31,7 @@ def a_a_on_processor(at: Workbench) -> Finding:
 
 def _same(at: Workbench, calls: list[Timed], count: int, budget_s: float = 1.0) -> Finding:
     verdicts = [at.compared(one, one, budget_s) for one in (calls[i % len(calls)] for i in range(count))]
-    said = Counter(v.word for v in verdicts)
+    said = Counter(v.kind for v in verdicts)
     wrong = said["faster"] + said["slower"]
     figures = {"comparisons": float(count)} | {
         outcome: float(said[outcome]) for outcome in ("same", "unclear", "faster", "slower")
@@ -79,7 +78,7 @@ def _planted_copy(at: Workbench, time_s: float, more: float) -> Finding:
     few = _whole_waves(time_s * rate, wave, more)
     many = round(few * (1 + more))
     if 2 * many * kernels.VECTOR_BYTES > at.room_bytes:
-        at.not_here(f"a copy of {time_s * 1e6:.0f} us does not fit an eighth of the device's memory")
+        raise NotHere(f"a copy of {time_s * 1e6:.0f} us does not fit an eighth of the device's memory")
     greater, source, target = _copy(at, many)
     moved = _moved(source, target, many)
     calls = [at.timed(BoundLaunch(launch)) for launch in (kernels.copy(source, target, few), greater)]
@@ -96,7 +95,7 @@ def _copy(at: Workbench, count: int) -> tuple[Launch, torch.Tensor, torch.Tensor
 
 
 def _slower_share(verdicts: list[Verdict], planted: dict[str, float]) -> Finding:
-    said = Counter(v.word for v in verdicts)
+    said = Counter(v.kind for v in verdicts)
     ratios = [v.ratio.estimate for v in verdicts if v.ratio]
     figures = planted | {
         "comparisons": float(len(verdicts)),
@@ -116,7 +115,7 @@ def _slower_share(verdicts: list[Verdict], planted: dict[str, float]) -> Finding
 )
 def planted_20_percent_on_processor(at: Workbench) -> Finding:
     """A copy of at least 5 ms: with other processes on a small machine the noise floor is 6 %, so less is not claimed."""
-    rate = _processor_rate()
+    rate = _processor_rate(at)
     few = int(max(5e-3 * rate, 2**24)) // 4 // 100 * 100
     many = few * 120 // 100
     source, target = torch.randn(many), torch.empty(many)
@@ -130,15 +129,10 @@ def _part(source: torch.Tensor, target: torch.Tensor, count: int) -> Launch:
     return lambda: written.copy_(read)
 
 
-def _processor_rate() -> float:
+def _processor_rate(at: Workbench) -> float:
     """Bytes per second that a copy of 64 MiB reads, the best of five."""
     source, target = torch.randn(2**24), torch.empty(2**24)
-    times = []
-    for _ in range(5):
-        begun = time.perf_counter()
-        target.copy_(source)
-        times.append(time.perf_counter() - begun)
-    return 4 * 2**24 / min(times)
+    return 4 * 2**24 / min(at.timer.calls(BoundLaunch(lambda: target.copy_(source))).eager(5)[0])
 
 
 def _whole_waves(count: float, wave: int, more: float) -> int:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
 
 import torch
 
@@ -14,6 +13,7 @@ from kernelviz.measure.session.binding import BUFFERS_BYTES, MAX_BUFFERS
 from kernelviz.measure.session.contract import Session, Stop
 from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.timing.cuda import CudaTimer
+from kernelviz.measure.timing.host import DEFAULT_CACHE_BYTES
 from kernelviz.measure.timing.rounds import Rounds, Series
 from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer, Timed
 from kernelviz.measure.timing.trace import Tracer
@@ -100,6 +100,11 @@ class Workbench:
         """The bytes that a check may allocate: an eighth of the device's memory."""
         return (self.device.memory_bytes or 2**32) // 8
 
+    @property
+    def cache_bytes(self) -> int:
+        """The bytes of the last-level cache, as far as a check may fill it."""
+        return min(self.device.last_level_cache_bytes or DEFAULT_CACHE_BYTES, self.room_bytes // 8)
+
     def tracing(self) -> tuple[CudaTimer, Tracer]:
         """The GPU's timer and its tracer. Raises NotHere where times come from events."""
         assert isinstance(self.timer, CudaTimer)
@@ -129,9 +134,7 @@ class Workbench:
 
     def figure(self, timed: Timed, budget_s: float = 1.0) -> Figure:
         """The cold time of a call by the product's rounds."""
-        series = Series("call", timed)
-        self._take([series], None, None, budget_s)
-        return series.figure(self.timer)
+        return self.together([timed], budget_s)[0]
 
     def together(self, calls: list[Timed], budget_s: float = 1.0) -> list[Figure]:
         """The cold times of calls from shared, interleaved rounds."""
@@ -152,17 +155,14 @@ class Workbench:
 
     def add(self, n: int) -> Timed:
         """torch.add of n fp32 elements, on as many copies of its tensors as the product uses."""
-        return self.timed(self._add_launch(n), self._more_adds(n))
+        most = min(MAX_BUFFERS, min(BUFFERS_BYTES, self.room_bytes) // max(12 * n, 6 * 2**20))
+        more = most - 1 if self.where.type == "cuda" else 0
+        return self.timed(self._add_launch(n), (self._add_launch(n) for _ in range(more)))
 
     def _add_launch(self, n: int) -> BoundLaunch:
         x, y = (torch.randn(n, device=self.where) for _ in range(2))
         out = torch.empty_like(x)
         return BoundLaunch(lambda: torch.add(x, y, out=out))
-
-    def _more_adds(self, n: int) -> Iterator[BoundLaunch]:
-        count = min(MAX_BUFFERS, min(BUFFERS_BYTES, self.room_bytes) // max(12 * n, 6 * 2**20))
-        for _ in range(count - 1 if self.where.type == "cuda" else 0):
-            yield self._add_launch(n)
 
     def results(
         self, problem: Problem, variants: tuple[Variant, ...], baseline: str, budget_s: float = 0.05
@@ -178,6 +178,3 @@ class Workbench:
             raise Spoilt(planted.spoilt)
         self.go_on()
         return {e.result.variant: e.result for e in events if isinstance(e, CaseDone)}
-
-    def not_here(self, why: str) -> NoReturn:
-        raise NotHere(why)

@@ -1,7 +1,7 @@
 """The measurement of one problem: prepare its variants, run the rounds, and emit the results."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -22,7 +22,7 @@ from kernelviz.core import (
     Tuned,
     timestamps,
 )
-from kernelviz.core.reasons import CancelledBefore, CancelledDuring, ImpossiblyFast, Recompiled
+from kernelviz.core.reasons import CancelledBefore, CancelledDuring, ImpossiblyFast, Reason, Recompiled, Stage
 from kernelviz.hardware.datasheet import datasheet
 from kernelviz.measure.session import failures
 from kernelviz.measure.session.binding import BoundProblem, BoundVariant, stale
@@ -66,21 +66,17 @@ class ProblemMeasurement:
         ready = self._ready(bound, variants)
         if not ready or self.state.spoilt is not None:
             return
-        series: list[Series] = []
-        for b in ready:
-            one = Series(b.variant.name, b.timed)
-            series.append(one)
+        fresh = [Series(b.variant.name, b.timed) for b in ready]
+        for b, one in zip(ready, fresh, strict=True):
             if b.variant.name == self.baseline and b.accuracy.passed:
                 self.base, self.base_bound = one, b
                 self.again = Series(f"{self.baseline} again", b.timed)
-        fresh = list(series)
-        if self.base is not None and self.again is not None:
-            series = [*(s for s in series if s is not self.base), self.base]
-            if len(series) > 1:  # a single series has no verdict that needs a noise floor
-                series.append(self.again)
+        series = fresh if self.base is None else [*(s for s in fresh if s is not self.base), self.base]
+        # A single series has no verdict that needs a noise floor.
+        again = self.again if len(series) > 1 else None
         before = compilations()
         try:
-            self._take(series, fresh)
+            self.rounds.take([*series, again] if again else series, self.base, again, self._progress(ready))
         except Exception as error:
             self._broken(ready, error)
             return
@@ -88,10 +84,9 @@ class ProblemMeasurement:
         now = self.watch.summary()
         for b, s in zip(ready, fresh, strict=True):
             if compiled and b.timed.launch_mode == "stream":  # a graph's replay cannot compile
-                failed = Failure(stage="wrong", reasons=(Recompiled(),))
-                self.emit(CaseDone(result=self.result(b.variant, failed, b)))
-                continue
-            self.emit(CaseDone(result=self._measured(b, s, now)))
+                self._fail(b.variant, "wrong", Recompiled(), b)
+            else:
+                self.emit(CaseDone(result=self._measured(b, s, now)))
         if self.base is not None and self.base_bound is not None and self.base not in fresh:
             # The baseline's rounds beside a slowly compiled variant extend its series: its result is emitted again.
             self.emit(CaseDone(result=self._measured(self.base_bound, self.base, now)))
@@ -102,12 +97,7 @@ class ProblemMeasurement:
         if not ready or self.state.spoilt is not None:
             return
 
-        def progress(fraction: float) -> None:
-            for b in ready:
-                self.step(b.variant.name, "measuring", fraction)
-
-        progress(0.0)
-        timings = SecondaryTimings(self.state, self.method, self.stop, progress, self.watch)
+        timings = SecondaryTimings(self.state, self.method, self.stop, self._progress(ready), self.watch)
         try:
             timing_by_variant = timings.take(ready, self.baseline)
         except Exception as error:
@@ -116,14 +106,12 @@ class ProblemMeasurement:
         now = self.watch.summary()
         for b in ready:
             name = b.variant.name
+            timing, notes = timing_by_variant.get(name, Timing()), tuple(timings.notes[name])
             if name in timings.compiled:
-                failed = Failure(stage="wrong", reasons=(Recompiled(),))
-                self.emit(CaseDone(result=self.result(b.variant, failed, b)))
-            elif timing_by_variant.get(name, Timing()) != Timing() or timings.notes.get(name):
-                seen = msgspec.structs.replace(
-                    now, notes=tuple(timings.notes.get(name, ())), retried_warm_blocks=timings.retried.get(name)
-                )
-                self.emit(CaseDone(result=self.result(b.variant, timing_by_variant.get(name, Timing()), b, seen)))
+                self._fail(b.variant, "wrong", Recompiled(), b)
+            elif timing != Timing() or notes:
+                seen = msgspec.structs.replace(now, notes=notes, retried_warm_blocks=timings.retried.get(name))
+                self.emit(CaseDone(result=self.result(b.variant, timing, b, seen)))
 
     def _ready(self, bound: BoundProblem, variants: Sequence[Variant]) -> list[BoundVariant]:
         ready: list[BoundVariant] = []
@@ -147,15 +135,14 @@ class ProblemMeasurement:
     def _prepared(self, bound: BoundProblem, variant: Variant) -> BoundVariant | None:
         """The variant ready for rounds, or None when it failed (its result is emitted then)."""
         if self.stop():
-            failed = Failure(stage="cancelled", reasons=(CancelledBefore(),))
-            self.emit(CaseDone(result=self.result(variant, failed)))
+            self._fail(variant, "cancelled", CancelledBefore())
             return None
         existing = bound.already_bound(variant)
         if existing is not None:
             return existing
         refused = variant.refuses(self.problem)
         if refused is not None:  # only this process knows what a plug-in says of its configurations
-            self.emit(CaseDone(result=self.result(variant, Failure(stage="unavailable", reasons=(refused,)))))
+            self._fail(variant, "unavailable", refused)
             return None
         self.step(
             variant.name, "compiling" if variant.slow_compile or variant.backend in ("triton", "cuda") else "binding"
@@ -181,21 +168,23 @@ class ProblemMeasurement:
         pinned = self.state.timer.refused()
         if pinned is not None:
             del bound.variants[variant.name]
-            failed = Failure(stage="wrong", reasons=(pinned,))
-            self.emit(CaseDone(result=self.result(variant, failed, prepared)))
+            self._fail(variant, "wrong", pinned, prepared)
             return None
         return prepared
 
-    def _take(self, series: list[Series], fresh: list[Series]) -> None:
-        for s in fresh:
-            self.step(s.name, "measuring", 0.0)
+    def _fail(self, variant: Variant, stage: Stage, reason: Reason, bound: BoundVariant | None = None) -> None:
+        """Emit the variant's failure for this reason."""
+        self.emit(CaseDone(result=self.result(variant, Failure(stage=stage, reasons=(reason,)), bound)))
+
+    def _progress(self, ready: Sequence[BoundVariant]) -> Callable[[float], None]:
+        """A function that reports the fraction of the measurement for all these variants, which begins now."""
 
         def progress(fraction: float) -> None:
-            for s in fresh:
-                self.step(s.name, "measuring", fraction)
+            for b in ready:
+                self.step(b.variant.name, "measuring", fraction)
 
-        again = self.again if self.again in series else None
-        self.rounds.take(series, self.base, again, progress)
+        progress(0.0)
+        return progress
 
     def _measured(self, bound: BoundVariant, series: Series, now: Conditions) -> Result:
         if len(series.blocks) < MIN_BLOCKS and self.stop():
@@ -204,14 +193,21 @@ class ProblemMeasurement:
         timer = self.state.timer
         cold = series.figure(timer, timer.describe(series.timed))
         again = self.again if bound.variant.name == self.baseline and self.again and self.again.blocks else None
-        several = len(series.timed.kernels) > 1
         timing = Timing(
             device_cold_s=cold,
             # With one kernel a call, the busy time equals the span, so its samples are not stored twice.
-            busy_s=series.figure(timer, "sum of kernel durations", busy=True) if several else None,
+            busy_s=series.figure(timer, "sum of kernel durations", busy=True)
+            if len(series.timed.kernels) > 1
+            else None,
             again_s=again.figure(timer, timer.describe(again.timed)) if again is not None else None,
         )
-        conditions = self._conditions(series, now)
+        clocks = sorted(b.clock_hz for b in series.blocks if b.clock_hz)
+        conditions = msgspec.structs.replace(
+            now,
+            sm_clock_hz=clocks[len(clocks) // 2] if clocks else now.sm_clock_hz,
+            retried_blocks=series.retried,
+            notes=tuple(series.notes()),
+        )
         outcome = self._judged(timing, bound.accuracy, conditions.sm_clock_hz)
         return self.result(bound.variant, outcome, bound, conditions)
 
@@ -237,15 +233,6 @@ class ProblemMeasurement:
         rate = peak.at(clock_hz) if peak else None
         return max(least, cost.work_flop / rate) if rate else least
 
-    def _conditions(self, series: Series, now: Conditions) -> Conditions:
-        clocks = sorted(b.clock_hz for b in series.blocks if b.clock_hz)
-        return msgspec.structs.replace(
-            now,
-            sm_clock_hz=clocks[len(clocks) // 2] if clocks else now.sm_clock_hz,
-            retried_blocks=series.retried,
-            notes=tuple(series.notes()),
-        )
-
     def result(
         self,
         variant: Variant,
@@ -253,12 +240,11 @@ class ProblemMeasurement:
         bound: BoundVariant | None = None,
         conditions: Conditions | None = None,
     ) -> Result:
-        preparation: Preparation | None = bound.preparation if bound else None
         known = self.tuned.get(variant.name)
         why_not = stale(variant, known) if known is not None and variant.space else None
         if why_not is not None:
-            seen = conditions or Conditions()
-            conditions = msgspec.structs.replace(seen, notes=(*seen.notes, why_not))
+            conditions = conditions or Conditions()
+            conditions = msgspec.structs.replace(conditions, notes=(*conditions.notes, why_not))
         return Result(
             problem=self.problem,
             variant=variant.name,
@@ -267,7 +253,7 @@ class ProblemMeasurement:
             cost=self.op.cost_of(self.problem),
             conditions=conditions,
             kernels=bound.timed.kernels if bound else (),
-            preparation=preparation,
+            preparation=bound.preparation if bound else None,
             backend=variant.backend,
             source_digest=variant.source_digest(),
             configuration=None if variant.configuration is None else dict(variant.configuration),

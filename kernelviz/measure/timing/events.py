@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from kernelviz.core import Timer
-from kernelviz.measure.timing.kernels import Instruments, between_events_s, captured, empty_kernel, timing_event
+from kernelviz.measure.timing.kernels import Instruments, between_events_s, captured, empty_launch, timing_event
 from kernelviz.measure.timing.timestamps import Pattern
 from kernelviz.measure.timing.trace import Iteration, Record, TraceError, Tracer
 
@@ -75,7 +75,7 @@ class EventStamps:
         return timed.events[key]
 
     def _round_an_empty_kernel_s(self, instruments: Instruments) -> float:
-        launch = empty_kernel()
+        launch = empty_launch()
         pairs = [(timing_event(external=True), timing_event(external=True)) for _ in range(_SAMPLES)]
 
         def work() -> None:

@@ -16,7 +16,7 @@ class Calls:
 
     launch: Launch
     wait: Callable[[], object]
-    restore: Callable[[], None] | None = None
+    restore: Callable[[], object] | None = None
     replay: Callable[[], object] | None = None
     no_graph: str = ""
 

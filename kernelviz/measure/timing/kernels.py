@@ -70,7 +70,7 @@ class Instruments:
         return torch.full((self.multiprocessors,), -1, dtype=torch.int64, device=self.device)
 
 
-def empty_kernel(*outputs: Tensor) -> Launch:
+def empty_launch(*outputs: Tensor) -> Launch:
     """A launch of a kernel that does nothing; it returns these tensors as its outputs."""
     kernel = nvrtc.kernel(SOURCE, "kernelviz_empty")
 

@@ -27,7 +27,7 @@ class BoundLaunch:
     """A launch bound to one copy of the problem's tensors, and the function that restores the inputs that it changes."""
 
     launch: Launch
-    restore: Callable[[], None] | None = None
+    restore: Callable[[], object] | None = None
 
 
 class Timed(Protocol):

@@ -11,7 +11,7 @@ from statistics import median
 
 import torch
 
-from kernelviz.measure.timing.kernels import Instruments, captured, empty_kernel, timing_event
+from kernelviz.measure.timing.kernels import Instruments, captured, empty_launch, timing_event
 from kernelviz.measure.timing.timer import BoundLaunch
 from kernelviz.measure.timing.trace import Tracer
 
@@ -29,9 +29,10 @@ MOST_SHARE = 1 / 3
 """A larger share of a call is not the cost of tracing (8 % is the most that was seen), but an error of this measurement."""
 COVER_CYCLES, MOST_COVER_CYCLES = 2_000_000, 32_000_000
 """A kernel that only waits (1 ms at 2 GHz) runs before a graph, so that the whole graph is in the queue before its first kernel
-runs. When the host was late, the kernel waits twice as long from the next attempt on. After 0.24 ms of flushes every traced
-graph was late, because the tracer makes its launch longer. The delay of an empty call cancelled this, until a busy host made a
-call of 16 blocks 2 us "longer"."""
+runs. When the host was late, the kernel waits twice as long from the next attempt on, and each new graph begins with half of that
+wait: without the halving, one delay of the host made all later cases of a process wait up to 16 ms in each of their 14 graphs,
+0.2 s a case (H200, a sweep of 300 cases). After 0.24 ms of flushes every traced graph was late, because the tracer makes its
+launch longer. The delay of an empty call cancelled this, until a busy host made a call of 16 blocks 2 us "longer"."""
 _IN_TIME = 0.8
 """The share of that wait within which the host must have launched the graph."""
 
@@ -78,13 +79,14 @@ class TracingCost:
     def _nothing_s(self) -> float | None:
         """The cost of tracing for an empty kernel in the same pattern; None while the host is too busy to measure it."""
         if self._of_nothing_s is None:
-            differences_s = self._added(BoundLaunch(empty_kernel()), MOST_CALLS, MORE_ATTEMPTS)
+            differences_s = self._added(BoundLaunch(empty_launch()), MOST_CALLS, MORE_ATTEMPTS)
             self._of_nothing_s = median(differences_s) if len(differences_s) >= LEAST_ATTEMPTS else None
         return self._of_nothing_s
 
     def _added(self, bound_launch: BoundLaunch, calls: int, attempts: int) -> list[float]:
         """The cost of tracing for one call of the pattern, by each valid attempt; at most three times `attempts` are made."""
         graph = self._captured(bound_launch, calls)
+        self._cover_cycles = max(COVER_CYCLES, self._cover_cycles // 2)
         differences_s: list[float] = []
         for _ in range(3 * attempts):
             untraced_s = self._between_events_s(graph)

@@ -77,18 +77,15 @@ def missing_run(bench: Bench, run_id: str) -> None:
     except UnknownRun:
         run = None
     if run is not None and run.deleted_at is not None:
-        deleted_run(bench, run)
+        st.subheader("This run was deleted")
+        st.markdown(
+            f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {RESTORABLE_DAYS} days."
+        )
+        if st.button("Restore", key="restore", type="primary", icon=":material/undo:"):
+            bench.history.restore(run.id)
+            st.rerun()
     else:
         unknown_run(run_id, bench.runs(8))
-
-
-def deleted_run(bench: Bench, run: RunSummary) -> None:
-    """Says that the run was deleted, and offers to restore it."""
-    st.subheader("This run was deleted")
-    st.markdown(f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {RESTORABLE_DAYS} days.")
-    if st.button("Restore", key="restore", type="primary", icon=":material/undo:"):
-        bench.history.restore(run.id)
-        st.rerun()
 
 
 def unknown_run(run_id: str, recent: Sequence[RunSummary]) -> None:
@@ -113,10 +110,7 @@ def recent_runs(recent: Sequence[RunSummary]) -> None:
     st.markdown("##### Latest runs on this server")
     with st.container(gap="xxsmall", key="recent"):
         for run in recent:
-            if st.button(plain(_line(run)), key=f"open_{run.id}", type="tertiary", icon=":material/monitoring:"):
+            label = plain(f"{run.name} · {run.case_counts} · {run.status} · {when(run.created_at)}")
+            if st.button(label, key=f"open_{run.id}", type="tertiary", icon=":material/monitoring:"):
                 st.query_params.from_dict({"run": run.id})
                 st.rerun()
-
-
-def _line(run: RunSummary) -> str:
-    return f"{run.name} · {run.case_counts} · {run.status} · {when(run.created_at)}"

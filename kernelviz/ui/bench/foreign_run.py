@@ -6,12 +6,13 @@ from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.core import Run
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.summary import rows
+from kernelviz.metrics.rows import rows
 from kernelviz.tables.cases import cases
 from kernelviz.tables.column import View
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.text.charts import describe_foreign_times
-from kernelviz.ui.shared import share, table, view_filters
+from kernelviz.text.foreign_times import NOT_OURS, describe_methods
+from kernelviz.ui.shared import charts, share, table
 from kernelviz.ui.shared.text import plain, when
 
 
@@ -23,32 +24,24 @@ def foreign_heading(bench: Bench, run: Run) -> None:
         share.button(bench, run.id, key="share")
     if run.note:
         st.text(run.note)
-    st.info(foreign_times.NOT_OURS, icon=":material/info:")
+    st.info(NOT_OURS, icon=":material/info:")
 
 
 def time_box(run: Run) -> str:
     """Which of the times of the file is drawn; the box appears if there are several."""
     names = foreign_times.names(run)
-    chosen = names[0]
-    if len(names) > 1:
-        chosen = (
-            st.segmented_control(
-                "Time", names, default=chosen, key="other_time", required=True, label_visibility="collapsed"
-            )
-            or chosen
-        )
-    return chosen
+    if len(names) == 1:
+        return names[0]
+    chosen: str | None = st.segmented_control(
+        "Time", names, default=names[0], key="other_time", required=True, label_visibility="collapsed"
+    )
+    return chosen or names[0]
 
 
 def times_chart(run: Run, chosen: str) -> None:
     """One of the times by size, and how the tool measured it."""
-    st.plotly_chart(
-        plots.other_times_by_size(run, chosen),
-        key="other_times",
-        config=view_filters.CHART,
-        alt=str(describe_foreign_times(chosen)),
-    )
-    st.caption(plain(f"{chosen}: {foreign_times.methods(run)[chosen]}"))
+    charts.draw(plots.other_times_by_size(run, chosen), key="other_times", alt=describe_foreign_times(chosen))
+    st.caption(plain(f"{chosen}: {describe_methods(run)[chosen]}"))
 
 
 def times_table(run: Run) -> None:

@@ -113,8 +113,7 @@ def default_sizes(bench: Bench, op: Op, device_id: str) -> dict[str, str]:
 
 def default_form(bench: Bench, op_name: str | None = None, device_id: str | None = None) -> Form:
     """The default form for an op and a device."""
-    ops = bench.ops()
-    op = ops[op_name or (FIRST if FIRST in ops else next(iter(ops)))]
+    op = bench.ops()[op_name or (FIRST if FIRST in bench.ops() else next(iter(bench.ops())))]
     device = device_id or bench.default_device()
     dtype = op.dtypes[0]
     compute = next(iter(op.computes.get(dtype, ())), None)

@@ -6,12 +6,10 @@ import streamlit as st
 
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Run
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import figure_of
+from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.ui.bench import second_run, variant_filter
-from kernelviz.ui.shared import callbacks, live_progress, session, share
-from kernelviz.ui.shared.l2_control import l2_control
+from kernelviz.ui.shared import callbacks, live_progress, session, share, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 
@@ -31,18 +29,20 @@ def run_heading(bench: Bench, run: Run, progress: Progress | None) -> tuple[tupl
             )  # fmt: skip
         variants = variant_filter.visible_variants(run)
         share.button(bench, run.id, key="share", run=run, variants=variants)
-        headline = l2_control(cache=_cache(run))
+        headline = view_filters.l2_control(cache=_cache(run))
     return variants, headline
 
 
 def _describe_run(run: Run) -> str:
-    parts = [run.title, when(run.created_at), f"baseline {format_variant(run.plan.baseline)}"]
     data = run.plan.problems[0].data
-    if data not in (None, "normal"):
-        parts.append(f"{data.replace('_', ' ')} data")
-    if run.method.clock == "sustained":
-        parts.append("sustained load")
-    return " · ".join(part for part in parts if part)
+    parts = (
+        run.title,
+        when(run.created_at),
+        f"baseline {format_variant(run.plan.baseline)}",
+        "" if data in (None, "normal") else f"{data} data".replace("_", " "),
+        "sustained load" if run.method.clock == "sustained" else "",
+    )
+    return " · ".join(filter(None, parts))
 
 
 def run_notes(bench: Bench, run: Run, headline: Headline) -> None:
@@ -61,20 +61,16 @@ def _cache(run: Run) -> str:
 
 def _describe_warm(run: Run) -> str:
     """What the warm time is, or why there is none."""
-    meaning = f"Warm times: calls repeat on the same data, which stay in the {_cache(run)} if they fit."
     timed = [r.timing for r in run.results if r.timing is not None]
     missing = sum(figure_of(t, "warm") is None for t in timed)
-    if not timed or not missing:
-        return meaning
-    if missing < len(timed):
-        return f"{meaning} {missing} of {len(timed)} cases have no warm time yet."
+    if missing == 0 or missing < len(timed):
+        gap = f" {missing} of {len(timed)} cases have no warm time yet." if missing else ""
+        return f"Warm times: calls repeat on the same data, which stay in the {_cache(run)} if they fit.{gap}"
     if run.status in LIVING:
         return "No case has a warm time yet: warm times are measured after the cold ones."
-    return "No case has a warm time: " + (
-        "the run ended before they were measured. Resume or repeat it."
-        if "warm" in run.method.figures
-        else "this run did not measure them. Run it again."
-    )
+    if "warm" in run.method.figures:
+        return "No case has a warm time: the run ended before they were measured. Resume or repeat it."
+    return "No case has a warm time: this run did not measure them. Run it again."
 
 
 def run_progress(bench: Bench, run: Run, progress: Progress) -> None:

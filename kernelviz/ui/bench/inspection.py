@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 import streamlit as st
 
@@ -10,6 +10,7 @@ from kernelviz import plots
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import (
     LIVING,
+    Case,
     Device,
     Failure,
     Inspection,
@@ -20,14 +21,13 @@ from kernelviz.core import (
     RunEnded,
     TensorFacts,
 )
-from kernelviz.core.problem import case_key
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import size_words
+from kernelviz.metrics.rows import Row
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.inspection import ELEMENTS, TENSORS
 from kernelviz.text import inspection as text
 from kernelviz.text.failures import describe_failure
-from kernelviz.ui.shared import callbacks, live_progress, session, table, view_filters
+from kernelviz.text.sizes import format_sizes
+from kernelviz.ui.shared import callbacks, charts, live_progress, session, table, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 _WAIT_S = 0.3
@@ -35,10 +35,6 @@ _WAIT_S = 0.3
 _WHAT = (
     "Calls the variant once, without timing it: shape, strides, memory and values of every tensor, and the error of each output "
     "element compared with the float64 reference. In a terminal: kernelviz inspect"
-)
-_MAP_HELP = (
-    "Each cell is a block of the output, with the first row at the top. Its colour is the largest error in the block, divided by "
-    "the allowed error; wrong tiles, rows or columns become visible as patterns."
 )
 
 
@@ -58,25 +54,29 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
         )
         return
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="inspect_head"):
-        variant = _choice(names, results, problem)
-        case = _Case(bench, device, problem, variant, run.plan.plugins, callbacks.actions(), session.owner())
-        progress = case.progress
+        variant = _variant_box(names, results, problem)
         result, stored = results[variant], bench.inspection(problem, variant, device.id)
-        unavailable = stored is None and isinstance(result.outcome, Failure) and result.outcome.stage == "unavailable"
+        key, actions = f"inspect {device.id} {result.case.key}", callbacks.actions()
+        progress = _progress(bench, actions, key)
+        failure = result.outcome if isinstance(result.outcome, Failure) else None
+        unavailable = stored is None and failure is not None and failure.stage == "unavailable"
         running = progress is not None and progress.status in LIVING
+        act = partial(_inspect, bench, run, result.case, device, actions, key, session.owner())
         st.button(
             "Inspect" if stored is None else "Inspect again", key="inspect_now", icon=":material/biotech:",
             disabled=running or unavailable, help=_WHAT,
-            on_click=callbacks.run_action, args=(case.actions.errors, case.key, "", case.inspect),
+            on_click=callbacks.run_action, args=(actions.errors, key, "", act),
         )  # fmt: skip
     # Containers of their own, so that a change of the state does not move the result below it.
     with st.container(key="inspect_state"):
-        if unavailable and isinstance(result.outcome, Failure):
-            st.caption(f"This variant cannot run on this machine: {plain(describe_failure(result.outcome))}")
+        _, error = actions.errors.get(key, ("", None))
+        if unavailable and failure is not None:
+            st.caption(f"This variant cannot run on this machine: {plain(describe_failure(failure))}")
         elif progress is not None:
-            case.draw_progress(progress)
-        elif case.error is not None:
-            st.warning(f"This case could not be inspected: {plain(case.error)}", icon=":material/error:")
+            sentence = f"Inspecting {format_variant(variant)} at {format_sizes(problem)}"
+            _draw_progress(bench, actions.activities[key], progress, sentence)
+        elif error is not None:
+            st.warning(f"This case could not be inspected: {plain(error)}", icon=":material/error:")
         elif stored is None:
             st.caption(f"This case was not inspected yet. Press **Inspect**. {_WHAT}")
     with st.container(key="inspect_facts"):
@@ -84,75 +84,42 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
             _result(stored, result)
 
 
-def _choice(names: Sequence[str], results: Mapping[str, Result], problem: Problem) -> str:
+def _variant_box(names: Sequence[str], results: Mapping[str, Result], problem: Problem) -> str:
     """The variant to inspect. The default is the first one with a wrong result."""
-
-    def is_wrong(name: str) -> bool:
-        outcome = results[name].outcome
-        return isinstance(outcome, Failure) and outcome.stage == "wrong"
-
-    default = next((n for n in names if is_wrong(n)), names[0])
-    view_filters.seed("inspect", names, default)
-    chosen = st.selectbox(
-        plain(f"Variant, at {size_words(problem)}"), names, key="inspect", width=320,
-        format_func=lambda n: ("✕ " if is_wrong(n) else "") + format_variant(n),
+    wrong = [n for n in names if isinstance(o := results[n].outcome, Failure) and o.stage == "wrong"]
+    return view_filters.choose(
+        st.selectbox, plain(f"Variant, at {format_sizes(problem)}"), names, [*wrong, *names][0], key="inspect", width=320,
+        format_func=lambda n: ("✕ " if n in wrong else "") + format_variant(n),
     )  # fmt: skip
-    view_filters.keep("inspect", chosen, default)
-    return chosen
 
 
-@dataclass(frozen=True, slots=True)
-class _Case:
-    """One case on one device, and its inspection by this browser session."""
+def _progress(bench: Bench, actions: callbacks.Actions, key: str) -> Progress | None:
+    name = actions.activities.get(key)
+    return live_progress.progress_of(bench, name) if name is not None else None
 
-    bench: Bench
-    device: Device
-    problem: Problem
-    variant: str
-    plugins: tuple[str, ...]
-    actions: callbacks.Actions
-    owner: str
 
-    @property
-    def key(self) -> str:
-        """The key of the case in the session."""
-        return f"inspect {self.device.id} {case_key(self.problem, self.variant)}"
+def _inspect(
+    bench: Bench, run: Run, case: Case, device: Device, actions: callbacks.Actions, key: str, owner: str
+) -> None:
+    """Start an inspection, and wait for it as long as a click may take. Errors: those of `Bench.inspect`."""
+    actions.activities.pop(key, None)
+    name = bench.inspect(case.problem, case.variant, device.id, plugins=run.plan.plugins, owner=owner)
+    actions.activities[key] = name
+    until_s = time.monotonic() + _WAIT_S
+    for _, event in bench.follow(name, timeout_s=_WAIT_S):
+        if isinstance(event, RunEnded) or time.monotonic() > until_s:
+            return
 
-    def inspect(self) -> None:
-        """Start an inspection, and wait for it as long as a click may take. Errors: those of `Bench.inspect`."""
-        self.actions.activities.pop(self.key, None)
-        name = self.bench.inspect(self.problem, self.variant, self.device.id, plugins=self.plugins, owner=self.owner)
-        self.actions.activities[self.key] = name
-        until_s = time.monotonic() + _WAIT_S
-        for _, event in self.bench.follow(name, timeout_s=_WAIT_S):
-            if isinstance(event, RunEnded) or time.monotonic() > until_s:
-                return
 
-    @property
-    def error(self) -> str | None:
-        """Why no inspection could be started."""
-        _, message = self.actions.errors.get(self.key, ("", None))
-        return message
-
-    @property
-    def progress(self) -> Progress | None:
-        """The progress of the inspection; None without one."""
-        name = self.actions.activities.get(self.key)
-        return live_progress.progress_of(self.bench, name) if name is not None else None
-
-    def draw_progress(self, progress: Progress) -> None:
-        """The running inspection, or how it ended if it has no result."""
-        if progress.status in LIVING:
-            sentence = f"Inspecting {format_variant(self.variant)} at {size_words(self.problem)}"
-            name = self.actions.activities[self.key]
-            live_progress.running_activity(
-                self.bench, name, progress, sentence, key="inspection", box="inspection_going"
-            )
-        elif progress.status == "cancelled":
-            st.caption("The inspection was cancelled.")
-        elif progress.status == "interrupted":
-            st.error("The inspection failed. Press **Inspect** to try again.", icon=":material/error:")
-            st.code(progress.message or "The failure has no message.", language=None, wrap_lines=True)
+def _draw_progress(bench: Bench, name: str, progress: Progress, sentence: str) -> None:
+    """The running inspection, or how it ended if it has no result."""
+    if progress.status in LIVING:
+        live_progress.running_activity(bench, name, progress, sentence, key="inspection", box="inspection_going")
+    elif progress.status == "cancelled":
+        st.caption("The inspection was cancelled.")
+    elif progress.status == "interrupted":
+        st.error("The inspection failed. Press **Inspect** to try again.", icon=":material/error:")
+        st.code(progress.message or "The failure has no message.", language=None, wrap_lines=True)
 
 
 def _result(inspection: Inspection, result: Result | None) -> None:
@@ -179,17 +146,16 @@ def _errors(errors: OutputErrors, rule: str) -> None:
     name = plain(errors.name)
     left, right = st.columns([1.15, 1], gap="medium")
     with left:
-        st.markdown(f"**Location of errors in {name}**", help=_MAP_HELP)
-        st.plotly_chart(
-            plots.share_by_element(errors),
-            key=f"map_{errors.name}",
-            config=view_filters.CHART,
-            alt=str(text.describe_map(errors)),
+        st.markdown(
+            f"**Location of errors in {name}**",
+            help="Each cell is a block of the output, with the first row at the top. Its colour is the largest error in the "
+            "block, divided by the allowed error; wrong tiles, rows or columns become visible as patterns.",
         )
+        charts.draw(plots.share_by_element(errors), key=f"map_{errors.name}", alt=text.describe_map(errors))
     with right:
         st.markdown(f"**Size of errors in {name}**", help=f"The allowed error of an element: {plain(rule)}")
-        st.plotly_chart(
-            plots.elements_by_error(errors), key=f"errors_{errors.name}", config=view_filters.CHART,
+        charts.draw(
+            plots.elements_by_error(errors), key=f"errors_{errors.name}",
             alt=f"Elements of {errors.name} by error / allowed error: {errors.wrong:,} of {errors.elements:,} outside the "
             f"tolerance, {errors.counts.exact:,} exact",
         )  # fmt: skip
@@ -203,13 +169,10 @@ def _errors(errors: OutputErrors, rule: str) -> None:
 
 def _values(tensors: Sequence[TensorFacts]) -> None:
     names = [t.name for t in tensors]
-    last = names[-1]
-    view_filters.seed("values", names, last)
-    chosen = st.segmented_control("Values of", names, key="values", required=True) or last
-    view_filters.keep("values", chosen, last)
+    chosen = view_filters.choose(st.segmented_control, "Values of", names, names[-1], key="values")
     tensor = next(t for t in tensors if t.name == chosen)
-    st.plotly_chart(
-        plots.elements_by_value(tensor), key="inspect_values", config=view_filters.CHART,
+    charts.draw(
+        plots.elements_by_value(tensor), key="inspect_values",
         alt=f"Values of {tensor.name}: {text.number(tensor.minimum)} to {text.number(tensor.maximum)}, mean "
         f"{text.number(tensor.mean)}, standard deviation {text.number(tensor.deviation)}",
     )  # fmt: skip

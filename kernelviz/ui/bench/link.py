@@ -5,6 +5,7 @@ An invalid value is reported with the nearest valid one, and only its field fall
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import cast
 
 from kernelviz.bench import Bench
@@ -59,8 +60,10 @@ class _Reader:
         self.params, self.bench = params, bench
         self.complaints: list[Complaint] = []
 
-    def complain(self, field: str, wrong: str, instead: str) -> None:
-        self.complaints.append(Complaint(field, f"{wrong.rstrip('. ')}. Using {instead} instead."))
+    def complain(self, field: str, wrong: str, instead: str | None = None) -> None:
+        """Report an invalid field. `instead`: what is used in its place; None: the field is ignored."""
+        remedy = "It was left out." if instead is None else f"Using {instead} instead."
+        self.complaints.append(Complaint(field, f"{wrong.rstrip('. ')}. {remedy}"))
 
     def one_of(self, field: str, what: str, known: tuple[str, ...], default: str, of: str = "") -> str:
         text = self.params.get(field, "").strip()
@@ -95,10 +98,8 @@ def read(params: Mapping[str, str], bench: Bench) -> Link:
     for name in params:
         if name not in known:
             hint = nearest(name, known)
-            problem = f"'{name}' is not a parameter of this page" + (f"; did you mean '{hint}'?" if hint else "")
-            reader.complaints.append(
-                Complaint(name, f"{problem} It was left out." if hint else f"{problem}. It was left out.")
-            )
+            wrong = f"'{name}' is not a parameter of this page" + (f"; did you mean '{hint}'?" if hint else "")
+            reader.complain(name, wrong)
     return Link(form, params.get("run") or None, tuple(reader.complaints))
 
 
@@ -107,8 +108,7 @@ def _with_dtype(form: Form, reader: _Reader, op: Op) -> Form:
     computes = op.computes.get(dtype, ())
     if not computes:
         if reader.params.get("compute"):
-            problem = f"op {op.name!r} in {dtype} has no choice of compute precision"
-            reader.complaints.append(Complaint("compute", f"{problem}. It was left out."))
+            reader.complain("compute", f"op {op.name!r} in {dtype} has no choice of compute precision")
         return replace(form, dtype=dtype, compute=None)
     compute = reader.one_of("compute", "compute precision", computes, computes[0], of=f"op {op.name!r} in {dtype}")
     return replace(form, dtype=dtype, compute=compute)
@@ -119,8 +119,7 @@ def _with_direction(form: Form, reader: _Reader, op: Op) -> Form:
     value = reader.params.get("direction", "").strip()
     if default is None:
         if value not in ("", *op.directions):
-            problem = str(UnknownName("direction", value, op.directions, of=f"op {op.name!r}")).rstrip(". ")
-            reader.complaints.append(Complaint("direction", f"{problem}. It was left out."))
+            reader.complain("direction", str(UnknownName("direction", value, op.directions, of=f"op {op.name!r}")))
         return form
     used = reader.one_of("direction", "direction", op.directions, default, of=f"op {op.name!r}")
     return replace(form, direction=cast(Direction, used))
@@ -136,21 +135,17 @@ def _with_variants(form: Form, reader: _Reader, op: Op) -> Form:
     for value in split_names(reader.params["variants"]):
         name = base_name(value)
         if name != value and name in reasons:
-            problem = f"this page measures {name!r} with its tuned or default configuration"
-            reader.complain("variants", f"{value!r}: {problem}", name)
+            wrong = f"{value!r}: this page measures {name!r} with its tuned or default configuration"
+            reader.complain("variants", wrong, name)
         if name not in reasons:
             wrong = str(UnknownName("variant", name, reasons, of=f"op {op.name!r}"))
             used = nearest(name, [n for n, reason in reasons.items() if not reason])
-            if used is None:
-                reader.complaints.append(Complaint("variants", f"{wrong}. It was left out."))
-                continue
             reader.complain("variants", wrong, used)
-            name = used
+            usable += [used] if used is not None else []
         elif reasons[name]:
-            problem = f"variant '{name}': {reasons[name].rstrip('. ')}"
-            reader.complaints.append(Complaint("variants", f"{problem}. It was left out."))
-            continue
-        usable.append(name)
+            reader.complain("variants", f"variant '{name}': {reasons[name]}")
+        else:
+            usable.append(name)
     if not usable:
         reader.complain("variants", "none of the variants can run here", ", ".join(default) or "none")
     variants = tuple(n for n in reasons if n in usable) or default
@@ -158,21 +153,17 @@ def _with_variants(form: Form, reader: _Reader, op: Op) -> Form:
 
 
 def _with_sizes(form: Form, reader: _Reader, op: Op) -> Form:
-    presets = {p.name: p for p in op.presets}
+    presets = {p.name: {a: p.sizes[a] for a in op.axis_names} for p in op.presets}
     given = {a: reader.params[a] for a in op.axis_names if reader.params.get(a, "").strip()}
-    name: str | None = None
-    if reader.params.get("preset"):
-        value = reader.params["preset"]
-        name = value if value in presets else nearest(value, presets)
-        if value not in presets:
-            wrong = str(UnknownName("preset", value, presets, of=f"op {op.name!r}"))
-            reader.complain("preset", wrong, name or "the default sizes")
-        if name is not None and not given:
-            sizes = {a: presets[name].sizes[a] for a in op.axis_names}
-            return replace(form, sizes_from="preset", preset=name, sizes=sizes)
+    name = value = reader.params.get("preset") or None
+    if value is not None and value not in presets:
+        name = nearest(value, presets)
+        wrong = str(UnknownName("preset", value, presets, of=f"op {op.name!r}"))
+        reader.complain("preset", wrong, name or "the default sizes")
+    if name is not None and not given:
+        return replace(form, sizes_from="preset", preset=name, sizes=presets[name])
     # As in `bench.plan`: sizes that are given replace those of the preset.
-    start = {a: presets[name].sizes[a] for a in op.axis_names} if name is not None else None
-    start = start or default_sizes(reader.bench, op, form.device)
+    start = default_sizes(reader.bench, op, form.device) if name is None else presets[name]
     sizes = dict(start)
     for axis, text in given.items():
         try:
@@ -208,32 +199,28 @@ def _budget(reader: _Reader, default: float) -> float:
     except ValueError:
         reader.complain("budget", f"budget: '{text}' is not a number of seconds", f"{default:g} s")
         return default
-    if not low <= value <= high:  # False for NaN as well.
-        used = min(max(value, low), high) if value == value else default
+    used = default if isnan(value) else min(max(value, low), high)
+    if used != value:
         reader.complain("budget", f"budget: '{text}' s is outside {low:g} to {high:g} s", f"{used:g} s")
-        return used
-    return value
+    return used
 
 
 def write(form: Form, run_id: str | None) -> dict[str, str]:
     """The parameters that reopen the form, with all fields, and the run if there is one."""
-    params = {"op": form.op, "variants": ",".join(form.variants), "dtype": form.dtype}
-    if form.compute is not None:
-        params["compute"] = form.compute
-    if form.direction is not None:
-        params["direction"] = form.direction
-    if form.sizes_from == "preset" and form.preset is not None:
-        params["preset"] = form.preset
-    else:
-        params |= form.sizes
-    params |= {
+    preset = form.preset if form.sizes_from == "preset" else None
+    params = {
+        "op": form.op,
+        "variants": ",".join(form.variants),
+        "dtype": form.dtype,
+        "compute": form.compute,
+        "direction": form.direction,
+        **(form.sizes if preset is None else {"preset": preset}),
         "budget": f"{form.budget_s:g}",
         "clock": form.clock,
         "energy": "yes" if form.energy else "no",
         "data": form.data,
         "baseline": form.baseline,
         "device": form.device,
+        "run": run_id,
     }
-    if run_id is not None:
-        params["run"] = run_id
-    return params
+    return {name: value for name, value in params.items() if value is not None}

@@ -1,13 +1,15 @@
 """The sidebar form: what to measure. A link can fill it, and the page's address repeats its values."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from typing import cast
+from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core import Clock, KernelvizError, Plan, Problem, UsageError
+from kernelviz.core import KernelvizError, Plan, Problem, UsageError
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.reasons import Refusal
 from kernelviz.core.tuning import tuning_key
@@ -16,14 +18,17 @@ from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text.failures import describe_reason
 from kernelviz.ui.bench import link, live_mode
-from kernelviz.ui.bench.form import BUDGET_S, CLOCKS, Choice, Form, SizesFrom, choices, data_kinds, form_of, reconciled
+from kernelviz.ui.bench.form import BUDGET_S, CLOCKS, Choice, Form, choices, data_kinds, form_of, reconciled
 from kernelviz.ui.shared import callbacks
 from kernelviz.ui.shared.text import plain
 
-_SIZE_HELP = (
-    "A number (4096 or 2^20), a list (64,128), a range that doubles (2^10..2^24) or has a step (128..1024:128), "
-    "or an expression with other axes (2^27/n)."
-)
+_FIELDS = {
+    "op": "op", "dtype": "dtype", "compute": "compute", "direction": "direction", "sizes_from": "sizes_from",
+    "preset": "preset", "budget": "budget_s", "clock": "clock", "energy": "energy", "device": "device", "data": "data",
+    "baseline": "baseline",
+}  # fmt: skip
+"""The field of the form by the key of its widget; variants and sizes have widgets of their own kind."""
+_REQUIRED = ("op", "dtype", "sizes_from", "budget_s", "clock", "device", "data", "baseline")
 _FORM, _WRITTEN, _RUN, _COMPLAINTS = "form", "written", "run_id", "complaints"
 _ADDRESS = "address"
 
@@ -39,20 +44,20 @@ def open_address(bench: Bench) -> tuple[str | None, tuple[link.Complaint, ...]]:
         address = link.read(params, bench)
         form = address.form
         if address.run_id is not None and set(params) == {"run"}:
-            form = _form_of_run(bench, address.run_id) or form
-        st.session_state[_FORM] = form
+            # The page itself reports what is wrong with the run; the form then shows the defaults.
+            with suppress(KernelvizError):
+                form = form_of(bench.load(address.run_id), bench) or form
         st.session_state[_RUN] = address.run_id
         st.session_state[_COMPLAINTS] = address.complaints
         live_mode.off()  # a link must not start a measurement
         actions.run_pressed, actions.started_run = False, None
-        _seed(form)
     else:
         before: Form = st.session_state[_FORM]
         form = reconciled(_from_widgets(before, bench), before, bench)
         if form != before:
             st.session_state[_COMPLAINTS] = ()
-        st.session_state[_FORM] = form
-        _seed(form)
+    st.session_state[_FORM] = form
+    _seed(form)
     remember(actions.started_run or st.session_state[_RUN])
     return st.session_state[_RUN], st.session_state[_COMPLAINTS]
 
@@ -65,12 +70,7 @@ def current() -> Form:
 
 def run_action() -> Callable[[], None]:
     """The action of the buttons Run: the next redraw that reaches the form starts its run."""
-    actions = callbacks.actions()
-
-    def act() -> None:
-        actions.run_pressed = True
-
-    return act
+    return partial(setattr, callbacks.actions(), "run_pressed", True)
 
 
 def remember(run_id: str | None) -> None:
@@ -79,9 +79,8 @@ def remember(run_id: str | None) -> None:
     callbacks.actions().started_run = None
     params, (present, view) = link.write(st.session_state[_FORM], run_id), _address()
     if params != present:
-        callbacks.replaced(
-            _ADDRESS, present
-        )  # first: a redraw that ends in between must not take the address for a link
+        # First, because a redraw that ends in between must not take the address for a link.
+        callbacks.replaced(_ADDRESS, present)
     st.session_state[_WRITTEN] = params
     if params != present:
         st.query_params.from_dict({**params, **view})  # in one step: a part of the parameters would be another link
@@ -89,42 +88,17 @@ def remember(run_id: str | None) -> None:
 
 def _address() -> tuple[dict[str, str], dict[str, str]]:
     """The parameters of the address, divided into those of the plan and run, and those of the view."""
-    everything = st.query_params.to_dict()
-    return (
-        {k: v for k, v in everything.items() if k not in link.VIEW},
-        {k: v for k, v in everything.items() if k in link.VIEW},
-    )
-
-
-def _form_of_run(bench: Bench, run_id: str) -> Form | None:
-    try:
-        return form_of(bench.load(run_id), bench)
-    except KernelvizError:  # The page itself reports what is wrong with the run; the form shows the defaults.
-        return None
+    plan = st.query_params.to_dict()
+    view = {name: plan.pop(name) for name in link.VIEW if name in plan}
+    return plan, view
 
 
 def _seed(form: Form) -> None:
-    values: dict[str, object] = {
-        "op": form.op,
-        "variants": list(form.variants),
-        "dtype": form.dtype,
-        "sizes_from": form.sizes_from,
-        "budget": form.budget_s,
-        "clock": form.clock,
-        "energy": form.energy,
-        "device": form.device,
-        "data": form.data,
-        "baseline": form.baseline,
-        **{_size_key(form.op, axis): text for axis, text in form.sizes.items()},
-    }
-    if form.compute is not None:
-        values["compute"] = form.compute
-    if form.direction is not None:
-        values["direction"] = form.direction
-    if form.preset is not None:
-        values["preset"] = form.preset
+    values = {key: getattr(form, field) for key, field in _FIELDS.items()}
+    values |= {_size_key(form.op, axis): text for axis, text in form.sizes.items()}
+    values["variants"] = list(form.variants)
     for key, value in values.items():
-        if st.session_state.get(key) != value:
+        if value is not None and st.session_state.get(key) != value:
             st.session_state[key] = value
 
 
@@ -135,32 +109,15 @@ def _size_key(op: str, axis: str) -> str:
 def _from_widgets(before: Form, bench: Bench) -> Form:
     """The form with the current values of the widgets; fields without a widget stay as they were."""
     values = st.session_state
-    op: str = values.get("op") or before.op
-    sizes: Mapping[str, str] = before.sizes
-    if op == before.op:
-        sizes = {a: str(values.get(_size_key(op, a), t)) for a, t in before.sizes.items()}
-    return replace(
-        before,
-        device=values.get("device") or before.device,
-        op=op,
-        variants=_in_op_order(bench.ops()[op], values.get("variants", before.variants)),
-        dtype=values.get("dtype") or before.dtype,
-        compute=values.get("compute", before.compute),
-        direction=values.get("direction", before.direction),
-        sizes_from=cast(SizesFrom, values.get("sizes_from") or before.sizes_from),
-        preset=values.get("preset", before.preset),
-        sizes=sizes,
-        budget_s=float(values.get("budget") or before.budget_s),
-        clock=cast(Clock, values.get("clock") or before.clock),
-        energy=bool(values.get("energy", before.energy)),
-        data=values.get("data") or before.data,
-        baseline=values.get("baseline") or before.baseline,
-    )
-
-
-def _in_op_order(op: Op, names: object) -> tuple[str, ...]:
-    picked = set(cast("list[str]", names or []))
-    return tuple(v.name for v in op.variants if v.name in picked)
+    fields: dict[str, Any] = {field: values.get(key, getattr(before, field)) for key, field in _FIELDS.items()}
+    # A widget whose options changed has no value for a moment.
+    fields |= {field: getattr(before, field) for field in _REQUIRED if not fields[field]}
+    op, sizes = bench.ops()[fields["op"]], before.sizes
+    if op.name == before.op:
+        sizes = {axis: str(values.get(_size_key(op.name, axis), text)) for axis, text in sizes.items()}
+    chosen = set(values.get("variants", before.variants) or ())
+    variants = tuple(v.name for v in op.variants if v.name in chosen)
+    return replace(before, **fields, sizes=sizes, variants=variants)
 
 
 def sidebar(bench: Bench) -> tuple[Plan, Form] | None:
@@ -199,9 +156,9 @@ def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
     if excluded:
         with st.container(horizontal=True, gap="xsmall", key="excluded"):
             for refusal, names in excluded.items():
-                reason = str(describe_reason(refusal))
                 for name in names:
-                    st.badge(plain(format_variant(name)), color="gray", icon=":material/block:", help=plain(reason))
+                    reason = plain(describe_reason(refusal))
+                    st.badge(plain(format_variant(name)), color="gray", icon=":material/block:", help=reason)
         for refusal, names in excluded.items():
             which = "" if len(excluded) == 1 else f"{', '.join(plain(format_variant(n)) for n in names)}: "
             st.caption(f"{which}{plain(describe_reason(refusal))}")
@@ -231,14 +188,11 @@ def _describe_tuning(bench: Bench, form: Form, variant: Variant, problems: Seque
     first = used[0].tuning
     if len(problems) == 1:
         return f"{name}: tuned, {configuration_text(first.configuration)} (run {first.run_id})"
-    rest = len(problems) - len(used)
-    return f"{name}: tuned at {len(used)} of {len(problems)} sizes" + (
-        ", default configuration at the others" if rest else ""
-    )
+    rest = ", default configuration at the others" if len(used) < len(problems) else ""
+    return f"{name}: tuned at {len(used)} of {len(problems)} sizes{rest}"
 
 
 def _precision(op: Op, form: Form) -> None:
-    computes = op.computes.get(form.dtype, ())
     if form.direction is not None:
         st.segmented_control(
             "Direction", op.directions, key="direction", required=True,
@@ -246,6 +200,7 @@ def _precision(op: Op, form: Form) -> None:
         )  # fmt: skip
     left, right = st.columns(2)
     left.selectbox("Data type", op.dtypes, key="dtype")
+    computes = op.computes.get(form.dtype)
     if computes:
         right.selectbox(
             "Compute precision",
@@ -267,18 +222,21 @@ def _sizes(op: Op, form: Form) -> None:
         )
         st.caption(plain(" · ".join(f"{a} = {t}" for a, t in form.sizes.items())))
         return
+    size_help = (
+        "A number (4096 or 2^20), a list (64,128), a range that doubles (2^10..2^24) or has a step (128..1024:128), "
+        "or an expression with other axes (2^27/n)."
+    )
     for axis in op.axes:
         key = _size_key(op.name, axis.name)
-        st.text_input(plain(f"{axis.name} ({axis.caption})"), key=key, help=_SIZE_HELP)
+        st.text_input(plain(f"{axis.name} ({axis.caption})"), key=key, help=size_help)
         if live_mode.on():
             live_mode.size_slider(axis, key, form.sizes[axis.name])
 
 
 def _method(bench: Bench, form: Form) -> None:
     with st.expander("Method", key="method_expander"):
-        low, high = BUDGET_S
         st.number_input(
-            "Time limit per case, s", min_value=low, max_value=high, step=0.25, key="budget",
+            "Time limit per case, s", *BUDGET_S, step=0.25, key="budget",
             help="The longest time for which a case is measured. Measuring ends earlier if the 95 % interval is narrow enough.",
         )  # fmt: skip
         st.segmented_control(
@@ -300,9 +258,9 @@ def _method(bench: Bench, form: Form) -> None:
                 format_func=format_variant,
                 help="Speed-ups are relative to this variant: its time divided by the time of the other variant.",
             )
-        if bench.ops()[form.op].computes.get(form.dtype):
-            kinds = data_kinds(bench.ops()[form.op])
-            st.selectbox("Input data", kinds, key="data", format_func=lambda n: n.replace("_", " "))
+        op = bench.ops()[form.op]
+        if op.computes.get(form.dtype):
+            st.selectbox("Input data", data_kinds(op), key="data", format_func=lambda n: n.replace("_", " "))
         devices = {d.id: d for d in bench.devices()}
         st.selectbox("Device", list(devices), key="device", format_func=lambda n: f"{n} · {devices[n].name}")
 

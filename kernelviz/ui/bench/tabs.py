@@ -5,15 +5,16 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from kernelviz.core import Failure, Run
-from kernelviz.metrics.figures import FIGURES
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import Row, rows
-from kernelviz.metrics.sweep import size_words, telling_axes
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import Row, rows
+from kernelviz.metrics.sweep import telling_axes
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.cases import case_columns, cases
 from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, kernels
 from kernelviz.text.failures import STAGES, describe_failure, has_description
+from kernelviz.text.sizes import format_sizes
+from kernelviz.text.times import FIGURES
 from kernelviz.ui.bench import second_run
 from kernelviz.ui.shared import site, table, view_filters
 from kernelviz.ui.shared.text import plain
@@ -81,7 +82,7 @@ def failure_list(run: Run, failed: Mapping[tuple[str, Failure], Sequence[Row]]) 
     if not failed:
         st.caption("No case failed.")
     for (variant, failure), group in failed.items():
-        sizes = ", ".join(size_words(r.result.problem, telling_axes(run.plan.problems)) for r in group)
+        sizes = ", ".join(format_sizes(r.result.problem, telling_axes(run.plan.problems)) for r in group)
         st.markdown(f"✕ **{plain(format_variant(variant))}** · {STAGES[failure.stage]} · {plain(sizes)}")
         message = str(describe_failure(failure)) if has_description(failure) else "The failure has no message."
         st.code(message, language=None, wrap_lines=True)

@@ -6,6 +6,7 @@ from kernelviz.core import Run
 from kernelviz.metrics.chart_selection import MANY
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
+from kernelviz.ui.shared import view_filters
 from kernelviz.ui.shared.text import plain
 
 PARAM = "hide"
@@ -40,19 +41,14 @@ def visible_variants(run: Run) -> tuple[str, ...]:
             key=_KEY,
             format_func=lambda v: f"{mark(run.plan.op, v)} {plain(format_variant(v))}",
         )
-    param = ",".join(v for v in rest if v in hidden)
-    if param:
-        st.query_params[PARAM] = param
-    else:
-        st.query_params.pop(PARAM, None)
+    view_filters.keep(PARAM, ",".join(v for v in rest if v in hidden), "")
     return visible
 
 
 def _hidden(run: Run) -> set[str]:
     """The variants that are hidden in this session, whichever run is shown; on a new page those that the address names."""
-    stored: set[str] | None = st.session_state.get(_HIDDEN)
-    if stored is not None:
-        return set(stored)
+    if _HIDDEN in st.session_state:
+        return set(st.session_state[_HIDDEN])
     named = [n for n in st.query_params.get(PARAM, "").split(",") if n]
     unknown = [n for n in named if n not in run.plan.variants or n == run.plan.baseline]
     if unknown:

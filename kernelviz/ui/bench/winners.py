@@ -4,18 +4,18 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from kernelviz.metrics.roofline import Headline
-from kernelviz.metrics.summary import Row
-from kernelviz.metrics.sweep import size_text
+from kernelviz.metrics.figures import Headline
+from kernelviz.metrics.rows import Row
 from kernelviz.metrics.winner import winners
 from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.sizes import format_size
 from kernelviz.text.winners import describe_winners
 from kernelviz.ui.shared.text import plain
 
 
 def winner_lines(rows: Sequence[Row], axis: str | None, headline: Headline) -> list[str]:
     """A line for each strip of sizes: which variant is fastest up to which size."""
-    return describe_winners(rows, winners(rows, headline), axis, format_variant, size_text)
+    return describe_winners(rows, winners(rows, headline), axis, format_variant, format_size)
 
 
 def winner_sentences(lines: Sequence[str]) -> None:

@@ -10,10 +10,8 @@ from kernelviz.bench.comparison import EXAMPLE, counterpart, newest_two, offered
 from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
 from kernelviz.plots.variant_styles import format_variant
-from kernelviz.ui.compare import text
 from kernelviz.ui.shared import site, view_filters
-from kernelviz.ui.shared.run_label import run_label
-from kernelviz.ui.shared.text import plain
+from kernelviz.ui.shared.text import plain, run_label
 
 SIDES = ("a", "b")
 _EVERY = "every"
@@ -97,21 +95,16 @@ def _upload(bench: Bench, number: int) -> None:
 
 def variant_boxes(bench: Bench, run_a: str, run_b: str) -> tuple[str | None, str | None]:
     """One variant of each side, None for all of them. A variant that is chosen on one side only is used for both."""
-    keys = {"variant_a": run_a, "variant_b": run_b}
-    options = {key: [_EVERY, *variants(bench, run_id)] for key, run_id in keys.items()}
-    for key in keys:
-        view_filters.seed(key, options[key], _EVERY)
-    selection: list[str | None] = []
+    options = {"variant_a": [_EVERY, *variants(bench, run_a)], "variant_b": [_EVERY, *variants(bench, run_b)]}
+    for key, names in options.items():
+        view_filters.seed(key, names, _EVERY)
+    selection = []
     for key, other in (("variant_a", "variant_b"), ("variant_b", "variant_a")):
-        every = text.EVERY if st.session_state[other] == _EVERY else text.ALSO
-        chosen = st.selectbox(
-            f"Variant of {key[-1].upper()}",
-            options[key],
-            key=key,
-            width=250,
+        every = "every variant, each with itself" if st.session_state[other] == _EVERY else "same as on the other side"
+        chosen = view_filters.choose(
+            st.selectbox, f"Variant of {key[-1].upper()}", options[key], _EVERY, key=key, width=250,
             format_func=partial(_variant_label, every),
-        )
-        view_filters.keep(key, chosen, _EVERY)
+        )  # fmt: skip
         selection.append(None if chosen == _EVERY else chosen)
     return selection[0], selection[1]
 
@@ -123,7 +116,10 @@ def _variant_label(every: str, variant: str) -> str:
 def empty_state(bench: Bench) -> None:
     """What to do while A or B is not chosen, with a button that shows a comparison."""
     with st.container(border=True, key="nothing_chosen"):
-        st.markdown(text.CHOOSE)
+        st.markdown(
+            "**Choose two runs above.** A is the baseline and B is compared with it: two runs of this server, or a file from "
+            "another machine and a run of yours. To compare two variants of one run, choose that run twice."
+        )
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             newest = newest_two(bench.runs())
             if newest is not None:

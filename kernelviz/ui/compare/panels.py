@@ -1,13 +1,15 @@
 """The panels of the page Compare. `pages/compare.py` puts them in reading order."""
 
+from functools import partial
+
 import streamlit as st
 
 from kernelviz import plots
 from kernelviz.core import units
 from kernelviz.metrics.comparability import one_run
-from kernelviz.metrics.comparison import WORDS, Comparison, Pair
-from kernelviz.metrics.summary import figure_of
-from kernelviz.metrics.sweep import problem_words, telling_axes
+from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair
+from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.sweep import telling_axes
 from kernelviz.plots.comparison import describe_comparison
 from kernelviz.plots.samples import describe_samples
 from kernelviz.plots.tiles import Tile
@@ -15,6 +17,8 @@ from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import View
 from kernelviz.tables.comparison import pair_columns
 from kernelviz.text.comparison import (
+    MEANINGS,
+    SIGNS,
     describe_noise,
     describe_pair,
     describe_refusals,
@@ -26,17 +30,15 @@ from kernelviz.text.comparison import (
 )
 from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.results import format_time
-from kernelviz.text.text import sentence_case
+from kernelviz.text.sizes import format_problem
+from kernelviz.text.text import Text, sentence_case
+from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
-from kernelviz.ui.compare import text
-from kernelviz.ui.shared import site, table, tiles, view_filters
+from kernelviz.ui.shared import charts, site, table, tiles, view_filters
 from kernelviz.ui.shared.text import plain
 
 MOST_BARS = 24
 _WORST = f"the worst {MOST_BARS}"
-
-
 _CSS = """
 <style>
 .st-key-differs li { margin-bottom: 0.1rem; }
@@ -45,41 +47,61 @@ _CSS = """
 @media (max-width: 640px) { :is(.st-key-a, .st-key-b) { min-width: 100%; } }
 </style>
 """
+_RULE = """
+- **Pairs**: the same case in both runs; if one variant is chosen on each side, all cases of the same problem. The ratio is the
+  time of B divided by the time of A.
+- **Two runs** were not measured in the same rounds, so each side is resampled over its own blocks (bootstrap of the ratio of the
+  medians, 95 %). For a verdict, the whole interval must be beyond the noise floor. The threshold is the largest of 0.5 %, the
+  A/A comparison that each run makes with its own baseline, and the largest change among the cases with the **same code**.
+- **Same code** means: the same source, compilers and driver, and the same kernels with the same grid, block, registers and
+  shared memory. If the time of such a case changes, the environment (card, clock, place in memory) changed, not the kernel.
+- **Two variants of one run** were measured in the same rounds, so the verdict is that of the page Bench: the ratio in each round.
+- **Not comparable**: burst against sustained load, different input data, a different timer or launch method, a CPU against a GPU,
+  tracing overhead that is unknown or was subtracted on one side only, or no correct time on one side.
+"""
 
 
 def title() -> None:
     """Title, and how to read the page."""
     st.html(_CSS)
     st.markdown("#### Compare")
-    st.markdown(text.INTRO)
+    st.markdown(
+        "Each case of run **B** (a variant at one size) is compared with the same case of run **A**, the baseline. B is faster "
+        "or slower only if the whole 95 % interval of the time ratio is beyond the measurement noise; times that were measured "
+        "in different ways are not compared."
+    )
+
+
+def same_run() -> None:
+    """Says that there is nothing to compare, and what to choose instead."""
+    st.info(
+        "A and B are the same run. Choose a different variant for each side, or another run for one of them.",
+        icon=":material/call_split:",
+    )
 
 
 def no_common_case(comparison: Comparison) -> None:
     """Says what each side holds, and what to choose instead."""
     a, b = (f"{r.plan.op} {r.plan.problems[0].dtype}" for r in (comparison.a, comparison.b))
-    st.info(plain(text.NO_PAIRS.format(a=a, b=b)), icon=":material/link_off:")
+    st.info(
+        plain(
+            f"A and B have no case in common: A is {a}, B is {b}. Choose two runs of the same op with at least one common size, "
+            "or one variant of each."
+        ),
+        icon=":material/link_off:",
+    )
 
 
 def verdict_tiles(comparison: Comparison) -> None:
     """How many cases are slower, faster, the same or unclear, and the mean ratio of the times."""
-    counts, axes = comparison.counts, telling_axes([p.problem for p in comparison.pairs])
-    judged = comparison.judged
-
-    def change_at(pair: Pair | None) -> str:
-        if pair is None or pair.ratio is None:
-            return "no case"
-        return f"{format_change(pair.ratio.estimate)}, {format_case(pair, axes, by_problem=comparison.by_problem)}"
-
-    worst = next((p for p in judged if p.word == "slower"), None)
-    best = next((p for p in reversed(judged) if p.word == "faster"), None)
-    mean = comparison.mean_ratio
-    identical = sum(p.word == "same code" for p in comparison.pairs)
+    counts, judged, mean = comparison.counts, comparison.judged, comparison.mean_ratio
+    worst = next((p for p in judged if p.kind == "slower"), None)
+    best = next((p for p in reversed(judged) if p.kind == "faster"), None)
+    identical = sum(p.kind == "same code" for p in comparison.pairs)
     tiles.draw(
         (
-            Tile(
-                "▼ Slower", f"{counts['slower']} of {len(judged)} slower", f"worst: {change_at(worst)}" if worst else ""
-            ),
-            Tile("▲ Faster", f"{counts['faster']} of {len(judged)} faster", f"best: {change_at(best)}" if best else ""),
+            Tile("▼ Slower", f"{counts['slower']} of {len(judged)} slower", _change("worst", worst, comparison)),
+            Tile("▲ Faster", f"{counts['faster']} of {len(judged)} faster", _change("best", best, comparison)),
             Tile(
                 "= Same, ? unclear",
                 f"{counts['same']} same, {counts['unclear']} unclear",
@@ -94,13 +116,23 @@ def verdict_tiles(comparison: Comparison) -> None:
     )
 
 
+def _change(which: str, pair: Pair | None, comparison: Comparison) -> str:
+    if pair is None or pair.ratio is None:
+        return ""
+    return f"{which}: {format_change(pair.ratio.estimate)}, {_case(pair, comparison)}"
+
+
+def _case(pair: Pair, comparison: Comparison) -> Text:
+    """The name of a case, with the axes that differ between the cases."""
+    return format_case(pair, telling_axes([p.problem for p in comparison.pairs]), by_problem=comparison.by_problem)
+
+
 def cases_without_time_in_b(comparison: Comparison) -> None:
     """The cases that had a correct time in A and have none in B."""
     broken = [p for p in comparison.pairs if p.broken]
     if not broken:
         return
-    axes = telling_axes([p.problem for p in comparison.pairs])
-    names = "; ".join(str(format_case(p, axes, by_problem=comparison.by_problem)) for p in broken[:6])
+    names = "; ".join(str(_case(p, comparison)) for p in broken[:6])
     more = f" and {len(broken) - 6} more" if len(broken) > 6 else ""
     st.error(
         f"**{len(broken)} case{'s' if len(broken) != 1 else ''} had a correct time in A but not in B**: {plain(names)}{more}.",
@@ -120,10 +152,8 @@ def cases_without_verdict(comparison: Comparison) -> None:
 def measurement_noise(comparison: Comparison) -> None:
     """How much the times of the two runs vary without a change of code."""
     st.markdown("##### Measurement noise")
-    if noisy(comparison):
-        st.warning(plain(describe_noise(comparison)), icon=":material/waves:")
-    else:
-        st.markdown(plain(describe_noise(comparison)))
+    show = partial(st.warning, icon=":material/waves:") if noisy(comparison) else st.markdown
+    show(plain(describe_noise(comparison)))
 
 
 def environment_differences(comparison: Comparison) -> None:
@@ -131,7 +161,8 @@ def environment_differences(comparison: Comparison) -> None:
     st.markdown("##### Environment differences")
     entries = differences(comparison)
     if not entries:
-        st.markdown(text.ONE_RUN if one_run(comparison.a, comparison.b) else text.ALIKE)
+        sides = "are from one run, with" if one_run(comparison.a, comparison.b) else "have"
+        st.markdown(f"None: both sides {sides} the same device, driver, library versions and method.")
         return
     with st.container(key="differs"):
         st.markdown("\n".join(f"- :red[**≠ {plain(d.what)}**: {plain(d.values)}]" for d in entries))
@@ -139,67 +170,46 @@ def environment_differences(comparison: Comparison) -> None:
 
 def verdict_bars(comparison: Comparison) -> None:
     """A bar for each case, the worst first. A click chooses the case that `case_box` shows."""
-    many = len(comparison.pairs) > MOST_BARS
-    every = f"all {len(comparison.pairs)}"
-    rows = _WORST
-    if many:
-        view_filters.seed("rows", [_WORST, every], _WORST)
-        rows = (
-            st.segmented_control(
-                "Cases shown", [_WORST, every], key="rows", required=True, label_visibility="collapsed"
-            )
-            or _WORST
+    every, most = f"all {len(comparison.pairs)}", None
+    if len(comparison.pairs) > MOST_BARS:
+        rows = view_filters.choose(
+            st.segmented_control, "Cases shown", [_WORST, every], _WORST, key="rows", label_visibility="collapsed"
         )
-        view_filters.keep("rows", rows, _WORST)
-    figure = plots.ratio_by_case(comparison, most=MOST_BARS if many and rows == _WORST else None)
-    event = st.plotly_chart(
-        figure,
-        key="ratios",
-        config=view_filters.CHART,
-        alt=describe_comparison(comparison),
-        on_select="rerun",
-        selection_mode="points",
+        most = MOST_BARS if rows == _WORST else None
+    clicked = charts.draw_clickable(
+        plots.ratio_by_case(comparison, most=most), key="ratios", alt=describe_comparison(comparison)
     )
-    points = event.selection.points if event is not None else []
-    view_filters.follow({"seen_bar": str(points[-1].get("customdata")) if points else None}, "compare_pending")
+    view_filters.follow({"seen_bar": clicked}, "compare_pending")
 
 
 def case_box(comparison: Comparison) -> Pair:
     """The case to look at: the worst one until somebody chooses another, here or by a click on a bar or a row."""
     keys = {p.key: p for p in comparison.pairs}
-    axes = telling_axes([p.problem for p in comparison.pairs])
     pending = st.session_state.pop("compare_pending", None)
     if pending in keys:
         st.session_state["case"] = pending
     if st.session_state.get("case") not in (None, *keys):
         del st.session_state["case"]
     worst = next((p.key for p in comparison.pairs if p.ratio is not None), comparison.pairs[0].key)
-    view_filters.seed("case", list(keys), worst)
-    key = st.selectbox(
-        "Case", list(keys), key="case", label_visibility="collapsed",
-        format_func=lambda k: f"{format_case(keys[k], axes, by_problem=comparison.by_problem)}: {describe_pair(keys[k])}",
+    key = view_filters.choose(
+        st.selectbox, "Case", list(keys), worst, key="case", label_visibility="collapsed",
+        format_func=lambda k: f"{_case(keys[k], comparison)}: {describe_pair(keys[k])}",
     )  # fmt: skip
-    view_filters.keep("case", key, worst)
-    return keys[str(key)]
+    return keys[key]
 
 
 def samples_of_case(comparison: Comparison, pair: Pair) -> None:
     """The distribution of the samples of both sides."""
-    names = [r.variant for r in (pair.before, pair.after)]
-    st.plotly_chart(
-        plots.shares_by_time(comparison, pair),
-        key="shares",
-        config=view_filters.CHART,
-        alt=describe_samples(names, comparison.headline),
-    )
+    alt = describe_samples([r.variant for r in (pair.before, pair.after)], comparison.headline)
+    charts.draw(plots.shares_by_time(comparison, pair), key="shares", alt=alt)
 
 
 def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
     """The verdict of one case with its reason, and both times with their measurement quality."""
     with st.container(border=True, key="one_pair"):
-        st.markdown(f"**{plain(problem_words(pair.problem))}**  \n{plain(describe_pair(pair))}")
+        st.markdown(f"**{plain(format_problem(pair.problem))}**  \n{plain(describe_pair(pair))}")
         floor = "" if pair.floor is None else f"Noise threshold: ±{units.percent(pair.floor)}."
-        if pair.word != "not comparable":  # there the verdict itself contains the reason
+        if pair.kind != "not comparable":  # there the verdict itself contains the reason
             st.markdown(f"{plain(sentence_case(describe_verdict_reason(pair.reason)))}. {plain(floor)}")
         for side, run, result in (("A", comparison.a, pair.before), ("B", comparison.b, pair.after)):
             figure = figure_of(result.timing, comparison.headline)
@@ -230,6 +240,6 @@ def cases_in_one_run_only(comparison: Comparison) -> None:
 def verdict_rule(comparison: Comparison) -> None:
     """The rule behind the verdicts, and how many cases have each."""
     with st.expander("How the verdict is determined", icon=":material/rule:"):
-        st.markdown(text.RULE)
+        st.markdown(_RULE)
         counts = comparison.counts
-        st.markdown("\n".join(f"- {text.describe_verdict(verdict)} Here: {counts[verdict]}." for verdict in WORDS))
+        st.markdown("\n".join(f"- {SIGNS[v]} **{v}**: {MEANINGS[v]} Here: {counts[v]}." for v in PAIR_KINDS))

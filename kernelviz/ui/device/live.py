@@ -1,17 +1,18 @@
 """The activity panels of the page Device: what the device reports now and in the last hour, and the user's alerts."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import Device, Sample, units
-from kernelviz.metrics.alerts import Standing, Thresholds, alert_words, standing
+from kernelviz.metrics.alerts import Thresholds, alert_state
 from kernelviz.plots import monitor
 from kernelviz.plots.tiles import Tile
-from kernelviz.ui.device import text
-from kernelviz.ui.shared import session, view_filters
+from kernelviz.text.alerts import describe_alerts
+from kernelviz.ui.shared import charts, session, view_filters
 from kernelviz.ui.shared.text import plain
 from kernelviz.ui.shared.tiles import draw
 
@@ -19,30 +20,39 @@ WINDOWS = {"5 min": 300.0, "15 min": 900.0, "1 h": 3600.0}
 _EVERY_S = 2.0
 _EVERY_MEASURING_S = 10.0
 """While a CPU is measured: a redraw takes 0.05 s of the CPU that is measured."""
+_QUANTITIES = {
+    "cuda": """
+- **SMs busy** is the share of the driver's last sampling period in which at least one kernel ran, and **memory** the share
+  in which memory was read or written (NVML). One thread counts as much as a full GPU, so this is not efficiency.
+- **PCIe** counters are not read during a measurement, because each reading takes NVML 20 ms.""",
+    "cpu": """
+- **Load** is the share of the last second in which a core was not idle (psutil). **Memory in use** is that of the whole
+  machine.""",
+}
+_SAMPLING = """
+- One sample a second is shared by all open pages. Sampling stops when no page was open for three minutes and nothing is
+  measured.
+- **Low utilisation** uses the mean of the last 30 s and alerts only during a run. **Memory growth** is the minimum of the
+  last minute minus the minimum of the first minute, over ten minutes.
+"""
 
 
 def window_control() -> float:
     """How many seconds the charts show."""
-    view_filters.seed("window", list(WINDOWS), "5 min")
-    window = st.segmented_control("Show the last", list(WINDOWS), key="window", required=True)
-    view_filters.keep("window", window, "5 min")
-    return WINDOWS[window or "5 min"]
+    return WINDOWS[view_filters.choose(st.segmented_control, "Show the last", list(WINDOWS), "5 min", key="window")]
 
 
 def threshold_boxes() -> Thresholds:
     """The user's alert thresholds."""
     default = Thresholds()
     busy = _threshold(
-        "Alert: utilisation below, %", "busy", default.least_busy_fraction * 100, 100.0, 5.0, text.LOW_UTILISATION_HELP
-    )
+        "Alert: utilisation below, %", "busy", default.least_busy_fraction * 100, 100.0, 5.0,
+        "An alert appears if the mean utilisation of the last 30 s of a run is below this.",
+    )  # fmt: skip
     grows = _threshold(
-        "Alert: memory growth above, GiB",
-        "grows",
-        default.most_growth_bytes / 2**30,
-        1024.0,
-        0.5,
-        text.MEMORY_GROWTH_HELP,
-    )
+        "Alert: memory growth above, GiB", "grows", default.most_growth_bytes / 2**30, 1024.0, 0.5,
+        "An alert appears if the memory in use grew by more than this within ten minutes.",
+    )  # fmt: skip
     return Thresholds(least_busy_fraction=busy / 100, most_growth_bytes=grows * 2**30)
 
 
@@ -59,12 +69,9 @@ def _from_address(key: str, default: float, high: float) -> float:
     param = st.query_params.get(key)
     if param is None:
         return default
-    try:
-        value = float(param)
-    except ValueError:
-        value = float("nan")
-    if 0 <= value <= high:
-        return value
+    with suppress(ValueError):
+        if 0 <= (value := float(param)) <= high:
+            return value
     st.caption(f":orange[{key} {plain(repr(param))} is not a number from 0 to {high:g}: using {default:g}]")
     return default
 
@@ -77,52 +84,57 @@ def activity(bench: Bench, device: Device, window_s: float, thresholds: Threshol
     @st.fragment(run_every=_EVERY_MEASURING_S if slow else _EVERY_S, key="live")
     def live() -> None:
         samples = session.bench().machine.samples(device.id)
-        if device.kind == "cpu" and samples and samples[-1].running != slow:
+        newest = samples[-1] if samples else None
+        if device.kind == "cpu" and newest is not None and newest.running != slow:
             st.rerun()
-        _state_and_tiles(device, samples[-1] if samples else None)
-        _alerts(device, standing(samples, thresholds), thresholds)
-        figure = monitor.reports_by_time(samples, gpu=device.kind == "cuda", window_s=window_s)
-        st.plotly_chart(figure, key="reports", config=view_filters.CHART, alt=_alt(device, samples))
-        _caption(device, samples, window_s)
+        if newest is not None and newest.running:
+            st.markdown(":blue[● **A measurement is running**], so the values below are those of a device under load.")
+        else:
+            st.markdown(":gray[○ No measurement is running]")
+        draw([Tile(*tile) for tile in tiles(device, newest)])
+        # In a container of their own: a new alert must not move the chart, which would then be drawn from scratch.
+        with st.container(key="alerts", gap="small"):
+            for sentence in describe_alerts(device, alert_state(samples, thresholds), thresholds):
+                st.warning(plain(sentence), icon=":material/notifications_active:")
+        values = "; ".join(f"{name} {value}" for name, value, _ in tiles(device, newest)) if newest else "no sample yet"
+        charts.draw(
+            monitor.reports_by_time(samples, gpu=device.kind == "cuda", window_s=window_s), key="reports",
+            alt=f"What {device.name} reported over time. Current values: {values}.",
+        )  # fmt: skip
+        st.caption(plain(" ".join(_remarks(device, samples, window_s))))
 
     live()
 
 
 def how_to_read(device: Device) -> None:
     """What the reported quantities mean, and how often they are read."""
-    quantities = (text.LOAD,) if device.kind == "cpu" else (text.BUSY, text.PCIE)
     with st.expander("How to read these figures", key="how_read", icon=":material/help:"):
-        st.markdown("\n".join(f"- {sentence}" for sentence in (*quantities, text.SAMPLED, text.ALERTS)))
+        st.markdown(_QUANTITIES[device.kind] + _SAMPLING)
 
 
 def tiles(device: Device, now: Sample | None) -> tuple[tuple[str, str, str], ...]:
     """Label, value with unit, and a second value of what the device reports now; unknown values say so."""
     sample = now or Sample(at_s=0.0)
     memory = f"of {units.size_bytes(sample.total_bytes)}"
+    temperature = "unknown" if sample.temperature_c is None else f"{sample.temperature_c:.0f} °C"
     if device.kind == "cpu":
         cores = sample.cores_fraction
-        most = f"most loaded core {units.percent(max(cores), 0)}" if cores else "load of each core unknown"
+        most_loaded = f"most loaded core {units.percent(max(cores), 0)}" if cores else "load of each core unknown"
         return (
-            ("Load", units.percent(sample.busy_fraction, 0), most),
+            ("Load", units.percent(sample.busy_fraction, 0), most_loaded),
             ("Memory in use", units.size_bytes(sample.used_bytes), memory),
             ("Clock", units.clock(sample.sm_clock_hz), "reported by the operating system"),
-            ("Temperature", _temperature(sample), "hottest sensor"),
+            ("Temperature", temperature, "hottest sensor"),
         )
-    power = "unknown" if sample.power_w is None else f"{sample.power_w:.0f} W"
-    memory_clock = f"memory {units.clock(sample.memory_clock_hz)}"
-    traffic = f"from the device {_traffic(sample, sample.from_device_bytes_per_s)}"
     return (
         ("SMs busy", units.percent(sample.busy_fraction, 0), f"memory {units.percent(sample.memory_busy_fraction, 0)}"),
         ("Memory in use", units.size_bytes(sample.used_bytes), memory),
-        ("PCIe to the device", _traffic(sample, sample.to_device_bytes_per_s), traffic),
-        ("SM clock", units.clock(sample.sm_clock_hz), memory_clock),
-        ("Power", power, _temperature(sample)),
+        ("PCIe to the device", _traffic(sample, sample.to_device_bytes_per_s),
+         f"from the device {_traffic(sample, sample.from_device_bytes_per_s)}"),
+        ("SM clock", units.clock(sample.sm_clock_hz), f"memory {units.clock(sample.memory_clock_hz)}"),
+        ("Power", "unknown" if sample.power_w is None else f"{sample.power_w:.0f} W", temperature),
         ("Clock limited by", ", ".join(sample.event_reasons) or "nothing", "as the driver reports it"),
-    )
-
-
-def _temperature(sample: Sample) -> str:
-    return "unknown" if sample.temperature_c is None else f"{sample.temperature_c:.0f} °C"
+    )  # fmt: skip
 
 
 def _traffic(sample: Sample, rate: float | None) -> str:
@@ -131,36 +143,16 @@ def _traffic(sample: Sample, rate: float | None) -> str:
     return units.rate(rate, "B/s", 3)
 
 
-def _state_and_tiles(device: Device, now: Sample | None) -> None:
-    if now is not None and now.running:
-        st.markdown(":blue[● **A measurement is running**], so the values below are those of a device under load.")
-    else:
-        st.markdown(":gray[○ No measurement is running]")
-    draw([Tile(*tile) for tile in tiles(device, now)])
-
-
-def _alerts(device: Device, state: Standing, thresholds: Thresholds) -> None:
-    # In a container of their own: a new alert must not move the chart, which would then be drawn from scratch.
-    with st.container(key="alerts", gap="small"):
-        for sentence in alert_words(device, state, thresholds):
-            st.warning(plain(sentence), icon=":material/notifications_active:")
-
-
-def _caption(device: Device, samples: Sequence[Sample], window_s: float) -> None:
-    recent = [s for s in samples if s.at_s > samples[-1].at_s - window_s] if samples else []
-    sentences = [text.SHADED]
+def _remarks(device: Device, samples: Sequence[Sample], window_s: float) -> Iterator[str]:
+    """What the shading means, what a point is, what the device does not report, and why the driver limited the clock."""
+    recent = [s for s in samples if s.at_s > samples[-1].at_s - window_s]
+    yield "Shaded: a measurement was running."
     if len(recent) > monitor.MOST_POINTS:
-        sentences.append(f"Each point is the mean of {-(-len(recent) // monitor.MOST_POINTS)} s.")
+        yield f"Each point is the mean of {-(-len(recent) // monitor.MOST_POINTS)} s."
     _, unknown = monitor.panels(recent, gpu=device.kind == "cuda")
     if unknown and recent:
-        sentences.append(f"Not reported by this device: {', '.join(unknown)}.")
+        yield f"Not reported by this device: {', '.join(unknown)}."
     reasons = Counter(r for s in recent for r in s.event_reasons)
     if reasons:
         durations = ", ".join(f"{reason} {count} s" for reason, count in reasons.most_common())
-        sentences.append(f"The driver limited the clock: {durations} (of {len(recent)} s).")
-    st.caption(plain(" ".join(sentences)))
-
-
-def _alt(device: Device, samples: Sequence[Sample]) -> str:
-    now = "; ".join(f"{name} {value}" for name, value, _ in tiles(device, samples[-1])) if samples else "no sample yet"
-    return f"What {device.name} reported over time. Current values: {now}."
+        yield f"The driver limited the clock: {durations} (of {len(recent)} s)."

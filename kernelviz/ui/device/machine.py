@@ -1,7 +1,6 @@
 """What this machine is, on the page Device: its devices, driver, CUDA, MIG, tools, and the kernel times of recent runs."""
 
 import platform
-from collections.abc import Sequence
 
 import streamlit as st
 
@@ -11,12 +10,18 @@ from kernelviz.hardware import mig
 from kernelviz.hardware.discovery import gpu_problem, missing
 from kernelviz.hardware.toolchain import installed_versions, torch_build
 from kernelviz.plots import monitor
-from kernelviz.ui.device import text
-from kernelviz.ui.shared import view_filters
-from kernelviz.ui.shared.text import plain, when
+from kernelviz.ui.shared import charts
+from kernelviz.ui.shared.text import markdown_table, plain, when
 
 _TOOLS = {"cuda": ("triton", "nvrtc", "inductor"), "cpu": ("cxx", "inductor")}
 _TOOL_NAMES = {"triton": "Triton", "nvrtc": "CUDA C++ (NVRTC)", "inductor": "torch.compile", "cxx": "C++ extension"}
+
+
+_TIMES = {
+    "cuda": "Each point is a kernel: the median of its GPU timestamps. Grey bar: the middle half of a run's kernels.",
+    "cpu": "Each point is a case: one call with flushed caches, timed by the host clock, because CPU kernels cannot be traced. "
+    "Grey bar: the middle half of a run's cases.",
+}
 
 
 def device_summary(bench: Bench, device: Device) -> None:
@@ -29,8 +34,13 @@ def device_summary(bench: Bench, device: Device) -> None:
 def device_facts(bench: Bench, device: Device) -> None:
     """All devices of the machine, and everything known about the chosen one."""
     with st.expander("All devices, driver and tools", key="machine", icon=":material/memory:", expanded=False):
-        st.markdown(_device_table(bench.devices()))
-        st.markdown(_fact_table(facts(device)))
+        st.markdown(markdown_table(("device", "name", "memory", "usable"), map(_device_row, bench.devices())))
+        st.markdown(markdown_table(("property", "value"), [(plain(a), plain(b)) for a, b in facts(device)]))
+
+
+def _device_row(device: Device) -> list[str]:
+    usable = "yes" if device.usable else f"no: {device.reason}"
+    return [plain(cell) for cell in (device.id, device.name, units.size_bytes(device.memory_bytes), usable)]
 
 
 def summary(device: Device) -> str:
@@ -47,50 +57,33 @@ def summary(device: Device) -> str:
 
 def facts(device: Device) -> list[tuple[str, str]]:
     """Name and value of each fact about a device and its tools; unknown values say so."""
-    known = [
+    own = [("threads", str(device.threads or "unknown"))]
+    if device.kind == "cuda":
+        own = [
+            ("multiprocessors", str(device.multiprocessors or "unknown")),
+            ("compute capability", ".".join(str(n) for n in device.compute_capability or ()) or "unknown"),
+            ("driver", f"{device.driver or 'unknown'}, supports CUDA up to {device.driver_cuda or 'unknown'}"),
+            ("MIG", mig.describe(device)),
+        ]
+    build = torch_build()
+    return [
         ("name", device.name),
         ("identity", device.uuid),
         ("memory", units.size_bytes(device.memory_bytes)),
         ("last-level cache", units.size_bytes(device.last_level_cache_bytes)),
+        *own,
+        ("Python", platform.python_version()),
+        ("torch", "not installed" if build is None else f"{build.version}, for CUDA {build.cuda or '(none)'}"),
+        ("triton", installed_versions(("triton",)).get("triton", "not installed")),
+        *((_TOOL_NAMES[n], missing((n,), device) or "ready") for n in _TOOLS[device.kind]),
     ]
-    if device.kind == "cuda":
-        capability = ".".join(str(n) for n in device.compute_capability or ()) or "unknown"
-        known += [
-            ("multiprocessors", str(device.multiprocessors or "unknown")),
-            ("compute capability", capability),
-            ("driver", f"{device.driver or 'unknown'}, supports CUDA up to {device.driver_cuda or 'unknown'}"),
-            ("MIG", mig.describe(device)),
-        ]
-    else:
-        known.append(("threads", str(device.threads or "unknown")))
-    build = torch_build()
-    torch = "not installed" if build is None else f"{build.version}, for CUDA {build.cuda or '(none)'}"
-    triton = installed_versions(("triton",)).get("triton", "not installed")
-    known += [("Python", platform.python_version()), ("torch", torch), ("triton", triton)]
-    known += [(_TOOL_NAMES[n], missing((n,), device) or "ready") for n in _TOOLS[device.kind]]
-    return known
-
-
-def _device_table(devices: Sequence[Device]) -> str:
-    lines = ["| device | name | memory | usable |", "|---|---|---|---|"]
-    for device in devices:
-        usable = "yes" if device.usable else f"no: {device.reason}"
-        cells = (device.id, device.name, units.size_bytes(device.memory_bytes), usable)
-        lines.append(f"| {' | '.join(plain(c) for c in cells)} |")
-    return "\n".join(lines)
-
-
-def _fact_table(pairs: list[tuple[str, str]]) -> str:
-    return "\n".join(["| property | value |", "|---|---|", *(f"| {plain(a)} | {plain(b)} |" for a, b in pairs)])
 
 
 def recent_kernel_times(bench: Bench, device: Device) -> None:
     """How long the kernels of recent runs took."""
     runs = bench.machine.run_times(device.id)
-    figure = monitor.times_by_run(runs)
     count = sum(len(r.times_s) for r in runs)
-    newest = when(runs[0].created_at) if runs else ""
-    alt = f"{count} kernel times of {len(runs)} runs" + (f", the newest from {newest}" if newest else "")
-    st.plotly_chart(figure, key="run_times", config=view_filters.CHART, alt=alt)
+    newest = f", the newest from {when(runs[0].created_at)}" if runs else ""
+    charts.draw(monitor.times_by_run(runs), key="run_times", alt=f"{count} kernel times of {len(runs)} runs{newest}")
     if count:
-        st.caption(text.TIMES_CPU if device.kind == "cpu" else text.TIMES_GPU)
+        st.caption(_TIMES[device.kind])

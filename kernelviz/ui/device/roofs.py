@@ -8,20 +8,16 @@ from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Device, Roof, units
 from kernelviz.hardware.datasheet import DataSheet
 from kernelviz.hardware.datasheet_shares import DataSheetShare, data_sheet_shares
-from kernelviz.metrics.calibrations import Calibration, Move, change_words, moves
-from kernelviz.metrics.roofs import roof_name, roof_value
+from kernelviz.metrics.calibrations import Calibration, Move, moves
 from kernelviz.tables.column import Column
-from kernelviz.ui.device import text
+from kernelviz.text.roofs import format_move, format_roof_name, format_roof_value
 from kernelviz.ui.shared import live_progress, table, view_filters
 from kernelviz.ui.shared.live_progress import Activity
 from kernelviz.ui.shared.text import plain, when
 
-_PARAM = "calibration"
-
-
-def calibration(bench: Bench) -> Activity | None:
-    """The calibration of the address or of this session, with its progress; None without one."""
-    return live_progress.activity_to_show(bench, _PARAM)
+_NOT_MEASURED = "The roofs of this device were not measured yet."
+PARAM = "calibration"
+"""The parameter of the address that names the calibration to follow."""
 
 
 def heading_and_calibrate_button(bench: Bench, device: Device, calibration: Activity | None) -> None:
@@ -30,47 +26,51 @@ def heading_and_calibrate_button(bench: Bench, device: Device, calibration: Acti
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="roofs_head"):
         st.markdown("##### Roofs: measured and data sheet", width="content")
         live_progress.start_button(
-            "Calibrate", bench.calibrate, device, kind=_PARAM, key="calibrate_device", icon=":material/straighten:",
-            disabled=running or not device.usable, help=text.CALIBRATE_HELP,
+            "Calibrate", bench.calibrate, device, kind=PARAM, key="calibrate_device", icon=":material/straighten:",
+            disabled=running or not device.usable,
+            help="Measures bandwidth, arithmetic rates, kernel launches and transfers. In a terminal: "
+            "kernelviz device --calibrate",
         )  # fmt: skip
 
 
 def calibration_progress(bench: Bench, device: Device, calibration: Activity | None) -> None:
     """The running calibration, or how it ended if it did not finish."""
-    if calibration is None:
-        return
-    name, progress = calibration
-    if progress.status in LIVING:
-        sentence = f"Measuring the roofs of {device.name}: {progress.done} done."
-        live_progress.running_activity(
-            bench, name, progress, sentence, key="device_calibration", box="calibration_going"
-        )
-    elif progress.status == "cancelled":
-        st.warning(
-            f"The calibration was cancelled. The {progress.done} roofs that it had measured are stored.",
-            icon=":material/pause_circle:",
-        )
-    elif progress.status == "interrupted":
-        st.error(
-            f"The calibration failed: {plain(progress.message).rstrip('.')}. Press **Calibrate** to try again.",
-            icon=":material/error:",
-        )
+    if calibration is not None:
+        count = calibration[1].done
+        live_progress.activity_progress(
+            bench, calibration, f"Measuring the roofs of {device.name}: {count} done.", what="calibration",
+            cancelled=f"The calibration was cancelled. The {count} roofs that it had measured are stored.",
+            again="Calibrate", key="device_calibration", box="calibration_going",
+        )  # fmt: skip
 
 
 def roof_table(roofs: Sequence[Roof], sheet: DataSheet | None, device: Device, calibration: Activity | None) -> None:
     """The measured roofs beside the values of the data sheet, and which data sheet that is."""
     if not roofs and (calibration is None or calibration[1].status not in LIVING):
-        st.info(text.NOT_CALIBRATED, icon=":material/straighten:")
+        st.info(
+            f"{_NOT_MEASURED} Press **Calibrate** to measure them; other measurements wait until it is done.",
+            icon=":material/straighten:",
+        )
     lines = data_sheet_shares(roofs, sheet)
     if lines:
         columns = [c for c in _SHARES_OF_SHEET if sheet is not None or c.heading not in _OF_SHEET]
         table.show(columns, lines, key="held", alt="Measured roofs beside the data sheet", height="content")
-        if sheet is not None:
-            st.markdown(text.SHARES)
-    if sheet is None:
-        st.caption(text.NO_SHEET_CPU if device.kind == "cpu" else text.NO_SHEET)
-    else:
+    if sheet is not None:
+        if lines:
+            st.markdown(
+                "**Of data sheet**: the measured value as a share of the data sheet's. **At this clock**: the same, with the "
+                "data sheet's value scaled to the clock of the measurement; if it is much higher, power or temperature limited "
+                "the clock. Data-sheet rates are dense, without sparsity."
+            )
         st.caption(plain(f"Data sheet: {sheet.source}."))
+    elif device.kind == "cpu":
+        st.caption(
+            "kernelviz has data sheets of NVIDIA GPUs only, so the measured roofs of a CPU are shown without a comparison."
+        )
+    else:
+        st.caption(
+            "kernelviz has no data sheet of a GPU with exactly this name, so the measured roofs are shown without a comparison."
+        )
 
 
 def _sheet_value(line: DataSheetShare) -> str | None:
@@ -89,7 +89,7 @@ def _clock(roof: Roof | None) -> str | None:
 def _label(roof: Roof) -> str:
     unit = {"tensor": ", tensor cores", "vector": ", CUDA cores"}.get(roof.unit or "", "")
     memory = " from memory" if roof.level == "dram" else ""
-    return f"{roof_name(roof).replace(' at ', memory + ' at ', 1)}{unit}"
+    return f"{format_roof_name(roof).replace(' at ', memory + ' at ', 1)}{unit}"
 
 
 def _interval(roof: Roof) -> str:
@@ -102,7 +102,7 @@ def _interval(roof: Roof) -> str:
 _OF_SHEET = ("Of data sheet", "At this clock", "Data sheet", "Data-sheet clock")
 _SHARES_OF_SHEET: tuple[Column[DataSheetShare], ...] = (
     Column("", "Roof", "What was measured.", units.TEXT, lambda line: _label(line.roof)),
-    Column("", "Measured", "The highest measured value.", units.OWN_NUMBER, lambda line: roof_value(line.roof)),
+    Column("", "Measured", "The highest measured value.", units.OWN_NUMBER, lambda line: format_roof_value(line.roof)),
     Column("", "Of data sheet", "The measured value as a share of the data sheet's value.", units.OWN_NUMBER,
            lambda line: None if line.share is None else units.percent(line.share)),
     Column("", "At this clock", "The same, with the data sheet's value scaled to the clock of the measurement.", units.OWN_NUMBER,
@@ -117,33 +117,39 @@ _SHARES_OF_SHEET: tuple[Column[DataSheetShare], ...] = (
 _MOVES: tuple[Column[Move], ...] = (
     Column("", "Roof", "What was measured.", units.TEXT, lambda move: _label(move.now)),
     Column("", "Then", "In the earlier calibration.", units.OWN_NUMBER,
-           lambda move: roof_value(move.then) if move.then else "not measured"),
+           lambda move: format_roof_value(move.then) if move.then else "not measured"),
     Column("", "Clock then", "The SM clock in the earlier calibration.", units.OWN_NUMBER, lambda move: _clock(move.then)),
-    Column("", "Now", "In the newest calibration.", units.OWN_NUMBER, lambda move: roof_value(move.now)),
+    Column("", "Now", "In the newest calibration.", units.OWN_NUMBER, lambda move: format_roof_value(move.now)),
     Column("", "Clock now", "The SM clock in the newest calibration.", units.OWN_NUMBER, lambda move: _clock(move.now)),
-    Column("", "Change", "≈: the two 95 % intervals overlap, so the change may be chance.", units.OWN_NUMBER, change_words),
+    Column("", "Change", "≈: the two 95 % intervals overlap, so the change may be chance.", units.OWN_NUMBER, format_move),
 )  # fmt: skip
 
 
 def roof_changes(calibrations: Sequence[Calibration]) -> None:
     """How much each roof changed between two calibrations. `calibrations`: newest first."""
-    if len(calibrations) < 2:
-        st.caption(text.ONE_CALIBRATION if calibrations else text.NOT_MEASURED)
+    if not calibrations:
+        st.caption(_NOT_MEASURED)
         return
-    newest, earlier = calibrations[0], calibrations[1:]
-    chosen = 0
-    if len(earlier) > 1:
-        stamps = [c.measured_at or str(number) for number, c in enumerate(earlier)]
-        view_filters.seed("against_calibration", stamps, stamps[0])
-        picked = st.selectbox(
-            "Compare with", stamps, key="against_calibration", format_func=lambda s: _dated(earlier[stamps.index(s)])
+    newest, *earlier = calibrations
+    if not earlier:
+        st.caption(
+            "There is only one calibration. Calibrate again, for example after a driver update, to see what changed."
         )
-        view_filters.keep("against_calibration", picked, stamps[0])
-        chosen = stamps.index(picked)
-    st.markdown(f"{_dated(newest)}, compared with {_dated(earlier[chosen])}.")
-    changes = moves(newest, earlier[chosen])
-    table.show(_MOVES, changes, key="moves", alt="Change of each roof between two calibrations")
-    st.markdown(text.MOVES)
+        return
+    then = earlier[0]
+    if len(earlier) > 1:
+        by_stamp = {c.measured_at or str(number): c for number, c in enumerate(earlier)}
+        chosen = view_filters.choose(
+            st.selectbox, "Compare with", list(by_stamp), next(iter(by_stamp)), key="against_calibration",
+            format_func=lambda stamp: _dated(by_stamp[stamp]),
+        )  # fmt: skip
+        then = by_stamp[chosen]
+    st.markdown(f"{_dated(newest)}, compared with {_dated(then)}.")
+    table.show(_MOVES, moves(newest, then), key="moves", alt="Change of each roof between two calibrations")
+    st.markdown(
+        "Each roof is compared with the chosen earlier calibration. **≈**: the two 95 % intervals overlap, so no change can be "
+        "stated. For kernel launches, a lower time is better."
+    )
 
 
 def _dated(calibration: Calibration) -> str:

@@ -1,29 +1,24 @@
 """The actions of one run on the page History: title, note, open, resume, measure again, compare, share, delete with undo."""
 
+from collections.abc import Callable
+from functools import partial
+
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import NOTE_CHARACTERS, RESTORABLE_DAYS, TITLE_CHARACTERS
 from kernelviz.bench.regression import again
 from kernelviz.core import LIVING, KernelvizError
-from kernelviz.ui.shared import session, share, site
+from kernelviz.ui.shared import session, share, site, view_filters
 from kernelviz.ui.shared.text import plain
 
 _CONFIRMING, _UNDO = "history_confirming", "history_deleted"
 
 
-def chosen() -> str | None:
-    """The run whose actions are shown, as the address names it."""
-    return st.query_params.get("run")
-
-
 def choose(run_id: str | None) -> None:
     """Show the actions of a run, or of none."""
     st.session_state.pop(_CONFIRMING, None)
-    if run_id is None:
-        st.query_params.pop("run", None)
-    else:
-        st.query_params["run"] = run_id
+    view_filters.keep("run", run_id, "")
 
 
 def undo_bar(bench: Bench) -> None:
@@ -52,8 +47,17 @@ def run_actions(bench: Bench, run: RunSummary) -> None:
             st.rerun()
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         site.run_link("Open", run.id)
-        _resume(bench, run)
-        _again(bench, run)
+        if run.status in ("cancelled", "interrupted"):
+            _measure(
+                run, "Resume", partial(bench.resume, run.id, owner=session.owner()), key=f"resume_{run.id}",
+                icon=":material/play_arrow:", help="Measures the cases that have no result yet.",
+            )  # fmt: skip
+        if run.status not in LIVING:
+            _measure(
+                run, "Measure again", partial(again, bench, run.id, owner=session.owner()), key=f"again_{run.id}",
+                icon=":material/replay:",
+                help="Measures the same plan with the same method on this machine. Compare both runs on the page Compare.",
+            )  # fmt: skip
         site.compare_link(run.id)
         share.button(bench, run.id, key=f"share_{run.id}")
         share.download(bench, run.id, key=f"download_{run.id}")
@@ -64,34 +68,15 @@ def run_actions(bench: Bench, run: RunSummary) -> None:
     st.caption(f"id {plain(run.id)}")
 
 
-def _resume(bench: Bench, run: RunSummary) -> None:
-    if run.status not in ("cancelled", "interrupted"):
-        return
-    if st.button(
-        "Resume",
-        key=f"resume_{run.id}",
-        icon=":material/play_arrow:",
-        help="Measures the cases that have no result yet.",
-    ):
+def _measure(run: RunSummary, label: str, start: Callable[[], str | None], *, key: str, icon: str, help: str) -> None:
+    """A button that resumes the run, or starts a new one whose id `start` returns, and opens it on the page Bench."""
+    if st.button(label, key=key, icon=icon, help=help):
         try:
-            bench.resume(run.id, owner=session.owner())
+            new = start()
         except KernelvizError as error:
             st.error(plain(error), icon=":material/error:")
         else:
-            st.switch_page(site.page("bench"), query_params={"run": run.id})
-
-
-def _again(bench: Bench, run: RunSummary) -> None:
-    if run.status in LIVING:
-        return
-    explanation = "Measures the same plan with the same method on this machine. Compare both runs on the page Compare."
-    if st.button("Measure again", key=f"again_{run.id}", icon=":material/replay:", help=explanation):
-        try:
-            new = again(bench, run.id, owner=session.owner())
-        except KernelvizError as error:
-            st.error(plain(error), icon=":material/error:")
-        else:
-            st.switch_page(site.page("bench"), query_params={"run": new})
+            st.switch_page(site.page("bench"), query_params={"run": new or run.id})
 
 
 def _confirm(bench: Bench, run: RunSummary) -> None:

@@ -1,17 +1,25 @@
 """The lists of the page History: stored runs, recorded runs that came with kernelviz, deleted runs."""
 
-from typing import Literal, assert_never
+from typing import Literal
 
 import streamlit as st
 
 from kernelviz.bench import Bench, RunSummary
 from kernelviz.bench.history import RESTORABLE_DAYS
+from kernelviz.core.run import Status
 from kernelviz.ui.history import one_run
 from kernelviz.ui.shared import share, site, view_filters
 from kernelviz.ui.shared.text import plain, when
 
 PER_PAGE = 20
-Color = Literal["green", "orange", "blue", "red", "gray"]
+_BADGES: dict[Status, tuple[Literal["green", "orange", "blue"], str]] = {
+    "finished": ("green", ":material/check_circle:"),
+    "running": ("blue", ":material/progress_activity:"),
+    "queued": ("blue", ":material/progress_activity:"),
+    "cancelled": ("orange", ":material/pause_circle:"),
+    "interrupted": ("orange", ":material/pause_circle:"),
+}
+"""Colour and icon of each status of a run."""
 
 
 def search_box() -> str:
@@ -85,50 +93,35 @@ def _empty_state(search: str) -> None:
 
 
 def _row(bench: Bench, run: RunSummary) -> None:
-    chosen = one_run.chosen() == run.id
+    chosen = st.query_params.get("run") == run.id
     with st.container(border=True, gap="xsmall", key=f"run_{run.id}"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            with st.container(gap=None, width="stretch"):
-                site.run_link(f"**{plain(run.name)}**", run.id)
-                st.caption(_facts(run))
-            _badge(run)
+            _name_and_facts(run)
+            if run.status == "finished" and run.failed:
+                st.badge(f"{run.failed} failed", color="orange", icon=":material/error:")
+            else:
+                color, icon = _BADGES[run.status]
+                st.badge(run.status, color=color, icon=icon)
             if st.button(
-                "Close" if chosen else "Manage",
-                key=f"manage_{run.id}",
-                type="tertiary",
-                icon=":material/expand_less:" if chosen else ":material/tune:",
-                help="Title, note, share, resume, delete",
-            ):
+                "Close" if chosen else "Manage", key=f"manage_{run.id}", type="tertiary",
+                icon=":material/expand_less:" if chosen else ":material/tune:", help="Title, note, share, resume, delete",
+            ):  # fmt: skip
                 one_run.choose(None if chosen else run.id)
                 st.rerun()
-        if run.note and not chosen:
-            st.caption(plain(run.note if len(run.note) <= 200 else f"{run.note[:199]}…"))
         if chosen:
             one_run.run_actions(bench, run)
+        elif run.note:
+            st.caption(plain(run.note if len(run.note) <= 200 else f"{run.note[:199]}…"))
+
+
+def _name_and_facts(run: RunSummary) -> None:
+    with st.container(gap=None, width="stretch"):
+        site.run_link(f"**{plain(run.name)}**", run.id)
+        st.caption(_facts(run))
 
 
 def _facts(run: RunSummary) -> str:
     return plain(f"{run.op} · {run.device} · {when(run.created_at)} · {run.case_counts}")
-
-
-def badge(run: RunSummary) -> tuple[str, Color, str]:
-    """The status of the run: text, colour, icon."""
-    match run.status:
-        case "finished" if run.failed == 0:
-            return "finished", "green", ":material/check_circle:"
-        case "finished":
-            return f"{run.failed} failed", "orange", ":material/error:"
-        case "running" | "queued":
-            return run.status, "blue", ":material/progress_activity:"
-        case "cancelled" | "interrupted":
-            return run.status, "orange", ":material/pause_circle:"
-        case _:
-            assert_never(run.status)
-
-
-def _badge(run: RunSummary) -> None:
-    label, color, icon = badge(run)
-    st.badge(label, color=color, icon=icon)
 
 
 def shipped_runs(bench: Bench) -> None:
@@ -140,9 +133,7 @@ def shipped_runs(bench: Bench) -> None:
     with st.container(gap="xsmall", key="shipped"):
         for run in runs:
             with st.container(horizontal=True, vertical_alignment="center", gap="small", border=True):
-                with st.container(gap=None, width="stretch"):
-                    site.run_link(f"**{plain(run.name)}**", run.id)
-                    st.caption(_facts(run))
+                _name_and_facts(run)
                 share.download(bench, run.id, key=f"download_{run.id}")
 
 

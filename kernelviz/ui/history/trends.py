@@ -7,37 +7,32 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench import Bench
 from kernelviz.bench.trends import CaseTrend
-from kernelviz.core import Problem, units
-from kernelviz.metrics.sweep import problem_words
+from kernelviz.core import units
 from kernelviz.metrics.trend import Point
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import Column
-from kernelviz.text.trends import describe_change, describe_trend, format_setup
-from kernelviz.ui.shared import site, table, view_filters
-from kernelviz.ui.shared.l2_control import l2_control
+from kernelviz.text.sizes import format_problem
+from kernelviz.text.text import join
+from kernelviz.text.trends import describe_change, describe_trend, format_difference, format_setup
+from kernelviz.ui.shared import charts, site, table, view_filters
 from kernelviz.ui.shared.text import plain
-
-_LEAST_RUNS = 2
 
 
 def cases_with_trend(bench: Bench, device: str, l2: str) -> list[CaseTrend]:
     """The cases of the device with times of at least two runs."""
-    return [c for c in bench.trends.cases(device, l2=l2) if len(c.trend.points) >= _LEAST_RUNS]
+    return [c for c in bench.trends.cases(device, l2=l2) if len(c.trend.points) >= 2]
 
 
 def device_and_l2(bench: Bench) -> tuple[str, str]:
     """Boxes for the device and the device time."""
     devices = {d.id: d.name for d in bench.devices()}
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="trend_choices"):
-        first = bench.default_device()
-        view_filters.seed("trend_device", list(devices), first)
-        device: str = st.selectbox(
-            "Device", list(devices), key="trend_device", format_func=lambda d: f"{d} · {devices[d]}", width=320
-        )
-        view_filters.keep("trend_device", device, first)
-        l2 = l2_control("trend_l2", label_visibility="visible")
-    return device, l2
+        device = view_filters.choose(
+            st.selectbox, "Device", list(devices), bench.default_device(), key="trend_device",
+            format_func=lambda d: f"{d} · {devices[d]}", width=320,
+        )  # fmt: skip
+        return device, view_filters.l2_control("trend_l2", label_visibility="visible")
 
 
 def empty_state(l2: str) -> None:
@@ -73,34 +68,30 @@ def _since(case: CaseTrend) -> Point | None:
 
 
 _REGRESSIONS: tuple[Column[CaseTrend], ...] = (
-    Column("", "Case", "", units.TEXT, lambda c: problem_words(c.problem)),
+    Column("", "Case", "", units.TEXT, lambda c: format_problem(c.problem)),
     Column("", "Variant", "", units.TEXT, lambda c: format_variant(c.variant)),
     Column("", "Slower by", "The current time divided by the best time so far, minus one.", replace(units.CHANGE, form=".1f"),
            lambda c: c.trend.regression.ratio - 1 if c.trend.regression else None),
     Column("", "Since", "Day of the first run at this level.", units.TEXT, lambda c: p.at[:10] if (p := _since(c)) else None),
     Column("", "Run", "The first run at this level.", units.TEXT, lambda c: p.run_id if (p := _since(c)) else None),
     Column("", "What changed in that run", "Differences between that run and the one before it.", units.TEXT,
-           lambda c: ", ".join(c.trend.regression.because) or None if c.trend.regression else None),
+           lambda c: join(", ", map(format_difference, r.because)) if (r := c.trend.regression) and r.because else None),
 )  # fmt: skip
 
 
 def case_box(cases: list[CaseTrend], slower: tuple[CaseTrend, ...]) -> CaseTrend:
     """The case to draw: the largest regression until the user chooses another."""
     by_key = {c.key: c for c in (*slower, *cases)}
-    first = next(iter(by_key))
-    view_filters.seed("trend", list(by_key), first)
-    key: str = st.selectbox("Case", list(by_key), key="trend", format_func=lambda k: _name(by_key[k]))
-    view_filters.keep("trend", key, first)
+    key = view_filters.choose(
+        st.selectbox, "Case", list(by_key), next(iter(by_key)), key="trend", format_func=lambda k: _name(by_key[k])
+    )
     return by_key[key]
 
 
 def _name(case: CaseTrend) -> str:
-    return f"{_with_data(case.problem)} · {format_variant(case.variant)}"
-
-
-def _with_data(problem: Problem) -> str:
-    data = f", {problem.data} data".replace("_", " ") if problem.data not in (None, "normal") else ""
-    return f"{problem_words(problem)}{data}"
+    data = case.problem.data
+    suffix = "" if data in (None, "normal") else f", {data} data".replace("_", " ")
+    return f"{format_problem(case.problem)}{suffix} · {format_variant(case.variant)}"
 
 
 def trend_of_case(case: CaseTrend) -> None:
@@ -112,12 +103,9 @@ def trend_of_case(case: CaseTrend) -> None:
         runs = f"{case.left_out} run{'s' if case.left_out != 1 else ''}"
         state += f" · {runs} with another clock mode, timer or launch method not shown"
     st.markdown(state)
-    st.plotly_chart(
-        plots.time_by_run(case.trend, case.problem.op, case.variant),
-        key="trend_chart",
-        config=view_filters.CHART,
+    charts.draw(
+        plots.time_by_run(case.trend, case.problem.op, case.variant), key="trend_chart",
         alt=f"Time of {_name(case)} from run to run: {describe_trend(case.trend)}",
-    )
-    lines = [describe_change(c, case.trend) for c in reversed(case.trend.changes)]
-    if lines:
-        st.markdown("\n".join(f"- {plain(line)}" for line in lines))
+    )  # fmt: skip
+    if case.trend.changes:
+        st.markdown("\n".join(f"- {plain(describe_change(c, case.trend))}" for c in reversed(case.trend.changes)))

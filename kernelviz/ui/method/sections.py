@@ -6,18 +6,19 @@ import streamlit as st
 
 from kernelviz import plots
 from kernelviz.bench import Bench
-from kernelviz.core import CHEATS, Device, Roof, Selftest, Timeline
+from kernelviz.core import CHEATS, Device, Roof, Selftest
 from kernelviz.formats import shipped_runs
-from kernelviz.metrics.figures import FIGURES, HOST_BOUND
+from kernelviz.metrics.figures import HOST_BOUND
 from kernelviz.metrics.quality import LEVELS, PartName, Quality, quality
-from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.timeline import describe_timeline
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text import method as text
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
 from kernelviz.text.quality import describe_part, describe_quality
-from kernelviz.ui.shared import device_strip, view_filters
-from kernelviz.ui.shared.text import plain, when
+from kernelviz.text.sizes import format_sizes
+from kernelviz.text.times import FIGURES
+from kernelviz.ui.shared import charts, device_strip
+from kernelviz.ui.shared.text import markdown_table, plain, when
 
 COLD, SELFTEST, TIMINGS, VERDICTS = "Device cold", "Selftest", "Timings of a case", "Verdicts"
 QUALITY, ROOFS, REJECTED = "Measurement quality", "Roofs", "Rejected results"
@@ -45,40 +46,26 @@ def title() -> None:
     """Title, and links to the sections."""
     st.html(_CSS)
     st.markdown("#### Method: how each number is measured")
-    st.markdown(" · ".join(f"[{name}](#{_anchor(name)})" for name in SECTIONS))
-
-
-def _anchor(name: str) -> str:
-    """The anchor that Streamlit gives to a heading."""
-    return name.lower().replace(" ", "-")
+    # The anchors that Streamlit gives to headings.
+    st.markdown(" · ".join(f"[{name}](#{name.lower().replace(' ', '-')})" for name in SECTIONS))
 
 
 def device_cold(device: Device, last: Selftest | None) -> None:
     """What the main metric is, with the timing diagram of a real measurement."""
     st.markdown(f"##### {COLD}")
     st.markdown(text.COLD[device.kind])
-    recorded = recorded_timeline(last)
-    if recorded is None:
+    selftests = [last, *shipped_runs.selftests()]
+    source, timeline = next(((s, s.timeline) for s in selftests if s is not None and s.timeline), (None, None))
+    if source is None or timeline is None:
         st.info(text.NOT_PICTURED[device.kind], icon=":material/timeline:")
         return
-    source, timeline = recorded
     own = last is not None and source.id == last.id
     if not own and source.environment.device.kind != device.kind:
         st.markdown("On a GPU, the device itself records when each kernel started and ended:")
-    st.plotly_chart(
-        plots.marks_by_time(timeline), key="timeline", config=view_filters.CHART, alt=describe_timeline(timeline)
-    )
+    charts.draw(plots.marks_by_time(timeline), key="timeline", alt=describe_timeline(timeline))
     case = f"{timeline.case}, {source.environment.device.name}, {when(source.created_at)}"
     origin = "" if own else " This recording came with kernelviz, because this machine has none."
     st.caption(plain(f"A real measurement: {case}. Only the shaded part counts as the time of the call.{origin}"))
-
-
-def recorded_timeline(last: Selftest | None) -> tuple[Selftest, Timeline] | None:
-    """The timing diagram of the last selftest of this device, else one that came with the package."""
-    for selftest in (*((last,) if last is not None else ()), *shipped_runs.selftests()):
-        if selftest.timeline is not None:
-            return selftest, selftest.timeline
-    return None
 
 
 def timings() -> None:
@@ -105,7 +92,7 @@ def quality_example(bench: Bench) -> tuple[str, Quality] | None:
         for result in run.results:
             rating = quality(result, clock=run.method.clock) if result.timing is not None else None
             if rating is not None:
-                sizes = size_words(result.problem)
+                sizes = format_sizes(result.problem)
                 return f"{run.plan.op} {format_variant(result.variant)}, {sizes}, {run.environment.device.name}", rating
     return None
 
@@ -123,15 +110,12 @@ def measurement_quality(example: tuple[str, Quality] | None) -> None:
         "The line starts with the level of its worst part:\n\n"
         + "\n".join(f"- {text.describe_level(n)}" for n in LEVELS)
     )
-    lines = [
-        "| part | in this example | meaning |" if values else "| part | meaning |",
-        f"|---|---|{'---|' if values else ''}",
-    ]
-    for name, meaning in text.PARTS.items():
-        value = f" {plain(values.get(name, '–'))} |" if values else ""
-        lines.append(f"| **{name}** |{value} {plain(meaning)} |")
+    rows = [(f"**{name}**", plain(values.get(name, "–")), plain(meaning)) for name, meaning in text.PARTS.items()]
     with st.container(key="parts"):
-        st.markdown("\n".join(lines))
+        if values:
+            st.markdown(markdown_table(("part", "in this example", "meaning"), rows))
+        else:
+            st.markdown(markdown_table(("part", "meaning"), [(name, meaning) for name, _, meaning in rows]))
 
 
 def roof_rules(roofs: Sequence[Roof]) -> None:

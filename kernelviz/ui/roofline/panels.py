@@ -8,22 +8,22 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench.roofline import Placement, RoofSource
 from kernelviz.core import Level
-from kernelviz.metrics.limiter import LimiterWord
+from kernelviz.metrics.limiter import LimiterKind
 from kernelviz.metrics.placement import Placed
 from kernelviz.plots.roofline_of_runs import MOST_NAMED, describe_distance, format_rates, lines_of
 from kernelviz.tables.column import View
 from kernelviz.tables.roofline import placed_columns
+from kernelviz.text.limiter import MEANINGS, describe_evidence, describe_missing, format_limiter
 from kernelviz.text.quality import describe_quality
-from kernelviz.text.results import format_time
-from kernelviz.ui.roofline import choice, text
-from kernelviz.ui.shared import site, table
+from kernelviz.text.times import format_time
+from kernelviz.ui.roofline import choice
+from kernelviz.ui.shared import charts, site, table
 from kernelviz.ui.shared.text import plain
 
 SMALL_TABLE_PX = 240
 """Height of the table while one case is described above it."""
 _BACKGROUND = {"light": "#FFFFFF", "dark": "#0F1413"}
 """As in .streamlit/config.toml: without its background, the text of a saved dark picture would be light on nothing."""
-_BUTTONS_OFF = ["select2d", "lasso2d", "autoScale2d", "zoom2d", "pan2d"]
 _CSS = """
 <style>
 /* Streamlit writes white on the primary colour, which is light in the dark theme: contrast 1.9:1. */
@@ -33,29 +33,62 @@ _CSS = """
 """
 
 
+_RULE = """
+The limiter is derived from times and launch facts, without hardware counters. The first rule that applies is the answer:
+
+1. **launch**: empty kernels of the same number take 40 % of the time or more.
+2. **L2** (warm times): faster than DRAM bandwidth allows, or at 60 % of the L2 bandwidth or more.
+3. **compute**, **bandwidth**: at 60 % of that roof or more. Nsight Compute uses 60 % too.
+4. **bandwidth** of a chain: several kernels, each as long as a few passes over the problem's bytes.
+5. **latency**: fewer blocks than multiprocessors, a theoretical occupancy of at most 25 %, or too short to fill the GPU.
+6. **unclear**: no rule applies. Hardware counters (`ncu`) can tell more.
+"""
+
+
 def title() -> None:
     """Title, and how to read the chart."""
     st.html(_CSS)
     st.markdown("#### Roofline")
-    st.markdown(text.INTRO)
+    st.markdown(
+        "Each point is a case: one variant at one size. Across: its arithmetic intensity, the operations for each byte that it "
+        "has to move. Up: its arithmetic rate. The lines are the limits of the device. **Left of the ridge, where the line "
+        "rises, a case is memory-bound; right of it, where the line is level, compute-bound.**"
+    )
 
 
 def no_timed_case(placement: Placement, level: Level) -> None:
     """Says that there is nothing to draw, and how many cases lack a time."""
-    st.info(f"{text.NOTHING_TIMED} {_describe_untimed(placement, level)}", icon=":material/timer_off:")
+    st.info(
+        "None of the chosen runs has a correct time at this memory level. Choose another level or another run. "
+        + _describe_untimed(placement, level),
+        icon=":material/timer_off:",
+    )
 
 
 def remarks(placement: Placement, cases: Sequence[Placed], level: Level, source: RoofSource) -> None:
     """What the chart does not show: missing roofs, cases without arithmetic, cases without a time."""
+    sentences = []
+    if placement.unroofed:
+        devices = " and ".join(placement.unroofed)
+        sentences.append(
+            f"The roofs of {devices} were not measured, so its points have no lines. Run Calibrate on the page Device of that "
+            "machine."
+            if source == "measured"
+            else f"kernelviz has no data sheet of {devices}, so its points have no lines. Choose measured roofs instead."
+        )
+    if source == "datasheet":
+        sentences.append(
+            "The limiter of a case is always determined with measured roofs, even while data-sheet roofs are drawn."
+        )
     without_arithmetic = sum(not c.drawable for c in cases)
-    sentences = [
-        text.UNROOFED[source].format(devices=" and ".join(placement.unroofed)) if placement.unroofed else "",
-        text.SHEET_LIMITER if source == "datasheet" else "",
-        text.NO_ARITHMETIC.format(count=without_arithmetic, all=len(cases)) if without_arithmetic else "",
-        _describe_untimed(placement, level),
-    ]
+    if without_arithmetic:
+        sentences.append(
+            f"{without_arithmetic} of {len(cases)} cases do no arithmetic (a copy, for example), so they have no point in the "
+            "chart: see the table."
+        )
+    sentences.append(_describe_untimed(placement, level))
     if any(sentences):
-        st.caption(plain(" ".join(s for s in sentences if s)))
+        st.caption(plain(" ".join(sentences)))
 
 
 def _describe_untimed(placement: Placement, level: Level) -> str:
@@ -70,18 +103,21 @@ def roofline_chart(
     cases: Sequence[Placed], group: str | None, case: str | None, run_ids: Sequence[str], picture_format: str
 ) -> str | None:
     """The chart; returns the key of the case whose point was clicked last, None without one."""
-    theme = st.context.theme.type or "light"
-    figure = plots.rates_by_intensity(cases, group=group, case=case, background=_BACKGROUND[theme])
-    event = st.plotly_chart(
-        figure, key="rooflines", on_select="rerun", selection_mode="points", config=_config(run_ids, picture_format),
-        alt=_alt(cases),
+    background = _BACKGROUND[st.context.theme.type or "light"]
+    points = [c for c in cases if c.drawable]
+    shares = [c.share for c in points if c.share is not None]
+    span = f" Shares of the roof: {min(shares) * 100:.1f} to {max(shares) * 100:.0f} %." if shares else ""
+    roofs = "; ".join(f"{line.label} on {line.device}" for line in lines_of(points)) or "none known"
+    clicked = charts.draw_clickable(
+        plots.rates_by_intensity(cases, group=group, case=case, background=background), key="rooflines",
+        config=_config(run_ids, picture_format),
+        alt=f"Roofline of {len(points)} cases. Roofs: {roofs}.{span} The table beside the chart has the same values.",
     )  # fmt: skip
-    if len({(c.run_id, c.group) for c in cases if c.drawable}) > MOST_NAMED:
+    if len({(c.run_id, c.group) for c in points}) > MOST_NAMED:
         st.caption(
             "The legend is hidden because there are many variants: hover over a point, or choose a variant above."
         )
-    points = event.selection.points if event is not None else []
-    return str(points[-1].get("customdata")) if points else None
+    return clicked
 
 
 def _config(run_ids: Sequence[str], picture_format: str) -> dict[str, object]:
@@ -90,22 +126,13 @@ def _config(run_ids: Sequence[str], picture_format: str) -> dict[str, object]:
         "displayModeBar": True,
         "displaylogo": False,
         "scrollZoom": False,
-        "modeBarButtonsToRemove": _BUTTONS_OFF,
+        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoom2d", "pan2d"],
         "toImageButtonOptions": {
             "format": picture_format.lower(),
             "filename": f"kernelviz-roofline-{names}",
             "scale": 2,
         },
     }
-
-
-def _alt(cases: Sequence[Placed]) -> str:
-    """The chart's alternative text."""
-    points = [c for c in cases if c.drawable]
-    shares = [c.share for c in points if c.share is not None]
-    span = f" Shares of the roof: {min(shares) * 100:.1f} to {max(shares) * 100:.0f} %." if shares else ""
-    roofs = "; ".join(f"{line.label} on {line.device}" for line in lines_of(points)) or "none known"
-    return f"Roofline of {len(points)} cases. Roofs: {roofs}.{span} The table beside the chart has the same values."
 
 
 def case_table(cases: Sequence[Placed], group: str | None, height: int) -> str | None:
@@ -125,24 +152,20 @@ def case_facts(case: Placed) -> None:
         st.markdown(
             f"{plain(format_time(case.figure))} · {plain(format_rates(case))}  \n{plain(describe_distance(case))}"
         )
-        st.markdown(f"**{plain(case.limiter.words)}**: {plain(text.MEANINGS[case.limiter.word])}")
-        evidence = [*case.limiter.evidence, *(f"unknown: {m}" for m in case.limiter.missing)]
-        st.markdown("\n".join(f"- {plain(line)}" for line in evidence))
+        st.markdown(f"**{plain(format_limiter(case.limiter.kind))}**: {plain(MEANINGS[case.limiter.kind])}")
+        evidence = [plain(describe_evidence(fact)) for fact in case.limiter.evidence]
+        missing = [f"unknown: {plain(describe_missing(fact))}" for fact in case.limiter.missing]
+        st.markdown("\n".join(f"- {line}" for line in (*evidence, *missing)))
         st.markdown(f":small[:gray[{plain(describe_quality(case.quality))}]]")
         with st.container(horizontal=True, gap="small", vertical_alignment="center"):
             site.run_link("Open its run", case.run_id)
-            st.button("Show all cases", key="show_all", icon=":material/close:", on_click=_show_all)
-
-
-def _show_all() -> None:
-    st.session_state["case"] = choice.ALL
+            st.button("Show all cases", key="show_all", icon=":material/close:", on_click=choice.show_all_cases)
 
 
 def limiter_counts(cases: Sequence[Placed]) -> None:
     """How many cases each limiter has, what it means, and the rule that determines it."""
-    counts: Counter[LimiterWord] = Counter(c.limiter.word for c in cases)
+    counts: Counter[LimiterKind] = Counter(c.limiter.kind for c in cases)
     st.markdown("##### What limits these cases")
-    lines = [f"- {count} × {text.describe_limiter(limiter)}" for limiter, count in counts.most_common()]
-    st.markdown("\n".join(lines))
+    st.markdown("\n".join(f"- {count} × **{limiter}** {MEANINGS[limiter]}" for limiter, count in counts.most_common()))
     with st.expander("How the limiter is determined", icon=":material/rule:"):
-        st.markdown(text.RULE)
+        st.markdown(_RULE)

@@ -35,11 +35,11 @@ from kernelviz.core import (
     UnknownRun,
     WorkerStarting,
 )
-from kernelviz.metrics.roofs import roof_name
 from kernelviz.text.events import describe_queue_position
 from kernelviz.text.failures import STAGES
-from kernelviz.text.results import format_time
+from kernelviz.text.roofs import format_roof_name
 from kernelviz.text.selftest import describe_check
+from kernelviz.text.times import format_time
 from kernelviz.ui.server import sockets
 
 QUIET_S = 2.0
@@ -115,7 +115,7 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
         case CaseDone():
             return {**counts, "kind": "done", "case": event.result.case.key, "words": _format_outcome(event.result)}
         case RoofDone():
-            return {**counts, "kind": "roof", "words": f"measured {roof_name(event.roof)}"}
+            return {**counts, "kind": "roof", "words": f"measured {format_roof_name(event.roof)}"}
         case CheckDone():
             return {**counts, "kind": "check", "words": f"{event.check.name}: {describe_check(event.check)}"}
         case TimelineDone():

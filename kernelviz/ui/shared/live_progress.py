@@ -14,7 +14,7 @@ from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Device, RunQueued, UnknownRun
 from kernelviz.text.events import describe_queue_position
 from kernelviz.ui.server.routes import events_path
-from kernelviz.ui.shared import callbacks, session
+from kernelviz.ui.shared import callbacks, session, view_filters
 from kernelviz.ui.shared.text import plain
 
 _HTML = """
@@ -180,6 +180,22 @@ def running_activity(bench: Bench, name: str, progress: Progress, sentence: str,
         )
 
 
+def activity_progress(
+    bench: Bench, activity: Activity, sentence: str, *, what: str, cancelled: str, again: str, key: str, box: str
+) -> None:
+    """An activity: its progress while it runs, else how it ended if it did not finish.
+
+    `what`: its name. `cancelled`: the sentence after a cancellation. `again`: the label of the button that repeats it."""
+    name, progress = activity
+    if progress.status in LIVING:
+        running_activity(bench, name, progress, sentence, key=key, box=box)
+    elif progress.status == "cancelled":
+        st.warning(cancelled, icon=":material/pause_circle:")
+    elif progress.status == "interrupted":
+        reason = plain(progress.message).rstrip(".")
+        st.error(f"The {what} failed: {reason}. Press **{again}** to try again.", icon=":material/error:")
+
+
 def start_button(label: str, start: Callable[..., str], device: Device, *, kind: str, key: str, **look: Any) -> None:
     """A button that starts an activity on a device. `kind`: how the session names it. `look`: further arguments of st.button."""
     activities, owner = callbacks.actions().activities, session.owner()
@@ -190,27 +206,27 @@ def start_button(label: str, start: Callable[..., str], device: Device, *, kind:
     callbacks.button(label, act, key=key, about=device.id, **look)
 
 
+def _activity(bench: Bench, name: str | None) -> Activity | None:
+    progress = progress_of(bench, name) if name else None
+    return (name, progress) if name and progress is not None else None
+
+
 def activity_of_session(bench: Bench, kind: str) -> Activity | None:
     """The activity of that kind that this session started last, as long as it runs."""
-    name = callbacks.actions().activities.get(kind)
-    progress = progress_of(bench, name) if name else None
-    return (name, progress) if name and progress is not None and progress.status in LIVING else None
+    last = _activity(bench, callbacks.actions().activities.get(kind))
+    return last if last is not None and last[1].status in LIVING else None
 
 
 def activity_to_show(bench: Bench, param: str) -> Activity | None:
     """The activity that this session started last, until its end was shown; else the one that the address names as `param`.
 
     The address is made to name it, so that others can follow it."""
-    last, ended_key = callbacks.actions().activities.get(param), f"told_{param}"
-    progress = progress_of(bench, last) if last else None
-    if last and progress is not None and (progress.status in LIVING or st.session_state.get(ended_key) != last):
-        if st.query_params.get(param) != last:
-            st.query_params[param] = last
-        st.session_state[ended_key] = last
-        return last, progress
-    named = st.query_params.get(param)
-    progress = progress_of(bench, named) if named else None
-    return (named, progress) if named and progress is not None else None
+    last, ended_key = _activity(bench, callbacks.actions().activities.get(param)), f"told_{param}"
+    if last is None or (last[1].status not in LIVING and st.session_state.get(ended_key) == last[0]):
+        return _activity(bench, st.query_params.get(param))
+    view_filters.keep(param, last[0], "")
+    st.session_state[ended_key] = last[0]
+    return last
 
 
 def _start_polling() -> None:

@@ -10,8 +10,8 @@ from kernelviz.bench.history import NOTE_CHARACTERS, TITLE_CHARACTERS
 from kernelviz.bench.snapshots import selected
 from kernelviz.core import Run
 from kernelviz.formats import Export, digest, exports
-from kernelviz.metrics.sweep import size_words
 from kernelviz.plots.variant_styles import format_variant
+from kernelviz.text.sizes import format_sizes
 from kernelviz.ui.shared import download_button
 from kernelviz.ui.shared.text import plain
 
@@ -34,7 +34,7 @@ def save(bench: Bench, run: Run, variants: Sequence[str]) -> None:
             list(problems),
             key="save_sizes",
             placeholder=f"all {len(problems)} sizes" if len(problems) > 1 else "the only size",
-            format_func=lambda k: size_words(problems[k]),
+            format_func=lambda k: format_sizes(problems[k]),
             disabled=len(problems) < 2,
         )
     chosen = [k for k in sizes if k in problems] or None

@@ -1,7 +1,10 @@
 """Text from files, links and plug-ins is shown literally: never as Markdown, never as HTML."""
 
 import re
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+
+from kernelviz.bench import RunSummary
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>$~:&#|])")
 _MARK = re.compile(r"^([-+=])")
@@ -37,3 +40,22 @@ def when(stamp: str | None, now: datetime | None = None) -> str:
         return stamp
     today = (now or datetime.now(UTC)).astimezone().date()
     return f"{'today' if moment.date() == today else moment.strftime('%Y-%m-%d')} {moment.strftime('%H:%M')}"
+
+
+def run_label(run: RunSummary) -> str:
+    """A run on one line: its name, its device unless the name says it, and when it was measured or that it came with
+    kernelviz."""
+    origin = "came with kernelviz" if run.shipped else when(run.created_at)
+    device = "" if run.device.removeprefix("NVIDIA ") in run.name else f" · {run.device}"
+    return f"{run.name}{device} · {origin}"
+
+
+def markdown_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown. The cells are Markdown too.
+
+    >>> print(markdown_table(("a", "b"), [("1", "2")]))
+    | a | b |
+    | --- | --- |
+    | 1 | 2 |
+    """
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (headings, ["---"] * len(headings), *rows))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from kernelviz.core import Plan
-from kernelviz.metrics.roofline import Headline
+from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.summary import Summary
 from kernelviz.plots.tiles import Tile, tiles
 from kernelviz.plots.variant_styles import format_variant

@@ -1,15 +1,58 @@
 """View parameters: set by widgets, and repeated in the address unless they have their default value."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar, get_args
 
 import streamlit as st
 
+from kernelviz.bench import Bench
+from kernelviz.core import Device
 from kernelviz.core.errors import nearest
+from kernelviz.metrics.figures import Headline
 from kernelviz.ui.shared import callbacks
 from kernelviz.ui.shared.text import plain
 
-CHART = {"displayModeBar": False, "scrollZoom": False}
-"""Plotly's configuration on every page: no toolbar over a chart, and the mouse wheel scrolls the page."""
+_Option = TypeVar("_Option", bound=str)
+
+
+def choose(
+    widget: Callable[..., Any], label: str, options: Sequence[_Option], default: _Option, *, key: str, **look: Any
+) -> _Option:
+    """Draw `st.selectbox` or `st.segmented_control`, whose value the address repeats under `key`; returns the value.
+
+    `look`: further arguments of the widget.
+    """
+    seed(key, options, default)
+    required = {"required": True} if widget is st.segmented_control else {}
+    chosen: _Option | None = widget(label, options, key=key, **required, **look)
+    keep(key, chosen, default)
+    return chosen or default
+
+
+def device_choice(bench: Bench) -> Device:
+    """The device that the page is about; the box appears if there are several. The address repeats it as `on`."""
+    ids = [d.id for d in bench.devices()]
+    if len(ids) == 1:
+        return bench.device(bench.default_device())
+    chosen = choose(
+        st.segmented_control, "Device", ids, bench.default_device(), key="on",
+        format_func=lambda i: f"{bench.device(i).name} ({i})",
+    )  # fmt: skip
+    return bench.device(chosen)
+
+
+def l2_control(
+    key: str = "l2", cache: str = "L2", *, label_visibility: Literal["visible", "collapsed"] = "collapsed"
+) -> Headline:
+    """Whether the page shows times with flushed caches (cold) or with data left in them (warm); the address repeats it under
+    `key`. `cache`: what the device's cache is called."""
+    headlines: tuple[Headline, ...] = get_args(Headline)
+    return choose(
+        st.segmented_control, f"Cache state ({cache})", headlines, "cold", key=key, label_visibility=label_visibility,
+        format_func=lambda name: f"{name} {cache}",
+        help="Cold: the caches are flushed before each call. Warm: calls repeat on the same data, which stay in the cache if "
+        "they fit.",
+    )  # fmt: skip
 
 
 def seed(key: str, options: Sequence[str], default: str) -> None:

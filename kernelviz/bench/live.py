@@ -1,0 +1,276 @@
+"""What is under way on a device: a run, calibration, selftest or inspection. Results are stored before followers are told."""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+
+from kernelviz.bench.event_log import EventLog
+from kernelviz.core import (
+    CaseDone,
+    Check,
+    CheckDone,
+    Environment,
+    Event,
+    Failure,
+    Inspection,
+    InspectionDone,
+    Problem,
+    Result,
+    RoofDone,
+    Run,
+    RunEnded,
+    Selftest,
+    Status,
+    Timeline,
+    TimelineDone,
+    timestamps,
+)
+from kernelviz.core.chunks import parts
+from kernelviz.core.merge import merge_later_result
+from kernelviz.core.problem import case_key
+from kernelviz.core.reasons import CancelledBefore
+from kernelviz.ops import Op
+from kernelviz.ops.catalog.outcome import failed
+from kernelviz.store import Store
+from kernelviz.worker.request import Request, RequestEnd
+from kernelviz.worker.supervisor import concerned
+
+_log = logging.getLogger(__name__)
+
+_RESULTS_AT_A_TIME = 500
+"""So many results are stored in one transaction: with 20,000, every other writer would wait for seconds."""
+
+
+@contextmanager
+def logged(name: str, problem: str) -> Iterator[None]:
+    """Log an error instead of raising it. For the end of a run: its followers must learn of it, whatever the disk does."""
+    try:
+        yield
+    except Exception:
+        _log.exception("%s %s", name, problem)
+
+
+class Live:
+    """A receiver of events (`worker.request.Sink`)."""
+
+    def __init__(self, name: str, store: Store, log: EventLog) -> None:
+        self.name, self.log, self._store = name, log, store
+        self.cancelled = False
+        self.abandon: Callable[[], Iterable[Request]] = tuple
+        """Removes what is still queued of it from the queue, and returns it. Set by the code that queues it."""
+
+
+class LiveRequest(Live):
+    """A calibration, selftest or inspection, which is a single request. Its results are stored by device."""
+
+    def __init__(self, name: str, store: Store, *, stored: bool = True) -> None:
+        """`stored`: whether a selftest is stored at its end. A selftest of some checks is not."""
+        super().__init__(name, store, EventLog(0))
+        self._stored = stored
+        self._environment: Environment | None = None
+        self._created_at = timestamps.now()
+        self._checks: list[Check] = []
+        self._timeline: Timeline | None = None
+        self.inspection: Inspection | None = None
+        """The result of an inspection. None until there is one."""
+
+    @property
+    def selftest(self) -> Selftest | None:
+        """The results of a selftest so far. None before its worker is ready."""
+        if self._environment is None:
+            return None
+        return Selftest(
+            id=self.name,
+            created_at=self._created_at,
+            environment=self._environment,
+            checks=tuple(self._checks),
+            timeline=self._timeline,
+        )
+
+    def begun(self, environment: Environment) -> None:
+        self._environment, self._created_at = environment, timestamps.now()
+
+    def tell(self, event: Event) -> None:
+        match event:
+            case RoofDone(roof=roof) if self._environment is not None:
+                self._store.roofs.put(self._environment.device.uuid, roof)
+            case CheckDone(check=check):
+                self._checks.append(check)
+            case TimelineDone(timeline=timeline):
+                self._timeline = timeline
+            case InspectionDone(inspection=inspection):
+                self.inspection = inspection
+                self._store.inspections.put(inspection)
+        self.log.append(event)
+
+    def ended(self, end: RequestEnd, message: str) -> None:
+        """A selftest that was interrupted is stored, too, with the message as a check that failed; a cancelled one is not."""
+        # A request that failed has no case to carry the reason: it counts as interrupted, and its end carries the message.
+        status: Status = "interrupted" if end == "finished" and message else end
+        if status == "interrupted" and self._checks:
+            question = "Did the selftest come to its end?"
+            self.tell(CheckDone(check=Check(name="came_to_its_end", question=question, passed=False, message=message)))
+        try:
+            if self._stored and self._checks and self.selftest is not None and status != "cancelled":
+                self._store.selftests.put(self.selftest)
+        except Exception as error:  # the followers must learn of the end, whatever the disk does
+            _log.exception("%s could not be stored", self.name)
+            status, message = "interrupted", message or str(error)
+        self.log.append(RunEnded(status=status, message=message))
+
+    def cancel(self) -> None:
+        """End it now if it is queued, or after its current block if it is being measured."""
+        self.cancelled = True
+        if list(self.abandon()):
+            self.log.append(RunEnded(status="cancelled"))
+
+
+class LiveRun(Live):
+    """A run, which consists of several requests. Thread-safe."""
+
+    def __init__(self, run: Run, op: Op, store: Store, log: EventLog) -> None:
+        super().__init__(run.id, store, log)
+        self.plan, self._op, self._environment = run.plan, op, run.environment
+        self._positions = {case.key: i for i, case in enumerate(run.plan.cases())}
+        self._timed = frozenset(r.case.key for r in run.results if r.timing is not None)
+        self._lock = threading.Lock()
+        self._putting = threading.Lock()
+        self._left = 0
+        self._closed = self._begun = self._discarded = False
+        self._interrupted = ""
+        self._began_s: float | None = None
+        self.conclude: Callable[[], object] = lambda: None
+        """Stores what else results from a finished run (the best configuration of a tuning). Set by the code that queues it."""
+
+    def expect(self, requests: int) -> None:
+        """Set how many requests will end. To be called before they are queued."""
+        with self._lock:
+            self._left = requests
+        if requests == 0:
+            self._end("finished", "")
+
+    def begun(self, environment: Environment) -> None:
+        if self._began_s is None:
+            self._began_s = time.monotonic()
+        complete = msgspec.structs.replace(environment, roofs=self._store.roofs.newest(environment.device.uuid))
+        if not self._begun:
+            self._begun = True
+            self._store.runs.set_status(self.name, "running")
+        if complete != self._environment:
+            self._store.runs.set_environment(self.name, complete)
+            self._environment = complete
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, CaseDone):
+            self.put([event.result])
+        else:
+            self.log.append(event)
+
+    def put(self, results: list[Result]) -> None:
+        """Store results, then tell the followers. A result is merged with the earlier one of its case."""
+        for some in parts(results, _RESULTS_AT_A_TIME):
+            # A cancel and the supervisor may put at the same time; what one has read must not change before it writes.
+            with self._putting:
+                self._put(some)
+
+    def _put(self, results: Sequence[Result]) -> None:
+        keys = [r.case.key for r in results]
+        known = self._store.results.of_cases(self.name, keys)
+        merged: dict[str, Result] = {}
+        for key, result in zip(keys, results, strict=True):
+            earlier = merged.get(key) or known.get(key)
+            merged[key] = result if earlier is None else merge_later_result(earlier, result)
+        self._store.results.put(self.name, [(self._positions[key], r) for key, r in merged.items()])
+        self._timed = (self._timed - merged.keys()) | {key for key, r in merged.items() if r.timing is not None}
+        for result in merged.values():
+            self.log.append(CaseDone(result=result))
+
+    def timed(self, problem: Problem, variant: str) -> Result | None:
+        """The stored result of a case that has a correct time. None for any other case."""
+        key = case_key(problem, variant)
+        return self._store.results.get(self.name, key) if key in self._timed else None
+
+    def timed_variants(self, problem: Problem, variants: tuple[str, ...]) -> tuple[str, ...]:
+        """Those of the variants that have a correct time for the problem."""
+        return tuple(v for v in variants if case_key(problem, v) in self._timed)
+
+    def ended(self, end: RequestEnd, message: str) -> None:
+        if self._began_s is not None:
+            with logged(self.name, "has an unknown cost: its device time could not be stored"):
+                self._store.runs.add_device_time(self.name, time.monotonic() - self._began_s)
+            self._began_s = None
+        if end == "interrupted" and not self._interrupted:
+            self._interrupted = message or "interrupted"
+            self._count(len(list(self.abandon())))
+        self._count(1)
+
+    def cancel(self) -> None:
+        """Cancel what is queued now, and what is being measured after its current block."""
+        self.cancelled = True
+        removed = list(self.abandon())
+        try:
+            self.put(self._given_up((r.problem, v) for r in removed if r.problem for v in concerned(r)))
+        finally:
+            self._count(len(removed))
+
+    def _given_up(self, cases: Iterable[tuple[Problem, str]]) -> list[Result]:
+        failure = Failure(stage="cancelled", reasons=(CancelledBefore(),))
+        results: list[Result] = []
+        # Reading a variant's source for its digest takes 0.2 ms and more, so it is done once for all its cases.
+        alike: dict[tuple[str | None, str], Result] = {}
+        for problem, variant in cases:
+            known = alike.get((problem.direction, variant))
+            if known is None:
+                known = alike[problem.direction, variant] = failed(self._op, problem, variant, failure)
+            results.append(msgspec.structs.replace(known, problem=problem, cost=self._op.cost_of(problem)))
+        return results
+
+    def break_off(self, message: str) -> None:
+        """End a run that could not be queued: no more of it will be measured."""
+        list(self.abandon())
+        self._end("interrupted", message)
+
+    def discard(self) -> None:
+        """Cancel it, and remove it for good when it has ended."""
+        with self._lock:
+            self._discarded = True
+            closed = self._closed
+        if closed:
+            self._remove()
+        else:
+            self.cancel()
+
+    def _remove(self) -> None:
+        with logged(self.name, "could not be removed; it stays in the list of runs, where it can be deleted"):
+            self._store.runs.remove(self.name)
+
+    def _count(self, ended: int) -> None:
+        with self._lock:
+            self._left -= ended
+            last = ended > 0 and self._left == 0
+        if last and self._interrupted and not self.cancelled:
+            self._end("interrupted", self._interrupted)
+        elif last:
+            self._end("cancelled" if self.cancelled else "finished", "")
+
+    def _end(self, status: Status, message: str) -> None:
+        try:
+            if status == "finished":
+                self.conclude()
+            self._store.runs.set_status(self.name, status)
+        except Exception as error:  # the followers must learn of the end, whatever the disk does
+            _log.exception("the end of run %s could not be stored", self.name)
+            status, message = "interrupted", message or str(error)
+            # Once more, since a run that is left as running can neither be resumed nor deleted (but see Runner.settle).
+            with logged(self.name, "could not be marked as interrupted"):
+                self._store.runs.set_status(self.name, status)
+        self.log.append(RunEnded(status=status, message=message))
+        with self._lock:
+            self._closed = True
+            discarded = self._discarded  # also while the end was being stored
+        if discarded:
+            self._remove()

@@ -1,0 +1,26 @@
+"""Alerts of the monitor in text."""
+
+from kernelviz.core import Device, units
+from kernelviz.metrics.alerts import AlertState, Thresholds
+from kernelviz.text.text import Text
+
+_BURST = (
+    ". A burst run keeps the device idle on purpose (at most 40 ms of load in any 200 ms), so that its clock stays high; the "
+    "utilisation of a sustained run should be well above your threshold"
+)
+
+
+def describe_alerts(device: Device, state: AlertState, thresholds: Thresholds) -> list[Text]:
+    """A sentence for each threshold that is passed, for page and terminal."""
+    alerts = []
+    if state.too_idle:
+        alerts.append(
+            f"{device.name} was busy {units.percent(state.busy_fraction, 0)} of the last 30 s while a run was in progress, "
+            f"below your {units.percent(thresholds.least_busy_fraction, 0)}{_BURST if device.kind == 'cuda' else ''}."
+        )
+    if state.growing:
+        alerts.append(
+            f"Memory in use on {device.name} grew by {units.size_bytes(state.growth_bytes)} within ten minutes, more than "
+            f"your {units.size_bytes(thresholds.most_growth_bytes)}: a process does not free memory that it no longer needs."
+        )
+    return [Text(alert) for alert in alerts]

@@ -1,0 +1,151 @@
+"""The limiter of a case in text: the answer, what follows from it, its evidence, and what is unknown."""
+
+from collections.abc import Callable
+
+from kernelviz.core import Roof, units
+from kernelviz.metrics.limiter import NEAR_ROOF, Evidence, EvidenceKind, Limiter, LimiterKind, Missing, MissingKind
+from kernelviz.metrics.occupancy import ResidencyLimit, ResidencyLimitKind
+from kernelviz.text.roofs import format_bytes, format_roof_name
+from kernelviz.text.text import Text, join
+
+MEANINGS: dict[LimiterKind, str] = {
+    "launch": "most of the time is what an empty kernel takes too: give one call more work, or fuse calls",
+    "latency": "too little work is in flight at once: more bytes or blocks in flight, or a higher occupancy",
+    "bandwidth": "memory moves its bytes about as fast as it can: move fewer, or fuse",
+    "L2": "the L2 moves its bytes faster than memory could: keep more in registers and shared memory",
+    "compute": "the arithmetic units work about as fast as they can: a lower precision, or less arithmetic",
+    "unclear": "the known facts do not tell: look at the counters of a profiler (ncu)",
+}
+"""What follows from each answer, in one line."""
+EVIDENCE: dict[EvidenceKind, str] = {
+    "one_launch": "{time_s} is {ratio:.1f} × an empty kernel's {empty_s}",
+    "launches": "{kernels} kernels of at least an empty one's {empty_s} are {launching_fraction} of {time_s}",
+    "launches_and_gaps": "{kernels} kernels of at least an empty one's {empty_s} and the gaps between them ({gap_s}) are "
+    "{launching_fraction} of {time_s}",
+    "faster_than_memory": "{achieved_bytes_per_s} is {ratio:.2f} × what memory delivers ({memory_bytes_per_s})",
+    "share_of_l2": "{moving_fraction} of the L2's stream",
+    "moved": "moves {moved_bytes} in {time_s}: {moving_fraction} of the measured {roof}",
+    "computed": "{achieved_flop_per_s}: {computing_fraction} of the measured {roof}",
+    "chain": "{kernels} kernels pass results through memory: each takes {ratio:.1f} × the {moving_s} in which the problem's "
+    "bytes move once, as a step does that reads and writes whole tensors (inferred)",
+    "fused": "fused into one kernel it would move {moved_bytes} once: {moving_fraction} of {time_s}",
+    "few_blocks": "{blocks} on {multiprocessors} multiprocessors",
+    "low_occupancy": "theoretical occupancy {occupancy_fraction}: {limited_by}",
+    "too_short": "too short to fill the GPU: starting and one trip to memory ({starting_s}) and {part} ({part_s}) make up its "
+    "{time_s}",
+    "short_wave": "a wave of blocks passes in {wave_s}, about what one trip to memory takes: too few bytes are in flight "
+    "({bytes_per_thread:.0f} a thread)",
+    "queued_wave": "a wave of blocks takes {wave_s} for {bytes_per_thread:.0f} bytes a thread, {ratio:.0f} empty kernels: more "
+    "is fetched than used, so threads queue for memory (inferred)",
+    "warm_is_faster": "warm is {ratio:.2f} of cold",
+    "occupancy": "theoretical occupancy {occupancy_fraction} ({limited_by})",
+    "occupancy_and_waves": "theoretical occupancy {occupancy_fraction} ({limited_by}) in {waves:,.1f} waves of blocks",
+    "enough_in_flight": "enough work is in flight, so the reason is what each thread does: reads that repeat or that fetch more "
+    "than is used, waiting for other threads, or instructions that are not counted as flop",
+    "host_bound": "host-bound: loop {ratio:.1f}× device warm",
+    "capped_clock": "SM clock {clock_hz} under the power cap",
+    "low_clock": "SM clock {clock_hz}, {roof_hz} when its roof was measured",
+}
+MISSING: dict[MissingKind, str] = {
+    "device_time": "a correct {} time by the device's own stamps",
+    "gpu": "an empty kernel, registers, shared memory: a processor has none of them",
+    "empty_kernel": "an empty kernel's time (calibrate)",
+    "cost": "the bytes and flop of the problem",
+    "bandwidth": "the bandwidth of this device (calibrate)",
+    "compute_rate": "the {} rate of this device (calibrate)",
+    "resources": "registers and shared memory of its kernels",
+}
+_RESIDENCY: dict[ResidencyLimitKind, str] = {
+    "threads": "{:,} threads a block",
+    "blocks": "{} blocks an SM",
+    "registers": "{} registers a thread",
+    "shared_memory": "{:.0f} KiB of shared memory a block",
+}
+
+
+def format_limiter(kind: LimiterKind) -> str:
+    """The answer as an adjective.
+
+    >>> format_limiter("launch"), format_limiter("unclear")
+    ('launch-limited', 'unclear')
+    """
+    return kind if kind == "unclear" else f"{kind}-limited"
+
+
+def describe_limiter(limiter: Limiter) -> Text:
+    """The answer with its evidence and what is missing, on one line."""
+    reason = describe_limiter_reason(limiter)
+    return join(": ", (format_limiter(limiter.kind), *([reason] if limiter.evidence or limiter.missing else [])))
+
+
+def describe_limiter_reason(limiter: Limiter) -> Text:
+    """The evidence and what is missing, on one line.
+
+    >>> ratio = Evidence("warm_is_faster", {"ratio": 0.71})
+    >>> str(describe_limiter_reason(Limiter("unclear", (ratio,), (Missing("resources"),))))
+    'warm is 0.71 of cold; unknown: registers and shared memory of its kernels'
+    """
+    missing = [Text("unknown: ") + join(", ", map(describe_missing, limiter.missing))] if limiter.missing else []
+    return join("; ", [*map(describe_evidence, limiter.evidence), *missing])
+
+
+def describe_missing(missing: Missing) -> Text:
+    """A fact that is unknown."""
+    return Text(MISSING[missing.kind].format(missing.which))
+
+
+def describe_evidence(evidence: Evidence) -> Text:
+    """A fact with its numbers.
+
+    >>> str(describe_evidence(Evidence("few_blocks", {"blocks": 1, "multiprocessors": 132})))
+    '1 block on 132 multiprocessors'
+    """
+    return Text(EVIDENCE[evidence.kind].format(**{n: _format(n, value) for n, value in evidence.values.items()}))
+
+
+def format_residency_limit(limit: ResidencyLimit) -> str:
+    """What allows no more resident blocks.
+
+    >>> format_residency_limit(ResidencyLimit("registers", 128)), format_residency_limit(ResidencyLimit("threads", 1024))
+    ('128 registers a thread', '1,024 threads a block')
+    """
+    return _RESIDENCY[limit.kind].format(limit.amount)
+
+
+def _format(name: str, value: float | str | Roof | ResidencyLimit) -> object:
+    """A value with the unit that the name of the number says; a ratio is left to the template."""
+    match value:
+        case Roof():
+            bandwidth = value.bandwidth_bytes_per_s
+            unit = "FLOP/s" if bandwidth is None else "B/s"
+            return f"{format_roof_name(value)}, {units.rate(bandwidth or value.rate_flop_per_s, unit, 3)}"
+        case ResidencyLimit():
+            return format_residency_limit(value)
+        case str():
+            return value
+    to_text = next((to_text for suffix, to_text in _UNITS.items() if name.endswith(suffix)), None)
+    return value if to_text is None else to_text(value)
+
+
+def _share(fraction: float) -> str:
+    """A share in whole percent; with one more digit below one percent, so that it is not shown as zero, and at the threshold.
+
+    >>> _share(0.71), _share(0.597), _share(0.004), _share(0.0001)
+    ('71 %', '59.7 %', '0.4 %', '<0.1 %')
+    """
+    if fraction < 0.0005:
+        return "<0.1 %"
+    return units.percent(fraction, 1 if fraction < 0.0095 or abs(fraction - NEAR_ROOF) < 0.01 else 0)
+
+
+_UNITS: dict[str, Callable[[float], str]] = {
+    "wave_s": lambda value: units.seconds(value, 2),
+    "_bytes_per_s": lambda value: units.rate(value, "B/s", 3),
+    "_flop_per_s": lambda value: units.rate(value, "FLOP/s", 3),
+    "_s": lambda value: units.seconds(value, 3),
+    "_bytes": format_bytes,
+    "_fraction": _share,
+    "_hz": units.clock,
+    "blocks": lambda value: f"{value:.0f} block{'s' if value != 1 else ''}",
+}
+"""How a number is written, by the end of its name; the first that applies."""

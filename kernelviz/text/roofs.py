@@ -1,0 +1,85 @@
+"""Roofs in text, the same for every page, chart and terminal."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from kernelviz.core import LaunchCost, Roof, RoofName, units
+from kernelviz.metrics.calibrations import Move
+
+STREAMS: Mapping[RoofName, str] = MappingProxyType(
+    {
+        "read": "read",
+        "read2_write1": "read:write 2:1",
+        "copy": "copy",
+        "read1_write2": "read:write 1:2",
+        "write": "write",
+    }
+)
+_TRANSFERS: Mapping[RoofName, str] = MappingProxyType({"h2d": "host to device", "d2h": "device to host"})
+_LAUNCHES: Mapping[LaunchCost, str] = MappingProxyType(
+    {
+        "empty_kernel": "empty kernel on the device",
+        "torch_call": "one torch call",
+        "kernel_launch": "one kernel of our own",
+        "graph_launch": "one graph",
+    }
+)
+
+
+def format_roof_name(roof: Roof) -> str:
+    """What a roof was measured with: the stream, the matrix product, the transfer or the launch.
+
+    >>> format_roof_name(Roof(name="read2_write1", level="dram", moved_bytes=402_653_184)), format_roof_name(Roof(name="copy"))
+    ('read:write 2:1 at 403 MB', 'copy')
+    >>> format_roof_name(Roof(name="read", level="l2", moved_bytes=2**24))
+    'read in cache at 16.8 MB'
+    >>> format_roof_name(Roof(name="fma", precision="bf16", unit="vector"))
+    'fma bf16'
+    >>> format_roof_name(Roof(name="launch", what="torch_call"))
+    'launch, one torch call'
+    """
+    if roof.name == "launch":
+        return f"launch, {_LAUNCHES[roof.what]}" if roof.what else "launch"
+    if roof.name in _TRANSFERS:
+        return _TRANSFERS[roof.name]
+    if roof.name not in STREAMS:
+        return f"{roof.name} {roof.precision or ''}".strip()
+    level = " in cache" if roof.level == "l2" else ""
+    size = f" at {format_bytes(roof.moved_bytes)}" if roof.level and roof.moved_bytes else ""
+    return f"{STREAMS[roof.name]}{level}{size}"
+
+
+def format_roof_value(roof: Roof) -> str:
+    """Its rate or time, with unit.
+
+    >>> format_roof_value(Roof(name="copy", bandwidth_bytes_per_s=4.28e12)), format_roof_value(Roof(name="launch", time_s=4.2e-6))
+    ('4280 GB/s', '4.200 µs')
+    """
+    if roof.rate_flop_per_s is not None:
+        return units.rate(roof.rate_flop_per_s, "OP/s" if roof.precision == "int8" else "FLOP/s")
+    if roof.time_s is not None:
+        return units.seconds(roof.time_s)
+    return units.gigabytes_per_s(roof.bandwidth_bytes_per_s)
+
+
+def format_bytes(value_bytes: float) -> str:
+    """A number of bytes with decimal prefixes, as bandwidths use them.
+
+    >>> format_bytes(402_653_184)
+    '403 MB'
+    """
+    return units.rate(value_bytes, "B", 3)
+
+
+def format_move(move: Move) -> str:
+    """The change of a roof with its sign; ≈ if the two intervals overlap.
+
+    >>> format_move(Move(now=Roof(name="copy"), then=Roof(name="copy"), change=-0.021, clear=True))
+    '▼ −2.1 %'
+    >>> format_move(Move(now=Roof(name="copy"), then=Roof(name="copy"), change=0.0004, clear=False))
+    '≈ +0.04 %'
+    """
+    if move.change is None:
+        return "–"
+    mark = "≈" if move.clear is False else "▲" if move.change > 0 else "▼"
+    return f"{mark} {'+' if move.change >= 0 else '−'}{units.width(abs(move.change))}"
