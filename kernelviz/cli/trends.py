@@ -90,7 +90,7 @@ def _change(change: Change, case: CaseTrend) -> dict[str, object]:
         "before_s": change.before_s,
         "after_s": change.after_s,
         "ratio": change.ratio,
-        "because": list(map(format_difference, change.because)),
+        "because": [str(format_difference(d)) for d in change.because],
     }
 
 
