@@ -50,7 +50,7 @@ if live_run_id is not None:
     plan_form.remember(run_id)
 
 # The progress is read before the results: see live_progress.progress_of.
-progress = live_progress.progress_of(bench, run_id) if run_id is not None else None
+progress = live_progress.progress_of(bench, run_id)
 calibration = live_progress.activity_of_session(bench, device_strip.CALIBRATION)
 stored = stored_run(bench, run_id)
 device = stored.environment.device if stored is not None else bench.device(form.device)

@@ -73,8 +73,8 @@ def regress(run_id: str, *, device: str | None = None, l2: str = "cold") -> Comp
     that no longer exists.
     """
     bench = use_cases.current()
-    new = wait_for_run(bench, regression.again(bench, run_id, device=device, anywhere=False))
-    return Compared.of(comparison.compare(bench.load(run_id), new, l2=l2))
+    new_id = regression.again(bench, run_id, device=device, anywhere=False)
+    return Compared.of(comparison.compare(bench.load(run_id), wait_for_run(bench, new_id), l2=l2))
 
 
 def trends(op: str | None = None, *, device: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
@@ -96,8 +96,9 @@ def roofline(
     `kernelviz.bench.roofline.place`. Errors: UnknownRun for an id that is not in the store; UnknownName, with the known names.
     """
     bench = use_cases.current()
-    ids = runs or placing.default_runs(bench)
-    placement = placing.place(bench, ids, level=level, source=roofs, precision=precision, variant=variant)
+    placement = placing.place(
+        bench, runs or placing.default_runs(bench), level=level, source=roofs, precision=precision, variant=variant
+    )
     return frame(placing.records(placement))
 
 

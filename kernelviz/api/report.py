@@ -14,7 +14,7 @@ from kernelviz import bench as use_cases
 from kernelviz import formats
 from kernelviz.bench import RunSummary, comparison
 from kernelviz.bench.history import History
-from kernelviz.core import BadField, Failure, Run, UnknownName
+from kernelviz.core import BadField, Failure, Run, check_name
 from kernelviz.formats import document
 from kernelviz.metrics import samples, winner
 from kernelviz.metrics.figures import Headline
@@ -87,8 +87,7 @@ class Report(Run, frozen=True, kw_only=True):
         """One row for each size: the fastest correct variant, the second with the ratio of its time to that of the first, and
         `decided`, which is False if the verdict rule cannot distinguish the fastest from those in `tied`. Errors: UnknownName
         for `l2`."""
-        if l2 not in get_args(Headline):
-            raise UnknownName("l2", l2, get_args(Headline))
+        check_name("l2", l2, get_args(Headline))
         headline = cast(Headline, l2)
         table = rows(self, self.environment.roofs, headline)
         return frame(map(winners_text.record, winner.winners(table, headline)))
@@ -96,8 +95,7 @@ class Report(Run, frozen=True, kw_only=True):
     def samples(self, figure: str = "device_cold_s") -> pd.DataFrame:
         """One row for each sample of one figure (a field of `Timing` as in the document, for example ``loop_s``) of every
         correct case, with its block, round, start time and SM clock. Empty if no samples are known. Errors: UnknownName."""
-        if figure not in FIELDS:
-            raise UnknownName("figure", figure, FIELDS)
+        check_name("figure", figure, FIELDS)
         return frame(line for r in self.results for line in samples.records(r, (figure,)))
 
     def save(self, path: PathLike, to: str | None = None) -> Path:

@@ -1,10 +1,9 @@
-"""The whole store as one file: a line of JSON each for runs, roofs, selftests, inspections and tunings, one at a time.
+"""A backup: the whole store as one file, with one line of JSON for each run, roof, selftest, inspection and tuning.
 
-The first line says what it is, the last how much there was and the SHA-256 of all bytes before it, so that a file that was cut
-off or changed is known as such before anything of it is kept. A name that ends with ``.gz`` is packed.
+The first line holds the version of the format. The last line holds the number of lines and the SHA-256 of all bytes before it,
+so that a file that was cut off or changed is refused before anything of it is stored. A file whose name ends with ``.gz`` is
+compressed.
 """
-
-from __future__ import annotations
 
 import gzip
 import hashlib
@@ -12,11 +11,11 @@ import os
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, assert_never, cast
+from typing import IO, assert_never, cast, get_args
 
 import msgspec
 
@@ -26,12 +25,8 @@ from kernelviz.formats import document
 from kernelviz.formats.reading import BACKUP
 from kernelviz.store import Store
 
-if TYPE_CHECKING:
-    from kernelviz.bench.history import History
-
 SCHEMA = "kernelviz-backup/2"
-_READ = ("kernelviz-backup/1", SCHEMA)
-"""The first version had no tunings."""
+_READ = ("kernelviz-backup/1", SCHEMA)  # the first version had no tunings
 _GZIP = b"\x1f\x8b"
 
 
@@ -81,29 +76,19 @@ _LINE: msgspec.json.Decoder[Line | _End] = msgspec.json.Decoder(Line | _End)
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """The contents of a backup: the number of each kind, and the ids that its runs have here."""
+    """The contents of a backup: the number of lines of each kind, and the ids that its runs have here."""
 
-    runs: int = 0
-    roofs: int = 0
-    selftests: int = 0
-    inspections: int = 0
-    tunings: int = 0
+    lines: Mapping[type[_Line], int]
     ids: tuple[str, ...] = ()
 
     @property
     def counts(self) -> str:
         """
-        >>> Backup(runs=1, roofs=2).counts
+        >>> Backup({RunLine: 1, RoofLine: 2}).counts
         '1 run, 2 roofs, 0 selftests, 0 inspections, 0 tunings'
         """
-        named = (
-            (self.runs, "run"),
-            (self.roofs, "roof"),
-            (self.selftests, "selftest"),
-            (self.inspections, "inspection"),
-            (self.tunings, "tuning"),
-        )
-        return ", ".join(f"{count} {kind}{'' if count == 1 else 's'}" for count, kind in named)
+        numbers = ((self.lines.get(kind, 0), kind.__struct_config__.tag) for kind in get_args(Line))
+        return ", ".join(f"{number} {noun}{'' if number == 1 else 's'}" for number, noun in numbers)
 
 
 def recognised(path: Path) -> bool:
@@ -117,7 +102,7 @@ def recognised(path: Path) -> bool:
 
 def write(store: Store, path: Path) -> Backup:
     """Write everything that is stored to a file, which is written as a whole or not at all. Errors: BadField, StoreError."""
-    lines, digest, kinds = 0, hashlib.sha256(), Counter[type]()
+    digest, kinds = hashlib.sha256(), Counter[type[_Line]]()
     ids: list[str] = []
     with _new(path) as file:
 
@@ -129,27 +114,26 @@ def write(store: Store, path: Path) -> Backup:
         put(_Head(kernelviz=kernelviz.__version__, created_at=timestamps.now()))
         for line in _everything(store, ids):
             put(line)
-            lines += 1
             kinds[type(line)] += 1
-        put(_End(lines=lines, sha256=digest.hexdigest()))
-    return _backup(kinds, ids)
+        put(_End(lines=kinds.total(), sha256=digest.hexdigest()))
+    return Backup(kinds, tuple(ids))
 
 
-def restore(history: History, store: Store, path: Path) -> Backup:
-    """Keep what is in a backup and not here yet; all of the file is checked before any of it is kept.
+def restore(store: Store, path: Path, add_runs: Callable[..., tuple[str, ...]]) -> Backup:
+    """Store what a backup holds and is not stored here yet. The whole file is checked before anything of it is stored.
 
-    A run is kept as `History.add_all` does it, whole or not at all, so restoring twice changes nothing. Errors: DocumentError
-    with the number of the line and the path of the field; StoreError, and what was kept until then stays.
+    `add_runs` is `History.add_all`, which stores a run as a whole or not at all, so restoring twice changes nothing. Errors:
+    DocumentError with the number of the line and the path of the field; StoreError, after which the earlier lines stay stored.
     """
     for _ in _lines(path):
         pass
-    kinds, ids = Counter[type](), list[str]()
+    kinds, ids = Counter[type[_Line]](), list[str]()
     for line in _lines(path):
         kinds[type(line)] += 1
         match line:
             case RunLine():
                 run = _run(line)
-                ids += history.add_all((run,), owner=line.owner, deleted_at=line.deleted_at)
+                ids += add_runs((run,), owner=line.owner, deleted_at=line.deleted_at)
             case RoofLine():
                 store.roofs.put(line.device_uuid, line.roof, only_new=True)
             case SelftestLine():
@@ -163,25 +147,15 @@ def restore(history: History, store: Store, path: Path) -> Backup:
                 store.tunings.put(line.tuning, only_newer=True)
             case _:
                 assert_never(line)
-    return _backup(kinds, ids)
+    return Backup(kinds, tuple(ids))
 
 
 def runs(path: Path) -> Iterator[Run]:
-    """The runs of a backup, one at a time, without storing them. Errors: as `restore`; the last one comes after the last run."""
+    """The runs of a backup, one at a time, without storing them. Errors: as `restore`; a wrong digest is found after the last
+    run."""
     for line in _lines(path):
         if isinstance(line, RunLine):
             yield _run(line)
-
-
-def _backup(kinds: Counter[type], ids: Sequence[str]) -> Backup:
-    return Backup(
-        runs=kinds[RunLine],
-        roofs=kinds[RoofLine],
-        selftests=kinds[SelftestLine],
-        inspections=kinds[InspectionLine],
-        tunings=kinds[TuningLine],
-        ids=tuple(ids),
-    )
 
 
 def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
@@ -189,7 +163,7 @@ def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
     for row in (*store.runs.rows(most), *store.runs.rows(most, deleted=True)):
         try:
             run = store.runs.load(row.id)
-        except UnknownRun:  # discarded meanwhile
+        except UnknownRun:  # it was discarded in the meantime
             continue
         ids.append(row.id)
         yield RunLine(owner=row.owner, deleted_at=row.deleted_at, run=msgspec.Raw(document.encode(run)))
@@ -200,7 +174,7 @@ def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    """The lines between the first and the last, each one checked. Errors: DocumentError, BadField."""
+    """Check the lines between the first and the last, and return one at a time. Errors: DocumentError, BadField."""
     digest, number = hashlib.sha256(), 0
     with _opened(path) as file:
         try:
@@ -236,10 +210,9 @@ def _line(data: bytes, number: int) -> Line | _End:
         if isinstance(line, RunLine):
             _run(line)
         return line
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise DocumentError(f"{document.document_error(error)}", path=f"line {number}") from None
-    except DocumentError as error:
-        raise DocumentError(str(error), path=f"line {number}") from None
+    except (DocumentError, msgspec.MsgspecError, ValueError, RecursionError) as error:
+        known = error if isinstance(error, DocumentError) else document.document_error(error)
+        raise DocumentError(str(known), path=f"line {number}") from None
 
 
 def _run(line: RunLine) -> Run:

@@ -1,24 +1,20 @@
 """The use cases. `Bench` owns the store and, for each device, one supervisor (worker, queue, device lock)."""
 
-from __future__ import annotations
-
 import datetime
 import os
-import platform
 import secrets
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Self
 
-import kernelviz
 from kernelviz.bench import planning, remote_runs
 from kernelviz.bench.availability import Choice
-from kernelviz.bench.history import History, shipped_progress
+from kernelviz.bench.history import History
 from kernelviz.bench.live import LiveRun
 from kernelviz.bench.machine import Machine
 from kernelviz.bench.runner import Runner
-from kernelviz.bench.summaries import Offer, Progress, RunSummary
+from kernelviz.bench.summaries import Devices, Offer, Progress, RunSummary
 from kernelviz.bench.trends import Trends
 from kernelviz.bench.tunings import METHOD, Tunings, tuning_plan
 from kernelviz.core import (
@@ -27,7 +23,6 @@ from kernelviz.core import (
     BadField,
     Conditions,
     Device,
-    Environment,
     Event,
     Inspection,
     Method,
@@ -35,10 +30,8 @@ from kernelviz.core import (
     Problem,
     Roof,
     Run,
-    RunEnded,
     RunRequest,
     Selftest,
-    UnknownName,
     UnknownRun,
     timestamps,
 )
@@ -47,7 +40,6 @@ from kernelviz.core.problem import case_key
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.notices import notices
 from kernelviz.hardware.telemetry import conditions
-from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
@@ -73,7 +65,8 @@ class Bench:
         lock_directory: Path | None = None,
     ) -> None:
         """`session`, `limits` and `lock_directory` are for tests: see worker.supervisor."""
-        self._store, self._devices, self._choice = store, devices, choice or Choice()
+        self._store, self._choice = store, choice or Choice()
+        self._devices = Devices(devices)
         self._runner = Runner(store, self._choice, session=session, limits=limits, lock_directory=lock_directory)
         self.history = History(store, self._runner.settle)
         self.trends = Trends(store, devices)
@@ -87,33 +80,29 @@ class Bench:
         return self._runner.closed
 
     @classmethod
-    def open(cls) -> Bench:
+    def open(cls) -> Self:
         """Open the bench that the environment variables describe (see `current`), and mark the runs of ended processes as
         interrupted."""
-        given = os.environ.get("KERNELVIZ_PLUGINS", "")
-        plugins = [str(Path(p).expanduser().resolve()) for p in given.split(os.pathsep) if p]
-        bench = cls(Store.open(), discover(), choice=Choice(tuple(plugins)))
+        plugins = filter(None, os.environ.get("KERNELVIZ_PLUGINS", "").split(os.pathsep))
+        choice = Choice(tuple(str(Path(plugin).expanduser().resolve()) for plugin in plugins))
+        bench = cls(Store.open(), discover(), choice=choice)
         bench.recover()
         bench.history.purge()
         return bench
 
-    # What there is
+    # Devices and variants
 
     def devices(self) -> tuple[Device, ...]:
         """Devices of this machine, GPUs first; ``cpu`` is always there."""
-        return self._devices
+        return tuple(self._devices.values())
 
     def device(self, device_id: str) -> Device:
         """One device; raises UnknownName."""
-        for device in self._devices:
-            if device.id == device_id:
-                return device
-        raise UnknownName("device", device_id, [d.id for d in self._devices])
+        return self._devices[device_id]
 
     def default_device(self) -> str:
         """``cuda:0`` if there is a usable GPU, otherwise ``cpu``."""
-        usable = [d for d in self._devices if d.kind == "cuda" and d.usable]
-        return usable[0].id if usable else "cpu"
+        return next((d.id for d in self._devices.values() if d.kind == "cuda" and d.usable), "cpu")
 
     def ops(self) -> Mapping[str, Op]:
         """The catalogue with the variants of the server's plug-ins, as the worker described them. A plug-in that is broken at
@@ -132,8 +121,9 @@ class Bench:
         op = op_named(request.op, self._choice.ops(files))
         device = self.device(request.device or self.default_device())
         problems = planning.problems(op, device, request)
-        offers = self._choice.offers(op, device)
-        variants, baseline = planning.chosen_variants(op, offers, problems[0], request.variants, request.baseline)
+        variants, baseline = planning.chosen_variants(
+            op, self._choice.offers(op, device), problems[0], request.variants, request.baseline
+        )
         return Plan(problems=problems, variants=variants, baseline=baseline, device=device.id, plugins=files)
 
     def tuning(self, request: RunRequest, *, configurations: int | None = None, seed: int = 0) -> Plan:
@@ -160,8 +150,7 @@ class Bench:
 
         Errors: UnknownName, BadField for a plan or method that cannot be carried out; StoreError.
         """
-        usual = Method(figures=USUAL_FIGURES) if plan.search is None else METHOD
-        method = planning.checked_method(method or usual)
+        method = planning.checked_method(method or (Method(figures=USUAL_FIGURES) if plan.search is None else METHOD))
         device, op = self._checked(plan)
         now = datetime.datetime.now(datetime.UTC)
         run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
@@ -170,7 +159,7 @@ class Bench:
             title=title or planning.title_of(plan, device),
             created_at=timestamps.iso(now),
             status="queued",
-            environment=self._environment(device),
+            environment=planning.environment_of(device, self._store.roofs.newest(device.uuid)),
             method=method,
             plan=plan,
         )
@@ -185,15 +174,16 @@ class Bench:
         """
         live = self._runner.live(run_id)
         if live is None:
-            self._runner.settle(run_id)  # which waits while it is being begun
+            self._runner.settle(run_id)  # waits while another thread begins it
             live = self._runner.live(run_id)
         if live is not None:
             live.cancel()
             return
         row = self._store.runs.row(run_id)
         if row.status in LIVING:
-            where = f"process {row.presence.pid} on {row.presence.host} measures it"
-            raise BadField("run", run_id, f"{where}; cancel it there")
+            raise BadField(
+                "run", run_id, f"process {row.presence.pid} on {row.presence.host} measures it; cancel it there"
+            )
 
     def discard(self, run_id: str) -> bool:
         """Remove a run for good, for example one that another run has replaced. A run in progress is cancelled first.
@@ -203,7 +193,7 @@ class Bench:
         """
         try:
             self._runner.settle(run_id)
-            live = self._runner.live(run_id)  # before its status, which may be that of its end a moment later
+            live = self._runner.live(run_id)  # read before the status, because the run may end in between
             run = self._store.runs.load(run_id)
         except UnknownRun:
             return True
@@ -234,7 +224,7 @@ class Bench:
                 f"it was measured on {run.environment.device.name} ({run.environment.device.uuid}), {device.id} is "
                 f"{device.name} here; start a new run of the same plan",
             )
-        _check_axes(run.plan, op)
+        planning.check_axes(run.plan, op)
         if not self._runner.resume(run, op, device, owner=owner) and self._runner.live(run_id) is None:
             raise BadField("run", run_id, "another process measures it; wait for its end")
 
@@ -257,11 +247,7 @@ class Bench:
 
     def last_selftest(self, device_id: str) -> Selftest | None:
         """The newest complete selftest of that device that is stored."""
-        return next(iter(self.selftests(device_id, 1)), None)
-
-    def selftests(self, device_id: str, limit: int = 20) -> tuple[Selftest, ...]:
-        """The complete selftests of that device, the newest first."""
-        return self._store.selftests.newest(self.device(device_id).uuid, limit)
+        return next(iter(self._store.selftests.newest(self.device(device_id).uuid, 1)), None)
 
     def inspect(
         self, problem: Problem, variant: str, device_id: str, *, plugins: tuple[str, ...] = (), owner: str = ""
@@ -299,19 +285,15 @@ class Bench:
         log = self._runner.log(run_id)
         if log is not None:
             return log.follow(after, timeout_s)
-        if shipped_progress(run_id) is not None:
-            return iter([(after + 1, RunEnded(status="finished"))])
-        self._store.runs.row(run_id)  # raised here, not at the first event
+        remote_runs.row(self._store, run_id)  # raises UnknownRun here, not at the first event
         return remote_runs.follow(self._store, run_id, after, timeout_s)
 
     def progress(self, run_id: str) -> Progress:
         """The present progress of the run. It is fast enough to be called at each redraw. Raises UnknownRun."""
         log = self._runner.log(run_id)
-        if log is not None:
-            return log.progress()
-        return shipped_progress(run_id) or remote_runs.progress(self._store, run_id)
+        return remote_runs.progress(self._store, run_id) if log is None else log.progress()
 
-    # What there was
+    # Stored runs and roofs
 
     def load(self, run_id: str) -> Run:
         """The run with all results so far, also one that came with the package. Raises UnknownRun."""
@@ -337,39 +319,35 @@ class Bench:
     def conditions(self, device_id: str) -> Conditions:
         """Clocks, power, temperature and other processes now (NVML; psutil on a CPU). While the device is measured by this
         process, the last reading is given, because reading would disturb the measurement."""
-        device = self.device(device_id)
-        known = self._conditions.get(device_id)
-        if known is None or self._stale(device_id, known[0], _CONDITIONS_S):
-            known = self._conditions[device_id] = (time.monotonic(), conditions(device))
-        return known[1]
+        if self._outdated(device_id, self._conditions.get(device_id), _CONDITIONS_S):
+            self._conditions[device_id] = (time.monotonic(), conditions(self.device(device_id)))
+        return self._conditions[device_id][1]
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
-        """What hampers measuring on that device, each with its remedy, the most serious first.
+        """The conditions that make measurements on that device worse, each with its remedy, the most serious first.
 
         It is read at most once in 5 s, and never while the device is measured by this process, because reading would disturb
         the measurement.
         """
         device = self.device(device_id)
-        known = self._notices.get(device_id)
-        if known is None or self._stale(device_id, known[0], _NOTICES_S):
+        if self._outdated(device_id, self._notices.get(device_id), _NOTICES_S):
             tracer = self._store.runs.last_tracer(device.uuid)
             worker = self._runner.state(device_id).state != "none"
-            now_s = time.monotonic()
-            known = self._notices[device_id] = (now_s, notices(device, tracer, self._store.folder, worker=worker))
-        return known[1]
+            read_s = time.monotonic()
+            self._notices[device_id] = (read_s, notices(device, tracer, self._store.folder, worker=worker))
+        return self._notices[device_id][1]
 
-    def _stale(self, device_id: str, read_s: float, after_s: float) -> bool:
-        return not self._working(device_id) and time.monotonic() - read_s > after_s
+    def _outdated(self, device_id: str, known: tuple[float, object] | None, after_s: float) -> bool:
+        return known is None or (not self._working(device_id) and time.monotonic() - known[0] > after_s)
 
     def _working(self, device_id: str) -> bool:
         return self._runner.state(device_id).state == "working"
 
     def health(self) -> dict[str, object]:
         """The state of the worker of each device, for the health route."""
-        devices: dict[str, object] = {}
-        for device in self._devices:
-            state = self._runner.state(device.id)
-            devices[device.id] = {
+        states = {device.id: (device, self._runner.state(device.id)) for device in self.devices()}
+        devices = {
+            device_id: {
                 "name": device.name,
                 "usable": device.usable,
                 "state": state.state,
@@ -378,8 +356,13 @@ class Bench:
                 "workers_started": state.workers_started,
                 "last_trouble": state.last_trouble,
             }
-        status = "closed" if self.closed else "ok"
-        return {"status": status, "devices": devices, "plugins": list(self._choice.problems) or "ok"}
+            for device_id, (device, state) in states.items()
+        }
+        return {
+            "status": "closed" if self.closed else "ok",
+            "devices": devices,
+            "plugins": list(self._choice.problems) or "ok",
+        }
 
     def recover(self) -> list[str]:
         """Mark the runs of ended processes as interrupted, and return their ids."""
@@ -392,7 +375,7 @@ class Bench:
             self._runner.close()
             self._store.close()
 
-    # Inside
+    # Checks
 
     def _checked(self, plan: Plan) -> tuple[Device, Op]:
         """The device and the op of a plan that may come from a file. Raises UnknownName, BadField."""
@@ -405,25 +388,3 @@ class Bench:
         for name in (*plan.variants, plan.baseline):
             op.variant_named(name)
         return device, op
-
-    def _environment(self, device: Device) -> Environment:
-        """The part of the environment that is known without torch. The worker completes it."""
-        return Environment(
-            device=device,
-            host=socket.gethostname(),
-            platform=platform.platform(),
-            python=platform.python_version(),
-            kernelviz=kernelviz.__version__,
-            versions=installed_versions(("torch", "triton")),
-            roofs=self._store.roofs.newest(device.uuid),
-            threads=device.threads,
-        )
-
-
-def _check_axes(plan: Plan, op: Op) -> None:
-    """Check the axes of a plan, which may come from an earlier version or another machine. Raises BadField."""
-    for problem in plan.problems:
-        if set(problem.sizes) != set(op.axis_names):
-            known, given = ", ".join(op.axis_names), ", ".join(problem.sizes)
-            remedy = f"op {op.name!r} has the axes {known} here; start a new run with a size for each of them"
-            raise BadField("sizes", given, remedy)

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from kernelviz import formats
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.roofline import offered as offered
 from kernelviz.bench.roofline import unknown as unknown
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, BadField, DocumentError, Result, Run, UnknownName, UnknownRun
+from kernelviz.core import LIVING, BadField, DocumentError, Run, UnknownRun, check_name
 from kernelviz.metrics import comparison as rule
 from kernelviz.metrics.comparison import Comparison, Pair
 from kernelviz.metrics.figures import Headline, figure_of
@@ -20,7 +20,7 @@ from kernelviz.text.verdicts import describe_verdict_reason
 
 HEADLINES: tuple[Headline, ...] = get_args(Headline)
 EXAMPLE = {"a": "h200-softmax", "b": "h200-softmax", "variant_a": "torch_eager", "variant_b": "triton_persistent"}
-"""What a machine without two runs of its own can look at: two variants of a shipped run."""
+"""The comparison that a machine without two own runs shows: two variants of a run that comes with the package."""
 
 
 def compare(
@@ -30,9 +30,8 @@ def compare(
 
     Errors: UnknownName for `l2` and for variants; BadField for a run with itself.
     """
-    if l2 not in HEADLINES:
-        raise UnknownName("l2", l2, HEADLINES)
-    return rule.compare(a, b, variant_a=variant_a, variant_b=variant_b, headline=l2)
+    check_name("l2", l2, HEADLINES)
+    return rule.compare(a, b, variant_a=variant_a, variant_b=variant_b, headline=cast(Headline, l2))
 
 
 def compare_stored(
@@ -40,7 +39,7 @@ def compare_stored(
 ) -> Comparison:
     """`compare` for two runs by id. The result is cached until one of them changes. Errors: UnknownRun too, also for a deleted
     run."""
-    first, second = (_summary(bench, run_id) for run_id in (a, b))
+    first, second = map(bench.history.openable, (a, b))
     living = first.status in LIVING or second.status in LIVING
     make = _compared.__wrapped__ if living else _compared
     return make(bench, first, second, variant_a, variant_b, l2)
@@ -75,13 +74,13 @@ def describe_missing_file(path: Path) -> str:
 
 def variants(bench: Bench, run_id: str) -> tuple[str, ...]:
     """The variants of a stored run, in the order of its plan. Errors: UnknownRun."""
-    return _variants(bench, _summary(bench, run_id))
+    return _variants(bench, bench.history.openable(run_id))
 
 
 def counterpart(bench: Bench, run_id: str, known: Sequence[RunSummary]) -> str | None:
     """The run that a run is best compared with: the newest other run of its op that began before it, otherwise any other run of
     its op, with the runs that come with the package last."""
-    own = _summary(bench, run_id)
+    own = bench.history.openable(run_id)
     candidates = [r for r in known if r.id != run_id and r.op == own.op and r.done > r.failed]
     candidates.sort(key=lambda r: (r.shipped, r.created_at > own.created_at))  # stable: the newest first in each
     return candidates[0].id if candidates else None
@@ -154,8 +153,8 @@ def record(compared: Comparison) -> dict[str, Any]:
             for d in differences(compared)
         ],
         "cases": records(compared),
-        "only_a": _keys(compared.only_a),
-        "only_b": _keys(compared.only_b),
+        "only_a": [r.case.key for r in compared.only_a],
+        "only_b": [r.case.key for r in compared.only_b],
     }
 
 
@@ -171,24 +170,13 @@ def _side(run: Run, variant: str | None) -> dict[str, Any]:
     }
 
 
-def _keys(results: Sequence[Result]) -> list[str]:
-    return [r.case.key for r in results]
-
-
-def _summary(bench: Bench, run_id: str) -> RunSummary:
-    summary = bench.history.summary(run_id)
-    if summary.deleted_at is not None:
-        raise UnknownRun(run_id)
-    return summary
-
-
 @lru_cache(maxsize=64)
 def _variants(bench: Bench, summary: RunSummary) -> tuple[str, ...]:
     return bench.load(summary.id).plan.variants
 
 
-# Reading two runs of a hundred cases takes 0.1 s and comparing them 0.3, and a page asks again at each redraw. What is kept
-# holds the samples of both runs (2 MB a run), for the overlay.
+# Reading two runs of a hundred cases takes 0.1 s and comparing them 0.3, and a page asks again at each redraw. A cached
+# comparison holds the samples of both runs (2 MB for each), which the overlay shows.
 @lru_cache(maxsize=6)
 def _compared(
     bench: Bench, a: RunSummary, b: RunSummary, variant_a: str | None, variant_b: str | None, l2: str

@@ -1,7 +1,8 @@
-"""The events of one run in memory, for any number of followers, each at its own speed."""
+"""The events of one run in memory. Any number of followers read them, each at its own speed."""
 
 import threading
 from collections.abc import Iterator
+from itertools import takewhile
 
 from kernelviz.bench.summaries import Progress
 from kernelviz.core import (
@@ -28,7 +29,7 @@ class EventLog:
     def __init__(self, total: int, failed: dict[str, bool] | None = None) -> None:
         """`failed`: the cases that already have a result, by key, and whether it is a failure; without cancelled cases."""
         self._changed = threading.Condition()
-        self._events: dict[str, tuple[int, Event]] = {}  # by what replaces what, oldest first
+        self._events: dict[str, tuple[int, Event]] = {}  # a newer event replaces the one with its key; oldest first
         self._sequence = 0
         self._total = total
         self._failed = dict(failed or {})
@@ -126,31 +127,19 @@ class EventLog:
         with self._changed:
             seen = after if after <= self._sequence else 0
             if "ended" in self._events:
-                # Who has seen it all still learns that nothing more will come.
+                # A follower that has seen all events still receives the end.
                 seen = min(seen, self._events["ended"][0] - 1)
-        while True:
-            fresh = self._wait(seen, timeout_s)
-            if fresh is None:
-                return
+        while fresh := self._wait(seen, timeout_s):
             for sequence, event in fresh:
                 seen = sequence
                 yield sequence, event
                 if isinstance(event, RunEnded):
                     return
 
-    def _wait(self, seen: int, timeout_s: float | None) -> list[tuple[int, Event]] | None:
-        """Events after number `seen`, waiting for one. None if none came."""
+    def _wait(self, seen: int, timeout_s: float | None) -> list[tuple[int, Event]]:
+        """Events after number `seen`, waiting for one. Empty if none came."""
         with self._changed:
-            return self._after(seen) if self._changed.wait_for(lambda: self._newest() > seen, timeout_s) else None
-
-    def _newest(self) -> int:
-        """The number of the newest event that is stored (a reopened run no longer has its end)."""
-        return next(reversed(self._events.values()))[0] if self._events else 0
+            return self._changed.wait_for(lambda: self._after(seen), timeout_s)
 
     def _after(self, seen: int) -> list[tuple[int, Event]]:
-        fresh = []
-        for sequence, event in reversed(self._events.values()):
-            if sequence <= seen:
-                break
-            fresh.append((sequence, event))
-        return fresh[::-1]
+        return list(takewhile(lambda numbered: numbered[0] > seen, reversed(self._events.values())))[::-1]

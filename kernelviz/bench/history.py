@@ -11,14 +11,14 @@ from kernelviz import formats
 from kernelviz.bench import backup
 from kernelviz.bench.backup import Backup
 from kernelviz.bench.snapshots import selected
-from kernelviz.bench.summaries import Progress, RunSummary
+from kernelviz.bench.summaries import RunSummary
 from kernelviz.core import LIVING, BadField, DocumentError, Run, UnknownRun, timestamps
 from kernelviz.formats import document, shipped_runs
 from kernelviz.store import RunRow, Store, StoreError
 
 TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
 RESTORABLE_DAYS = 30
-"""A deleted run can be brought back for so long; a server that starts later removes it for good."""
+"""A deleted run can be restored for so many days. After that, the next start of a server removes it for good."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
@@ -26,7 +26,7 @@ class History:
     """The runs of one store, and those that came with the package (which can only be opened)."""
 
     def __init__(self, store: Store, settle: Callable[[str], None] = lambda run_id: None) -> None:
-        """`settle`: called with the id of a run that is to be deleted, for one that this process left behind as running."""
+        """`settle`: called with the id of a run before it is deleted, because this process may have left it as running."""
         self._store, self._settle = store, settle
 
     def find(self, search: str = "", *, limit: int = 50, offset: int = 0) -> tuple[RunSummary, ...]:
@@ -51,25 +51,27 @@ class History:
             return _shipped_summary(shipped_runs.lines()[run_id])
         return _summary(self._store.runs.row(run_id))
 
+    def openable(self, run_id: str) -> RunSummary:
+        """The summary of a run that is not deleted. Raises UnknownRun."""
+        summary = self.summary(run_id)
+        if summary.deleted_at is not None:
+            raise UnknownRun(run_id)
+        return summary
+
     def load(self, run_id: str) -> Run:
         """The run with all results so far. Raises UnknownRun, also when it was deleted."""
-        if run_id in shipped_runs.names():
-            return shipped_runs.load(run_id)
-        if self._store.runs.row(run_id).deleted_at is not None:
-            raise UnknownRun(run_id)
-        return self._store.runs.load(run_id)
+        shipped = self.openable(run_id).shipped
+        return shipped_runs.load(run_id) if shipped else self._store.runs.load(run_id)
 
     def rename(self, run_id: str, title: str) -> None:
         """Errors: UnknownRun; BadField for a title that is too long or a run that came with the package."""
         self._changeable(run_id)
-        line = _short_enough("title", " ".join(title.split()), TITLE_CHARACTERS)
-        self._store.runs.set_title_or_note(run_id, title=line)
+        self._store.runs.set_title_or_note(run_id, title=_checked_title(title))
 
     def annotate(self, run_id: str, note: str) -> None:
         """Errors: UnknownRun; BadField for a note that is too long or a run that came with the package."""
         self._changeable(run_id)
-        text = _short_enough("note", note.strip(), NOTE_CHARACTERS)
-        self._store.runs.set_title_or_note(run_id, note=text)
+        self._store.runs.set_title_or_note(run_id, note=_checked_note(note))
 
     def delete(self, run_id: str) -> None:
         """Hide a run that has ended; `restore` brings it back within RESTORABLE_DAYS. Errors: UnknownRun; BadField; StoreError
@@ -107,7 +109,7 @@ class History:
     def take_in_backup(self, path: Path) -> Backup:
         """Restore what a backup holds and is not stored yet. Errors: DocumentError, and nothing is stored then; BadField,
         StoreError."""
-        return backup.restore(self, self._store, path)
+        return backup.restore(self._store, path, self.add_all)
 
     def add(self, run: Run) -> str:
         """Store a run that was measured elsewhere, and return its id here. See `add_all`."""
@@ -124,22 +126,20 @@ class History:
         try:
             return self._add_all(runs, owner, deleted_at)
         except StoreError:
-            # Somebody else may have taken the same file in meanwhile: then it is known now.
+            # Another process may have imported the same file in the meantime. Then its runs are known now.
             return self._add_all(runs, owner, deleted_at)
 
     def _add_all(self, runs: Sequence[Run], owner: str, deleted_at: str | None) -> tuple[str, ...]:
         ids: list[str] = []
         new: dict[str, Run] = {}
-        known: list[str] = []
         for run in runs:
             importable = _importable(run)
             run_id, is_new = self._place(importable, new)
             ids.append(run_id)
             if is_new:
                 new[run_id] = msgspec.structs.replace(importable, id=run_id)
-            elif run_id not in new and run_id not in shipped_runs.names():
-                known.append(run_id)
-        self._store.runs.create_all(list(new.values()), owner=owner, deleted_at=deleted_at)
+        self._store.runs.create(*new.values(), owner=owner, deleted_at=deleted_at)
+        known = set(ids) - new.keys() - shipped_runs.lines().keys()
         for run_id in known if deleted_at is None else ():
             self._store.runs.set_deleted(run_id, None)
         return tuple(ids)
@@ -176,11 +176,13 @@ class History:
 
         Errors: UnknownRun; UnknownName, BadField for cases that the run does not have, or for texts that are too long.
         """
-        if title is not None:
-            title = _short_enough("title", " ".join(title.split()), TITLE_CHARACTERS)
-        if note is not None:
-            note = _short_enough("note", note.strip(), NOTE_CHARACTERS)
-        return selected(self.load(run_id), variants=variants, problems=problems, title=title, note=note)
+        return selected(
+            self.load(run_id),
+            variants=variants,
+            problems=problems,
+            title=None if title is None else _checked_title(title),
+            note=None if note is None else _checked_note(note),
+        )
 
     def _known(self, run_id: str) -> Run | None:
         if run_id in shipped_runs.names():
@@ -203,32 +205,23 @@ def _importable(run: Run) -> Run:
         title=" ".join(run.title.split())[:TITLE_CHARACTERS],
         note=run.note[:NOTE_CHARACTERS],
         status="interrupted" if run.status in LIVING else run.status,
-        # Files of another machine: resuming must never import what a document names.
+        # The files belong to another machine. A resumed run must never import a file that a document names.
         plan=msgspec.structs.replace(run.plan, plugins=()),
     )
+
+
+def _checked_title(text: str) -> str:
+    return _short_enough("title", " ".join(text.split()), TITLE_CHARACTERS)
+
+
+def _checked_note(text: str) -> str:
+    return _short_enough("note", text.strip(), NOTE_CHARACTERS)
 
 
 def _short_enough(field: str, text: str, most: int) -> str:
     if len(text) > most:
         raise BadField(field, text[:40] + "…", f"it has {len(text)} characters; use at most {most}")
     return text
-
-
-def shipped_progress(run_id: str) -> Progress | None:
-    """The progress of a run that came with the package. None for any other run."""
-    if run_id not in shipped_runs.names():
-        return None
-    line = shipped_runs.lines()[run_id]
-    return Progress(
-        status=line.status,
-        done=line.done,
-        failed=line.failed,
-        total=line.cases,
-        ahead=0,
-        message="",
-        steps={},
-        sequence=line.done,
-    )
 
 
 def _summary(row: RunRow) -> RunSummary:

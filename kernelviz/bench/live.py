@@ -3,6 +3,7 @@
 import logging
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
@@ -41,8 +42,28 @@ from kernelviz.worker.supervisor import concerned
 
 _log = logging.getLogger(__name__)
 
+# Results that are stored in one transaction: with 20,000, every other writer would wait for seconds.
 _RESULTS_AT_A_TIME = 500
-"""So many results are stored in one transaction: with 20,000, every other writer would wait for seconds."""
+
+
+class _RunLock:
+    """A reentrant lock, which is removed when no thread uses it."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+
+_shared = threading.Lock()
+_locks: weakref.WeakValueDictionary[tuple[str, str], _RunLock] = weakref.WeakValueDictionary()
+
+
+@contextmanager
+def run_lock(store_url: str, run_id: str) -> Iterator[None]:
+    """Keep other threads of this process, also of other runners, from beginning that run of that store meanwhile."""
+    with _shared:
+        mine = _locks.setdefault((store_url, run_id), _RunLock())
+    with mine.lock:
+        yield
 
 
 @contextmanager
@@ -60,8 +81,8 @@ class Live:
     def __init__(self, name: str, store: Store, log: EventLog) -> None:
         self.name, self.log, self._store = name, log, store
         self.cancelled = False
+        # Removes what is still queued of it from the queue, and returns it. Set by the code that queues it.
         self.abandon: Callable[[], Iterable[Request]] = tuple
-        """Removes what is still queued of it from the queue, and returns it. Set by the code that queues it."""
 
 
 class LiveRequest(Live):
@@ -75,8 +96,7 @@ class LiveRequest(Live):
         self._created_at = timestamps.now()
         self._checks: list[Check] = []
         self._timeline: Timeline | None = None
-        self.inspection: Inspection | None = None
-        """The result of an inspection. None until there is one."""
+        self.inspection: Inspection | None = None  # the result of an inspection
 
     @property
     def selftest(self) -> Selftest | None:
@@ -143,8 +163,8 @@ class LiveRun(Live):
         self._closed = self._begun = self._discarded = False
         self._interrupted = ""
         self._began_s: float | None = None
+        # Stores what else results from a finished run (the best configuration of a tuning). Set by the code that queues it.
         self.conclude: Callable[[], object] = lambda: None
-        """Stores what else results from a finished run (the best configuration of a tuning). Set by the code that queues it."""
 
     def expect(self, requests: int) -> None:
         """Set how many requests will end. To be called before they are queued."""

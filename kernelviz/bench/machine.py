@@ -6,7 +6,8 @@ from pathlib import Path
 
 import psutil
 
-from kernelviz.core import Device, DeviceError, RunTimes, Sample, UnknownName
+from kernelviz.bench.summaries import Devices
+from kernelviz.core import Device, DeviceError, RunTimes, Sample
 from kernelviz.hardware.monitor import Monitor
 from kernelviz.metrics.calibrations import Calibration, calibrations
 from kernelviz.store import Store
@@ -26,9 +27,9 @@ class Machine:
         monitor: Monitor | None = None,
     ) -> None:
         """`measuring`: whether this process measures on the device with that id. `monitor` is for tests."""
-        self._store, self._devices, self._lock_directory = store, {d.id: d for d in devices}, lock_directory
+        self._store, self._devices, self._lock_directory = store, Devices(devices), lock_directory
         self._locks: dict[str, DeviceLock] = {}
-        self._ours = measuring
+        self._measuring = measuring
         self._monitor = monitor or Monitor(devices, self._measured_on)
 
     def samples(self, device_id: str) -> tuple[Sample, ...]:
@@ -36,31 +37,26 @@ class Machine:
 
         The first call starts sampling. It stops if nobody has called for three minutes and nothing is measured on the device.
         """
-        return self._monitor.look(self._device(device_id).id)
+        return self._monitor.look(self._devices[device_id].id)
 
     def watch(self, device_id: str) -> Iterator[Sample]:
         """Samples as they are taken, one each second, without end. Raises UnknownName."""
-        return self._monitor.follow(self._device(device_id).id)
+        return self._monitor.follow(self._devices[device_id].id)
 
     def calibrations(self, device_id: str) -> tuple[Calibration, ...]:
         """Every stored calibration of the device, the newest first. Raises UnknownName."""
-        return calibrations(self._store.roofs.of_device(self._device(device_id).uuid))
+        return calibrations(self._store.roofs.of_device(self._devices[device_id].uuid))
 
     def run_times(self, device_id: str, limit: int = 6) -> tuple[RunTimes, ...]:
         """The kernel times of the newest runs on the device, the newest run first. Raises UnknownName."""
-        return self._store.trends.kernel_times(self._device(device_id).uuid, limit)
+        return self._store.trends.kernel_times(self._devices[device_id].uuid, limit)
 
     def close(self) -> None:
         self._monitor.close()
 
-    def _device(self, device_id: str) -> Device:
-        if device_id not in self._devices:
-            raise UnknownName("device", device_id, list(self._devices))
-        return self._devices[device_id]
-
     def _measured_on(self, device: Device) -> bool:
-        """By this process, or by another one that has written itself into the device's lock file and lives."""
-        if self._ours(device.id):
+        """Whether this process, or another one that is in the lock file of the device and still runs, measures on it."""
+        if self._measuring(device.id):
             return True
         try:
             if device.id not in self._locks:

@@ -1,34 +1,40 @@
 """From a request to a checked plan."""
 
 import math
-from collections.abc import Mapping
+import platform
+import socket
 from pathlib import Path
 from typing import cast, get_args
 
+import kernelviz
 from kernelviz.bench.summaries import Offer
 from kernelviz.core import (
     BadField,
     Clock,
     Device,
     Direction,
+    Environment,
     FigureName,
     Method,
     Plan,
     Problem,
+    Roof,
     RunRequest,
-    UnknownName,
+    check_name,
 )
 from kernelviz.core.sizes import MAX_PROBLEMS, expand
+from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op
 
 
 def problems(op: Op, device: Device, request: RunRequest) -> tuple[Problem, ...]:
     """The problems of a request, each once. Errors: UnknownName, BadField."""
-    if request.direction not in get_args(Direction):
-        raise UnknownName("direction", request.direction, get_args(Direction))
+    check_name("direction", request.direction, get_args(Direction))
     texts = {a.name: a.default if device.kind == "cuda" else a.cpu_default for a in op.axes}
     if request.preset is not None:
-        texts.update(_preset(op, request.preset))
+        presets = {preset.name: preset.sizes for preset in op.presets}
+        check_name("preset", request.preset, presets, of=f"op {op.name!r}")
+        texts.update(presets[request.preset])
     texts.update(request.sizes or {})
     every = [
         op.problem(
@@ -46,13 +52,6 @@ def problems(op: Op, device: Device, request: RunRequest) -> tuple[Problem, ...]
     return tuple(distinct.values())
 
 
-def _preset(op: Op, name: str) -> Mapping[str, str]:
-    for preset in op.presets:
-        if preset.name == name:
-            return preset.sizes
-    raise UnknownName("preset", name, [p.name for p in op.presets], of=f"op {op.name!r}")
-
-
 def chosen_variants(
     op: Op, offers: tuple[Offer, ...], problem: Problem, names: tuple[str, ...] | None, baseline: str | None
 ) -> tuple[tuple[str, ...], str]:
@@ -67,7 +66,7 @@ def chosen_variants(
         names = tuple(able) or tuple(o.variant.name for o in offers)
     if not names:
         raise BadField("variants", "", f"name at least one of {', '.join(v.name for v in op.variants)}")
-    names = tuple(op.variant_named(name).name for name in names)  # a configuration is called in one way only
+    names = tuple(op.variant_named(name).name for name in names)  # so that a configuration has one name only
     if baseline is not None:
         baseline = op.variant_named(baseline).name
         names = names if baseline in names else (baseline, *names)
@@ -89,20 +88,41 @@ def plugin_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 def checked_method(method: Method) -> Method:
     """The method, if it can be carried out. Raises BadField, UnknownName."""
-    if method.clock not in get_args(Clock):
-        raise UnknownName("clock", str(method.clock), get_args(Clock))
+    check_name("clock", str(method.clock), get_args(Clock))
     for name, least, most in (("budget_s", 0.001, 3600.0), ("half_width", 1e-6, 1.0), ("ratio_half_width", 1e-6, 1.0)):
         value = getattr(method, name)
         if not (math.isfinite(value) and least <= value <= most):
             raise BadField(name, value, f"give a number from {least:g} to {most:g}")
     for name in method.figures:
-        if name not in get_args(FigureName):
-            raise UnknownName("figure", name, get_args(FigureName))
+        check_name("figure", name, get_args(FigureName))
     if "cold" not in method.figures:
         raise BadField("figures", ", ".join(method.figures), "device cold is always measured: add cold")
     if not 1 <= method.seeds <= 100:
         raise BadField("seeds", method.seeds, "give a whole number from 1 to 100")
     return method
+
+
+def check_axes(plan: Plan, op: Op) -> None:
+    """Check the axes of a plan, which may come from an earlier version or another machine. Raises BadField."""
+    for problem in plan.problems:
+        if set(problem.sizes) != set(op.axis_names):
+            known, given = ", ".join(op.axis_names), ", ".join(problem.sizes)
+            remedy = f"op {op.name!r} has the axes {known} here; start a new run with a size for each of them"
+            raise BadField("sizes", given, remedy)
+
+
+def environment_of(device: Device, roofs: tuple[Roof, ...]) -> Environment:
+    """The part of the environment that is known without torch. The worker completes it."""
+    return Environment(
+        device=device,
+        host=socket.gethostname(),
+        platform=platform.platform(),
+        python=platform.python_version(),
+        kernelviz=kernelviz.__version__,
+        versions=installed_versions(("torch", "triton")),
+        roofs=roofs,
+        threads=device.threads,
+    )
 
 
 def title_of(plan: Plan, device: Device) -> str:

@@ -1,26 +1,33 @@
-"""Runs that this process does not measure: another process does, or they have ended. Their events come from the store."""
+"""Runs that this process does not measure: another process measures them, or they have ended. They are read from the store."""
 
 import time
 from collections.abc import Iterator
 
 from kernelviz.bench.summaries import Progress
 from kernelviz.core import LIVING, CaseDone, Event, RunEnded
-from kernelviz.store import Store
+from kernelviz.formats import shipped_runs
+from kernelviz.formats.shipped_runs import Line
+from kernelviz.store import RunRow, Store
 
 POLL_S = 0.3
 
 
+def row(store: Store, run_id: str) -> RunRow | Line:
+    """The header of a run that is stored or came with the package. Raises UnknownRun."""
+    return shipped_runs.lines().get(run_id) or store.runs.row(run_id)
+
+
 def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> Iterator[tuple[int, Event]]:
     """Results as they are stored, then RunEnded. For a run that has ended, only RunEnded. Raises UnknownRun."""
-    status = store.runs.row(run_id).status
+    status = row(store, run_id).status
     if status not in LIVING:
         yield after + 1, RunEnded(status=status)
         return
-    # A number beyond the newest revision is of the events that the process which measured it before had in memory.
+    # A number above the newest revision counts events in the memory of a process that measured the run before.
     seen = after if after <= store.results.newest_revision(run_id) else 0
     heard_s = time.monotonic()
     while True:
-        # The status first: what was stored before the end is then told before it.
+        # The status is read first, so that every result that was stored before the end is given before the end.
         status = store.runs.row(run_id).status
         for revision, result in store.results.after(run_id, seen):
             seen, heard_s = revision, time.monotonic()
@@ -35,17 +42,17 @@ def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> It
 
 def progress(store: Store, run_id: str) -> Progress:
     """The progress of the run. Raises UnknownRun."""
-    row = store.runs.row(run_id)
+    run = row(store, run_id)
     message = ""
-    if row.status in LIVING:
-        message = f"measured by process {row.presence.pid} on {row.presence.host}"
+    if isinstance(run, RunRow) and run.status in LIVING:
+        message = f"measured by process {run.presence.pid} on {run.presence.host}"
     return Progress(
-        status=row.status,
-        done=row.done,
-        failed=row.failed,
-        total=row.cases,
+        status=run.status,
+        done=run.done,
+        failed=run.failed,
+        total=run.cases,
         ahead=0,
         message=message,
         steps={},
-        sequence=row.done,
+        sequence=run.done,
     )

@@ -7,8 +7,8 @@ from typing import Literal, get_args
 
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.summaries import RunSummary
-from kernelviz.core import LIVING, Level, Roof, Run, UnknownName, UnknownRun
-from kernelviz.hardware.datasheet_roofs import ceilings
+from kernelviz.core import LIVING, Level, Roof, Run, UnknownRun, check_name
+from kernelviz.hardware.datasheet import ceilings
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.placement import Placed, placed
 from kernelviz.text.limiter import describe_evidence, describe_missing
@@ -19,9 +19,9 @@ RoofSource = Literal["measured", "datasheet"]
 SOURCES: tuple[RoofSource, ...] = get_args(RoofSource)
 LEVELS: tuple[Level, ...] = get_args(Level)
 HEADLINES: dict[Level, Headline] = {"dram": "cold", "l2": "warm"}
-"""Which time belongs to a level: with the caches flushed its data come from memory, without they lie in the L2 if they fit."""
+"""The time that belongs to a level: after a flush the data come from memory; without a flush from the L2, if they fit."""
 DEFAULT_RUNS = ("h200-matmul", "h200-rmsnorm", "h200-add")
-"""What a machine without runs of its own shows: shipped runs that reach the compute roof, the memory roof and neither."""
+"""The runs that a machine without own runs shows. They reach the compute roof, the memory roof, and neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,25 +71,23 @@ def place(
     `level`: ``dram`` takes the cold times, ``l2`` the warm ones. `source`: the roofs of the run's own machine and time, or the
     data sheet of its GPU. `precision`, `variant`: only cases of that one. Errors: UnknownRun; UnknownName for the rest.
     """
-    _known("level of memory", level, LEVELS)
-    _known("source of roofs", source, SOURCES)
+    check_name("level of memory", level, LEVELS)
+    check_name("source of roofs", source, SOURCES)
     headline = HEADLINES["l2" if level == "l2" else "dram"]
     cases: list[Placed] = []
     untimed, unroofed = 0, []
     for run_id in dict.fromkeys(run_ids):
-        summary = _summary(bench, run_id)
-        if summary is None:
-            raise UnknownRun(run_id)
+        summary = bench.history.openable(run_id)
         make = _placed.__wrapped__ if summary.status in LIVING else _placed
         placed_cases, device, roofed = make(bench, summary, _roofs_now(bench, summary), source, headline)
         cases += placed_cases
         untimed += summary.done - len(placed_cases)
         unroofed += [] if roofed else [device]
     if precision is not None:
-        _known("precision", precision, [c.problem.precision for c in cases])
+        check_name("precision", precision, [c.problem.precision for c in cases])
         cases = [c for c in cases if c.problem.precision == precision]
     if variant is not None:
-        _known("variant", variant, [c.variant for c in cases])
+        check_name("variant", variant, [c.variant for c in cases])
         cases = [c for c in cases if c.variant == variant]
     return Placement(tuple(cases), max(untimed, 0), tuple(dict.fromkeys(unroofed)))
 
@@ -123,28 +121,22 @@ def records(placement: Placement) -> list[dict[str, object]]:
     ]
 
 
-def _known(what: str, name: str, known: Sequence[str]) -> None:
-    if name not in known:
-        raise UnknownName(what, name, list(dict.fromkeys(known)))
-
-
 def _summary(bench: Bench, run_id: str) -> RunSummary | None:
-    """Of a run that can be opened; None of one that is not here or was deleted."""
+    """The summary of a run. None if it is not here or was deleted."""
     try:
-        summary = bench.history.summary(run_id)
+        return bench.history.openable(run_id)
     except UnknownRun:
         return None
-    return summary if summary.deleted_at is None else None
 
 
 def _roofs_now(bench: Bench, summary: RunSummary) -> tuple[Roof, ...]:
-    """The roofs known here today of a device of the run's name: a run without its own is held against them."""
+    """The present roofs of a local device with the name of the run's device, for a run that has no roofs of its own."""
     local = next((d for d in bench.devices() if d.name == summary.device), None)
     return () if local is None or summary.shipped else bench.roofs(local.id)
 
 
-# Reading a run of a hundred cases takes 50 ms and placing it 10; a page asks again at each redraw. What is kept has no
-# samples; a summary that differs (new results, another title) is another key, and so are new roofs.
+# Reading a run of a hundred cases takes 50 ms and placing it 10; a page asks again at each redraw. The cached
+# values hold no samples. A changed summary (new results, another title) and new roofs are other keys.
 @lru_cache(maxsize=64)
 def _placed(
     bench: Bench, summary: RunSummary, _roofs: tuple[Roof, ...], source: RoofSource, headline: Headline

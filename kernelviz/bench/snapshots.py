@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import msgspec
 
-from kernelviz.core import LIVING, BadField, Problem, Run, UnknownName
+from kernelviz.core import LIVING, BadField, Run, check_name
 from kernelviz.core.sizes import values
 from kernelviz.formats import digest
 
@@ -24,8 +24,7 @@ def selected(
     for problems, that the run does not have.
     """
     for name in variants or ():
-        if name not in run.plan.variants:
-            raise UnknownName("variant", name, run.plan.variants, of=f"run {run.id!r}")
+        check_name("variant", name, run.plan.variants, of=f"run {run.id!r}")
     if problems is not None and not any(p.key in problems for p in run.plan.problems):
         raise BadField("problems", ", ".join(sorted(problems)) or "none", "the run has none of them")
     selection = narrowed(run, variants, problems)
@@ -66,20 +65,12 @@ def at_sizes(run: Run, texts: Mapping[str, str]) -> tuple[str, ...]:
     axes = tuple(dict.fromkeys(axis for p in run.plan.problems for axis in p.sizes))
     wanted: dict[str, set[int]] = {}
     for axis, text in texts.items():
-        if axis not in axes:
-            raise UnknownName("axis", axis, axes, of=f"run {run.id!r}")
+        check_name("axis", axis, axes, of=f"run {run.id!r}")
         wanted[axis] = set(values(axis, text))
-    keys = tuple(p.key for p in run.plan.problems if _fits(p, wanted))
+    keys = tuple(p.key for p in run.plan.problems if all(p.sizes.get(axis) in sizes for axis, sizes in wanted.items()))
     if not keys:
-        said = ", ".join(f"{axis}={text}" for axis, text in texts.items())
-        raise BadField("--size", said, f"run {run.id!r} has no such sizes: {_known(run, texts)}")
+        known = {axis: sorted({p.sizes[axis] for p in run.plan.problems if axis in p.sizes}) for axis in texts}
+        listed = "; ".join(f"{axis} is {', '.join(map(str, sizes[:20]))}" for axis, sizes in known.items())
+        given = ", ".join(f"{axis}={text}" for axis, text in texts.items())
+        raise BadField("--size", given, f"run {run.id!r} has no such sizes: {listed}")
     return keys
-
-
-def _fits(problem: Problem, wanted: Mapping[str, set[int]]) -> bool:
-    return all(problem.sizes.get(axis) in sizes for axis, sizes in wanted.items())
-
-
-def _known(run: Run, axes: Collection[str]) -> str:
-    of = {a: sorted({p.sizes[a] for p in run.plan.problems if a in p.sizes}) for a in axes}
-    return "; ".join(f"{axis} is {', '.join(map(str, sizes[:20]))}" for axis, sizes in of.items())

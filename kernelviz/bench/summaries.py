@@ -1,12 +1,22 @@
 """Values that the use cases return."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from kernelviz.core import CaseStep, Status
+from kernelviz.core import CaseStep, Device, Status, UnknownName
 from kernelviz.core.reasons import NeedMissing
 from kernelviz.formats.shipped_runs import Line
 from kernelviz.ops import Variant
+
+
+class Devices(dict[str, Device]):
+    """The devices of the machine by id. An unknown id raises UnknownName."""
+
+    def __init__(self, devices: Iterable[Device]) -> None:
+        super().__init__({device.id: device for device in devices})
+
+    def __missing__(self, device_id: str) -> Device:
+        raise UnknownName("device", device_id, self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +48,12 @@ class RunSummary(Line, frozen=True, kw_only=True):
     def case_counts(self) -> str:
         """The number of cases with a result, of failures among them, and of cancelled cases."""
         many = f"{self.cases} case{'s' if self.cases != 1 else ''}"
-        cases = many if self.done == self.cases else f"{self.done} of {many}"
-        failed = (f"{self.failed} failed",) if self.failed else ()
-        cancelled = (f"{self.cancelled} cancelled",) if self.cancelled else ()
-        return ", ".join((cases, *failed, *cancelled))
+        counts = [
+            many if self.done == self.cases else f"{self.done} of {many}",
+            f"{self.failed} failed" if self.failed else "",
+            f"{self.cancelled} cancelled" if self.cancelled else "",
+        ]
+        return ", ".join(filter(None, counts))
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,17 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
-from typing import get_args
+from typing import cast, get_args
 
-from kernelviz.core import Device, Environment, Problem, UnknownName
+from kernelviz.bench.summaries import Devices
+from kernelviz.core import Device, Environment, Problem, check_name
 from kernelviz.core.problem import case_key
 from kernelviz.metrics.figures import Headline
-from kernelviz.metrics.trend import Change, Point, Trend, trend
+from kernelviz.metrics.trend import Point, Trend, trend
 from kernelviz.store import Store
 from kernelviz.store.trends import TimeRow
 
 MOST_RUNS = 200
-"""Of a case the newest so many runs are looked at."""
+"""The number of newest runs of a case that its trend includes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,61 +37,45 @@ class Trends:
     """Every method may be called from any thread."""
 
     def __init__(self, store: Store, devices: Sequence[Device]) -> None:
-        self._store, self._devices = store, {d.id: d for d in devices}
+        self._store, self._devices = store, Devices(devices)
 
     def cases(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
         """The trend of every case that was measured on the device, in the order of their names. Raises UnknownName.
 
         `l2`: ``cold`` or ``warm`` times. The possible causes of changes are not included; `case` gives them.
         """
-        rows = self._store.trends.times(self._device(device_id).uuid, op=op)
+        rows = self._store.trends.times(self._devices[device_id].uuid, op=op)
         grouped = (_case(list(group), _headline(l2)) for _, group in groupby(rows, key=attrgetter("case_key")))
         return tuple(c for c in grouped if c is not None)
 
     def case(self, device_id: str, problem: Problem, variant: str, *, l2: str = "cold") -> CaseTrend | None:
         """The trend of one case, with what differs between the runs on both sides of each change. None if it was never measured
         there. Raises UnknownName."""
-        rows = self._store.trends.times(self._device(device_id).uuid, case_key=case_key(problem, variant))
-        case = _case(rows, _headline(l2))
+        key = case_key(problem, variant)
+        case = _case(self._store.trends.times(self._devices[device_id].uuid, case_key=key), _headline(l2))
         return None if case is None else self._explained(case)
 
-    def regressions(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
-        """Cases that are slower than at their best level, the largest slow-down first, with what changed at the same time."""
-        return self.slower(self.cases(device_id, op=op, l2=l2))
-
     def slower(self, cases: Sequence[CaseTrend]) -> tuple[CaseTrend, ...]:
-        """The given cases that `regressions` would give."""
-        slower = [c for c in cases if c.trend.regression is not None]
-        return tuple(self._explained(c) for c in sorted(slower, key=lambda c: -_regression(c).ratio))
+        """Those of the cases that are slower than at their best level, the largest slow-down first, with what changed at the same
+        time."""
+        ratios = [(case, 0.0 if case.trend.regression is None else case.trend.regression.ratio) for case in cases]
+        slower = sorted((pair for pair in ratios if pair[1]), key=lambda pair: -pair[1])
+        return tuple(self._explained(case) for case, _ in slower)
 
     def _explained(self, case: CaseTrend) -> CaseTrend:
-        """With what the runs around its changes are made of."""
+        """The case with the machines and versions of the runs on both sides of its changes."""
         last = case.trend.unconfirmed
         indices = [c.index for c in case.trend.changes] + ([last.index] if last is not None else [])
         points = case.trend.points
-        needed = {points[i].run_id for index in indices for i in (index - 1, index)}
-        machines = self._store.runs.environments(sorted(needed))
+        run_ids = {points[i].run_id for index in indices for i in (index - 1, index)}
+        machines = self._store.runs.environments(sorted(run_ids))
         explained = [replace(p, provenance=(*p.provenance, *_components(machines.get(p.run_id)))) for p in points]
         return replace(case, trend=trend(explained))
 
-    def _device(self, device_id: str) -> Device:
-        if device_id not in self._devices:
-            raise UnknownName("device", device_id, list(self._devices))
-        return self._devices[device_id]
-
-
-def _regression(case: CaseTrend) -> Change:
-    change = case.trend.regression
-    assert change is not None
-    return change
-
 
 def _headline(l2: str) -> Headline:
-    known: tuple[Headline, ...] = get_args(Headline)
-    headline = next((h for h in known if h == l2), None)
-    if headline is None:
-        raise UnknownName("L2 mode", l2, list(known))
-    return headline
+    check_name("L2 mode", l2, get_args(Headline))
+    return cast(Headline, l2)
 
 
 def _case(rows: Sequence[TimeRow], headline: Headline) -> CaseTrend | None:

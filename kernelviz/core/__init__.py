@@ -15,6 +15,7 @@ from kernelviz.core.errors import (
     UnknownName,
     UnknownRun,
     UsageError,
+    check_name,
 )
 from kernelviz.core.events import (
     CaseDone,
@@ -223,4 +224,5 @@ __all__ = [
     "UsageError",
     "Value",
     "WorkerStarting",
+    "check_name",
 ]

@@ -11,7 +11,7 @@ KernelvizError
 """
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class KernelvizError(Exception):
@@ -94,6 +94,12 @@ def one_line(error: BaseException, limit: int = 600) -> str:
     text = " ".join(str(error).split())
     head = text if isinstance(error, KernelvizError) else f"{type(error).__name__}: {text}"
     return head if len(head) <= limit else head[: limit - 1] + "…"
+
+
+def check_name(what: str, name: str, known: Collection[str], *, of: str = "") -> None:
+    """Raise UnknownName if the name is not a known one."""
+    if name not in known:
+        raise UnknownName(what, name, dict.fromkeys(known), of=of)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

@@ -15,7 +15,7 @@ import kernelviz.bench
 from kernelviz.bench.snapshots import selected
 from kernelviz.core.run import Run
 from kernelviz.formats import decode, digest
-from kernelviz.ui.shared import snapshot
+from kernelviz.ui.shared import share
 
 ELSEWHERE = msgspec.structs.replace(samples.H200, name="NVIDIA H200 NVL", uuid="GPU-elsewhere")
 SIZES = tuple({"n": 2**e} for e in (12, 14, 16))
@@ -150,5 +150,5 @@ def test_the_share_button_saves_what_is_shown() -> None:
 
 
 def test_the_query_of_a_view_has_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(snapshot.st, "query_params", {"run": "r", "op": "add", "l2": "warm", "hide": "x"})
-    assert snapshot.query(("l2", "hide", "tab")) == {"l2": "warm", "hide": "x"}
+    monkeypatch.setattr(share.st, "query_params", {"run": "r", "op": "add", "l2": "warm", "hide": "x"})
+    assert share.view_parameters(("l2", "hide", "tab")) == {"l2": "warm", "hide": "x"}

@@ -8,11 +8,12 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench.snapshots import narrowed
 from kernelviz.core import Problem, Run
+from kernelviz.core.configuration import is_configuration
 from kernelviz.metrics.chart_selection import charted_run
-from kernelviz.metrics.configuration import is_configuration
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, by_rate, rows
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes
+from kernelviz.metrics.winner import winners
 from kernelviz.plots.frame import format_run
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
@@ -20,9 +21,9 @@ from kernelviz.text.cells import describe_comparison_with_baseline, describe_out
 from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline, describe_selection
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.results import format_configuration
-from kernelviz.text.sizes import format_sizes
+from kernelviz.text.sizes import format_size, format_sizes
 from kernelviz.text.times import format_host_bound, format_time
-from kernelviz.ui.bench import winners
+from kernelviz.text.winners import describe_winners
 from kernelviz.ui.shared import charts, view_filters
 from kernelviz.ui.shared.text import plain
 
@@ -53,10 +54,16 @@ def chart_by_size(runs: Sequence[Run], results: Sequence[Row], headline: Headlin
         axis = _axis_box(problems)
     # Each run has the roofs of its own machine. The fastest variant is shown for one run only.
     figure = _CHARTS[chosen](runs[0] if chosen == "winner" else runs, axis=axis, headline=headline)
-    sentences = winners.winner_lines(results, axis, headline) if chosen == "winner" else []
+    sentences = []
+    if chosen == "winner":
+        sentences = describe_winners(results, winners(results, headline), axis, format_variant, format_size)
     clicked = charts.draw_clickable(figure, key="by_size", alt=describe_chart_by_size(chosen, sentences))
     if sentences:
-        winners.winner_sentences(sentences)
+        st.markdown(
+            "\n".join(f"- {plain(line)}" for line in sentences),
+            help="A variant is fastest at a size if the whole 95 % interval of the time ratio to every other variant is beyond "
+            "the noise floor. Otherwise it is a statistical tie: the size is hatched and the tied variants are listed.",
+        )
     return clicked
 
 

@@ -1,6 +1,7 @@
 """What the page Bench shows without a run: a first visit, a deleted run, an unknown run, an invalid link."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 import streamlit as st
 
@@ -33,20 +34,13 @@ def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], shipped: Seque
             "Run", plan_form.run_action(), key="first_run", type="primary", icon=":material/play_arrow:",
             disabled=not form.variants,
         )  # fmt: skip
-    shipped_runs(shipped)
+    if shipped:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shipped_runs"):
+            st.markdown(f"Or open a run that was recorded on an **{plain(shipped[0].device)}**:", width="content")
+            for run in shipped:
+                site.run_link(plain(run.op), run.id)
     variant_list(op, form.variants)
     recent_runs(recent)
-
-
-def shipped_runs(shipped: Sequence[RunSummary]) -> None:
-    """Links to the recorded runs that came with kernelviz."""
-    if not shipped:
-        return
-    device = shipped[0].device
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="shipped_runs"):
-        st.markdown(f"Or open a run that was recorded on an **{plain(device)}**:", width="content")
-        for run in shipped:
-            site.run_link(plain(run.op), run.id)
 
 
 def variant_list(op: Op | None, variants: Sequence[str]) -> None:
@@ -72,20 +66,18 @@ def invalid_link(complaints: Sequence[Complaint]) -> None:
 
 def missing_run(bench: Bench, run_id: str) -> None:
     """A run that is not in the database: deleted, and can be restored, or unknown."""
-    try:
+    with suppress(UnknownRun):
         run = bench.history.summary(run_id)
-    except UnknownRun:
-        run = None
-    if run is not None and run.deleted_at is not None:
-        st.subheader("This run was deleted")
-        st.markdown(
-            f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {RESTORABLE_DAYS} days."
-        )
-        if st.button("Restore", key="restore", type="primary", icon=":material/undo:"):
-            bench.history.restore(run.id)
-            st.rerun()
-    else:
-        unknown_run(run_id, bench.runs(8))
+        if run.deleted_at is not None:
+            st.subheader("This run was deleted")
+            st.markdown(
+                f"{plain(run.name)}, deleted {when(run.deleted_at)}. It can be restored for {RESTORABLE_DAYS} days."
+            )
+            if st.button("Restore", key="restore", type="primary", icon=":material/undo:"):
+                bench.history.restore(run.id)
+                st.rerun()
+            return
+    unknown_run(run_id, bench.runs(8))
 
 
 def unknown_run(run_id: str, recent: Sequence[RunSummary]) -> None:

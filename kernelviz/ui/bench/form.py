@@ -1,6 +1,7 @@
 """The form of the page Bench as a value: text and names, always complete, checked against what this machine offers."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -157,10 +158,9 @@ def reconciled(form: Form, before: Form, bench: Bench) -> Form:
     """`form` after one widget changed from `before`: values that are no longer valid become defaults, the rest stays."""
     op = bench.ops()[form.op]
     if form.op != before.op:
-        dtype = form.dtype if form.dtype in op.dtypes else op.dtypes[0]
         form = replace(
             default_form(bench, form.op, form.device),
-            dtype=dtype,
+            dtype=form.dtype if form.dtype in op.dtypes else op.dtypes[0],
             budget_s=form.budget_s,
             clock=form.clock,
             energy=form.energy,
@@ -168,12 +168,13 @@ def reconciled(form: Form, before: Form, bench: Bench) -> Form:
         )
     elif form.device != before.device and dict(form.sizes) == default_sizes(bench, op, before.device):
         form = replace(form, sizes=default_sizes(bench, op, form.device))
-    computes = op.computes.get(form.dtype, ())
-    if form.compute not in computes:
-        form = replace(form, compute=computes[0] if computes else None)
-    if form.direction not in (op.directions if len(op.directions) > 1 else (None,)):
-        form = replace(form, direction=default_direction(op))
-    form = _with_sizes(form, before, op, bench)
+    computes = op.computes.get(form.dtype) or (None,)
+    directions = op.directions if len(op.directions) > 1 else (None,)
+    form = replace(
+        _with_sizes(form, before, op, bench),
+        compute=form.compute if form.compute in computes else computes[0],
+        direction=form.direction if form.direction in directions else directions[0],
+    )
     offered = choices(bench, op, form.device, form.dtype, form.compute, form.direction)
     usable = {c.variant.name for c in offered if c.usable}
     variants = tuple(v for v in form.variants if v in usable)
@@ -193,16 +194,10 @@ def _with_sizes(form: Form, before: Form, op: Op, bench: Bench) -> Form:
         return replace(form, preset=None, sizes_from=mode)
     if form.sizes_from == "sweep":
         return replace(form, preset=None, sizes=default_sizes(bench, op, form.device))
-    return replace(form, preset=None, sizes=_largest(op, before.sizes))
-
-
-def _largest(op: Op, sizes: Mapping[str, str]) -> dict[str, str]:
-    """The sizes of the last problem of a sweep, as plain numbers."""
-    try:
-        last = expand(op.axis_names, sizes)[-1]
-    except UsageError:
-        return dict(sizes)
-    return {a: str(last[a]) for a in op.axis_names}
+    with suppress(UsageError):  # An invalid sweep stays as it is.
+        last = expand(op.axis_names, before.sizes)[-1]
+        return replace(form, preset=None, sizes={a: str(last[a]) for a in op.axis_names})
+    return replace(form, preset=None, sizes=dict(before.sizes))
 
 
 def sizes_from(sizes: Mapping[str, str]) -> SizesFrom:

@@ -1,4 +1,4 @@
-"""The head of a run on the page Bench: what was measured, what can be done with it, its notes and its progress."""
+"""The head of a run on the page Bench: what was measured, which variants are visible, its notes and its progress."""
 
 from functools import partial
 
@@ -6,11 +6,16 @@ import streamlit as st
 
 from kernelviz.bench import Bench, Progress
 from kernelviz.core import LIVING, Run
+from kernelviz.metrics.chart_selection import MANY
 from kernelviz.metrics.figures import Headline, figure_of
+from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
-from kernelviz.ui.bench import second_run, variant_filter
+from kernelviz.ui.bench import second_run
 from kernelviz.ui.shared import callbacks, live_progress, session, share, view_filters
 from kernelviz.ui.shared.text import plain, when
+
+_HIDE = "hide"
+_KEY, _OF, _HIDDEN = "shown", "shown_of", "hidden"
 
 
 def run_heading(bench: Bench, run: Run, progress: Progress | None) -> tuple[tuple[str, ...], Headline]:
@@ -27,7 +32,7 @@ def run_heading(bench: Bench, run: Run, progress: Progress | None) -> tuple[tupl
                 "Resume", partial(bench.resume, run.id, owner=session.owner()), key="resume", about=run.id,
                 icon=":material/play_arrow:", help="Measures the cases that have no result yet.",
             )  # fmt: skip
-        variants = variant_filter.visible_variants(run)
+        variants = _visible_variants(run)
         share.button(bench, run.id, key="share", run=run, variants=variants)
         headline = view_filters.l2_control(cache=_cache(run))
     return variants, headline
@@ -82,3 +87,46 @@ def run_progress(bench: Bench, run: Run, progress: Progress) -> None:
             "Cancel", partial(bench.cancel, run.id), key="cancel", about=run.id,
             icon=":material/stop_circle:", help="Ends after the current block. Finished cases are stored.",
         )  # fmt: skip
+
+
+def _visible_variants(run: Run) -> tuple[str, ...]:
+    """Draw the filter; returns the visible variants in the order of the plan. The baseline is always visible. A run of more
+    than MANY variants has no filter."""
+    rest = tuple(v for v in run.plan.variants if v != run.plan.baseline)
+    if len(rest) < 2 or len(run.plan.variants) > MANY:
+        return run.plan.variants
+    hidden = _hidden(run)
+    if st.session_state.get(_OF) == rest and _KEY in st.session_state:
+        hidden = (hidden - set(rest)) | (set(rest) - set(st.session_state[_KEY] or ()))
+    st.session_state[_HIDDEN] = hidden
+    visible = tuple(v for v in run.plan.variants if v not in hidden)
+    popover = st.popover(
+        f"{len(visible)} of {len(run.plan.variants)} variants",
+        icon=":material/filter_alt:",
+        key="shown_popover",
+        on_change="rerun",
+    )
+    # Drawn when the popover opens: if the buttons appeared some reruns later, the browser would not know which are pressed.
+    if popover.open:
+        if st.session_state.get(_OF) != rest or _KEY not in st.session_state:
+            st.session_state[_KEY], st.session_state[_OF] = [v for v in rest if v not in hidden], rest
+        popover.pills(
+            f"Visible variants, besides the baseline {plain(format_variant(run.plan.baseline))}",
+            rest,
+            selection_mode="multi",
+            key=_KEY,
+            format_func=lambda v: f"{mark(run.plan.op, v)} {plain(format_variant(v))}",
+        )
+    view_filters.keep(_HIDE, ",".join(v for v in rest if v in hidden), "")
+    return visible
+
+
+def _hidden(run: Run) -> set[str]:
+    """The variants that are hidden in this session, whichever run is shown; on a new page those that the address names."""
+    if _HIDDEN in st.session_state:
+        return set(st.session_state[_HIDDEN])
+    named = [n for n in st.query_params.get(_HIDE, "").split(",") if n]
+    unknown = [n for n in named if n not in run.plan.variants or n == run.plan.baseline]
+    if unknown:
+        st.caption(f":orange[{_HIDE}: {plain(', '.join(unknown))} cannot be hidden in this run and is ignored]")
+    return set(named) - set(unknown)

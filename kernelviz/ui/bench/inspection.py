@@ -1,6 +1,5 @@
 """The tab Inspect: the tensors of one call of a case, and where its outputs differ from the reference."""
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -18,7 +17,6 @@ from kernelviz.core import (
     Problem,
     Result,
     Run,
-    RunEnded,
     TensorFacts,
 )
 from kernelviz.metrics.rows import Row
@@ -57,7 +55,7 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
         variant = _variant_box(names, results, problem)
         result, stored = results[variant], bench.inspection(problem, variant, device.id)
         key, actions = f"inspect {device.id} {result.case.key}", callbacks.actions()
-        progress = _progress(bench, actions, key)
+        progress = live_progress.progress_of(bench, actions.activities.get(key))
         failure = result.outcome if isinstance(result.outcome, Failure) else None
         unavailable = stored is None and failure is not None and failure.stage == "unavailable"
         running = progress is not None and progress.status in LIVING
@@ -93,11 +91,6 @@ def _variant_box(names: Sequence[str], results: Mapping[str, Result], problem: P
     )  # fmt: skip
 
 
-def _progress(bench: Bench, actions: callbacks.Actions, key: str) -> Progress | None:
-    name = actions.activities.get(key)
-    return live_progress.progress_of(bench, name) if name is not None else None
-
-
 def _inspect(
     bench: Bench, run: Run, case: Case, device: Device, actions: callbacks.Actions, key: str, owner: str
 ) -> None:
@@ -105,10 +98,7 @@ def _inspect(
     actions.activities.pop(key, None)
     name = bench.inspect(case.problem, case.variant, device.id, plugins=run.plan.plugins, owner=owner)
     actions.activities[key] = name
-    until_s = time.monotonic() + _WAIT_S
-    for _, event in bench.follow(name, timeout_s=_WAIT_S):
-        if isinstance(event, RunEnded) or time.monotonic() > until_s:
-            return
+    live_progress.wait_for_end(bench, name, _WAIT_S)
 
 
 def _draw_progress(bench: Bench, name: str, progress: Progress, sentence: str) -> None:

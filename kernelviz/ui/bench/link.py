@@ -4,7 +4,7 @@ An invalid value is reported with the nearest valid one, and only its field fall
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isnan
 from typing import cast
 
@@ -53,17 +53,19 @@ class Link:
     complaints: tuple[Complaint, ...]
 
 
+@dataclass(frozen=True, slots=True)
 class _Reader:
     """Reads the parameters one by one and collects what is wrong."""
 
-    def __init__(self, params: Mapping[str, str], bench: Bench) -> None:
-        self.params, self.bench = params, bench
-        self.complaints: list[Complaint] = []
+    params: Mapping[str, str]
+    bench: Bench
+    complaints: list[Complaint] = field(default_factory=list)
 
     def complain(self, field: str, wrong: str, instead: str | None = None) -> None:
         """Report an invalid field. `instead`: what is used in its place; None: the field is ignored."""
         remedy = "It was left out." if instead is None else f"Using {instead} instead."
-        self.complaints.append(Complaint(field, f"{wrong.rstrip('. ')}. {remedy}"))
+        sentence = wrong if wrong.endswith("?") else f"{wrong.rstrip('. ')}."
+        self.complaints.append(Complaint(field, f"{sentence} {remedy}"))
 
     def one_of(self, field: str, what: str, known: tuple[str, ...], default: str, of: str = "") -> str:
         text = self.params.get(field, "").strip()

@@ -3,16 +3,15 @@
 A new measurement cancels and discards the one before it; the last one stays in the list of runs.
 """
 
-import time
 from dataclasses import replace
 
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core import QUICK, RunEnded, UsageError
+from kernelviz.core import QUICK, UsageError
 from kernelviz.ops.catalog.tensors import Axis
 from kernelviz.ui.bench.form import Form
-from kernelviz.ui.shared import callbacks, session
+from kernelviz.ui.shared import callbacks, live_progress, session
 from kernelviz.ui.shared.text import plain
 
 _ON = "live_mode"
@@ -80,8 +79,5 @@ def measure_change(bench: Bench, form: Form) -> str | None:
         bench.discard(actions.live_run)
     run_id = actions.live_run = actions.started_run = bench.run(plan, QUICK, owner=owner)
     actions.live_form = live_form
-    until_s = time.monotonic() + WAIT_S
-    for _, event in bench.follow(run_id, timeout_s=WAIT_S):
-        if isinstance(event, RunEnded) or time.monotonic() > until_s:
-            break
+    live_progress.wait_for_end(bench, run_id, WAIT_S)
     return run_id

@@ -11,12 +11,10 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core import KernelvizError, Plan, Problem, UsageError
 from kernelviz.core.configuration import configuration_text
-from kernelviz.core.reasons import Refusal
 from kernelviz.core.tuning import tuning_key
 from kernelviz.ops import Op, Variant
 from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
-from kernelviz.text.failures import describe_reason
 from kernelviz.ui.bench import link, live_mode
 from kernelviz.ui.bench.form import BUDGET_S, CLOCKS, Choice, Form, choices, data_kinds, form_of, reconciled
 from kernelviz.ui.shared import callbacks
@@ -149,19 +147,16 @@ def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
     )
     for line in describe_tunings(bench, form, [v for v in usable.values() if v.name in form.variants]):
         st.caption(plain(line))
-    excluded: dict[Refusal, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     for choice in offered:
-        if choice.refusal is not None:
-            excluded.setdefault(choice.refusal, []).append(choice.variant.name)
-    if excluded:
+        if not choice.usable:
+            by_reason.setdefault(plain(choice.reason), []).append(plain(format_variant(choice.variant.name)))
+    if by_reason:
         with st.container(horizontal=True, gap="xsmall", key="excluded"):
-            for refusal, names in excluded.items():
-                for name in names:
-                    reason = plain(describe_reason(refusal))
-                    st.badge(plain(format_variant(name)), color="gray", icon=":material/block:", help=reason)
-        for refusal, names in excluded.items():
-            which = "" if len(excluded) == 1 else f"{', '.join(plain(format_variant(n)) for n in names)}: "
-            st.caption(f"{which}{plain(describe_reason(refusal))}")
+            for reason, name in ((r, n) for r, names in by_reason.items() for n in names):
+                st.badge(name, color="gray", icon=":material/block:", help=reason)
+        for reason, names in by_reason.items():
+            st.caption(reason if len(by_reason) == 1 else f"{', '.join(names)}: {reason}")
 
 
 def describe_tunings(bench: Bench, form: Form, variants: Sequence[Variant]) -> list[str]:

@@ -53,12 +53,11 @@ def run_list(bench: Bench, search: str) -> None:
 
 def _page(pages: int, search: str) -> int:
     """The page of the list, which the address repeats as `page`. Each search has its own key, so it starts on its first page."""
-    key, param = f"page_{search}", st.query_params.get("page", "")
+    key, first = f"page_{search}", 1
     if key in st.session_state:
         first = min(int(st.session_state[key]), pages)
-    else:
-        fresh = not any(str(k).startswith("page_") for k in st.session_state)
-        first = _page_of_address(param, pages) if fresh else 1
+    elif not any(str(k).startswith("page_") for k in st.session_state):
+        first = _page_of_address(st.query_params.get("page", ""), pages)
     # As default, because Streamlit warns about a widget with both a default and a state. For a widget that exists already,
     # the default only replaces a page that no longer exists.
     page: int = st.pagination(pages, default=first, key=key)

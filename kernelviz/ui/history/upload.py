@@ -7,11 +7,11 @@ import streamlit as st
 from kernelviz.bench import Bench
 from kernelviz.core import KernelvizError
 from kernelviz.formats import MAX_BYTES
-from kernelviz.formats.integrity import DESCRIPTIONS, sealed
+from kernelviz.formats.integrity import DESCRIPTIONS, Seal, sealed
 from kernelviz.ui.shared import site
 from kernelviz.ui.shared.text import plain
 
-_NUMBER, _OUTCOMES, _SEALS = "uploads", "upload_said", "upload_seals"
+_NUMBER, _OUTCOMES = "uploads", "upload_said"
 _LISTED = 12
 """At most this many runs of one file get their own link."""
 
@@ -22,16 +22,15 @@ def title_and_upload(bench: Bench) -> None:
         st.markdown("#### History", width="stretch")
         with st.popover("Upload", icon=":material/upload:", key="upload_popover"):
             _upload(bench)
-    for imported, name, details in st.session_state.pop(_OUTCOMES, []):
-        if imported:
-            _imported_file(bench, name, details)
+    for name, ids, seal, error in st.session_state.pop(_OUTCOMES, []):
+        if error:
+            st.error(f"{plain(name)} could not be imported: {plain(error)}", icon=":material/error:")
         else:
-            st.error(f"{plain(name)} could not be imported: {plain(details[0])}", icon=":material/error:")
+            _imported_file(bench, name, ids, seal)
 
 
-def _imported_file(bench: Bench, name: str, ids: Sequence[str]) -> None:
+def _imported_file(bench: Bench, name: str, ids: Sequence[str], seal: Seal | None) -> None:
     """An imported file, with a link to each of its runs."""
-    seal = st.session_state.get(_SEALS, {}).get(ids[0])
     sign = ":orange[:material/warning:]" if seal == "changed" else ":green[:material/check_circle:]"
     checked = f", {plain(DESCRIPTIONS[seal])}" if seal else ""
     many = f" as {len(ids)} runs" if len(ids) > 1 else ""
@@ -62,16 +61,13 @@ def _upload(bench: Bench) -> None:
     )
     if not files:
         return
-    outcomes: list[tuple[bool, str, tuple[str, ...]]] = []
+    outcomes: list[tuple[str, Sequence[str], Seal | None, str]] = []
     for file in files:
+        data = file.getvalue()
         try:
-            data = file.getvalue()
-            run_ids, seal = bench.history.take_in_all(data), sealed(data)
-            outcomes.append((True, file.name, tuple(run_ids)))
-            if seal is not None:
-                st.session_state.setdefault(_SEALS, {})[run_ids[0]] = seal
+            outcomes.append((file.name, bench.history.take_in_all(data), sealed(data), ""))
         except KernelvizError as error:
-            outcomes.append((False, file.name, (str(error),)))
+            outcomes.append((file.name, (), None, str(error)))
     # A new key empties the uploader, so the same file can be uploaded again and a rerun does not import it twice.
     st.session_state[_NUMBER] = number + 1
     st.session_state[_OUTCOMES] = outcomes

@@ -108,9 +108,18 @@ def roofline_chart(
     shares = [c.share for c in points if c.share is not None]
     span = f" Shares of the roof: {min(shares) * 100:.1f} to {max(shares) * 100:.0f} %." if shares else ""
     roofs = "; ".join(f"{line.label} on {line.device}" for line in lines_of(points)) or "none known"
+    file_name = "-".join(run_ids) if len(run_ids) <= 3 else f"{len(run_ids)}-runs"
     clicked = charts.draw_clickable(
         plots.rates_by_intensity(cases, group=group, case=case, background=background), key="rooflines",
-        config=_config(run_ids, picture_format),
+        config={
+            "displayModeBar": True,
+            "displaylogo": False,
+            "scrollZoom": False,
+            "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoom2d", "pan2d"],
+            "toImageButtonOptions": {
+                "format": picture_format.lower(), "filename": f"kernelviz-roofline-{file_name}", "scale": 2,
+            },
+        },
         alt=f"Roofline of {len(points)} cases. Roofs: {roofs}.{span} The table beside the chart has the same values.",
     )  # fmt: skip
     if len({(c.run_id, c.group) for c in points}) > MOST_NAMED:
@@ -118,21 +127,6 @@ def roofline_chart(
             "The legend is hidden because there are many variants: hover over a point, or choose a variant above."
         )
     return clicked
-
-
-def _config(run_ids: Sequence[str], picture_format: str) -> dict[str, object]:
-    names = "-".join(run_ids) if len(run_ids) <= 3 else f"{len(run_ids)}-runs"
-    return {
-        "displayModeBar": True,
-        "displaylogo": False,
-        "scrollZoom": False,
-        "modeBarButtonsToRemove": ["select2d", "lasso2d", "autoScale2d", "zoom2d", "pan2d"],
-        "toImageButtonOptions": {
-            "format": picture_format.lower(),
-            "filename": f"kernelviz-roofline-{names}",
-            "scale": 2,
-        },
-    }
 
 
 def case_table(cases: Sequence[Placed], group: str | None, height: int) -> str | None:

@@ -8,6 +8,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from functools import cache
 from typing import assert_never
 
 import anyio
@@ -88,8 +89,8 @@ def _import_pages() -> None:
 
 async def health(_request: Request) -> JSONResponse:
     """The state of each device's worker; status 200 as long as the server responds."""
-    health = await anyio.to_thread.run_sync(lambda: kernelviz.bench.current().health())
-    return JSONResponse(health, headers={"Cache-Control": "no-store"})
+    states = await anyio.to_thread.run_sync(lambda: kernelviz.bench.current().health())
+    return JSONResponse(states, headers={"Cache-Control": "no-store"})
 
 
 def event_message(event: Event, progress: Progress) -> dict[str, object]:
@@ -153,14 +154,10 @@ async def events(request: Request) -> Response:
     )
 
 
-_limits: list[anyio.CapacityLimiter] = []
-
-
+@cache
 def _limiter() -> anyio.CapacityLimiter:
     # Own threads, so that streams do not use those in which Streamlit runs its scripts. Created inside the event loop.
-    if not _limits:
-        _limits.append(anyio.CapacityLimiter(FOLLOWERS))
-    return _limits[0]
+    return anyio.CapacityLimiter(FOLLOWERS)
 
 
 async def _stream(bench: Bench, run_id: str, after: int, request: Request) -> AsyncIterator[str]:

@@ -9,6 +9,7 @@ cause). Measured on two cores: 44 ms per small file without this, 1 ms with it, 
 import os
 import socket
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 OPEN_FILES = Path("/proc/self/fd")
@@ -22,21 +23,17 @@ def send_at_once() -> int:
     count = 0
     for file in list(OPEN_FILES.iterdir()) if OPEN_FILES.is_dir() else ():
         number = int(file.name)
-        try:
-            if not stat.S_ISSOCK(os.fstat(number).st_mode):
-                continue
-            # A duplicate descriptor, so that closing it does not close the socket.
-            with socket.socket(fileno=os.dup(number)) as listener:
-                count += _set(listener)
-        except OSError:  # Closed after it was listed.
-            continue
+        # An error: the file was closed after it was listed. A duplicate descriptor, so that closing it does not close the socket.
+        with suppress(OSError):
+            if stat.S_ISSOCK(os.fstat(number).st_mode):
+                with socket.socket(fileno=os.dup(number)) as listener:
+                    count += _set(listener)
     return count
 
 
 def _set(listener: socket.socket) -> bool:
-    if listener.family not in (socket.AF_INET, socket.AF_INET6) or listener.type != socket.SOCK_STREAM:
-        return False
-    if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        return False
-    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    return True
+    tcp = listener.family in (socket.AF_INET, socket.AF_INET6) and listener.type == socket.SOCK_STREAM
+    if tcp and listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return True
+    return False

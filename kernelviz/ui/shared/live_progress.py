@@ -4,6 +4,7 @@ The page itself reruns at most every 0.8 s, when cases are done, to redraw its c
 fragment that polls each second takes over.
 """
 
+import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import streamlit as st
 
 from kernelviz.bench import Bench, Progress
-from kernelviz.core import LIVING, Device, RunQueued, UnknownRun
+from kernelviz.core import LIVING, Device, RunEnded, RunQueued, UnknownRun
 from kernelviz.text.events import describe_queue_position
 from kernelviz.ui.server.routes import events_path
 from kernelviz.ui.shared import callbacks, session, view_filters
@@ -207,7 +208,7 @@ def start_button(label: str, start: Callable[..., str], device: Device, *, kind:
 
 
 def _activity(bench: Bench, name: str | None) -> Activity | None:
-    progress = progress_of(bench, name) if name else None
+    progress = progress_of(bench, name)
     return (name, progress) if name and progress is not None else None
 
 
@@ -250,11 +251,19 @@ def _poll(run_id: str, key: str) -> None:
     poll()
 
 
-def progress_of(bench: Bench, run_id: str) -> Progress | None:
-    """The progress of a run or an activity; None if this server does not have it.
+def progress_of(bench: Bench, run_id: str | None) -> Progress | None:
+    """The progress of a run or an activity; None without one, or if this server does not have it.
 
     Read it before the results: if the run ended in between, nothing would tell the page to draw the last results."""
     try:
-        return bench.progress(run_id)
+        return bench.progress(run_id) if run_id else None
     except UnknownRun:
         return None
+
+
+def wait_for_end(bench: Bench, name: str, most_s: float) -> None:
+    """Wait until a run or an activity has ended, but not longer than `most_s`."""
+    until_s = time.monotonic() + most_s
+    for _, event in bench.follow(name, timeout_s=most_s):
+        if isinstance(event, RunEnded) or time.monotonic() > until_s:
+            return

@@ -60,7 +60,7 @@ def button(bench: Bench, run_id: str, key: str, *, run: Run | None = None, varia
     with popover:
         url = str(st.context.url or "")
         if url:
-            _link(url, run_id, snapshot.query(VIEW) if run is not None else None)
+            _link(url, run_id, view_parameters(VIEW) if run is not None else None)
         site.compare_link(run_id)
         if run is not None:
             snapshot.save(bench, run, variants)
@@ -69,6 +69,11 @@ def button(bench: Bench, run_id: str, key: str, *, run: Run | None = None, varia
             "**File**: the whole run. JSON and Parquet files can be uploaded again on the page History of any kernelviz server."
         )
         _as_file(bench, run_id, key=f"{key}_download")
+
+
+def view_parameters(names: Sequence[str]) -> dict[str, str]:
+    """The view parameters of the address."""
+    return {name: st.query_params[name] for name in names if name in st.query_params}
 
 
 def download(bench: Bench, run_id: str, key: str) -> None:
@@ -96,14 +101,12 @@ def _link(url: str, run_id: str, view: Mapping[str, str] | None) -> None:
     target = "the run with the current view" if view else "the run"
     st.markdown(f"**Link**: opens {target} in any browser that can reach this server.")
     st.code(link(url, base_path(), run_id, view), language=None, wrap_lines=True)
-    match reach(url):
-        case "this machine":
-            st.warning(
-                "This link works on this machine only. Send a file instead, or run kernelviz on a server that others can "
-                "reach (`docs/deploy.md` shows how, with a login).",
-                icon=":material/link_off:",
-            )
-        case "this network":
-            st.caption("This link works inside this network only.")
-        case "everywhere":
-            pass
+    distance = reach(url)
+    if distance == "this machine":
+        st.warning(
+            "This link works on this machine only. Send a file instead, or run kernelviz on a server that others can "
+            "reach (`docs/deploy.md` shows how, with a login).",
+            icon=":material/link_off:",
+        )
+    elif distance == "this network":
+        st.caption("This link works inside this network only.")

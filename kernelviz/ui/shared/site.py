@@ -1,16 +1,11 @@
 """The pages of the app. A page is one file in pages/ and one line here."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 import kernelviz
-
-if TYPE_CHECKING:
-    from streamlit.navigation.page import StreamlitPage
 
 _PACKAGE = Path(kernelviz.__file__).parent
 

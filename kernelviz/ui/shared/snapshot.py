@@ -1,6 +1,6 @@
 """The form that saves a run, or its visible part, as a file with its own title and note."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -28,15 +28,14 @@ def save(bench: Bench, run: Run, variants: Sequence[str]) -> None:
     left, right = st.columns(2)
     with left:
         export = format_box("save_format")
-    with right:
-        sizes = st.multiselect(
-            "Sizes",
-            list(problems),
-            key="save_sizes",
-            placeholder=f"all {len(problems)} sizes" if len(problems) > 1 else "the only size",
-            format_func=lambda k: format_sizes(problems[k]),
-            disabled=len(problems) < 2,
-        )
+    sizes = right.multiselect(
+        "Sizes",
+        list(problems),
+        key="save_sizes",
+        placeholder=f"all {len(problems)} sizes" if len(problems) > 1 else "the only size",
+        format_func=lambda k: format_sizes(problems[k]),
+        disabled=len(problems) < 2,
+    )
     chosen = [k for k in sizes if k in problems] or None
     title = st.text_input("Title", value=stored.title, max_chars=TITLE_CHARACTERS, key=f"save_title_{run.id}")
     note = st.text_area("Note", value=stored.note, max_chars=NOTE_CHARACTERS, key=f"save_note_{run.id}", height=70)
@@ -69,8 +68,3 @@ def _describe_variants(run: Run, names: Sequence[str]) -> str:
 
 def _format_name(export: Export) -> str:
     return _FORMAT_NAMES.get(export.name) or getattr(export, "words", "") or export.name
-
-
-def query(view: Sequence[str]) -> Mapping[str, str]:
-    """The view parameters of the address."""
-    return {name: st.query_params[name] for name in view if name in st.query_params}
