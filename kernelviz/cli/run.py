@@ -72,8 +72,8 @@ def run(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Times of each case, separated by commas: cold and warm (on the device, by the state of its L2 cache), call (one "
-            "call by the host), graph (a call by CUDA graph), loop (calls back to back), energy. Default: all except energy.",
+            help="What to measure of each case: cold and warm (on the device, by the state of the L2 cache), call (one "
+            "Python call), graph (one call as a CUDA graph), loop (calls back to back), energy. Default: all except energy.",
         ),
     ] = None,
     energy: Annotated[
