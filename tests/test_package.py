@@ -240,7 +240,7 @@ def test_the_installed_command_finds_its_ops_and_its_site(elsewhere: Path, tmp_p
     assert done.returncode == 0, done.stderr
     for name in ("add", "matmul", "rmsnorm"):
         assert re.search(rf"^{name}\b", done.stdout, re.MULTILINE)
-    code = "from kernelviz.cli import serve; print(serve.site())"
+    code = "from kernelviz.cli import serve; print(serve.app_folder())"
     site = subprocess.run(
         [elsewhere / "bin" / "python", "-c", code],
         cwd=tmp_path, env=environment, capture_output=True, text=True, check=True,
@@ -252,6 +252,6 @@ def test_the_installed_command_finds_its_ops_and_its_site(elsewhere: Path, tmp_p
 def test_in_a_checkout_the_site_is_the_checkout() -> None:
     from kernelviz.cli import serve
 
-    assert serve.site() == ROOT
+    assert serve.app_folder() == ROOT
     command = serve.command("127.0.0.1", 8599)
     assert command[-6:] == ["run", str(ROOT / "app.py"), "--server.address", "127.0.0.1", "--server.port", "8599"]

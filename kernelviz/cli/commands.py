@@ -2,7 +2,7 @@
 
 import errno
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -42,26 +42,25 @@ app = typer.Typer(
 
 MEASURE, RESULTS, MACHINE = "Measure", "Look at results", "This machine"
 
-app.command(rich_help_panel=MEASURE)(ops)
-app.command(rich_help_panel=MEASURE)(run)
-app.command(rich_help_panel=MEASURE)(inspect)
-app.command(rich_help_panel=MEASURE)(launch)
-app.command(rich_help_panel=MEASURE)(tune.tune)
-app.add_typer(tune.app, name="tunings", rich_help_panel=MEASURE)
-
-app.add_typer(history.app, name="runs", rich_help_panel=RESULTS)
-app.command("import", rich_help_panel=RESULTS)(history.import_files)
-app.command("export", rich_help_panel=RESULTS)(history.export)
-app.command(rich_help_panel=RESULTS)(compare)
-app.command(rich_help_panel=RESULTS)(regress)
-app.command(rich_help_panel=RESULTS)(trends)
-app.command(rich_help_panel=RESULTS)(roofline)
-app.command("library-comparison", rich_help_panel=RESULTS)(library_comparison)
+for group, group_name, panel in ((tune.app, "tunings", MEASURE), (history.app, "runs", RESULTS)):
+    app.add_typer(group, name=group_name, rich_help_panel=panel)
+COMMANDS: dict[str, dict[str, Callable[..., int | None]]] = {
+    MEASURE: {"ops": ops, "run": run, "inspect": inspect, "launch": launch, "tune": tune.tune},
+    RESULTS: {
+        "import": history.import_files,
+        "export": history.export,
+        "compare": compare,
+        "regress": regress,
+        "trends": trends,
+        "roofline": roofline,
+        "library-comparison": library_comparison,
+    },
+    MACHINE: {"device": device, "selftest": selftest, "serve": serve},
+}
+for panel, commands in COMMANDS.items():
+    for name, command in commands.items():
+        app.command(name, rich_help_panel=panel)(command)
 app.command("ladders", hidden=True)(library_comparison)  # the former name
-
-app.command(rich_help_panel=MACHINE)(device)
-app.command(rich_help_panel=MACHINE)(selftest)
-app.command(rich_help_panel=MACHINE)(serve)
 
 
 @app.callback(invoke_without_command=True)
@@ -84,8 +83,6 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
         return console.fail(f"{error}")
     except typer.Abort:
         return console.fail("aborted")
-    except KeyboardInterrupt:
-        return 130  # the exit code that a shell gives to a process ended by SIGINT
     except BrokenPipeError:
         # The reader of our output has closed the pipe (`| head`). Exit without a second error.
         console.discard_stdout()

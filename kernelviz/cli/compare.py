@@ -1,7 +1,8 @@
 """`kernelviz compare`: compare two runs case by case, with an exit code for use in CI."""
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sized
+from contextlib import suppress
 from typing import Annotated
 
 import typer
@@ -28,10 +29,6 @@ SLOWER = 3
 """Exit code if a case is slower, or no longer has a correct time."""
 NOTHING = 2
 """Exit code if no case is in both runs: a check that compared nothing has not passed."""
-NOTHING_COMPARED = (
-    "nothing was compared: no case of A is in B; measure B with A's sizes, dtype and variants (`kernelviz regress A` does that), "
-    "or compare one variant with another by --variant-a and --variant-b"
-)
 
 FailSlowerThan = Annotated[
     str | None,
@@ -56,7 +53,7 @@ def compare(
     l2: options.Headline = "cold",
     fail_slower_than: FailSlowerThan = None,
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """Compare run B with run A case by case and list the cases, the largest slow-down first.
 
     A difference counts only if it is larger than the noise between the two runs. To compare two variants, also of one run, give
@@ -65,53 +62,65 @@ def compare(
     Exit code 0: no case is slower; 3: a case is slower, or has no correct time in B but has one in A; 2: bad usage, or no case
     is in both.
     """
-    limit = None if fail_slower_than is None else parse_percent(fail_slower_than)
+    limit = parse_percent(fail_slower_than)
     bench = use_cases.current()
     first, second = (comparison.opened(bench, source) for source in (a, b))
     compared = comparison.compare(first, second, variant_a=variant_a, variant_b=variant_b, l2=l2)
-    raise typer.Exit(print_comparison(compared, limit, as_json=as_json))
+    return print_comparison(compared, limit, as_json=as_json)
 
 
-def print_comparison(found: Comparison, limit: float | None, *, as_json: bool, untried: Collection[Stage] = ()) -> int:
+def print_comparison(
+    compared: Comparison, limit: float | None, *, as_json: bool, untried: Collection[Stage] = ()
+) -> int:
     """Print the comparison and return the exit code.
 
     `limit`: fraction by which a case may be slower; None: no limit was given. `untried`: failure stages which mean that a case of
     B was not tried, so that its missing time is no failure.
     """
-    failing = tuple(p for p in found.slower_than(limit or 0.0) if _stage(p) not in untried)
+    failing = tuple(p for p in compared.slower_than(limit or 0.0) if _stage(p) not in untried)
     if as_json:
-        console.print_json(comparison.record(found) | {"failing": [pair.key for pair in failing]})
+        console.print_json(comparison.record(compared) | {"failing": [pair.key for pair in failing]})
     else:
-        console.show(_report(found))
+        console.show(_report(compared))
         if failing:
             console.err().print(_describe_failing(failing, limit or 0.0))
-    if not found.pairs:
-        console.err().print(NOTHING_COMPARED)
+    if not compared.pairs:
+        console.err().print(
+            "nothing was compared: no case of A is in B; measure B with A's sizes, dtype and variants (`kernelviz regress A` "
+            "does that), or compare one variant with another by --variant-a and --variant-b"
+        )
         return NOTHING
-    if limit is not None and found.only_a:
-        many = f"{len(found.only_a)} case{'s' if len(found.only_a) != 1 else ''}"
-        console.err().print(f"not compared: {many} only in A, which B did not measure")
+    if limit is not None and compared.only_a:
+        console.err().print(f"not compared: {format_cases(compared.only_a)} only in A, which B did not measure")
     return SLOWER if failing else 0
+
+
+def format_cases(cases: Sized) -> str:
+    """How many cases these are.
+
+    >>> format_cases(["add"]), format_cases([])
+    ('1 case', '0 cases')
+    """
+    return f"{len(cases)} case{'s' if len(cases) != 1 else ''}"
 
 
 def _stage(pair: Pair) -> Stage | None:
     return pair.after.outcome.stage if isinstance(pair.after.outcome, Failure) else None
 
 
-def parse_percent(text: str) -> float:
-    """A limit in percent as a fraction. Errors: BadField for a text that is not a percentage of at least 0.
+def parse_percent(text: str | None) -> float | None:
+    """A limit in percent as a fraction; None without a text. Errors: BadField if it is not a percentage of at least 0.
 
     >>> parse_percent("2%"), parse_percent("0.5 %")
     (0.02, 0.005)
     """
+    if text is None:
+        return None
     number, percent, rest = text.partition("%")
-    try:
-        value = float(number) / 100
-    except ValueError:
-        value = math.nan
-    if not percent or rest.strip() or not 0 <= value < math.inf:
-        raise BadField("--fail-slower-than", text, "write a percentage, as 2%")
-    return value
+    with suppress(ValueError):
+        if percent and not rest.strip() and 0 <= float(number) < math.inf:
+            return float(number) / 100
+    raise BadField("--fail-slower-than", text, "write a percentage, as 2%")
 
 
 def _describe_failing(failing: tuple[Pair, ...], limit: float) -> str:
@@ -121,18 +130,19 @@ def _describe_failing(failing: tuple[Pair, ...], limit: float) -> str:
     return "failed: " + ", ".join(parts + ([f"{broken} without a correct time in B"] if broken else []))
 
 
-def _report(found: Comparison) -> RenderableType:
-    sides = (("A", found.a, found.variant_a), ("B", found.b, found.variant_b))
+def _report(compared: Comparison) -> RenderableType:
+    sides = (("A", compared.a, compared.variant_a), ("B", compared.b, compared.variant_b))
     parts: list[RenderableType] = [Text(_describe_side(side, run, variant)) for side, run, variant in sides]
-    parts += [Text(f"≠ {difference.line}", style="red") for difference in differences(found)]
-    if found.pairs:
-        parts += [Text(""), console.table(pair_columns(found, View.TERMINAL), found.pairs, style=_style), Text("")]
-    parts += [Text(line) for line in describe_unpaired(found)]
-    if not found.pairs:
+    parts += [Text(f"≠ {difference.line}", style="red") for difference in differences(compared)]
+    if compared.pairs:
+        table = console.table(pair_columns(compared, View.TERMINAL), compared.pairs, style=_style)
+        parts += [Text(""), table, Text("")]
+    parts += [Text(line) for line in describe_unpaired(compared)]
+    if not compared.pairs:
         return Group(*parts, Text("No case is in both: nothing can be compared."))
-    parts += [Text(describe_refusals(found))] if describe_refusals(found) else []
-    parts += [Text(f"{format_counts(found)}."), Text(f"{describe_mean(found)}."), Text(describe_noise(found))]
-    return Group(*parts)
+    refusals = describe_refusals(compared)
+    lines = [f"{format_counts(compared)}.", f"{describe_mean(compared)}.", describe_noise(compared)]
+    return Group(*parts, *(Text(line) for line in ([refusals, *lines] if refusals else lines)))
 
 
 def _describe_side(side: str, run: Run, variant: str | None) -> str:

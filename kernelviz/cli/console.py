@@ -30,8 +30,12 @@ def err() -> Console:
 
 
 def _on(stream: TextIO) -> Console:
-    wide = None if stream.isatty() else WIDE
-    return Console(file=stream, width=wide, highlight=False, markup=False, emoji=False)
+    return Console(file=stream, width=None if stream.isatty() else WIDE, highlight=False, markup=False, emoji=False)
+
+
+def owner() -> str:
+    """The name under which runs of this process wait in the queue of a device."""
+    return f"terminal {os.getpid()}"
 
 
 def show(what: RenderableType) -> None:
@@ -50,22 +54,47 @@ def table(
     rows: Iterable[Row],
     *,
     style: Callable[[Row], str] = lambda row: "",
-    group: Callable[[Row], object] = lambda row: None,
     missing: Callable[[Row], str] = lambda row: "–",
 ) -> Table:
-    """A row of text for each row. `group`: what rows of one section share. `missing`: what is written for an unknown value."""
-    made, before = Table(box=None, pad_edge=False, header_style="bold"), None
+    """A table with these columns. `missing`: the text of an unknown value."""
+    result = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
         right = column.unit.right
-        made.add_column(
+        result.add_column(
             Text(plain(column.heading)), justify="right" if right else "left", no_wrap=right, overflow="fold"
         )
-    for number, row in enumerate(rows):
-        if number and group(row) != before:
-            made.add_section()
-        before = group(row)
-        made.add_row(*(Text(plain(c.single(row, missing(row)))) for c in columns), style=style(row))
-    return made
+    for row in rows:
+        result.add_row(*(Text(plain(c.single(row, missing(row)))) for c in columns), style=style(row))
+    return result
+
+
+def text_table(headings: Iterable[str], rows: Iterable[Iterable[str | Text]], left: int = sys.maxsize) -> Table:
+    """A table of texts. Columns from number `left` on are aligned to the right."""
+    result = Table(box=None, pad_edge=False, header_style="bold")
+    for number, heading in enumerate(headings):
+        result.add_column(heading, justify="left" if number < left else "right", overflow="fold")
+    for row in rows:
+        result.add_row(*row)
+    return result
+
+
+def show_rows(
+    columns: Sequence[Column[Row]],
+    rows: Sequence[Row],
+    record: Callable[[Row], object],
+    *,
+    as_json: bool,
+    nothing: str,
+    style: Callable[[Row], str] = lambda row: "",
+) -> None:
+    """Print rows on stdout, as a table or as a JSON list of their records. Without rows, a table is replaced by `nothing` on
+    stderr."""
+    if as_json:
+        print_json([record(row) for row in rows])
+    elif rows:
+        show(table(columns, rows, style=style))
+    else:
+        err().print(nothing)
 
 
 def print_json(value: object) -> None:

@@ -1,24 +1,22 @@
 """`kernelviz device`: the devices of this machine, their measured roofs, their data sheets, and the database."""
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from typing import Annotated
 
 import msgspec
 import typer
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 from sqlalchemy.engine import make_url
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.cli import console, device_watch, options
-from kernelviz.cli.arguments import options_on_command_line
 from kernelviz.cli.progress import Reporter, format_roof
 from kernelviz.core import BadField, Device, Roof, units
 from kernelviz.core.notices import Notice
-from kernelviz.hardware.datasheet import DataSheet, datasheet
-from kernelviz.hardware.datasheet_shares import data_sheet_shares
+from kernelviz.hardware.datasheet import DataSheet, data_sheet_shares, datasheet
 from kernelviz.hardware.discovery import gpu_problem
 from kernelviz.metrics.alerts import Thresholds
 from kernelviz.metrics.calibrations import moves
@@ -75,39 +73,40 @@ def device(
     """
     if watch and calibrate:
         raise BadField("--watch", "yes", "it shows what a device reports and measures nothing; leave out --calibrate")
+    typed = options.options_on_command_line(context)
     for option, value in (("--busy-below", busy_below), ("--grown-above", grown_above)):
-        if not watch and option in options_on_command_line(context):
+        if not watch and option in typed:
             raise BadField(option, f"{value:g}", "it is a limit of --watch, which is missing")
-    bench = use_cases.current()
-    try:
+    with closing(use_cases.current()) as bench:
         if watch:
             device_watch.watch(bench, device_id, Thresholds(busy_below / 100, grown_above * 2**30), as_json=as_json)
             return
-        show_devices(bench, device_id, calibrate=calibrate, as_json=as_json)
-    finally:
-        bench.close()
+        if calibrate:
+            _calibrate(bench, bench.device(device_id or bench.default_device()))
+        devices = (bench.device(device_id),) if device_id else bench.devices()
+        if as_json:
+            console.print_json(
+                {
+                    "database": database(),
+                    "default_device": bench.default_device(),
+                    "gpu_problem": gpu_problem(),
+                    "devices": [_described(bench, d) for d in devices],
+                }
+            )
+        else:
+            _print_devices(bench, devices)
 
 
-def show_devices(bench: Bench, device_id: str | None, *, calibrate: bool, as_json: bool) -> None:
-    """Print one device or all. Errors: UnknownName; a calibration that fails raises what the bench raises."""
-    if calibrate:
-        _calibrate(bench, bench.device(device_id or bench.default_device()))
-    devices = (bench.device(device_id),) if device_id else bench.devices()
-    if as_json:
-        console.print_json(
-            {
-                "database": database(),
-                "default_device": bench.default_device(),
-                "gpu_problem": gpu_problem(),
-                "devices": [_described(bench, d) for d in devices],
-            }
-        )
-        return
+def _print_devices(bench: Bench, devices: Sequence[Device]) -> None:
     out = console.out()
-    for each in devices:
-        out.print(f"{each.id}: {each.name}", style="bold")
-        console.show(_facts(bench, each))
-        for notice in bench.notices(each.id):
+    for device in devices:
+        out.print(f"{device.id}: {device.name}", style="bold")
+        columns = (Column(style="dim"), Column(overflow="fold"))
+        table = Table(*columns, box=None, pad_edge=False, show_header=False)
+        for name, value in _lines(bench, device):
+            table.add_row(f"  {name}", value)
+        console.show(table)
+        for notice in bench.notices(device.id):
             console.show(Text(f"  ! {format_notice(notice)}", style=_STYLES[notice.severity]))
     if not any(d.kind == "cuda" for d in bench.devices()):
         out.print(f"No GPU: {gpu_problem()}.")
@@ -116,115 +115,107 @@ def show_devices(bench: Bench, device_id: str | None, *, calibrate: bool, as_jso
 
 def database() -> str:
     """Where runs and roofs are stored: a path, or the address of a server without its password. Errors: StoreError."""
-    opened = Store.open()
-    try:
-        url = make_url(opened.url)
-    finally:
-        opened.close()
+    with closing(Store.open()) as store:
+        url = make_url(store.url)
     return str(url.database) if url.drivername.startswith("sqlite") else url.render_as_string(hide_password=True)
 
 
 def _calibrate(bench: Bench, device: Device) -> None:
-    calibration_id = bench.calibrate(device.id, owner=f"terminal {os.getpid()}")
+    calibration_id = bench.calibrate(device.id, owner=console.owner())
     with Reporter(None) as reporter:
         reporter.say(f"measuring the roofs of {device.name}")
         for _, event in bench.follow(calibration_id):
             reporter.show(event)
 
 
-def _facts(bench: Bench, device: Device) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    table.add_column(style="dim")
-    table.add_column(overflow="fold")
-    for name, value in _lines(bench, device):
-        table.add_row(f"  {name}", value)
-    return table
-
-
-def _lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
-    now = bench.conditions(device.id)
-    lines = [
-        ("identity", device.uuid),
-        ("memory", units.size_bytes(device.memory_bytes)),
-        ("last-level cache", units.size_bytes(device.last_level_cache_bytes)),
-    ]
+def _lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
+    """The name and the value of each property that is known."""
+    now, roofs = bench.conditions(device.id), bench.roofs(device.id)
+    yield "identity", device.uuid
+    yield "memory", units.size_bytes(device.memory_bytes)
+    yield "last-level cache", units.size_bytes(device.last_level_cache_bytes)
     if device.kind == "cuda":
-        capability = ".".join(str(n) for n in device.compute_capability or ()) or "unknown"
-        lines += [
-            ("multiprocessors", str(device.multiprocessors or "unknown")),
-            ("compute capability", capability),
-            ("driver", f"{device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})"),
-        ]
+        yield "multiprocessors", str(device.multiprocessors or "unknown")
+        yield "compute capability", ".".join(map(str, device.compute_capability or ())) or "unknown"
+        yield "driver", f"{device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})"
     else:
-        lines.append(("threads", str(device.threads or "unknown")))
+        yield "threads", str(device.threads or "unknown")
     if now.sm_clock_hz is not None:
-        lines.append(("clock now", units.clock(now.sm_clock_hz)))
+        yield "clock now", units.clock(now.sm_clock_hz)
     if now.power_w is not None:
-        lines.append(("power now", f"{now.power_w:.0f} W"))
+        yield "power now", f"{now.power_w:.0f} W"
     if now.other_processes is not None:
-        lines.append(("other processes on it", str(now.other_processes)))
-    roofs = bench.roofs(device.id)
-    lines += _roof_lines(roofs)
+        yield "other processes on it", str(now.other_processes)
+    yield from _roof_lines(roofs)
+    yield from _change_lines(bench, device)
+    if sheet := datasheet(device.name):
+        yield from _sheet_lines(roofs, sheet)
+
+
+def _roof_lines(roofs: Sequence[Roof]) -> Iterator[tuple[str, str]]:
+    """One line for each roof. The sizes of one stream share a line, the smallest first."""
     if not roofs:
-        lines.append(("measured roofs", "not calibrated; `kernelviz device --calibrate` measures them"))
-    sheet = datasheet(device.name)
-    return lines + _change_lines(bench, device) + _sheet_lines(roofs, sheet)
+        yield "measured roofs", "not calibrated; `kernelviz device --calibrate` measures them"
+    groups: dict[tuple[str, str | None], list[Roof]] = {}
+    for number, roof in enumerate(roofs):
+        groups.setdefault((roof.name, roof.level) if roof.level else (str(number), None), []).append(roof)
+    for group in groups.values():
+        group.sort(key=lambda r: r.moved_bytes or 0)
+        values = [
+            format_roof(group[0]),
+            *(f"at {format_bytes(r.moved_bytes or 0)}: {format_roof_value(r)}" for r in group[1:]),
+        ]
+        yield "measured roof", f"{', '.join(values)} ({group[-1].measured_at[:10]})"
 
 
-def _change_lines(bench: Bench, device: Device) -> list[tuple[str, str]]:
+def _change_lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
     """The roofs that changed clearly between the previous calibration and the newest one."""
-    newest, *earlier = bench.machine.calibrations(device.id)[:2] or (None,)
-    if newest is None or not earlier:
-        return []
-    since = f"since {earlier[0].measured_at[:10]}"
-    clear = [move for move in moves(newest, earlier[0]) if move.clear]
+    calibrations = bench.machine.calibrations(device.id)
+    if len(calibrations) < 2:
+        return
+    newest, previous = calibrations[:2]
+    since = f"since {previous.measured_at[:10]}"
+    clear = [move for move in moves(newest, previous) if move.clear]
     if not clear:
-        return [("roof changes", f"none that is clear {since}")]
-    return [("roof changed", f"{format_roof_name(move.now)} {format_move(move)} {since}") for move in clear]
+        yield "roof changes", f"none that is clear {since}"
+    for move in clear:
+        yield "roof changed", f"{format_roof_name(move.now)} {format_move(move)} {since}"
 
 
-def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet | None) -> list[tuple[str, str]]:
+def _sheet_lines(roofs: Sequence[Roof], sheet: DataSheet) -> Iterator[tuple[str, str]]:
     """The figures of the data sheet, each with the share of it that the best measured roof reaches."""
-    if sheet is None:
-        return []
-    of_roofs = data_sheet_shares(roofs, sheet)
-    best = {line.roof.precision: line.share for line in of_roofs if line.share and line.roof.rate_flop_per_s}
-    memory = max((line.share for line in of_roofs if line.share and line.roof.bandwidth_bytes_per_s), default=None)
+    shares = data_sheet_shares(roofs, sheet)
+    best = {line.roof.precision: line.share for line in shares if line.share and line.roof.rate_flop_per_s}
+    memory = max((line.share for line in shares if line.share and line.roof.bandwidth_bytes_per_s), default=None)
 
     def measured(share: float | None) -> str:
         return "" if share is None else f", {units.percent(share)} measured"
 
-    lines = [("data sheet", f"memory {units.rate(sheet.bandwidth_bytes_per_s, 'B/s')}{measured(memory)}")]
+    yield "data sheet", f"memory {units.rate(sheet.bandwidth_bytes_per_s, 'B/s')}{measured(memory)}"
     for precision, peak in sheet.peaks.items():
-        unit = "OP/s" if precision == "int8" else "FLOP/s"
+        rate = units.rate(peak.rate_flop_per_s, "OP/s" if precision == "int8" else "FLOP/s")
         at = f" at {units.clock(peak.at_clock_hz)}" if peak.at_clock_hz else ""
-        words = f"{precision} {units.rate(peak.rate_flop_per_s, unit)}{at}{measured(best.get(precision))}"
-        lines.append(("data sheet", words))
-    return [*lines, ("data sheet from", sheet.source)]
-
-
-def _roof_lines(roofs: Sequence[Roof]) -> list[tuple[str, str]]:
-    """One line for each roof. The sizes of one stream share a line, the smallest first."""
-    groups: dict[tuple[str, str | None], list[Roof]] = {}
-    for number, roof in enumerate(roofs):
-        groups.setdefault((roof.name, roof.level) if roof.level else (str(number), None), []).append(roof)
-    lines: list[tuple[str, str]] = []
-    for group in groups.values():
-        ordered = sorted(group, key=lambda r: r.moved_bytes or 0)
-        words = [format_roof(ordered[0])]
-        words += [f"at {format_bytes(r.moved_bytes or 0)}: {format_roof_value(r)}" for r in ordered[1:]]
-        lines.append(("measured roof", f"{', '.join(words)} ({ordered[-1].measured_at[:10]})"))
-    return lines
+        yield "data sheet", f"{precision} {rate}{at}{measured(best.get(precision))}"
+    yield "data sheet from", sheet.source
 
 
 def _described(bench: Bench, device: Device) -> dict[str, object]:
+    """A device as JSON."""
     described: dict[str, object] = msgspec.to_builtins(device)
     sheet = datasheet(device.name)
     return described | {
         "roofs": msgspec.to_builtins(bench.roofs(device.id)),
         "notices": [_notice(n) for n in bench.notices(device.id)],
         "conditions": msgspec.to_builtins(bench.conditions(device.id)),
-        "data_sheet": None if sheet is None else _sheet(sheet),
+        "data_sheet": sheet
+        and {
+            "bandwidth_bytes_per_s": sheet.bandwidth_bytes_per_s,
+            "rate_flop_per_s": {precision: peak.rate_flop_per_s for precision, peak in sheet.peaks.items()},
+            "at_clock_hz": {precision: peak.at_clock_hz for precision, peak in sheet.peaks.items()},
+            "l2_bytes": sheet.l2_bytes,
+            "source": sheet.source,
+            "sources": dict(sheet.sources),
+        },
         "calibrations": [
             {"measured_at": c.measured_at, "roofs": msgspec.to_builtins(c.roofs)}
             for c in bench.machine.calibrations(device.id)
@@ -235,14 +226,3 @@ def _described(bench: Bench, device: Device) -> dict[str, object]:
 def _notice(notice: Notice) -> dict[str, object]:
     sentence, remedy = map(str, describe_notice(notice))
     return {"subject": notice.subject, "sentence": sentence, "remedy": remedy, "severity": notice.severity}
-
-
-def _sheet(sheet: DataSheet) -> dict[str, object]:
-    return {
-        "bandwidth_bytes_per_s": sheet.bandwidth_bytes_per_s,
-        "rate_flop_per_s": {precision: peak.rate_flop_per_s for precision, peak in sheet.peaks.items()},
-        "at_clock_hz": {precision: peak.at_clock_hz for precision, peak in sheet.peaks.items()},
-        "l2_bytes": sheet.l2_bytes,
-        "source": sheet.source,
-        "sources": dict(sheet.sources),
-    }

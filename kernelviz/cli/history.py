@@ -1,7 +1,7 @@
 """`kernelviz runs …`, `import` and `export`: find, manage, read and write stored runs."""
 
-import os
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +13,7 @@ from kernelviz import formats
 from kernelviz.bench import RunSummary, backup
 from kernelviz.bench.snapshots import at_sizes, selected
 from kernelviz.cli import console, options, tables, tune
-from kernelviz.cli.arguments import options_on_command_line, parse_names, parse_sizes
-from kernelviz.cli.progress import Reporter, follow_run
+from kernelviz.cli.progress import follow_run
 from kernelviz.cli.run import print_run
 from kernelviz.core import BadField, KernelvizError, units
 from kernelviz.formats.integrity import DESCRIPTIONS as SEALS
@@ -24,9 +23,6 @@ from kernelviz.tables.column import Column
 
 FORMATS = "json, parquet, csv, md, html, gbench, nvbench"
 """The values of `--to`. They are written out because asking the formats would import all of them at each start."""
-
-NO_LIMIT = 1_000_000
-"""More deleted runs than any store has, so that a search looks at all of them."""
 
 app = typer.Typer(
     help="List the runs that are stored on this machine, or show, rename, annotate, delete, restore or resume one."
@@ -56,25 +52,23 @@ def find(
         raise BadField("--shipped", "yes", "runs that come with kernelviz are never deleted; leave out --deleted")
     history = use_cases.current().history
     if shipped or deleted:
-        listed = history.shipped() if shipped else history.deleted(NO_LIMIT if search else limit)
-        found = tuple(run for run in listed if _matches(run, search))[:limit]
+        listed = history.shipped() if shipped else history.deleted(sys.maxsize)
+        runs = tuple(run for run in listed if _matches(run, search))[:limit]
     else:
-        found = history.find(search, limit=limit)
-    if as_json:
-        console.print_json([msgspec.structs.asdict(run) for run in found])
-        return
-    if not found:
-        console.err().print(
-            "no run" + (f" matches {search!r}" if search else " is stored here; `kernelviz run` makes one")
-        )
-        return
-    console.show(console.table(_RUNS, found))
+        runs = history.find(search, limit=limit)
+    console.show_rows(
+        _RUNS,
+        runs,
+        msgspec.structs.asdict,
+        as_json=as_json,
+        nothing="no run" + (f" matches {search!r}" if search else " is stored here; `kernelviz run` makes one"),
+    )
 
 
 def _matches(run: RunSummary, search: str) -> bool:
-    """Whether every word occurs in the run, ignoring case. This is how the store searches, too."""
+    """Whether every word occurs in the run, ignoring case. The store searches in the same way."""
     texts = [t.casefold() for t in (run.id, run.title, run.note, run.op, run.device, run.status)]
-    return all(any(word in text for text in texts) for word in search.casefold().split())
+    return all(any(part in text for text in texts) for part in search.casefold().split())
 
 
 @app.command()
@@ -146,10 +140,9 @@ def restore(runs: RunIds) -> None:
 
 
 @app.command()
-def resume(run: options.RunId, as_json: options.Json = False) -> None:
+def resume(run: options.RunId, as_json: options.Json = False) -> int:
     """Measure those cases of an interrupted or cancelled run that have no result yet."""
-    bench = use_cases.current()
-    try:
+    with closing(use_cases.current()) as bench:
         stored = bench.load(run)
         if run in (known.id for known in bench.history.shipped()):
             raise BadField(
@@ -157,16 +150,11 @@ def resume(run: options.RunId, as_json: options.Json = False) -> None:
                 run,
                 f"it came with kernelviz and is {stored.status}; `kernelviz regress {run}` measures it again",
             )
-        bench.resume(run, owner=f"terminal {os.getpid()}")
-        with Reporter(stored.plan) as reporter:
-            follow_run(bench, run, reporter)
+        bench.resume(run, owner=console.owner())
+        follow_run(bench, run, stored.plan)
         if stored.plan.search is not None:
-            code = tune.print_report(bench, run, as_json=as_json)
-        else:
-            code = print_run(bench, bench.load(run), save=None, as_json=as_json)
-    finally:
-        bench.close()
-    raise typer.Exit(code)
+            return tune.print_report(bench, run, as_json=as_json)
+        return print_run(bench, bench.load(run), as_json=as_json)
 
 
 def import_files(
@@ -177,7 +165,7 @@ def import_files(
             help="Files: kernelviz JSON or Parquet, JSON of nvbench or google-benchmark, or a kernelviz backup.",
         ),
     ],
-) -> None:
+) -> int:
     """Import runs from files, or restore a backup, and print the ids of the runs.
 
     The format is recognised by the content of a file, not by its name. A file is imported as a whole or not at all. If one file
@@ -191,20 +179,19 @@ def import_files(
         try:
             if backup.recognised(file):
                 restored = history.take_in_backup(file)
-                console.err().print(f"{file}: a backup of {restored.counts}")
-                ids = restored.ids
+                message, ids = f"a backup of {restored.counts}", restored.ids
             else:
                 data = formats.file_bytes(file)
                 ids = history.take_in_all(data)
                 seal = sealed(data)
-                if seal is not None:
-                    console.err().print(f"{file}: {SEALS[seal]}")
+                message = SEALS[seal] if seal is not None else ""
+            if message:
+                console.err().print(f"{file}: {message}")
             sys.stdout.write("".join(f"{run_id}\n" for run_id in ids))
         except KernelvizError as error:
             refused += 1
             console.fail(f"{file}: {error}")
-    if refused:
-        raise typer.Exit(2 if refused == len(files) else 1)
+    return 0 if not refused else 2 if refused == len(files) else 1
 
 
 def export(
@@ -243,25 +230,27 @@ def export(
     docs/formats.md describes the formats. html is a page with charts that opens without a network.
     """
     if everything:
-        of_one_run = [o for o in options_on_command_line(context) if o in ("--variants", "--size", "--title", "--note")]
-        if of_one_run:
+        of_one_run = {"--variants", "--size", "--title", "--note"}
+        if superfluous := [o for o in options.options_on_command_line(context) if o in of_one_run]:
             raise BadField(
-                "--all", "yes", f"it writes everything that is stored here unchanged; leave out {', '.join(of_one_run)}"
+                "--all",
+                "yes",
+                f"it writes everything that is stored here unchanged; leave out {', '.join(superfluous)}",
             )
-        _write_backup(run, out, to)
+        if run or to:
+            raise BadField("--all", run or to, "it writes everything that is stored here, in its own format")
+        if out is None:
+            raise BadField("--out", "", "name a file; a name that ends with .gz makes a compressed file")
+        written = use_cases.current().history.back_up(out)
+        console.err().print(f"{out}: {written.counts}; `kernelviz import` restores it")
         return
     if not run:
         raise BadField("RUN", "", "name a run (`kernelviz runs` lists them) or a file, or give --all")
     form = formats.export_named(to or ("json" if out is None else formats.format_of(out.name)))
-    exported = formats.one_of(formats.read_file(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
-    exported = selected(
-        exported,
-        variants=parse_names(variants),
-        problems=at_sizes(exported, parse_sizes(size)) if size else None,
-        title=title,
-        note=note,
-    )
-    data = form.encode(exported)
+    stored = formats.one_of(formats.read_file(Path(run))) if Path(run).is_file() else use_cases.current().load(run)
+    names = options.parse_names(variants)
+    problems = at_sizes(stored, options.parse_sizes(size)) if size else None
+    data = form.encode(selected(stored, variants=names, problems=problems, title=title, note=note))
     if out is None:
         _to_stdout(data, form.name)
         return
@@ -269,15 +258,6 @@ def export(
         out.write_bytes(data)
     except OSError as error:
         raise BadField("--out", out, f"it cannot be written ({error.strerror})") from None
-
-
-def _write_backup(run: str, out: Path | None, to: str | None) -> None:
-    if run or to:
-        raise BadField("--all", run or to, "it writes everything that is stored here, in its own format")
-    if out is None:
-        raise BadField("--out", "", "name a file; a name that ends with .gz makes a compressed file")
-    written = use_cases.current().history.back_up(out)
-    console.err().print(f"{out}: {written.counts}; `kernelviz import` restores it")
 
 
 def _to_stdout(data: bytes, form: str) -> None:

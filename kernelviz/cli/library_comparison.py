@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from kernelviz import bench as use_cases
@@ -33,10 +32,5 @@ def library_comparison(
     if as_markdown:
         typer.echo(markdown(rows))
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for number, heading in enumerate(HEADINGS):
-        table.add_column(heading, justify="left" if number < 3 else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*map(Text, format_row(row)))
-    console.show(table)
+    console.show(console.text_table(HEADINGS, (map(Text, format_row(row)) for row in rows), left=3))
     console.err().print(conclusion(rows))

@@ -1,13 +1,13 @@
 """`kernelviz ops`: the ops and variants, and which of them can run here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated
 
 import typer
-from rich.table import Table
+from rich.text import Text
 
 from kernelviz import bench as use_cases
-from kernelviz.bench import Bench, Offer
+from kernelviz.bench import Offer
 from kernelviz.cli import console, options
 from kernelviz.ops import Op, Variant, catalogue
 from kernelviz.ops.catalog.space import format_space
@@ -27,26 +27,30 @@ def ops(
     if as_markdown:
         typer.echo(markdown(catalogue()))
         return
-    print_ops(use_cases.current(), device, as_json=as_json)
-
-
-def print_ops(bench: Bench, device: str | None, *, as_json: bool) -> None:
-    """Print the catalogue, with what is available on the device. Default: the bench's default device."""
+    bench = use_cases.current()
     device_id = bench.device(device or bench.default_device()).id
     offers = {name: bench.offers(name, device_id) for name in bench.ops()}
     if as_json:
         console.print_json([described(op, offers[name]) for name, op in bench.ops().items()])
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("op", "variant", "backend", f"on {device_id}", "what it does"):
-        table.add_column(heading, overflow="fold")
-    for name, op in bench.ops().items():
-        sizes = ", ".join(op.axis_names)
-        table.add_row(name, "", "", "", f"{op.summary} ({sizes}; {', '.join(op.dtypes)})", style="bold")
-        for offer in offers[name]:
-            words = " ".join(filter(None, (offer.variant.summary, format_space(offer.variant), _remark(offer.variant))))
-            table.add_row("", offer.variant.name, offer.variant.backend, _here(offer), words)
-    console.show(table)
+    headings = ("op", "variant", "backend", f"on {device_id}", "what it does")
+    console.show(console.text_table(headings, (row for o in bench.ops().values() for row in _rows(o, offers[o.name]))))
+
+
+def _rows(op: Op, offers: Sequence[Offer]) -> Iterator[list[str | Text]]:
+    """A row for the op, and one for each of its variants."""
+    description = f"{op.summary} ({', '.join(op.axis_names)}; {', '.join(op.dtypes)})"
+    yield [Text(cell, style="bold") for cell in (op.name, "", "", "", description)]
+    for offer in offers:
+        variant = offer.variant
+        description = " ".join(filter(None, (variant.summary, format_space(variant), _remark(variant))))
+        yield [
+            "",
+            variant.name,
+            variant.backend,
+            "✓" if offer.lack is None else f"✕ {describe_reason(offer.lack)}",
+            description,
+        ]
 
 
 def described(op: Op, offers: Sequence[Offer]) -> dict[str, object]:
@@ -89,7 +93,3 @@ def markdown(ops: Mapping[str, Op]) -> str:
 
 def _remark(variant: Variant) -> str:
     return "(only when named)" if variant.only_when_named else ""
-
-
-def _here(offer: Offer) -> str:
-    return "✓" if offer.lack is None else f"✕ {describe_reason(offer.lack)}"

@@ -1,11 +1,14 @@
-"""Options and arguments that several commands share: their names, the values that they take, and their help."""
+"""Options and arguments that several commands share: their names, their help, and how their texts are read."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import Annotated, Any, get_args
 
 import typer
 
+from kernelviz.core import BadField, Case, FigureName, Plan, RunRequest, UnknownName
 from kernelviz.core import Data as DataKind
+from kernelviz.core.configuration import split_names
 
 OpName = Annotated[str, typer.Argument(metavar="OP", help="Op to compute. To list the ops: `kernelviz ops`.")]
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="Id of a run. To list the runs: `kernelviz runs`.")]
@@ -49,6 +52,8 @@ DeviceId = Annotated[
     str | None,
     typer.Option("--device", metavar="cuda:0|cpu", help="Device. Default: the first usable GPU, otherwise the CPU."),
 ]
+OnlyDevice = Annotated[str | None, typer.Option("--device", metavar="cuda:0|cpu", help="Only of this device.")]
+OnlyVariant = Annotated[str | None, typer.Option("--variant", metavar="VARIANT", help="Only this variant.")]
 Plugins = Annotated[
     list[Path] | None,
     typer.Option(
@@ -65,6 +70,93 @@ Headline = Annotated[
 ]
 
 
-def absolute_paths(plugins: list[Path] | None) -> tuple[str, ...]:
-    """The files of `--with` as absolute paths, because the measuring process may have another current folder."""
-    return tuple(str(path.resolve()) for path in plugins or ())
+def run_request(
+    op: str,
+    variants: tuple[str, ...] | None,
+    sizes: Sequence[str] | None,
+    sweeps: Sequence[str] | None = None,
+    *,
+    preset: str | None,
+    dtype: str | None,
+    compute: str | None,
+    direction: str = "forward",
+    data: str,
+    baseline: str | None = None,
+    device: str | None,
+    plugins: Sequence[Path] | None,
+) -> RunRequest:
+    """What the options of a command ask of a run. Errors: BadField for sizes that cannot be read.
+
+    Plug-in files become absolute paths, because the measuring process may have another current folder.
+    """
+    return RunRequest(
+        op=op,
+        variants=variants,
+        sizes=parse_sizes(sizes, sweeps) or None,
+        preset=preset,
+        dtype=dtype,
+        compute=compute,
+        direction=direction,
+        data=data,
+        baseline=baseline,
+        device=device,
+        plugins=tuple(str(path.resolve()) for path in plugins or ()),
+    )
+
+
+def only_case(plan: Plan, command: str, option: str) -> Case:
+    """The case of a plan that must have one. Errors: BadField that says how to name one case of the command."""
+    cases = plan.cases()
+    if len(cases) != 1:
+        raise BadField(
+            command, f"{len(cases)} cases", f"name one variant and one size for each axis ({option}, --size)"
+        )
+    return cases[0]
+
+
+def parse_sizes(sizes: Sequence[str] | None, sweeps: Sequence[str] | None = None) -> dict[str, str]:
+    """The text of each axis, from ``m=4096`` and ``n=2^10..2^28``. Errors: BadField for a text without "=" or a repeated axis.
+
+    >>> parse_sizes(["m=4096"], ["n=2^10..2^28"])
+    {'m': '4096', 'n': '2^10..2^28'}
+    """
+    by_axis: dict[str, str] = {}
+    for option, text in (*(("--size", t) for t in sizes or ()), *(("--sweep", t) for t in sweeps or ())):
+        axis, equals, value = (part.strip() for part in text.partition("="))
+        if not (equals and axis and value):
+            raise BadField(option, text, "write an axis and its sizes, as m=4096 or n=2^10..2^20")
+        if axis in by_axis:
+            raise BadField(option, text, f"axis {axis!r} is given twice; write several sizes as {axis}=64,128")
+        by_axis[axis] = value
+    return by_axis
+
+
+def parse_names(text: str | None, option: str = "--variants") -> tuple[str, ...] | None:
+    """Names from ``a,b[block=64,warps=4]``, without repeats. None if the option was not given. Errors: BadField if it is empty.
+
+    >>> parse_names("torch_eager, triton_block,torch_eager")
+    ('torch_eager', 'triton_block')
+    """
+    names = None if text is None else tuple(dict.fromkeys(split_names(text)))
+    if names == ():
+        known = ", ".join(get_args(FigureName)) if option == "--figures" else "`kernelviz ops` lists them"
+        raise BadField(option, text, f"name at least one {option[2:].removesuffix('s')}; {known}")
+    return names
+
+
+def must_be_one_of(option: str, values: Sequence[str], literal: Any) -> None:
+    """Check that each value is one of those of a Literal type. Errors: UnknownName."""
+    for value in values:
+        if value not in get_args(literal):
+            raise UnknownName(option, value, get_args(literal))
+
+
+def options_on_command_line(context: typer.Context) -> list[str]:
+    """The options that the user typed, for example `--size`, whatever their values are."""
+    return [
+        max(p.opts, key=len)
+        for p in context.command.params
+        if p.param_type_name == "option"
+        and (source := context.get_parameter_source(p.name or ""))
+        and source.name == "COMMANDLINE"
+    ]

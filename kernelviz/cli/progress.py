@@ -1,6 +1,5 @@
 """Progress of a run on stderr: live bars in a terminal, one line for each case elsewhere."""
 
-from types import TracebackType
 from typing import Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
@@ -60,14 +59,12 @@ class Reporter:
         self._bars.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._bars.stop()
 
-    def say(self, words: str) -> None:
+    def say(self, text: str) -> None:
         """Print a line that is not overwritten."""
-        self._console.print(words)
+        self._console.print(text)
 
     def show(self, event: Event) -> None:
         """Print one event."""
@@ -90,28 +87,25 @@ class Reporter:
                 self.say(f"timeline: recorded {len(timeline.counted)} iterations of {timeline.case}")
             case InspectionDone():
                 self._state("the case was inspected")
-            case RunEnded(status=status, message=message):
-                if message or status not in ("finished",):
-                    self.say(f"{status}: {message}" if message else status)
+            case RunEnded(status=status, message=message) if message or status != "finished":
+                self.say(f"{status}: {message}" if message else status)
 
-    def _state(self, words: str, *, keep: bool = False) -> None:
-        self._bars.update(self._whole, description=words)
+    def _state(self, text: str, *, keep: bool = False) -> None:
+        self._bars.update(self._whole, description=text)
         if keep and not self._live:
-            self.say(words)
+            self.say(text)
 
     def _step(self, event: CaseStep) -> None:
         self._state("measuring")
-        words = f"  {event.step} {format_case(event.case)}"
-        known = self._steps.get(event.case.key)
-        if known is None:
-            known = self._steps[event.case.key] = self._bars.add_task(words, total=1.0, count="")
-        self._bars.update(known, description=words, completed=event.fraction or 0.0)
+        key, text = event.case.key, f"  {event.step} {format_case(event.case)}"
+        if key not in self._steps:
+            self._steps[key] = self._bars.add_task(text, total=1.0, count="")
+        self._bars.update(self._steps[key], description=text, completed=event.fraction or 0.0)
 
     def _finished(self, result: Result) -> None:
         key = result.case.key
-        bar = self._steps.pop(key, None)
-        if bar is not None:
-            self._bars.remove_task(bar)
+        if key in self._steps:
+            self._bars.remove_task(self._steps.pop(key))
         first = key not in self._done
         self._done.add(key)
         self._bars.update(self._whole, completed=len(self._done), count=f"{len(self._done)}/{self._total} cases")
@@ -120,22 +114,27 @@ class Reporter:
             self.say(f"{len(self._done):>4}/{self._total} {format_case(result.case)}: {describe_outcome(result)}")
 
 
-def follow_run(bench: Bench, run_id: str, reporter: Reporter) -> None:
-    """Print events until the run ends. The first Ctrl-C cancels the run, the second one leaves at once."""
-    last_sequence = 0
-    cancelled = False
-    while True:
-        try:
-            for sequence, event in bench.follow(run_id, last_sequence):
-                last_sequence = sequence
-                reporter.show(event)
-            return
-        except KeyboardInterrupt:
-            if cancelled:
-                raise
-            cancelled = True
-            reporter.say("cancelling after the current block; results so far are kept (Ctrl-C again leaves at once)")
-            bench.cancel(run_id)
+def follow_run(bench: Bench, run_id: str, plan: Plan | None = None) -> None:
+    """Print the events of a run (or, without a plan, of a selftest or an inspection) until it ends.
+
+    The first Ctrl-C cancels the run, the second one leaves at once.
+    """
+    last_sequence, cancelled = 0, False
+    with Reporter(plan) as reporter:
+        while True:
+            try:
+                for sequence, event in bench.follow(run_id, last_sequence):
+                    last_sequence = sequence
+                    reporter.show(event)
+                return
+            except KeyboardInterrupt:
+                if cancelled:
+                    raise
+                cancelled = True
+                reporter.say(
+                    "cancelling after the current block; results so far are kept (Ctrl-C again leaves at once)"
+                )
+                bench.cancel(run_id)
 
 
 def format_case(case: Case) -> str:

@@ -1,6 +1,5 @@
 """`kernelviz regress`: measure a stored plan again and compare, for use by a timer such as cron."""
 
-import os
 from typing import Annotated
 
 import typer
@@ -9,8 +8,8 @@ from kernelviz import bench as use_cases
 from kernelviz.bench import comparison
 from kernelviz.bench.regression import again, machine_slower
 from kernelviz.cli import console, options
-from kernelviz.cli.compare import NOTHING, SLOWER, FailSlowerThan, parse_percent, print_comparison
-from kernelviz.cli.progress import Reporter, follow_run
+from kernelviz.cli.compare import NOTHING, SLOWER, FailSlowerThan, format_cases, parse_percent, print_comparison
+from kernelviz.cli.progress import follow_run
 from kernelviz.core import Failure, Result, Stage
 from kernelviz.text.failures import describe_failure
 
@@ -34,7 +33,7 @@ def regress(
     l2: options.Headline = "cold",
     fail_slower_than: FailSlowerThan = None,
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """Measure the plan of a stored run again by the same method, and compare the new run with the stored one.
 
     Both runs stay stored, so that `kernelviz trends` shows them. For a check on the first day of each month, add this line to
@@ -43,30 +42,28 @@ def regress(
     Exit code 0: no case is slower; 3: a case is slower (with unchanged code: by 2 % or by the given limit), or no longer has a
     correct time; 2: bad usage, or no case could be tried here; 1: the run was cancelled.
     """
-    limit = None if fail_slower_than is None else parse_percent(fail_slower_than)
+    limit = parse_percent(fail_slower_than)
     bench = use_cases.current()
-    new = again(bench, run, device=device, anywhere=False, owner=f"terminal {os.getpid()}")
-    with Reporter(bench.load(new).plan) as reporter:
-        follow_run(bench, new, reporter)
-    measured = bench.load(new)
-    console.err().print(f"measured as run {new}")
+    new = again(bench, run, device=device, anywhere=False, owner=console.owner())
+    follow_run(bench, new, bench.load(new).plan)
+    measured, err = bench.load(new), console.err()
+    finished = measured.status == "finished"
+    err.print(f"measured as run {new}")
     if not any(_tried(result) for result in measured.results):
-        failed = next((r.outcome for r in measured.results if isinstance(r.outcome, Failure)), None)
-        why = "" if failed is None else str(describe_failure(failed))
-        console.err().print(f"{measured.status}: no case was tried, so nothing is compared{f' ({why})' if why else ''}")
-        raise typer.Exit(NOTHING if measured.status == "finished" else CUT_SHORT)
+        failure = next((r.outcome for r in measured.results if isinstance(r.outcome, Failure)), None)
+        why = "" if failure is None else f" ({describe_failure(failure)})"
+        err.print(f"{measured.status}: no case was tried, so nothing is compared{why}")
+        return NOTHING if finished else CUT_SHORT
     compared = comparison.compare(bench.load(run), measured, l2=l2)
     code = print_comparison(compared, limit, as_json=as_json, untried=NOT_TRIED)
-    unable = sum(not _tried(pair.after) and pair.before.timing is not None for pair in compared.pairs)
-    if unable:
-        console.err().print(f"not compared: {unable} case{'s' if unable != 1 else ''} that could not be tried here")
-    slower = machine_slower(compared, limit)
-    if slower:
-        many = f"{len(slower)} case{'s' if len(slower) != 1 else ''}"
-        console.err().print(f"failed: {many} with unchanged code slower: the machine, its driver or its clocks changed")
-    if measured.status != "finished" and code == 0:
-        code = CUT_SHORT
-    raise typer.Exit(SLOWER if slower else code)
+    if unable := [pair for pair in compared.pairs if not _tried(pair.after) and pair.before.timing is not None]:
+        err.print(f"not compared: {format_cases(unable)} that could not be tried here")
+    if slower := machine_slower(compared, limit):
+        err.print(
+            f"failed: {format_cases(slower)} with unchanged code slower: the machine, its driver or its clocks changed"
+        )
+        return SLOWER
+    return code or (0 if finished else CUT_SHORT)
 
 
 def _tried(result: Result) -> bool:

@@ -34,7 +34,7 @@ def roofline(
     precision: Annotated[
         str | None, typer.Option(metavar="NAME", help="Only problems of this precision, for example bf16 or tf32.")
     ] = None,
-    variant: Annotated[str | None, typer.Option(metavar="VARIANT", help="Only this variant.")] = None,
+    variant: options.OnlyVariant = None,
     as_json: options.Json = False,
 ) -> None:
     """Compare the cases of runs with the roofs of their device, and show what limits each case.
@@ -43,20 +43,18 @@ def roofline(
     latency, bandwidth, L2, compute or unclear, and is shown with the evidence for it.
     """
     bench = use_cases.current()
-    found = place(bench, runs or default_runs(bench), level=level, source=roofs, precision=precision, variant=variant)
+    placed = place(bench, runs or default_runs(bench), level=level, source=roofs, precision=precision, variant=variant)
     if as_json:
-        console.print_json(records(found))
+        console.print_json(records(placed))
         return
-    if not found.cases:
+    if not placed.cases:
         console.err().print("no correct time to place on a roofline; `kernelviz runs` lists what was measured")
         return
-    console.show(console.table(placed_columns(found.cases, View.TERMINAL), found.cases))
-    for device in found.unroofed:
-        missing = (
-            "no data sheet is known"
-            if roofs == "datasheet"
-            else "roofs are not measured (`kernelviz device --calibrate`)"
-        )
+    console.show(console.table(placed_columns(placed.cases, View.TERMINAL), placed.cases))
+    missing = (
+        "no data sheet is known" if roofs == "datasheet" else "roofs are not measured (`kernelviz device --calibrate`)"
+    )
+    for device in placed.unroofed:
         console.err().print(f"{device}: {missing}, so its cases have no share of a roof")
-    if found.untimed:
-        console.err().print(f"{found.untimed} cases have no correct {'cold' if level == 'dram' else 'warm'} time")
+    if placed.untimed:
+        console.err().print(f"{placed.untimed} cases have no correct {'cold' if level == 'dram' else 'warm'} time")

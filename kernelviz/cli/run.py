@@ -1,16 +1,16 @@
 """`kernelviz run`: measure a plan, print its results, and report by the exit code whether all cases were measured."""
 
-import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated, cast
 
 import typer
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.cli import console, options, tables
-from kernelviz.cli.arguments import options_on_command_line, parse_names, parse_sizes
-from kernelviz.cli.progress import Reporter, follow_run
+from kernelviz.cli.progress import follow_run
 from kernelviz.core import (
     QUICK,
     USUAL_FIGURES,
@@ -21,9 +21,7 @@ from kernelviz.core import (
     Method,
     Plan,
     Run,
-    RunRequest,
     Timing,
-    UnknownName,
 )
 from kernelviz.formats import document
 from kernelviz.metrics.figures import Headline
@@ -109,7 +107,7 @@ def run(
         typer.Option("--verbose", help="Also print all measured times and the full measurement quality of each case."),
     ] = False,
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """Measure variants of an op and print a table.
 
     Each variant is checked against a float64 reference before its time counts. Progress goes to stderr, the table (or the
@@ -117,35 +115,33 @@ def run(
 
     Exit code 0: every case was measured; 1: some cases failed; 2: bad usage, or no case could be tried on this machine.
     """
+    typed = options.options_on_command_line(context)
     method = (
-        quick_method(clock, figures, energy=energy, budget="--budget-s" in options_on_command_line(context))
+        quick_method(clock, figures, energy=energy, budget="--budget-s" in typed)
         if quick
         else chosen_method(budget_s, clock, figures, energy=energy)
     )
     headline = chosen_headline(l2, method)
-    bench = use_cases.current()
-    try:
+    with closing(use_cases.current()) as bench:
         plan = bench.plan(
-            RunRequest(
-                op=op,
-                sizes=parse_sizes(size, sweep) or None,
+            options.run_request(
+                op,
+                options.parse_names(variants),
+                size,
+                sweep,
                 preset=preset,
-                variants=parse_names(variants),
                 dtype=dtype,
                 compute=compute,
                 direction=direction,
                 data=data,
                 baseline=baseline,
                 device=device,
-                plugins=options.absolute_paths(plugins),
+                plugins=plugins,
             )
         )
         if "energy" in method.figures and bench.device(plan.device).kind == "cpu":
             console.err().print(f"no energy is measured: {plan.device} has no counter of it; a GPU's board has one")
-        code = measure_plan(bench, plan, method, save=save, as_json=as_json, headline=headline, verbose=verbose)
-    finally:
-        bench.close()
-    raise typer.Exit(code)
+        return measure_plan(bench, plan, method, save=save, as_json=as_json, headline=headline, verbose=verbose)
 
 
 def chosen_method(budget_s: float, clock: str, figures: str | None, *, energy: bool) -> Method:
@@ -154,16 +150,11 @@ def chosen_method(budget_s: float, clock: str, figures: str | None, *, energy: b
     >>> chosen_method(1.0, "burst", "cold,warm", energy=False).figures
     ('cold', 'warm')
     """
-    if clock not in get_args(Clock):
-        raise UnknownName("--clock", clock, get_args(Clock))
-    chosen: list[FigureName] = []
-    for name in parse_names(figures, "--figures") or USUAL_FIGURES:
-        if name not in get_args(FigureName):
-            raise UnknownName("--figures", name, get_args(FigureName))
-        chosen.append(cast(FigureName, name))
-    if energy and "energy" not in chosen:
-        chosen.append("energy")
-    return Method(budget_s=budget_s, clock=cast(Clock, clock), figures=tuple(chosen))
+    options.must_be_one_of("--clock", (clock,), Clock)
+    names = options.parse_names(figures, "--figures") or USUAL_FIGURES
+    options.must_be_one_of("--figures", names, FigureName)
+    chosen = dict.fromkeys((*names, "energy") if energy else names)
+    return Method(budget_s=budget_s, clock=cast(Clock, clock), figures=cast(tuple[FigureName, ...], tuple(chosen)))
 
 
 def quick_method(clock: str, figures: str | None, *, energy: bool, budget: bool = False) -> Method:
@@ -185,9 +176,8 @@ def chosen_headline(l2: str, method: Method) -> Headline:
     >>> chosen_headline("warm", Method(figures=("cold", "warm")))
     'warm'
     """
-    if l2 not in get_args(Headline):
-        raise UnknownName("--l2", l2, get_args(Headline))
-    if l2 not in method.figures and l2 != "cold":  # a method without cold is refused by the bench
+    options.must_be_one_of("--l2", (l2,), Headline)
+    if l2 not in method.figures and l2 != "cold":  # the bench refuses a method without cold
         raise BadField(
             "--l2", l2, f"this measures {', '.join(method.figures)}: leave out --quick, or add {l2} to --figures"
         )
@@ -195,53 +185,33 @@ def chosen_headline(l2: str, method: Method) -> Headline:
 
 
 def measure_plan(
-    bench: Bench,
-    plan: Plan,
-    method: Method,
-    *,
-    save: Path | None,
-    as_json: bool,
-    headline: Headline = "cold",
-    verbose: bool = False,
+    bench: Bench, plan: Plan, method: Method, *, save: Path | None, as_json: bool, headline: Headline, verbose: bool
 ) -> int:
     """Measure a plan, print its results, save them, and return the exit code. Ctrl-C ends the run and keeps its results.
 
     Errors: BadField if `save` cannot be written, which is checked before anything is measured.
     """
     if save is not None:
-        _must_be_writable(save)
-    run_id = bench.run(plan, method, owner=f"terminal {os.getpid()}")
-    with Reporter(plan) as reporter:
-        follow_run(bench, run_id, reporter)
-    return print_run(bench, bench.load(run_id), save=save, as_json=as_json, headline=headline, verbose=verbose)
-
-
-def print_run(
-    bench: Bench, run: Run, *, save: Path | None, as_json: bool, headline: Headline = "cold", verbose: bool = False
-) -> int:
-    """Print the table of a run (or its document) on stdout, write the document to `save` if given, and return the exit code.
-
-    Errors: BadField if the file cannot be written. The table has been printed by then, and the run is stored.
-    """
+        with _writable(save), save.open("ab"):
+            pass
+    run_id = bench.run(plan, method, owner=console.owner())
+    follow_run(bench, run_id, plan)
+    run = bench.load(run_id)
     try:
-        if as_json:
-            console.write(document.encode(run).rstrip(b"\n") + b"\n")
-        else:
-            console.show(tables.report(run, bench.roofs_of(run), headline, verbose=verbose))
+        return print_run(bench, run, as_json=as_json, headline=headline, verbose=verbose)
     finally:
         if save is not None:
-            _save(save, run)
+            with _writable(save, f"; `kernelviz export {run_id} -o FILE` writes the run elsewhere"):
+                save.write_bytes(document.encode(run))
+
+
+def print_run(bench: Bench, run: Run, *, as_json: bool, headline: Headline = "cold", verbose: bool = False) -> int:
+    """Print the table of a run (or its document) on stdout, and return the exit code."""
+    if as_json:
+        console.write(document.encode(run).rstrip(b"\n") + b"\n")
+    else:
+        console.show(tables.report(run, bench.roofs_of(run), headline, verbose=verbose))
     return exit_code(run)
-
-
-def _save(path: Path, run: Run) -> None:
-    try:
-        path.write_bytes(document.encode(run))
-    except OSError as error:
-        remedy = (
-            f"it cannot be written ({error.strerror}); `kernelviz export {run.id} -o FILE` writes the run elsewhere"
-        )
-        raise BadField("--save", path, remedy) from None
 
 
 def exit_code(run: Run) -> int:
@@ -250,16 +220,16 @@ def exit_code(run: Run) -> int:
     A wrong or impossible result counts as failed, because its time is not a measurement of the op.
     """
     outcomes = [r.outcome for r in run.results]
-    measured = sum(isinstance(o, Timing) for o in outcomes)
-    if measured == len(outcomes) and measured >= len(run.plan.cases()):
+    if len(outcomes) >= len(run.plan.cases()) and all(isinstance(o, Timing) for o in outcomes):
         return 0
-    not_tried = sum(isinstance(o, Failure) and o.stage in _NOT_TRIED for o in outcomes)
-    return 2 if outcomes and not_tried == len(outcomes) else 1
+    not_tried = all(isinstance(o, Failure) and o.stage in _NOT_TRIED for o in outcomes)
+    return 2 if outcomes and not_tried else 1
 
 
-def _must_be_writable(path: Path) -> None:
+@contextmanager
+def _writable(path: Path, remedy: str = "") -> Iterator[None]:
+    """Turn an error of writing the file of --save into a BadField."""
     try:
-        with path.open("ab"):
-            pass
+        yield
     except OSError as error:
-        raise BadField("--save", path, f"it cannot be written ({error.strerror})") from None
+        raise BadField("--save", path, f"it cannot be written ({error.strerror}){remedy}") from None

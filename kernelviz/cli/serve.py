@@ -11,8 +11,8 @@ import kernelviz
 from kernelviz.core import DeviceError
 
 
-def site() -> Path:
-    """The folder that holds app.py: inside the package if it was installed from a wheel, otherwise the checkout.
+def app_folder() -> Path:
+    """The folder with app.py: inside the package if it was installed from a wheel, otherwise the checkout.
 
     Errors: DeviceError if neither has one.
     """
@@ -28,8 +28,7 @@ def command(host: str, port: int) -> list[str]:
 
     -P keeps the current folder off the module path, so that a file random.py there is not imported by accident.
     """
-    app = str(site() / "app.py")
-    streamlit = [sys.executable, "-P", "-m", "streamlit", "run", app]
+    streamlit = [sys.executable, "-P", "-m", "streamlit", "run", str(app_folder() / "app.py")]
     arguments = [*streamlit, "--server.address", host, "--server.port", str(port)]
     # If it listens on every address, Streamlit asks a service on the internet for this machine's address in order to print it.
     return [*arguments, "--browser.serverAddress", "localhost"] if host in ("0.0.0.0", "::") else arguments

@@ -1,6 +1,6 @@
 """Results as a table for a terminal."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -17,7 +17,7 @@ from kernelviz.metrics.summary import summary
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.metrics.winner import winners
 from kernelviz.tables.cases import Case, case_columns, cases
-from kernelviz.tables.column import Column, View, select_with_sizes
+from kernelviz.tables.column import View, select_with_sizes
 from kernelviz.tables.kernels import KERNELS, LOCAL_HELP, kernels
 from kernelviz.tables.other_times import other_times_columns
 from kernelviz.tables.spreads import SPREADS, SpreadOfCase
@@ -29,91 +29,85 @@ from kernelviz.text.winners import describe_winners
 
 
 def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verbose: bool = False) -> RenderableType:
-    """The whole answer: what was measured, a row a case, the reasons of failures and doubts, and the winner.
+    """What was measured, a row for each case, the reasons of failures and doubts, and the winner.
 
-    `verbose`: also every figure of every case, and the whole trust line of each.
+    `verbose`: also all figures and the full measurement quality of each case.
     """
-    found = rows(run, roofs, headline)
+    table = rows(run, roofs, headline)
+    title, run_id = Text(heading(run, headline)), Text(f"run {run.id}", style="dim")
     if foreign_times.alone(run):
-        return Group(Text(heading(run, headline)), *_others(found, run), Text(f"run {run.id}", style="dim"))
-    parts: list[RenderableType] = [Text(heading(run, headline)), results(found, run, headline)]
-    parts += [Text(line) for line in (*failures(found), *configurations(found, run))]
+        return Group(title, *_foreign_times(table, run), run_id)
+    parts: list[RenderableType] = [title, results(table, run, headline)]
+    parts += _lines(*failures(table), *configurations(table, run))
     if verbose:
-        parts += [Text(""), figures(found, run), *(Text(f"{f.name}: {f.question}", style="dim") for f in FIGURES)]
-        parts += [Text(""), *(Text(line) for line in quality_lines(found, run, headline)), Text("")]
-        if launched := kernels(found):
-            parts += [
-                console.table(select_with_sizes(KERNELS, launched, View.TERMINAL, run.plan.problems), launched),
-                Text(LOCAL_HELP, style="dim"),
-            ]
-            parts.append(Text(""))
+        parts += [Text(""), figures(table, run), *_lines(*(f"{f.name}: {f.question}" for f in FIGURES), style="dim")]
+        parts += [Text(""), *_lines(*quality_lines(table, run, headline)), Text("")]
+        if launched := kernels(table):
+            columns = select_with_sizes(KERNELS, launched, View.TERMINAL, run.plan.problems)
+            parts += [console.table(columns, launched), Text(LOCAL_HELP, style="dim"), Text("")]
     else:
-        parts += [Text(line) for line in doubts(found, run, headline)]
-    parts.append(Text(conclusion(summary(found), run, roofs)))
-    parts += [Text(line) for line in leads(found, headline)]
-    parts.append(Text(f"run {run.id}", style="dim"))
-    return Group(*parts)
+        parts += _lines(*doubts(table, run, headline))
+    return Group(*parts, *_lines(conclusion(summary(table), run, roofs), *leads(table, headline)), run_id)
 
 
-def _others(found: Sequence[Row], run: Run) -> list[RenderableType]:
-    """The times of a run that another tool measured, and how each was taken."""
-    of = cases(run, found)
-    how = [Text(f"{name}: {method}", style="dim") for name, method in describe_methods(run).items()]
-    shown = _table(other_times_columns(of, View.TERMINAL), of)
-    return [shown, *(Text(line) for line in failures(found)), Text(NOT_OURS), *how]
+def _lines(*texts: str, style: str = "") -> list[Text]:
+    return [Text(text, style=style) for text in texts]
 
 
-def results(found: Sequence[Row], run: Run, headline: Headline = "cold") -> Table:
-    """One row a case, in the order of the plan."""
-    of = cases(run, found, headline)
-    return _table(case_columns(of, View.TERMINAL), of, lambda case: "" if case.row.failure else "–")
+def _foreign_times(table: Sequence[Row], run: Run) -> list[RenderableType]:
+    """The times of a run that another tool measured, and how each was measured."""
+    of_run = cases(run, table)
+    methods = _lines(*(f"{name}: {method}" for name, method in describe_methods(run).items()), style="dim")
+    times = console.table(other_times_columns(of_run, View.TERMINAL), of_run, style=_style)
+    return [times, *_lines(*failures(table), NOT_OURS), *methods]
 
 
-def figures(found: Sequence[Row], run: Run) -> Table:
-    """Every figure of every case, each with its own unit; a loop that waits for Python says so."""
-    of = cases(run, found)
-    return _table(case_columns(of, View.TIMES_NARROW), of)
+def results(table: Sequence[Row], run: Run, headline: Headline = "cold") -> Table:
+    """One row for each case, in the order of the plan."""
+    of_run = cases(run, table, headline)
+    columns = case_columns(of_run, View.TERMINAL)
+    return console.table(columns, of_run, style=_style, missing=lambda case: "" if case.row.failure else "–")
 
 
-def _table(
-    columns: Sequence[Column[Case]], of: Sequence[Case], missing: Callable[[Case], str] = lambda case: "–"
-) -> Table:
-    """The table with a section for each problem, failures in red."""
-    return console.table(
-        columns,
-        of,
-        style=lambda case: "red" if case.row.failure else "",
-        group=lambda case: case.result.problem.key,
-        missing=missing,
-    )
+def figures(table: Sequence[Row], run: Run) -> Table:
+    """All figures of each case, each with its unit."""
+    of_run = cases(run, table)
+    return console.table(case_columns(of_run, View.TIMES_NARROW), of_run, style=_style)
 
 
-def leads(found: Sequence[Row], headline: Headline = "cold") -> list[str]:
-    """Who is fastest up to which size; nothing for one size, of which the conclusion says it, unless that is not decided."""
-    made = winners(found, headline)
-    if len({r.result.variant for r in found}) < 2 or not any(w.names for w in made):
+def _style(case: Case) -> str:
+    return "red" if case.row.failure else ""
+
+
+def leads(table: Sequence[Row], headline: Headline = "cold") -> list[str]:
+    """The fastest variant by size; nothing for one variant, or if one variant is the fastest of the only size, since the
+    conclusion says so."""
+    by_size = winners(table, headline)
+    if len({r.result.variant for r in table}) < 2 or not any(w.names for w in by_size):
         return []
-    if len(made) == 1 and len(made[0].names) == 1:
+    if len(by_size) == 1 and len(by_size[0].names) == 1:
         return []
-    lines = describe_winners(found, made, None, str, typed_size)
+    lines = describe_winners(table, by_size, None, str, typed_size)
     return [f"By size: {line}" if not number else f"         {line}" for number, line in enumerate(lines)]
 
 
-def samples(found: Sequence[Row], run: Run) -> RenderableType:
-    """What the samples of every figure of every case say; below them in words which series drift."""
-    table = [
+def samples(table: Sequence[Row], run: Run) -> RenderableType:
+    """Statistics of the samples of each figure of each case, and below them which series drift."""
+    spreads = [
         SpreadOfCase(row.result, f.name, s)
-        for row in found
+        for row in table
         for f in SAMPLED_FIGURES
         if (s := spread(row.result, f.field)) is not None
     ]
-    if not table:
+    if not spreads:
         return Text("No samples: no case has a correct time, or the times came without them.")
-    varying = varying_axes(run.plan.problems)
+    axes = varying_axes(run.plan.problems)
     drifting = [
         Text(" ".join((*sizes, row.result.variant, f"{row.figure}: {describe_drift(row.spread.drift)}")))
-        for row in table
+        for row in spreads
         if row.spread.drift.kind in ("up", "down")
-        for sizes in ([typed_size(row.result.problem.sizes[a]) for a in varying],)
+        for sizes in ([typed_size(row.result.problem.sizes[a]) for a in axes],)
     ]
-    return Group(console.table(select_with_sizes(SPREADS, table, View.TERMINAL, run.plan.problems), table), *drifting)
+    return Group(
+        console.table(select_with_sizes(SPREADS, spreads, View.TERMINAL, run.plan.problems), spreads), *drifting
+    )

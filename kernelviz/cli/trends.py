@@ -18,7 +18,7 @@ from kernelviz.text.trends import describe_change, describe_trend, format_differ
 
 def trends(
     op: Annotated[str | None, typer.Argument(metavar="[OP]", help="Only this op. Default: all.")] = None,
-    variant: Annotated[str | None, typer.Option(metavar="VARIANT", help="Only this variant.")] = None,
+    variant: options.OnlyVariant = None,
     regressions: Annotated[
         bool,
         typer.Option(
@@ -29,7 +29,7 @@ def trends(
     l2: options.Headline = "cold",
     device: options.DeviceId = None,
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """Show how the times of cases changed over the runs that are stored here.
 
     For each case it lists the present level, its state, and the last change of level with the date of the run in which it began.
@@ -46,21 +46,14 @@ def trends(
     chosen = [c for c in stored if variant is None or c.variant == variant]
     if regressions:
         chosen = list(bench.trends.slower(chosen))
-    if as_json:
-        console.print_json([record(c) for c in chosen])
-    elif chosen:
-        console.show(console.table(_COLUMNS, chosen))
-    else:
-        nothing = f"no {l2} time is stored of {where}"
-        console.err().print("nothing is slower than it was" if stored else nothing)
-    if regressions and chosen:
-        raise typer.Exit(SLOWER)
+    nothing = "nothing is slower than it was" if stored else f"no {l2} time is stored of {where}"
+    console.show_rows(_COLUMNS, chosen, record, as_json=as_json, nothing=nothing)
+    return SLOWER if regressions and chosen else 0
 
 
 def record(case: CaseTrend) -> dict[str, object]:
     """One case in SI base units, for JSON. An unknown value is None."""
-    found = case.trend
-    left = found.regression
+    trend = case.trend
     return {
         "op": case.problem.op,
         "sizes": case.problem.sizes,
@@ -69,15 +62,15 @@ def record(case: CaseTrend) -> dict[str, object]:
         "variant": case.variant,
         "setup": case.setup,
         "left_out": case.left_out,
-        "level_s": found.level_s,
-        "noise_fraction": found.noise,
-        "state": describe_trend(found),
-        "changes": [_change(c, case) for c in found.changes],
-        "regression": None if left is None else _change(left, case),
-        "unconfirmed": None if found.unconfirmed is None else _change(found.unconfirmed, case),
+        "level_s": trend.level_s,
+        "noise_fraction": trend.noise,
+        "state": describe_trend(trend),
+        "changes": [_change(c, case) for c in trend.changes],
+        "regression": trend.regression and _change(trend.regression, case),
+        "unconfirmed": trend.unconfirmed and _change(trend.unconfirmed, case),
         "points": [
             {"run": p.run_id, "at": p.at, "time_s": p.time_s, "low_s": p.low_s, "high_s": p.high_s}
-            for p in found.points
+            for p in trend.points
         ],
     }
 

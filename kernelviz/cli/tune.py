@@ -1,23 +1,24 @@
 """`kernelviz tune` and `kernelviz tunings`: find the best configuration of a variant; list and remove stored ones."""
 
-import os
-from typing import Annotated, Any
+from contextlib import closing
+from typing import Annotated
 
 import msgspec
 import typer
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from kernelviz import bench as use_cases
 from kernelviz.bench import Bench
 from kernelviz.bench.tunings import METHOD, StoredTuning, TuningReport
 from kernelviz.cli import console, options
-from kernelviz.cli.arguments import options_on_command_line, parse_sizes
-from kernelviz.cli.progress import Reporter, follow_run
-from kernelviz.core import BadField, RunRequest, UnknownName, units
+from kernelviz.cli.progress import follow_run
+from kernelviz.core import BadField, UnknownName, units
 from kernelviz.core.configuration import base_name, configuration_text, parted
+from kernelviz.core.sizes import values
 from kernelviz.metrics.rows import Row
+from kernelviz.metrics.tuning import Tried
+from kernelviz.ops import op_named
 from kernelviz.tables.column import Column
 from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
@@ -29,7 +30,8 @@ app = typer.Typer(
     help="List, store or remove the configurations that tunings have found. Later runs use the stored ones."
 )
 
-MOST_SHOWN = 10
+MOST_ROWS = 10
+"""Configurations in the table: the best ones, and the default."""
 
 
 def tune(
@@ -62,7 +64,7 @@ def tune(
         typer.Option("--resume", metavar="RUN", help="Continue a cancelled tuning. Leave out OP and VARIANT."),
     ] = None,
     as_json: options.Json = False,
-) -> None:
+) -> int:
     """Measure the configurations of a variant (block sizes, warps, stages) for one problem and store the best one.
 
     Later runs of exactly this problem on this device use the stored configuration, whatever values their inputs hold. Name one
@@ -72,94 +74,85 @@ def tune(
     Exit code 0: the tuning finished and the best configuration is stored; 1: it did not finish; 2: bad usage, or no
     configuration is correct.
     """
-    bench = use_cases.current()
-    try:
+    with closing(use_cases.current()) as bench:
         if resume is not None:
             if op or variant:
                 raise BadField("--resume", resume, "the run itself says what is tuned; leave out OP and VARIANT")
-            others = [option for option in options_on_command_line(context) if option not in ("--resume", "--json")]
-            if others:
-                raise BadField("--resume", resume, f"the tuning continues as it began; leave out {', '.join(others)}")
+            superfluous = [o for o in options.options_on_command_line(context) if o not in ("--resume", "--json")]
+            if superfluous:
+                raise BadField(
+                    "--resume", resume, f"the tuning continues as it began; leave out {', '.join(superfluous)}"
+                )
             run_id = resume
             plan = bench.tunings.report(run_id).run.plan  # raises for a run that is not a tuning
-            bench.resume(run_id, owner=f"terminal {os.getpid()}")
+            bench.resume(run_id, owner=console.owner())
+        elif not (op and variant):
+            raise BadField("VARIANT", variant, "name an op and a variant; `kernelviz ops` lists them")
         else:
-            if not (op and variant):
-                raise BadField("VARIANT", variant, "name an op and a variant; `kernelviz ops` lists them")
-            plan = bench.tuning(
-                RunRequest(
-                    op=op,
-                    variants=(variant,),
-                    sizes=parse_sizes(size) or None,
-                    preset=preset,
-                    dtype=dtype,
-                    compute=compute,
-                    direction=direction,
-                    data=data,
-                    device=device,
-                    plugins=options.absolute_paths(plugins),
-                ),
-                configurations=configurations,
-                seed=seed,
+            request = options.run_request(
+                op,
+                (variant,),
+                size,
+                preset=preset,
+                dtype=dtype,
+                compute=compute,
+                direction=direction,
+                data=data,
+                device=device,
+                plugins=plugins,
             )
-            method = msgspec.structs.replace(METHOD, budget_s=budget_s)
-            run_id = bench.run(plan, method, owner=f"terminal {os.getpid()}")
-        with Reporter(plan) as reporter:
-            follow_run(bench, run_id, reporter)
-        code = print_report(bench, run_id, as_json=as_json)
-    finally:
-        bench.close()
-    raise typer.Exit(code)
+            plan = bench.tuning(request, configurations=configurations, seed=seed)
+            run_id = bench.run(plan, msgspec.structs.replace(METHOD, budget_s=budget_s), owner=console.owner())
+        follow_run(bench, run_id, plan)
+        return print_report(bench, run_id, as_json=as_json)
 
 
 def print_report(bench: Bench, run_id: str, *, as_json: bool = False) -> int:
     """Print the result of a tuning on stdout and return the exit code."""
-    found = bench.tunings.report(run_id)
+    result = bench.tunings.report(run_id)
+    run, tried = result.run, result.tried
     if as_json:
-        console.print_json(record(found.run, found.tried, found.tuning, found.seconds))
+        console.print_json(record(run, tried, result.tuning, result.seconds))
     else:
-        console.show(report(found))
-    if found.run.status != "finished":
-        console.err().print(unfinished_words(found))
+        console.show(report(result))
+    if run.status != "finished":
+        console.err().print(
+            f"{run.status}: {tried.tried} of {tried.planned} configurations are measured, and none is stored for later runs "
+            f"yet; `kernelviz tune --resume {run.id}` continues, `kernelviz tunings keep {run.id}` stores the best so far"
+        )
         return 1
-    return 0 if found.tried.best is not None else 2
+    return 0 if tried.best is not None else 2
 
 
-def unfinished_words(found: TuningReport) -> str:
-    """What a tuning that did not finish has measured, and how to continue it."""
-    run = found.run
-    return (
-        f"{run.status}: {found.tried.tried} of {found.tried.planned} configurations are measured, and none is stored for later "
-        f"runs yet; `kernelviz tune --resume {run.id}` continues, `kernelviz tunings keep {run.id}` stores the best so far"
-    )
-
-
-def report(found: TuningReport) -> RenderableType:
+def report(result: TuningReport) -> RenderableType:
     """The best configurations, the failures by reason, what is stored, and the cost of the tuning."""
-    tried, run = found.tried, found.run
-    problem = tried.problem
-    words = (
-        f"{problem.op} {problem.precision} {typed_sizes(problem)}, {tried.variant}, on {run.environment.device.name}"
-    )
-    parts: list[RenderableType] = [Text(words), Text(describe_search(tried, run.plan.search))]
+    tried, run, problem = result.tried, result.run, result.tried.problem
+    parts: list[RenderableType] = [
+        Text(
+            f"{problem.op} {problem.precision} {typed_sizes(problem)}, {tried.variant}, on {run.environment.device.name}"
+        ),
+        Text(describe_search(tried, run.plan.search)),
+    ]
     if tried.ranked:
-        parts.append(_table(found))
+        rows = [row for number, row in enumerate(tried.ranked) if number < MOST_ROWS or row.is_baseline]
+        parts.append(console.table(_ranked_columns(tried), rows))
     for reason in tried.failures:
-        parts += [Text(f"✕ {len(reason.variants)} × {describe_failures(reason)}", style="red")]
-        parts += [Text(f"    {'; '.join(_values(name) for name in reason.variants)}", style="dim")]
-    parts.append(Text(describe_best(tried, found.tuning)))
-    parts.append(Text(describe_cost(found.seconds, tried)))
-    parts.append(Text(f"run {run.id}", style="dim"))
-    return Group(*parts)
+        parts += [
+            Text(f"✕ {len(reason.variants)} × {describe_failures(reason)}", style="red"),
+            Text(f"    {'; '.join(v.removeprefix(base_name(v))[1:-1] for v in reason.variants)}", style="dim"),
+        ]
+    return Group(
+        *parts,
+        Text(describe_best(tried, result.tuning)),
+        Text(describe_cost(result.seconds, tried)),
+        Text(f"run {run.id}", style="dim"),
+    )
 
 
-def _table(found: TuningReport) -> Table:
-    tried = found.tried
-    shown = list(tried.ranked[:MOST_SHOWN])
-    if tried.default is not None and tried.default.figure is not None and tried.default not in shown:
-        shown.append(tried.default)
-    columns: list[Column[Row]] = [
-        *(_value_column(key) for key in parted(tried.ranked[0].result.variant)[1] or {}),
+def _ranked_columns(tried: Tried) -> list[Column[Row]]:
+    """A column for each parameter of the variant, then time, gain, correctness and what the configuration is."""
+    return [
+        *map(_value_column, parted(tried.ranked[0].result.variant)[1] or {}),
         Column("", "Time", "", units.OWN_TEXT, lambda row: format_time(row.figure)),
         Column(
             "",
@@ -169,48 +162,43 @@ def _table(found: TuningReport) -> Table:
             lambda row: "1" if row.is_baseline else format_verdict(row.verdict) if row.verdict else "",
         ),
         Column("", "Correct", "", units.TEXT, lambda row: describe_correctness(row.result)),
-        Column("", "", "", units.OWN_TEXT, lambda row: _marks(row, found)),
+        Column(
+            "",
+            "",
+            "",
+            units.OWN_TEXT,
+            lambda row: ", ".join(["default"] * row.is_baseline + ["best"] * (row is tried.best)),
+        ),
     ]
-    return console.table(columns, shown)
 
 
 def _value_column(key: str) -> Column[Row]:
     return Column("", "", "", units.OWN_NUMBER, lambda row: (parted(row.result.variant)[1] or {}).get(key), subject=key)
 
 
-def _marks(row: Row, found: TuningReport) -> str:
-    marks = ["default"] if row.is_baseline else []
-    return ", ".join([*marks, *(["best"] if row is found.tried.best else [])])
-
-
-def _values(name: str) -> str:
-    return name.removeprefix(base_name(name))[1:-1]
-
-
 @app.callback(invoke_without_command=True)
 def list_tunings(
     context: typer.Context,
     op: Annotated[str | None, typer.Option("--op", metavar="OP", help="Only of this op.")] = None,
-    variant: Annotated[str | None, typer.Option("--variant", metavar="VARIANT", help="Only of this variant.")] = None,
-    device: Annotated[str | None, typer.Option("--device", metavar="cuda:0|cpu", help="Only of this device.")] = None,
+    variant: options.OnlyVariant = None,
+    device: options.OnlyDevice = None,
     as_json: options.Json = False,
 ) -> None:
     """List the stored configurations: variant, problem, device, and the gain over the default configuration."""
     if context.invoked_subcommand is not None:
         return
     bench = use_cases.current()
-    found = bench.tunings.find(op, variant=variant, device=device)
-    if op is not None and not found:
-        ops = bench.ops()
-        if op not in ops:
-            raise UnknownName("op", op, ops)
-    if as_json:
-        console.print_json([_record(kept) for kept in found])
-        return
-    if not found:
-        console.err().print("no tuning is stored here; `kernelviz tune OP VARIANT --size …` makes one")
-        return
-    console.show(console.table(_KEPT, found, style=lambda kept: "red" if kept.stale else ""))
+    tunings = bench.tunings.find(op, variant=variant, device=device)
+    if op is not None and not tunings:
+        op_named(op, bench.ops())  # raises for an unknown op
+    console.show_rows(
+        _STORED,
+        tunings,
+        lambda stored: msgspec.to_builtins(stored.tuning) | {"used": not stored.stale, "stale": stored.stale},
+        as_json=as_json,
+        nothing="no tuning is stored here; `kernelviz tune OP VARIANT --size …` makes one",
+        style=lambda stored: "red" if stored.stale else "",
+    )
 
 
 @app.command()
@@ -231,51 +219,39 @@ def forget(
         list[str] | None,
         typer.Option("--size", metavar="AXIS=VALUE", help="Only for this size. Repeat the option for each axis."),
     ] = None,
-    device: Annotated[str | None, typer.Option("--device", metavar="cuda:0|cpu", help="Only of this device.")] = None,
+    device: options.OnlyDevice = None,
 ) -> None:
     """Remove the stored configurations of a variant, which uses its default configuration again."""
     tunings = use_cases.current().tunings
-    sizes = {axis: int(text) for axis, text in _sizes(size or ()).items()}
+    sizes: dict[str, int] = {}
+    for axis, text in options.parse_sizes(size).items():
+        sizes[axis], *several = values(axis, text)
+        if several:
+            raise BadField("--size", f"{axis}={text}", "name one size")
     stored = tunings.find(op, variant=variant, device=device)
     if not stored:
         raise BadField("VARIANT", variant, "no configuration of it is stored; `kernelviz tunings` lists those that are")
+    axes = dict.fromkeys(axis for s in stored for axis in s.tuning.problem.sizes)
     for axis in sizes:
-        axes = dict.fromkeys(a for kept in stored for a in kept.tuning.problem.sizes)
         if axis not in axes:
             raise UnknownName("axis", axis, axes, of=f"op {op!r}")
-    matching = [k for k in stored if all(k.tuning.problem.sizes.get(axis) == value for axis, value in sizes.items())]
+    matching = [s for s in stored if sizes.items() <= s.tuning.problem.sizes.items()]
     if not matching:
-        asked = " ".join(f"{axis}={value}" for axis, value in sizes.items())
-        raise BadField("--size", asked, f"{variant} was not tuned for it; `kernelviz tunings` lists the stored tunings")
+        text = " ".join(f"{axis}={value}" for axis, value in sizes.items())
+        raise BadField("--size", text, f"{variant} was not tuned for it; `kernelviz tunings` lists the stored tunings")
     tunings.forget(matching)
-    for kept in matching:
-        console.err().print(f"forgotten: {kept.tuning.variant} for {kept.tuning.problem.key} on {kept.tuning.device}")
+    for s in matching:
+        console.err().print(f"forgotten: {s.tuning.variant} for {s.tuning.problem.key} on {s.tuning.device}")
 
 
-def _sizes(texts: list[str] | tuple[str, ...]) -> dict[str, str]:
-    from kernelviz.core.sizes import values
-
-    texts_by_axis = parse_sizes(texts)
-    sizes = {axis: values(axis, text) for axis, text in texts_by_axis.items()}
-    for axis, several in sizes.items():
-        if len(several) != 1:
-            raise BadField("--size", f"{axis}={texts_by_axis[axis]}", "name one size")
-    return {axis: str(several[0]) for axis, several in sizes.items()}
-
-
-def _record(kept: StoredTuning) -> dict[str, Any]:
-    values: dict[str, Any] = msgspec.to_builtins(kept.tuning)
-    return values | {"used": not kept.stale, "stale": kept.stale}
-
-
-_KEPT: tuple[Column[StoredTuning], ...] = (
-    Column("", "Variant", "", units.TEXT, lambda kept: kept.tuning.variant),
-    Column("", "Problem", "", units.TEXT, lambda kept: kept.tuning.problem.key),
-    Column("", "Device", "", units.TEXT, lambda kept: kept.tuning.device),
-    Column("", "Configuration", "", units.TEXT, lambda kept: configuration_text(kept.tuning.configuration)),
-    Column("", "Time", "", units.SECONDS, lambda kept: kept.tuning.time_s.estimate),
-    Column("", "Over the default", "", units.TEXT, lambda kept: format_gain(kept.tuning)),
-    Column("", "When", "", units.TEXT, lambda kept: kept.tuning.created_at[:16].replace("T", " ")),
-    Column("", "Run", "", units.TEXT, lambda kept: kept.tuning.run_id),
-    Column("", "Used", "", units.TEXT, lambda kept: f"no: {kept.stale}" if kept.stale else "yes"),
+_STORED: tuple[Column[StoredTuning], ...] = (
+    Column("", "Variant", "", units.TEXT, lambda stored: stored.tuning.variant),
+    Column("", "Problem", "", units.TEXT, lambda stored: stored.tuning.problem.key),
+    Column("", "Device", "", units.TEXT, lambda stored: stored.tuning.device),
+    Column("", "Configuration", "", units.TEXT, lambda stored: configuration_text(stored.tuning.configuration)),
+    Column("", "Time", "", units.SECONDS, lambda stored: stored.tuning.time_s.estimate),
+    Column("", "Over the default", "", units.TEXT, lambda stored: format_gain(stored.tuning)),
+    Column("", "When", "", units.TEXT, lambda stored: stored.tuning.created_at[:16].replace("T", " ")),
+    Column("", "Run", "", units.TEXT, lambda stored: stored.tuning.run_id),
+    Column("", "Used", "", units.TEXT, lambda stored: f"no: {stored.stale}" if stored.stale else "yes"),
 )

@@ -64,3 +64,12 @@ def configuration_text(configuration: Mapping[str, int]) -> str:
     'block=256, warps=4'
     """
     return ", ".join(f"{key}={value}" for key, value in configuration.items())
+
+
+def is_configuration(variant: str) -> bool:
+    """Whether the name of a variant contains a configuration.
+
+    >>> is_configuration("triton_tuned[block=256]"), is_configuration("torch_eager")
+    (True, False)
+    """
+    return base_name(variant) != variant

@@ -1,8 +1,10 @@
 """The processor of this machine, from /proc, /sys and psutil."""
 
+import contextlib
 import hashlib
 import os
 import platform
+import re
 import socket
 from pathlib import Path
 
@@ -29,13 +31,9 @@ def cpu() -> Device:
 
 def name(proc: Path = PROC) -> str:
     """The model name that the kernel reports, else the architecture."""
-    try:
-        for line in (proc / "cpuinfo").read_text().splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name" and value.strip():
-                return value.strip()
-    except OSError:
-        pass
+    with contextlib.suppress(OSError):
+        if match := re.search(r"^model name[ \t]*:[ \t]*(\S.*)$", (proc / "cpuinfo").read_text(), re.MULTILINE):
+            return match[1].strip()
     return platform.processor() or platform.machine() or "CPU"
 
 
@@ -91,8 +89,5 @@ def memory_bytes(sys: Path = SYS) -> int:
 
 def machine_uuid(identity: Path = Path("/etc/machine-id")) -> str:
     """An identifier that stays the same on this machine; the machine id itself is not shown, as its manual asks."""
-    try:
-        known = identity.read_text().strip()
-    except OSError:
-        known = ""
-    return "CPU-" + hashlib.sha256(f"kernelviz:{known or socket.gethostname()}".encode()).hexdigest()[:24]
+    name = identity.read_text().strip() if identity.is_file() else ""
+    return "CPU-" + hashlib.sha256(f"kernelviz:{name or socket.gethostname()}".encode()).hexdigest()[:24]

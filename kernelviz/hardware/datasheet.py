@@ -1,12 +1,15 @@
-"""The makers' data sheets. A GPU that is not listed has no data sheet here; no value is a guess."""
+"""The makers' data sheets, and measured roofs compared with them. A GPU that is not listed has no data sheet here; no value is a
+guess."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
+
+from kernelviz.core import DataSheetRoof, Roof
 
 _TABLE = files("kernelviz") / "hardware" / "datasheets.toml"
 
@@ -92,4 +95,87 @@ def _sheet(entry: Mapping[str, Any], titles: Mapping[str, str]) -> DataSheet:
         multiprocessors=entry.get("multiprocessors"),
         bus_bits=entry.get("bus_bits"),
         bits_per_s_of_a_pin=entry.get("bits_per_s_of_a_pin"),
+    )
+
+
+def ceilings(name: str) -> tuple[Roof, ...]:
+    """Bandwidth of memory and peak rates of the GPU with that name as roofs, so that the arithmetic and charts of measured roofs
+    can use them; empty for one without a data sheet here.
+
+    A sheet states one bandwidth for every mix, dense peaks, and nothing about the L2. These roofs have no date, because they
+    were not measured; `how` names the sheet.
+
+    >>> [round(r.bandwidth_bytes_per_s / 1e12, 1) for r in ceilings("NVIDIA H200") if r.name == "copy"], ceilings("EPYC")
+    ([4.8], ())
+    """
+    sheet = datasheet(name)
+    if sheet is None:
+        return ()
+    how = f"data sheet: {sheet.source}"
+    memory = DataSheetRoof(name="copy", level="dram", bandwidth_bytes_per_s=sheet.bandwidth_bytes_per_s, how=how)
+    peaks = [
+        DataSheetRoof(
+            name="matmul", precision=precision, rate_flop_per_s=peak.rate_flop_per_s, clock_hz=peak.at_clock_hz, how=how
+        )
+        for precision, peak in sheet.peaks.items()
+    ]
+    return (memory, *peaks)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataSheetShare:
+    """A roof, and the sheet's figure for the same (None: it has none). `share` is of the sheet's figure as stated,
+    `share_at_clock` of that figure at the clock at which the roof was measured (None: one of the clocks is unknown)."""
+
+    roof: Roof
+    promised: float | None = None
+    promised_at_hz: float | None = None
+    share: float | None = None
+    share_at_clock: float | None = None
+
+
+def data_sheet_shares(roofs: Sequence[Roof], sheet: DataSheet | None) -> tuple[DataSheetShare, ...]:
+    """The best of each kind of roof compared with the sheet, in the order of the roofs, without launches, which no sheet states.
+
+    Streams from memory are compared with the bandwidth; matrix products, and multiply-adds in fp32, with the peak of their
+    precision (other multiply-adds do not run on the units whose peak a sheet states).
+
+    >>> sheet = DataSheet(names=("x",), architecture="x", bandwidth_bytes_per_s=2e12, peaks={}, sources={})
+    >>> data_sheet_shares([Roof(name="read", level="dram", bandwidth_bytes_per_s=1.5e12)], sheet)[0].share
+    0.75
+    """
+    best: dict[tuple[object, ...], Roof] = {}
+    for roof in roofs:
+        value = _value(roof)
+        key = (roof.name, roof.level, roof.precision, roof.unit)
+        if value is not None and value > (_value(best[key]) or 0.0 if key in best else 0.0):
+            best[key] = roof
+    return tuple(_share(roof, sheet) for roof in best.values())
+
+
+def _value(roof: Roof) -> float | None:
+    return roof.rate_flop_per_s if roof.rate_flop_per_s is not None else roof.bandwidth_bytes_per_s
+
+
+def _share(roof: Roof, sheet: DataSheet | None) -> DataSheetShare:
+    value = _value(roof)
+    if sheet is None or value is None:
+        return DataSheetShare(roof=roof)
+    if roof.rate_flop_per_s is None:
+        # A stream of an earlier version has no level: it was from memory.
+        of_memory = roof.name not in ("h2d", "d2h") and roof.level != "l2"
+        promised = sheet.bandwidth_bytes_per_s if of_memory else None
+        return DataSheetShare(roof=roof, promised=promised, share=None if promised is None else value / promised)
+    peak = sheet.peaks.get(roof.precision or "")
+    if peak is None or (roof.name == "fma" and roof.precision != "fp32"):
+        return DataSheetShare(roof=roof)
+    share_at_clock = None
+    if peak.at_clock_hz is not None and roof.clock_hz:
+        share_at_clock = value / (peak.rate_flop_per_s * roof.clock_hz / peak.at_clock_hz)
+    return DataSheetShare(
+        roof=roof,
+        promised=peak.rate_flop_per_s,
+        promised_at_hz=peak.at_clock_hz,
+        share=value / peak.rate_flop_per_s,
+        share_at_clock=share_at_clock,
     )

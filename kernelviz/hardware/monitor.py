@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 from kernelviz.core import Device, Sample
-from kernelviz.hardware import sampling
+from kernelviz.hardware import telemetry
 
 PERIOD_S = 1.0
 HISTORY_S = 3600.0
@@ -21,7 +21,7 @@ _log = logging.getLogger(__name__)
 
 
 class Reader(Protocol):
-    """The signature of `sampling.read`."""
+    """The signature of `telemetry.read`."""
 
     def __call__(self, device: Device, *, running: bool, pcie: bool) -> Sample: ...
 
@@ -39,7 +39,7 @@ class Monitor:
         devices: Sequence[Device],
         measuring: Callable[[Device], bool],
         *,
-        read: Reader = sampling.read,
+        read: Reader = telemetry.read,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
         """Prepare without starting the thread. `measuring`: whether any process measures on that device."""

@@ -1,16 +1,27 @@
 """The notices of this machine: problems for measuring with their remedies, for the page and for `kernelviz device`."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from kernelviz.core import Device
-from kernelviz.core.notices import Notice
-from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders, tracing
+from kernelviz.core.notices import Notice, NoticeKind
+from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders
 from kernelviz.hardware.telemetry import own_pids
 
 _NEEDS = {"cuda": ("triton", "inductor", "nvrtc"), "cpu": ("inductor", "cxx")}
 """Needs of variants that a machine can lack while its device works."""
+
+_SIGNS: Mapping[NoticeKind, tuple[str, ...]] = MappingProxyType(
+    {
+        "cupti_not_allowed": ("INSUFFICIENT_PRIVILEGES", "error 35"),
+        "other_profiler": ("MULTIPLE_SUBSCRIBERS", "error 39"),
+        "no_cupti": ("ModuleNotFoundError", "ImportError"),
+        "other_cupti_version": ("NotSupportedError", "NOT_COMPATIBLE", "FunctionNotFoundError"),
+    }
+)
+"""What the text of a tracer's error contains, by its cause (CUPTI API reference, "CUptiResult")."""
 
 
 def notices(
@@ -24,7 +35,7 @@ def notices(
     collected: list[Notice | None] = [unusable(device, discovery.device_problem(device)), *toolchain(device)]
     if device.kind == "cuda":
         seen = other_processes.look(device, worker=worker)
-        collected += [mig.mig(device), tracing.tracing(tracer), other_processes.neighbours(seen, own_pids())]
+        collected += [mig.mig(device), tracing(tracer), other_processes.neighbours(seen, own_pids())]
     else:
         collected.append(unlisted(nvml.opened().problem, nvml.gpu_files()))
     written = storage_folders.folders(os.environ, data_folder, device.kind)
@@ -63,3 +74,29 @@ def toolchain(
 def unlisted(problem: Notice | None, files: tuple[str, ...]) -> Notice | None:
     """A notice where device files of a GPU exist, but the driver's library cannot be used because of `problem`."""
     return Notice("unlisted_gpu", {"cause": problem}, "driver") if problem and files else None
+
+
+def cause(errors: Sequence[str]) -> Notice:
+    """The first known cause in the tracers' errors, in the format of `measure.timing.tracers.open_tracer`.
+
+    >>> cause(["CuptiTracer: cuptiError: ERROR_INSUFFICIENT_PRIVILEGES (35)"]).kind
+    'cupti_not_allowed'
+    """
+    known = (kind for kind, signs in _SIGNS.items() if any(sign in " ".join(errors) for sign in signs))
+    silent = not errors or "traced nothing" in errors[0]
+    return Notice(next(known, "nothing_traced" if silent else "cupti_error"), {"error": "".join(errors[:1])})
+
+
+def tracing(line: str | None) -> Notice | None:
+    """A notice when the last worker could not use CUPTI, else None.
+
+    `line` is the tracer of its environment: a name, then the errors of the tracers before it; None before any measurement.
+    """
+    name, *errors = (line or "cupti").split("; ")
+    match name:
+        case "kineto":
+            return Notice("tracer_kineto", {"cause": cause(errors)}, "tracer", "info")
+        case "events":
+            return Notice("tracer_events", {"cause": cause(errors)}, "tracer")
+        case _:
+            return None

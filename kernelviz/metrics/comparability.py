@@ -1,4 +1,6 @@
-"""Whether two times of two runs answer the same question, and whether the same machine code ran for both."""
+"""Whether two times of two runs can be compared, and whether the same machine code ran in both."""
+
+import itertools
 
 from kernelviz.core import Failure, Figure, Result, Run, TracingCostUnknown
 from kernelviz.metrics.figures import Headline, figure_of
@@ -6,14 +8,11 @@ from kernelviz.metrics.statistics import LEAST_DIFFERENCE
 from kernelviz.metrics.verdict_reasons import (
     Failed,
     Incomparable,
+    MethodPart,
     MethodUnknown,
     NoTime,
     OneMeasurement,
-    OtherClocks,
-    OtherData,
-    OtherDevices,
-    OtherLaunches,
-    OtherTimers,
+    OtherMethod,
     Side,
     TracingSubtracted,
     TracingUnknown,
@@ -21,7 +20,7 @@ from kernelviz.metrics.verdict_reasons import (
 
 _SIDES: tuple[Side, Side] = ("A", "B")
 NO_CODE = ("numpy", "cupti-python", "nvidia-cuda-cupti")
-"""Packages that take part in measuring but make no kernel."""
+"""Packages that take part in measuring but generate no kernel."""
 
 
 def one_run(a: Run, b: Run) -> bool:
@@ -39,9 +38,9 @@ def reason_against(
     one_run: bool = False,
     same_code: bool = False,
 ) -> Incomparable | None:
-    """Why no verdict may be called on this pair, None where one may. Inside one run only what has no time is left out.
+    """Why this pair can have no verdict; None if it can. Inside one run the only reason is that there is no correct time.
 
-    What the tracer adds, where it is unknown, does not matter where the same code ran: it is the same on both sides.
+    An unknown cost of tracing does not matter if the same code ran, because it is the same on both sides.
     """
     for side, result in zip(_SIDES, (before, after), strict=True):
         if isinstance(result.outcome, Failure):
@@ -53,34 +52,32 @@ def reason_against(
         return NoTime("A" if other is None else "B", headline)
     if one_run:
         return None
-    tracing = _tracing_subtracted(other, time) if same_code else _tracing(before, after, headline)
-    one = OneMeasurement() if time == other else None
-    return _methods(a, before, other, b, after, time) or tracing or one
+    tracing = _subtracted(other, time) if same_code else _tracing(before, after, headline)
+    return _methods(a, before, other, b, after, time) or tracing or (OneMeasurement() if time == other else None)
 
 
 def _methods(a: Run, before: Result, first: Figure, b: Run, after: Result, second: Figure) -> Incomparable | None:
-    kinds = (a.environment.device.kind, b.environment.device.kind)
-    if kinds[0] != kinds[1]:
-        return OtherDevices(*kinds)
-    if a.method.clock != b.method.clock:
-        return OtherClocks(a.method.clock, b.method.clock)
-    if before.problem.data != after.problem.data:
-        return OtherData(before.problem.data, after.problem.data)
-    if first.timer is None or second.timer is None:
-        return MethodUnknown("timer", _where(first.timer is None, second.timer is None))
-    if first.timer != second.timer:
-        return OtherTimers(first.timer, second.timer)
-    if first.launch is None or second.launch is None:
-        return MethodUnknown("launch", _where(first.launch is None, second.launch is None))
-    return None if first.launch == second.launch else OtherLaunches(first.launch, second.launch)
+    parts: tuple[tuple[MethodPart, str | None, str | None], ...] = (
+        ("device", a.environment.device.kind, b.environment.device.kind),
+        ("clock", a.method.clock, b.method.clock),
+        ("data", before.problem.data, after.problem.data),
+        ("timer", first.timer, second.timer),
+        ("launch", first.launch, second.launch),
+    )
+    for what, of_a, of_b in parts:
+        if what in ("timer", "launch") and (of_a is None or of_b is None):
+            return MethodUnknown(what, _sides(of_a is None, of_b is None))
+        if of_a != of_b:
+            return OtherMethod(what, of_a, of_b)
+    return None
 
 
-def _where(*true: bool) -> tuple[Side, ...]:
-    return tuple(side for side, yes in zip(_SIDES, true, strict=True) if yes)
+def _sides(*conditions: bool) -> tuple[Side, ...]:
+    return tuple(itertools.compress(_SIDES, conditions))
 
 
 def _tracing(before: Result, after: Result, headline: Headline) -> TracingUnknown | None:
-    unknown = _where(*(_tracing_unknown(result, headline) for result in (before, after)))
+    unknown = _sides(*(_tracing_unknown(result, headline) for result in (before, after)))
     return TracingUnknown(unknown) if unknown else None
 
 
@@ -89,8 +86,8 @@ def _tracing_unknown(result: Result, headline: Headline) -> bool:
     return any(isinstance(n, TracingCostUnknown) and n.figure == headline for n in notes)
 
 
-def _tracing_subtracted(first: Figure, second: Figure) -> TracingSubtracted | None:
-    """The tracer's part of one and the same code taken off on one side alone, and large enough to be seen."""
+def _subtracted(first: Figure, second: Figure) -> TracingSubtracted | None:
+    """What tracing adds to the same code was subtracted on one side only, and is large enough to matter."""
     parts = (first.correction_s or 0.0, second.correction_s or 0.0)
     if all(parts) or max(parts) <= LEAST_DIFFERENCE * min(first.estimate, second.estimate):
         return None
@@ -101,25 +98,18 @@ def same_code(a: Run, before: Result, b: Run, after: Result) -> bool:
     """Whether the same machine code ran on the same kind of device, as far as results tell.
 
     The variant's source (its digest) and configuration, what compiles it (versions, driver, device) and every launch (kernel,
-    grid, block, registers, shared memory) are the same. A GPU's launches must be known; a CPU has none.
+    grid, block, registers, shared memory) are the same. The launches of a GPU must be known; a CPU has none.
     """
-    if before.source_digest is None or before.source_digest != after.source_digest or before.variant != after.variant:
-        return False
-    if before.configuration != after.configuration:
-        return False
-    if _makers(a) != _makers(b) or before.problem.key != after.problem.key:
-        return False
-    launches = _launches(before)
-    return launches == _launches(after) and (bool(launches) or a.environment.device.kind == "cpu")
+    known = before.source_digest is not None and (bool(before.kernels) or a.environment.device.kind == "cpu")
+    return known and _code(a, before) == _code(b, after)
 
 
-def _makers(run: Run) -> tuple[object, ...]:
-    here = run.environment
+def _code(run: Run, result: Result) -> tuple[object, ...]:
+    here, device = run.environment, run.environment.device
     versions = {name: version for name, version in here.versions.items() if name not in NO_CODE}
-    threads = here.threads if here.device.kind == "cpu" else None
-    device = (here.device.name, here.device.multiprocessors, here.device.driver)
-    return versions, here.kernelviz, here.python, device, threads
-
-
-def _launches(result: Result) -> tuple[object, ...]:
-    return tuple((k.name, k.grid, k.block, k.registers_per_thread, k.shared_memory_bytes) for k in result.kernels)
+    threads = here.threads if device.kind == "cpu" else None
+    return (
+        (result.problem.key, result.variant, result.source_digest, result.configuration),
+        (versions, here.kernelviz, here.python, threads, device.name, device.multiprocessors, device.driver),
+        [(k.name, k.grid, k.block, k.registers_per_thread, k.shared_memory_bytes) for k in result.kernels],
+    )

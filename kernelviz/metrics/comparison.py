@@ -1,7 +1,7 @@
-"""Two runs, or two variants, case by case: which is slower, by how much, and where nobody may say.
+"""Two runs, or two variants, case by case: which is slower, by how much, and which pairs have no verdict.
 
 A pair is one case of A (the baseline) and its counterpart of B. Ratios are B's time over A's: above 1, B is slower. The worst
-pairs come first. Nothing here is stored; the rule and the figures that it rests on: docs/measuring.md, "Two runs".
+pairs come first. Nothing here is stored. docs/measuring.md, "Two runs", has the rule and the figures behind it.
 """
 
 from collections import Counter
@@ -9,32 +9,36 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from kernelviz.core import BadField, Figure, Problem, Result, Run, Timing, UnknownName
+from kernelviz.core import BadField, Figure, Problem, Result, Run, UnknownName
 from kernelviz.metrics import winner
 from kernelviz.metrics.comparability import one_run, reason_against, same_code
-from kernelviz.metrics.figures import Headline, figure_of
+from kernelviz.metrics.figures import Headline, again_of, figure_of
 from kernelviz.metrics.rows import in_plan_order
 from kernelviz.metrics.statistics import (
     LEAST_DIFFERENCE,
     MIN_BLOCKS,
     Interval,
+    fewest_blocks,
     geometric_mean,
     judged,
     noise_floor,
+    unpaired,
+    verdict_between,
 )
-from kernelviz.metrics.unpaired_verdict import fewest_blocks, unpaired, verdict_between
-from kernelviz.metrics.verdict_reasons import NoTime, PairReason, SameCode
+from kernelviz.metrics.verdict_reasons import PairReason, SameCode
 
 PairKind = Literal["slower", "unclear", "same", "faster", "same code", "not comparable"]
 PAIR_KINDS: tuple[PairKind, ...] = get_args(PairKind)
+WITHOUT_VERDICT: tuple[PairKind, ...] = ("same code", "not comparable")
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A case of A, its counterpart of B, and what may be said of them.
+    """A case of A, its counterpart of B, and the result of the comparison.
 
-    `ratio`: B's time over A's, None where either has no time that counts; shown for pairs that are not comparable too.
-    `floor`: what the interval has to clear. `reason`: what the word rests on. `shared`: the two were measured in shared rounds.
+    `ratio`: B's time over A's, None if either has no time that counts; it is shown for pairs that are not comparable, too.
+    `floor`: the noise floor that the interval has to clear. `reason`: the reason of the `kind`. `shared`: the two were measured
+    in shared rounds.
     """
 
     before: Result
@@ -51,8 +55,13 @@ class Pair:
 
     @property
     def broken(self) -> bool:
-        """A had a correct time and B has none: what no ratio can say."""
+        """A has a correct time and B has none, which no ratio can express."""
         return self.before.timing is not None and self.after.timing is None
+
+    @property
+    def low(self) -> float:
+        """The lower end of the interval of the ratio; 0 without an interval."""
+        return 0.0 if self.ratio is None else self.ratio.low or 0.0
 
     @property
     def key(self) -> str:
@@ -64,9 +73,9 @@ class Pair:
 class Comparison:
     """All pairs, worst first, and the cases that only one side has.
 
-    `noise`: the largest difference that cases with the same code in both show between these runs; None where there are none,
-    or where both sides are of one run. `noise_cases`: how many they are. `variant_a`, `variant_b`: set where one variant is
-    held against another.
+    `noise`: the largest difference between these runs of cases with the same code in both; None if there are none, or if both
+    sides are of one run. `noise_cases`: the number of these cases. `variant_a`, `variant_b`: set if one variant is compared
+    with another.
     """
 
     a: Run
@@ -82,19 +91,19 @@ class Comparison:
 
     @property
     def by_problem(self) -> bool:
-        """Whether one variant of each side was chosen, so that a pair is told by its problem."""
+        """Whether one variant of each side was chosen, so that the problem identifies a pair."""
         return self.variant_a is not None
 
     @property
     def counts(self) -> dict[PairKind, int]:
-        """How many pairs have each word, all words named."""
-        found = Counter(pair.kind for pair in self.pairs)
-        return {word: found[word] for word in PAIR_KINDS}
+        """How many pairs there are of each kind, all kinds named."""
+        counts = Counter(pair.kind for pair in self.pairs)
+        return {kind: counts[kind] for kind in PAIR_KINDS}
 
     @property
     def judged(self) -> tuple[Pair, ...]:
         """The pairs with a verdict on the code: faster, slower, same or unclear."""
-        return tuple(p for p in self.pairs if p.kind not in ("same code", "not comparable"))
+        return tuple(p for p in self.pairs if p.kind not in WITHOUT_VERDICT)
 
     @property
     def mean_ratio(self) -> float | None:
@@ -103,7 +112,7 @@ class Comparison:
 
     def slower_than(self, limit: float = 0.0) -> tuple[Pair, ...]:
         """The pairs that are slower by more than `limit` (a fraction) with their whole interval, and those that are broken."""
-        return tuple(p for p in self.pairs if p.broken or (p.kind == "slower" and _low(p) > 1 + limit))
+        return tuple(p for p in self.pairs if p.broken or (p.kind == "slower" and p.low > 1 + limit))
 
 
 def mean_ratio(pairs: Iterable[Pair]) -> float | None:
@@ -116,36 +125,32 @@ def compare(
 ) -> Comparison:
     """Every case of A with its counterpart of B: the same case, or (one variant of each) the same problem.
 
-    One variant named stands for both sides. Errors: UnknownName for a variant that its run has not; BadField for a run against
-    itself without two different variants.
+    If one variant is named, it is that of both sides. Errors: UnknownName for a variant that its run does not have; BadField
+    for a run against itself without two different variants.
     """
     variant_a, variant_b = variant_a or variant_b, variant_b or variant_a
     for side, run, variant in (("A", a, variant_a), ("B", b, variant_b)):
         if variant is not None and variant not in run.plan.variants:
             raise UnknownName(f"variant {side}", variant, run.plan.variants, of=f"run {run.id!r}")
-    if one_run(a, b) and variant_a == variant_b:
+    shared = one_run(a, b)
+    if shared and variant_a == variant_b:
         raise BadField("run B", b.id, "it is run A itself; name another run, or two different variants of it")
     both, only_a, only_b = paired(_of(a, variant_a), _of(b, variant_b), by_problem=variant_a is not None)
-    if one_run(a, b):
-        made, noise = [_inside(a, *two, headline) for two in both], None
-    else:
-        made = [_between(a, b, *two, headline) for two in both]
-        ratios = [p.ratio.estimate for p in made if p.kind == "same code" and p.ratio is not None]
-        alike = [max(r, 1 / r) - 1 for r in ratios]
-        noise = max(alike, default=None)
-        made = [p if noise is None else _over(p, noise) for p in made]
-    known = 0 if noise is None else sum(p.kind == "same code" and p.ratio is not None for p in made)
-    return Comparison(
-        a, b, headline, variant_a, variant_b, tuple(sorted(made, key=_badness)), only_a, only_b, noise, known
-    )
+    pairs = [_pair(a, before, b, after, headline, shared=shared) for before, after in both]
+    identical = [p.ratio.estimate for p in pairs if p.kind == "same code" and p.ratio is not None]
+    noise = max((max(ratio, 1 / ratio) - 1 for ratio in identical), default=None)
+    if noise is not None:
+        pairs = [_with_noise(pair, noise) for pair in pairs]
+    ordered = tuple(sorted(pairs, key=_rank))
+    return Comparison(a, b, headline, variant_a, variant_b, ordered, only_a, only_b, noise, len(identical))
 
 
 def paired(
     first: Sequence[Result], second: Sequence[Result], *, by_problem: bool = False
 ) -> tuple[list[tuple[Result, Result]], tuple[Result, ...], tuple[Result, ...]]:
-    """Pairs of one case (or, `by_problem`, of one problem) in the order of `first`, then what only each side has.
+    """Pairs of one case (or, `by_problem`, of one problem) in the order of `first`, then the results that only each side has.
 
-    A case that B has on other input data only is paired too, so that it can be said why the two are not comparable.
+    A case that B has only with other input data is paired too, so that the comparison can say why the two are not comparable.
     """
 
     def key(result: Result, data: bool) -> tuple[object, ...]:
@@ -159,9 +164,9 @@ def paired(
     for data in (True, False):
         waiting = {key(r, data): i for i, r in reversed(left.items())}
         for i, result in enumerate(first):
-            found = None if i in both else waiting.pop(key(result, data), None)
-            if found is not None:
-                both[i] = (result, left.pop(found))
+            match = None if i in both else waiting.pop(key(result, data), None)
+            if match is not None:
+                both[i] = (result, left.pop(match))
     only_a = tuple(r for i, r in enumerate(first) if i not in both)
     return [both[i] for i in sorted(both)], only_a, tuple(left.values())
 
@@ -170,63 +175,49 @@ def _of(run: Run, variant: str | None) -> tuple[Result, ...]:
     return tuple(r for r in in_plan_order(run) if variant in (None, r.variant))
 
 
-def _inside(run: Run, before: Result, after: Result, headline: Headline) -> Pair:
-    """Two variants of one run share rounds: the verdict of the Bench page (metrics.winner)."""
+def _pair(a: Run, before: Result, b: Run, after: Result, headline: Headline, *, shared: bool) -> Pair:
+    """Two variants of one run share rounds and get the verdict of the Bench page (metrics.winner). Two runs share none, so each
+    side is resampled by itself."""
     time, other = figure_of(after.timing, headline), figure_of(before.timing, headline)
-    why = reason_against(run, before, run, after, headline, one_run=True)
-    if why is not None or time is None or other is None:
-        return Pair(before, after, "not comparable", None, None, why or _no_time(other, headline), shared=True)
-    base, again = _aa(run, before.problem, headline)
-    found = winner.compared(time, other, base, again)
-    return Pair(before, after, found.kind, found.ratio, found.floor, found.reason, shared=True)
-
-
-def _between(a: Run, b: Run, before: Result, after: Result, headline: Headline) -> Pair:
-    """Two runs share no rounds: each side is resampled by itself."""
-    time, other = figure_of(after.timing, headline), figure_of(before.timing, headline)
-    ratio = None if time is None or other is None else unpaired(time, other)
-    alike = same_code(a, before, b, after)
-    why = reason_against(a, before, b, after, headline, same_code=alike)
-    if why is not None or ratio is None or time is None or other is None:
-        return Pair(before, after, "not comparable", ratio, None, why or _no_time(other, headline))
-    if alike:
+    ratio = None if shared or time is None or other is None else unpaired(time, other)
+    identical = not shared and same_code(a, before, b, after)
+    reason = reason_against(a, before, b, after, headline, one_run=shared, same_code=identical)
+    if reason is not None:
+        return Pair(before, after, "not comparable", ratio, None, reason, shared)
+    assert time is not None and other is not None  # otherwise there is a reason  # noqa: PT018
+    if identical:
         return Pair(before, after, "same code", ratio, None, SameCode())
-    floor = max(_floor(a, before.problem, headline), _floor(b, after.problem, headline))
-    found = verdict_between(ratio, floor, fewest_blocks(time, other))
-    return Pair(before, after, found.kind, ratio, floor, found.reason)
+    if ratio is None:
+        verdict = winner.compared(time, other, *_baseline(a, before.problem, headline))
+    else:
+        floor = max(_floor(a, before.problem, headline), _floor(b, after.problem, headline))
+        verdict = verdict_between(ratio, floor, fewest_blocks(time, other))
+    return Pair(before, after, verdict.kind, verdict.ratio, verdict.floor, verdict.reason, shared)
 
 
-def _no_time(before: Figure | None, headline: Headline) -> NoTime:
-    return NoTime("A" if before is None else "B", headline)
-
-
-def _over(pair: Pair, noise: float) -> Pair:
-    """The pair with the noise between the two runs in its floor too."""
-    if pair.kind in ("same code", "not comparable") or pair.ratio is None or noise <= (pair.floor or 0.0):
+def _with_noise(pair: Pair, noise: float) -> Pair:
+    """The pair with a floor of at least the noise between the two runs."""
+    if pair.kind in WITHOUT_VERDICT or pair.ratio is None or noise <= (pair.floor or 0.0):
         return pair
     if pair.ratio.low is None:
         return replace(pair, floor=noise)
-    found = judged(pair.ratio, noise, MIN_BLOCKS)
-    return replace(pair, kind=found.kind, floor=noise, reason=found.reason)
+    verdict = judged(pair.ratio, noise, MIN_BLOCKS)
+    return replace(pair, kind=verdict.kind, floor=noise, reason=verdict.reason)
 
 
-def _aa(run: Run, problem: Problem, headline: Headline) -> tuple[Figure | None, Figure | None]:
-    """The baseline's two series at that problem: the run's live A/A."""
-    found = next((r for r in run.results if r.problem == problem and r.variant == run.plan.baseline), None)
-    timing = (found.timing if found else None) or Timing()
-    return figure_of(timing, headline), timing.again_s if headline == "cold" else timing.again_warm_s
+def _baseline(run: Run, problem: Problem, headline: Headline) -> tuple[Figure | None, Figure | None]:
+    """The two series of the baseline at that problem, whose difference is the noise floor of the run."""
+    timings = (r.timing for r in run.results if r.problem == problem and r.variant == run.plan.baseline)
+    timing = next(timings, None)
+    return figure_of(timing, headline), again_of(timing, headline)
 
 
 def _floor(run: Run, problem: Problem, headline: Headline) -> float:
-    base, again = _aa(run, problem, headline)
+    base, again = _baseline(run, problem, headline)
     return LEAST_DIFFERENCE if base is None else noise_floor(base, again)
 
 
-def _low(pair: Pair) -> float:
-    return 0.0 if pair.ratio is None or pair.ratio.low is None else pair.ratio.low
-
-
-def _badness(pair: Pair) -> tuple[bool, int, float]:
-    """Broken ones, then verdicts from the largest ratio to the smallest, then the same code, then what is not comparable."""
-    group = ("same code", "not comparable").index(pair.kind) + 1 if pair.kind in ("same code", "not comparable") else 0
+def _rank(pair: Pair) -> tuple[bool, int, float]:
+    """Broken pairs first, then verdicts from the largest ratio to the smallest, the same code, and what is not comparable."""
+    group = WITHOUT_VERDICT.index(pair.kind) + 1 if pair.kind in WITHOUT_VERDICT else 0
     return not pair.broken, group, -pair.ratio.estimate if pair.ratio is not None else 0.0

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 from kernelviz.core import Cost, Failure, Problem, Result, Roof, Run
 from kernelviz.metrics.figures import figure_of
+from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.roofline import bandwidth_bytes_per_s, efficiency
+from kernelviz.metrics.statistics import geometric_mean
 from kernelviz.metrics.winner import NEVER_WINNING
 
 OWN = ("triton", "cuda", "cpp")
@@ -55,12 +57,9 @@ def comparison_rows(runs: Iterable[Run], roofs: Sequence[Roof] = ()) -> tuple[Co
     """
     rows: dict[str, ComparisonRow] = {}
     for run in runs:
-        by_problem: dict[str, list[Result]] = {}
         wrong = {r.variant for r in run.results if isinstance(r.outcome, Failure) and r.outcome.stage in NEVER_WINNING}
-        for result in run.results:
-            if result.variant not in wrong:
-                by_problem.setdefault(result.problem.key, []).append(result)
-        for key, results in by_problem.items():
+        right = (r for r in run.results if r.variant not in wrong)
+        for key, results in grouped(right, key=lambda r: r.problem.key).items():
             row = _comparison_row(results, roofs or run.environment.roofs)
             if row is not None:
                 rows[key] = row
@@ -91,5 +90,4 @@ def mean_ratio(rows: Iterable[ComparisonRow]) -> float | None:
     >>> mean_ratio([]) is None
     True
     """
-    logs = [math.log(row.ratio) for row in rows if row.ratio]
-    return math.exp(sum(logs) / len(logs)) if logs else None
+    return geometric_mean([row.ratio for row in rows if row.ratio])

@@ -51,7 +51,7 @@ EvidenceKind = Literal[
 ]  # fmt: skip
 MissingKind = Literal["device_time", "gpu", "empty_kernel", "cost", "bandwidth", "compute_rate", "resources"]
 
-NEAR_ROOF = 0.6
+ROOF_SHARE = 0.6
 MOSTLY_LAUNCH = 0.4
 EXPLAINED = 0.7
 LOW_OCCUPANCY = 0.25
@@ -181,7 +181,7 @@ def limiter(result: Result, device: Device, roofs: Sequence[Roof], headline: Hea
     if device.kind != "cuda":
         return Limiter("unclear", missing=(Missing("gpu"),))
     facts = _facts(result, figure, device, roofs, headline)
-    for rule in (_launch, _in_l2, _near_roof, _chain, _latency, _queued):
+    for rule in (_launch, _in_l2, _at_roof, _chain, _latency, _queued):
         answer = rule(facts)
         if answer is not None:
             kind, evidence = answer
@@ -248,11 +248,11 @@ def _in_l2(facts: _Facts) -> _Answer:
         values = {"achieved_bytes_per_s": rate, "memory_bytes_per_s": dram, "ratio": rate / dram}
         of_l2 = Evidence("share_of_l2", {"moving_fraction": facts.of_time(moving_s)})
         return "L2", (Evidence("faster_than_memory", values), *((of_l2,) if memory.level == "l2" else ()))
-    return ("L2", _moved(facts)) if memory.level == "l2" and moving_s >= NEAR_ROOF * facts.time_s else None
+    return ("L2", _moved(facts)) if memory.level == "l2" and moving_s >= ROOF_SHARE * facts.time_s else None
 
 
-def _near_roof(facts: _Facts) -> _Answer:
-    if facts.roofed_s < NEAR_ROOF * facts.time_s:
+def _at_roof(facts: _Facts) -> _Answer:
+    if facts.roofed_s < ROOF_SHARE * facts.time_s:
         return None
     if facts.computing_s is not None and facts.computing_s >= (facts.moving_s or 0.0):
         return "compute", (*_computed(facts), *_clock(facts))

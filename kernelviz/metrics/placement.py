@@ -17,10 +17,10 @@ from kernelviz.metrics.rows import in_plan_order
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """One timed, correct case. It holds no samples, so that many runs can be kept at hand.
+    """One timed, correct case. It holds no samples, so that many runs fit in memory.
 
-    `intensity` is None where nothing is moved and 0 where nothing is computed: neither has a place on a logarithmic axis.
-    `light`: the least time that the roofs allow, None where they are unknown. `quality`: what stands behind the time.
+    `intensity` is None if nothing is moved and 0 if nothing is computed: neither can be drawn on a logarithmic axis.
+    `light`: the least time that the roofs allow, None if they are unknown. `quality`: the measurement quality of the time.
     """
 
     run_id: str
@@ -36,12 +36,12 @@ class Placed:
 
     @property
     def key(self) -> str:
-        """Equal for equal cases of equal runs; fits into an address."""
+        """Equal for equal cases of equal runs; it can be part of a URL."""
         return f"{self.run_id} | {case_key(self.problem, self.variant)}"
 
     @property
     def group(self) -> str:
-        """Its op and variant, which are drawn alike."""
+        """Its op and variant; cases of one group have the same colour and marker."""
         return f"{self.problem.op}/{self.variant}"
 
     @property
@@ -62,7 +62,7 @@ class Placed:
 
     @property
     def share(self) -> float | None:
-        """Speed of light over time, a fraction; over 1 where the case beats the stream that set the roof."""
+        """Speed of light over time, a fraction; above 1 if the case is faster than the stream of the roof."""
         return None if self.light is None else self.light.time_s / self.time_s
 
     @property
@@ -73,27 +73,23 @@ class Placed:
 def placed(
     run: Run, name: str, measured: Sequence[Roof], against: Sequence[Roof], headline: Headline = "cold"
 ) -> tuple[Placed, ...]:
-    """The correct timed cases of a run in plan order, held against those roofs. `measured`: what the limiter is read from,
-    whatever the cases are held against. `name`: how the run is called."""
+    """The correct timed cases of a run in plan order, compared with the roofs `against`. `measured`: the roofs from which the
+    limiter is derived in any case. `name`: the name of the run."""
     device = run.environment.device
-    found = []
-    for result in in_plan_order(run):
-        figure = figure_of(result.timing, headline)
-        if figure is None:
-            continue
-        cost = result.cost
-        found.append(
-            Placed(
-                run_id=run.id,
-                run_name=name,
-                device=device.name,
-                problem=result.problem,
-                variant=result.variant,
-                figure=msgspec.structs.replace(figure, samples=None, blocks=None),
-                cost=cost,
-                light=roofline.speed_of_light(result.problem, cost, against, headline) if cost else None,
-                limiter=limiter(result, device, measured, headline),
-                quality=quality(result, headline, run.method.clock),
-            )
+    timed = ((result, figure_of(result.timing, headline)) for result in in_plan_order(run))
+    return tuple(
+        Placed(
+            run_id=run.id,
+            run_name=name,
+            device=device.name,
+            problem=result.problem,
+            variant=result.variant,
+            figure=msgspec.structs.replace(figure, samples=None, blocks=None),
+            cost=result.cost,
+            light=roofline.speed_of_light(result.problem, result.cost, against, headline) if result.cost else None,
+            limiter=limiter(result, device, measured, headline),
+            quality=quality(result, headline, run.method.clock),
         )
-    return tuple(found)
+        for result, figure in timed
+        if figure is not None
+    )

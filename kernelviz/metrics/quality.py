@@ -1,11 +1,11 @@
-"""Measurement quality: what stands behind a time, always the same parts in the same order, unknown ones among them.
+"""Measurement quality: how a time was measured and under which conditions, always as the same parts in the same order.
 
-The level of a time is that of its worst part. **good**: nothing speaks against it. **note**: it holds, and something about it
-should be known (blocks were repeated, another way of measuring was used, something is unknown). **suspect**: do not decide
-anything by it (slowed down, shared with others, too few blocks, not right, not checked). `kernelviz.text.quality` has the text.
+The level of a time is that of its worst part. **good**: there is no objection. **note**: the time is valid, with a remark
+(repeated blocks, another method, something is unknown). **suspect**: base no decision on it (slowed down, shared with other
+processes, too few blocks, wrong, not checked). `kernelviz.text.quality` has the text.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,7 +24,7 @@ from kernelviz.core import (
     SlowBlocks,
     Timer,
 )
-from kernelviz.metrics.configuration import is_configuration
+from kernelviz.core.configuration import is_configuration
 from kernelviz.metrics.figures import Headline, figure_of
 
 QualityLevel = Literal["good", "note", "suspect"]
@@ -44,16 +44,16 @@ PartName = Literal[
     "notes",
 ]
 CLOCK_MOVED = 0.01
-"""A clock that moved by more than this is shown from least to most. A block this much under its series' first is slow."""
+"""A clock that changed by more than this is shown as a range. A block with a clock this much below the first one's is slow."""
 _STEADY: tuple[EventReason, ...] = (POWER_CAP,)
-"""What slows a card down under steady load by design: part of the question there, a disturbance of a burst."""
+"""Reasons that are normal under sustained load and a disturbance in a burst."""
 _SETTINGS: tuple[EventReason, ...] = ("application clocks", "sync boost", "display clocks")
-"""Reasons by which somebody set the clock; nothing was slowed down while it was measured."""
+"""Reasons that mean that a user set the clock; nothing slowed the device down during the measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """How many samples, in how many blocks, in how many rotating buffers; None where that is unknown."""
+    """Number of samples, of blocks, and of rotating buffers in memory; None if unknown."""
 
     count: int | None
     blocks: int | None = None
@@ -70,7 +70,7 @@ class Width:
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """What the caches held before each call. `on_host`: those of a processor."""
+    """The state of the caches before each call. `on_host`: those of a processor."""
 
     headline: Headline
     on_host: bool
@@ -78,7 +78,7 @@ class Caches:
 
 @dataclass(frozen=True, slots=True)
 class ReportedClock:
-    """The clock as the driver or the system reports it, None when unknown: none was measured."""
+    """The clock that the driver or the system reports, None if unknown; none was measured."""
 
     mode: Clock | None
     on_host: bool
@@ -87,8 +87,8 @@ class ReportedClock:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredClock:
-    """The SM clock inside the blocks. `moved`: from least to most by more than 1 %; `slow`: blocks that ran more than 1 % under
-    the first and were kept, of `blocks`."""
+    """The SM clock inside the blocks. `moved`: it changed by more than 1 %. `slow`: how many of the `blocks` ran at a clock of
+    more than 1 % below the first one's."""
 
     mode: Clock | None
     low_hz: float
@@ -101,21 +101,21 @@ class MeasuredClock:
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """Why the driver held the clock down; None when unknown."""
+    """Why the driver reduced the clock; None if unknown."""
 
     reasons: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """Blocks that were taken again; None when unknown."""
+    """Number of blocks that were measured again; None if unknown."""
 
     blocks: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Correctness:
-    """The gate's answer. `of_bound`: the largest error as a share of the allowed one, None when unknown."""
+    """The result of the check. `of_bound`: the largest error as a share of the allowed one, None if unknown."""
 
     kind: Literal["correct", "wrong", "impossible", "unchecked"]
     of_bound: float | None = None
@@ -124,7 +124,7 @@ class Correctness:
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """How the time was taken; None for what another tool's file does not say."""
+    """How the time was measured; None if the file of another tool does not say."""
 
     timer: Timer | None
     launch: LaunchMode | None
@@ -133,14 +133,14 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class OtherProcesses:
-    """Other processes on the device; None when that cannot be known."""
+    """Other processes on the device; None if that is unknown."""
 
     count: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """What a variant with something to tune was bound with: found by a tuning, said by its name (`named`), or its default."""
+    """The configuration of a tunable variant: from a tuning, from its name (`named`), or its default."""
 
     values: Mapping[str, int]
     tuned_by: str | None
@@ -165,7 +165,7 @@ Fact = (
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing that was looked at. `name` is the same for every result."""
+    """One aspect of the quality. `name` is the same for every result."""
 
     name: PartName
     fact: Fact
@@ -192,59 +192,50 @@ class Quality:
         return next((p for p in self.parts if p.name == name), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
-    """What the parts look at."""
-
-    result: Result
-    figure: Figure
-    headline: Headline
-    clock: Clock | None
-
-    @property
-    def conditions(self) -> Conditions | None:
-        return self.result.conditions
-
-    @property
-    def clocks_hz(self) -> list[float]:
-        return [b.clock_hz for b in self.figure.blocks or () if b.clock_hz]
-
-    @property
-    def on_host(self) -> bool:
-        """A processor's time; its clock and what slows it down are not known."""
-        return self.figure.timer == "host"
-
-
 def quality(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> Quality | None:
-    """What stands behind the result's time, also a wrong one's; None where there is none. `clock`: that of the run's method."""
+    """The quality of the result's time, also of a wrong one; None without a time. `clock`: that of the run's method."""
     outcome = result.outcome
     figure = figure_of(outcome.timing if isinstance(outcome, Failure) else outcome, headline)
     if figure is None:
         return None
-    seen = _Seen(result, figure, headline, clock)
-    return Quality((*(make(seen) for make in _PARTS), *_configured(seen), *_noted(seen)))
+    conditions = result.conditions or Conditions()
+    on_host = figure.timer == "host"  # The clock of a processor and what slows it down are unknown.
+    width = figure.half_width
+    retried = conditions.retried_blocks if headline == "cold" else conditions.retried_warm_blocks
+    repeated = retried if result.conditions else None
+    processes = conditions.other_processes
+    configuration = configured(result)
+    # The part on the clock contains what a note on slow blocks says.
+    notes = [n for n in conditions.notes if n.figure == headline and not isinstance(n, SlowBlocks)]
+    return Quality(
+        (
+            _samples(figure),
+            Part("interval", Width(width, len(figure.blocks or ())), "suspect" if width is None else "good"),
+            Part("L2", Caches(headline, on_host)),
+            _clock(figure, clock, conditions.sm_clock_hz),
+            _throttle(conditions, clock),
+            Part("repeated", Repeated(repeated), "good" if repeated == 0 else "note"),
+            _correct(result),
+            _method(figure),
+            Part(
+                "others", OtherProcesses(processes), "note" if processes is None else "suspect" if processes else "good"
+            ),
+            *([Part("configuration", configuration)] if configuration else []),
+            *(Part("notes", note, "note") for note in notes),
+        )
+    )
 
 
 def quality_level(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> QualityLevel | None:
-    """The level of the result's time; None where there is none."""
-    found = quality(result, headline, clock)
-    return None if found is None else found.level
+    """The level of the result's time; None without a time."""
+    parts = quality(result, headline, clock)
+    return None if parts is None else parts.level
 
 
-def _samples(seen: _Seen) -> Part:
-    figure = seen.figure
+def _samples(figure: Figure) -> Part:
     if figure.samples is None:
         return Part("samples", Samples(None), "note")
     return Part("samples", Samples(len(figure.samples), len(figure.blocks or ()) or None, figure.buffers))
-
-
-def _interval(seen: _Seen) -> Part:
-    width = seen.figure.half_width
-    return Part("interval", Width(width, len(seen.figure.blocks or ())), "suspect" if width is None else "good")
-
-
-def _caches(seen: _Seen) -> Part:
-    return Part("L2", Caches(seen.headline, seen.on_host))
 
 
 def slow_blocks(blocks: tuple[Block, ...] | None) -> int:
@@ -257,67 +248,51 @@ def slow_blocks(blocks: tuple[Block, ...] | None) -> int:
     return sum(c < clocks[0] * (1 - CLOCK_MOVED) for c in clocks)
 
 
-def _clock(seen: _Seen) -> Part:
-    clocks = seen.clocks_hz
-    if not clocks:
-        reported = seen.conditions.sm_clock_hz if seen.conditions else None
-        return Part("clock", ReportedClock(seen.clock, seen.on_host, reported), "note")
-    low, high = min(clocks), max(clocks)
-    slow = slow_blocks(seen.figure.blocks) if seen.clock != "sustained" else 0
+def _clock(figure: Figure, mode: Clock | None, reported_hz: float | None) -> Part:
+    clocks_hz = [b.clock_hz for b in figure.blocks or () if b.clock_hz]
+    if not clocks_hz:
+        return Part("clock", ReportedClock(mode, figure.timer == "host", reported_hz), "note")
+    low, high = min(clocks_hz), max(clocks_hz)
+    slow = slow_blocks(figure.blocks) if mode != "sustained" else 0
     fact = MeasuredClock(
-        mode=seen.clock,
+        mode=mode,
         low_hz=low,
         high_hz=high,
-        mean_hz=sum(clocks) / len(clocks),
+        mean_hz=sum(clocks_hz) / len(clocks_hz),
         moved=low < high * (1 - CLOCK_MOVED),
         slow=slow,
-        blocks=len(clocks),
+        blocks=len(clocks_hz),
     )
-    return Part("clock", fact, "suspect" if slow else "note" if seen.clock is None else "good")
+    return Part("clock", fact, "suspect" if slow else "note" if mode is None else "good")
 
 
-def _throttle(seen: _Seen) -> Part:
-    now = seen.conditions
-    reasons = tuple(r for r in (now.event_reasons if now else ()) if r != IDLE)
-    if not reasons:
-        answered = now is not None and (now.temperature_c is not None or now.power_w is not None)
-        return Part("throttle", Throttle(())) if answered else Part("throttle", Throttle(None), "note")
-    harmless = (*_SETTINGS, *(_STEADY if seen.clock == "sustained" else ()))
-    return Part("throttle", Throttle(reasons), "note" if all(r in harmless for r in reasons) else "suspect")
+def _throttle(conditions: Conditions, clock: Clock | None) -> Part:
+    reasons = tuple(r for r in conditions.event_reasons if r != IDLE)
+    if reasons:
+        harmless = (*_SETTINGS, *(_STEADY if clock == "sustained" else ()))
+        return Part("throttle", Throttle(reasons), "note" if all(r in harmless for r in reasons) else "suspect")
+    answered = conditions.temperature_c is not None or conditions.power_w is not None
+    return Part("throttle", Throttle(())) if answered else Part("throttle", Throttle(None), "note")
 
 
-def _repeated(seen: _Seen) -> Part:
-    known = seen.conditions
-    count = None if known is None else known.retried_blocks if seen.headline == "cold" else known.retried_warm_blocks
-    return Part("repeated", Repeated(count), "good" if count == 0 else "note")
-
-
-def _correct(seen: _Seen) -> Part:
-    outcome, checked = seen.result.outcome, seen.result.accuracy
-    if isinstance(outcome, Failure) and outcome.stage == "impossible":
+def _correct(result: Result) -> Part:
+    checked, failed = result.accuracy, isinstance(result.outcome, Failure)
+    if isinstance(result.outcome, Failure) and result.outcome.stage == "impossible":
         return Part("correct", Correctness("impossible"), "suspect")
-    if checked is None:
-        wrong = isinstance(outcome, Failure)
-        return Part("correct", Correctness("wrong" if wrong else "unchecked"), "suspect")
-    if not checked.passed or isinstance(outcome, Failure):
-        return Part("correct", Correctness("wrong"), "suspect")
+    if checked is None or failed or not checked.passed:
+        return Part("correct", Correctness("unchecked" if checked is None and not failed else "wrong"), "suspect")
     return Part("correct", Correctness("correct", checked.worst_of_bound, checked.seeds))
 
 
-def _method(seen: _Seen) -> Part:
-    fact = method_of(seen.figure)
-    usual = (fact.timer, fact.launch) in (("cupti", "graph"), ("host", "call"))
-    return Part("method", fact, "good" if usual and not fact.correction_s else "note")
+def _method(figure: Figure) -> Part:
+    method = method_of(figure)
+    usual = (method.timer, method.launch) in (("cupti", "graph"), ("host", "call"))
+    return Part("method", method, "good" if usual and not method.correction_s else "note")
 
 
 def method_of(figure: Figure) -> Method:
-    """How a time was taken."""
+    """How a time was measured."""
     return Method(figure.timer, figure.launch, figure.correction_s or None)
-
-
-def _other_processes(seen: _Seen) -> Part:
-    count = seen.conditions.other_processes if seen.conditions else None
-    return Part("others", OtherProcesses(count), "note" if count is None else "suspect" if count else "good")
 
 
 def configured(result: Result) -> Configured | None:
@@ -327,24 +302,7 @@ def configured(result: Result) -> Configured | None:
     return Configured(result.configuration, result.tuned_by, is_configuration(result.variant))
 
 
-def _configured(seen: _Seen) -> list[Part]:
-    found = configured(seen.result)
-    return [] if found is None else [Part("configuration", found)]
-
-
-def _noted(seen: _Seen) -> list[Part]:
-    """What else was noticed beside this time. What the clock's part says is not said again."""
-    notes = seen.conditions.notes if seen.conditions else ()
-    own = [n for n in notes if n.figure == seen.headline and not isinstance(n, SlowBlocks)]
-    return [Part("notes", note, "note") for note in own]
-
-
 def notes_on_other_figures(result: Result) -> tuple[Note, ...]:
-    """What was noticed about the figures beside the two device times."""
+    """The notes on figures other than the two device times."""
     notes = result.conditions.notes if result.conditions else ()
     return tuple(n for n in notes if n.figure not in ("cold", "warm"))
-
-
-_PARTS: tuple[Callable[[_Seen], Part], ...] = (
-    _samples, _interval, _caches, _clock, _throttle, _repeated, _correct, _method, _other_processes,
-)  # fmt: skip

@@ -1,8 +1,8 @@
 """Estimates and intervals from blocks of samples (the method and its reasons: docs/measuring.md).
 
 Samples inside a block share a clock, a temperature and an allocation, so the block, not the sample, is the unit that
-is resampled. A t-test over pooled samples gives 80-95 % false alarms on drifting data. Under sustained load the blocks behind one
-load share more: there the pass is the unit. A bootstrap over the blocks of three passes covered 50-75 % instead of 95.
+is resampled. A t-test over pooled samples gives 80-95 % false alarms on drifting data. Under sustained load the blocks of one
+pass share more, so there the pass is the unit. A bootstrap over the blocks of three passes covered 50-75 % instead of 95.
 """
 
 from collections.abc import Sequence
@@ -18,6 +18,7 @@ from kernelviz.core.result import half_width
 from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.verdict_reasons import (
     Clears,
+    FewBlocks,
     FewSharedRounds,
     FloorTooWide,
     NoSharedRounds,
@@ -29,14 +30,14 @@ TRIM = 0.10
 """Share of a block's samples cut at each end before its mean is taken."""
 RESAMPLES = 2000
 MIN_BLOCKS = 10
-"""Below this many blocks a bootstrap interval is too narrow to be believed, so none is given."""
+"""A bootstrap interval of fewer blocks is too narrow, so none is given."""
 LEAST_DIFFERENCE = 0.005
 """Differences below 0.5 % are called the same, whatever the interval says."""
 MOST_ALIKE = 0.02
-"""Where one variant differs from itself by more, two are not called the same: of slow-downs of 5 % under 5 % of noise a quarter
-was, with a floor of 8 %."""
+"""Above this noise floor two variants are not called the same: with a floor of 8 %, a quarter of the slow-downs of 5 % under 5 %
+of noise was called the same."""
 FEWEST_PASSES = 3
-"""Of fewer passes under sustained load no interval is given."""
+"""No interval is given of fewer passes under sustained load."""
 
 _SEED = 20261121  # Fixed, so that the same samples always give the same interval.
 
@@ -100,15 +101,16 @@ def median_interval(means: Sequence[float] | Floats) -> Interval:
 
 
 def _resampled_medians(values: Floats, stream: int = 0) -> Floats:
-    """The medians of RESAMPLES draws with replacement, each as large as `values`; another `stream`, other draws."""
+    """The medians of RESAMPLES resamples with replacement, each as large as `values`; each `stream` has resamples of its own."""
     ordered = np.sort(values)
     lower, upper = _middle_ranks(len(values), stream)
     medians: Floats = (ordered[lower] + ordered[upper]) / 2
     return medians
 
 
-# A draw is made of ranks, and which rank lies in its middle does not depend on the values: with the fixed seed it is the same
-# for every series of that many blocks. Drawing it each time was nearly all of what a comparison cost (4 ms for 40 blocks).
+# A resample consists of ranks, and which rank is in its middle does not depend on the values: with the fixed seed it is the same
+# for every series of that many blocks. Without the cache, drawing the ranks was most of the cost of a comparison (4 ms for 40
+# blocks).
 @lru_cache(maxsize=512)
 def _middle_ranks(count: int, stream: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """The ranks of the two middle elements (one, twice, of an odd count) of each of RESAMPLES draws of `count` from `count`."""
@@ -173,7 +175,7 @@ def _student(log: float, squared_error: float, passes: int) -> Interval:
 
 
 def in_passes(blocks: Sequence[Block] | None) -> bool:
-    """Whether several blocks share a round: they were taken behind one load, and are one observation together."""
+    """Whether several blocks share a round: they are of one pass under sustained load, and together one observation."""
     rounds = [b.round for b in blocks or () if b.round is not None]
     return len(set(rounds)) < len(rounds)
 
@@ -208,7 +210,7 @@ def _by_round(blocks: Sequence[Block], means: Floats) -> dict[int, float]:
 
 
 def unit_means(figure: Figure) -> Floats:
-    """What a figure's interval rests on: the trimmed mean of each block, or of each pass. Empty where blocks are not known."""
+    """The values behind a figure's interval: the trimmed mean of each block or pass. Empty if blocks are unknown."""
     if not figure.samples or not figure.blocks:
         return np.empty(0)
     if in_passes(figure.blocks):
@@ -217,7 +219,7 @@ def unit_means(figure: Figure) -> Floats:
 
 
 def ratio_interval(of: Figure, to: Figure) -> tuple[Interval | None, int]:
-    """The ratio inside shared rounds or passes, and how many there are; None where there are none."""
+    """The ratio inside shared rounds or passes, and their number; None if there are none."""
     ratios = round_ratios(of, to)
     if not len(ratios):
         return None, 0
@@ -245,7 +247,7 @@ class Verdict:
 
 @lru_cache(maxsize=1024)
 def noise_floor(baseline: Figure, again: Figure | None) -> float:
-    """The difference that two series of one variant show: the far end of the A/A interval, at least 0.5 %."""
+    """The difference between two series of one variant: the outer end of the A/A interval, at least 0.5 %."""
     if again is None:
         return LEAST_DIFFERENCE
     interval, _ = ratio_interval(again, baseline)
@@ -266,8 +268,8 @@ def verdict(time: Figure, baseline: Figure, again: Figure | None = None) -> Verd
 
 
 def judged(interval: Interval, floor: float, rounds: int) -> Verdict:
-    """The rule itself, on the interval of a ratio from so many rounds. It says the same whichever of the two is held against
-    the other: ratios are compared with 1 + floor and 1 / (1 + floor)."""
+    """The rule itself, for the interval of a ratio from so many rounds. It is symmetric in the two times, because ratios are
+    compared with 1 + floor and 1 / (1 + floor)."""
     if interval.low is None or interval.high is None:
         return Verdict("unclear", interval, floor, rounds, FewSharedRounds(rounds, MIN_BLOCKS))
     least, most = 1 / (1 + floor), 1 + floor
@@ -280,6 +282,27 @@ def judged(interval: Interval, floor: float, rounds: int) -> Verdict:
             return Verdict("unclear", interval, floor, rounds, FloorTooWide(floor))
         return Verdict("same", interval, floor, rounds, Clears("inside"))
     return Verdict("unclear", interval, floor, rounds, Straddles())
+
+
+@lru_cache(maxsize=2048)
+def unpaired(time: Figure, other: Figure) -> Interval:
+    """One time over another, each resampled over its own blocks or passes; without an interval if blocks are unknown."""
+    first, second = unit_means(time), unit_means(other)
+    if not len(first) or not len(second):
+        return Interval(time.estimate / other.estimate, None, None)
+    return (ratio_of_passes if in_passes(time.blocks) or in_passes(other.blocks) else ratio_of_medians)(first, second)
+
+
+def fewest_blocks(*figures: Figure | None) -> int:
+    """The number of blocks of the figure that has the fewest; 0 if blocks or samples are unknown."""
+    return min((len(f.blocks) if f is not None and f.samples and f.blocks else 0 for f in figures), default=0)
+
+
+def verdict_between(ratio: Interval, floor: float, blocks: int) -> Verdict:
+    """The verdict on two times that share no rounds: the interval of the ratio of their medians must clear the noise floor."""
+    if ratio.low is None or ratio.high is None:
+        return Verdict("unclear", ratio, floor, blocks, FewBlocks(blocks or None, MIN_BLOCKS))
+    return judged(ratio, floor, blocks)
 
 
 def geometric_mean(values: Sequence[float]) -> float | None:

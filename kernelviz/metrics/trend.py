@@ -1,4 +1,4 @@
-"""How a case's time went from run to run on one device: where its level changed, and whether it is slower than it was."""
+"""The time of a case from run to run on one device: when its level changed, and whether it is slower than before."""
 
 import math
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ import numpy as np
 from kernelviz.metrics.statistics import LEAST_DIFFERENCE, Floats
 
 MIN_RUNS = 3
-"""A level needs so many runs: one or two may be bad days, and are told as not confirmed yet."""
+"""A level needs so many runs: one or two may be outliers, and are reported as not confirmed yet."""
 LEAST_NOISE = 0.002
 """From run to run a case differs by this at least (five fresh processes on an H200: half-range 0.02-0.38 %)."""
 Z, Z_FEW = 3.2, 16.0
-"""A change must be Z + Z_FEW / n standard errors large among n runs: few runs tell little of their noise."""
+"""A change among n runs must be at least Z + Z_FEW / n standard errors: the noise of few runs is badly known."""
 CLEAR_SHARE = 0.8
-"""So many of either level's runs lie on their own side of the middle between both."""
+"""At least this share of the runs of either level is on its side of the middle between both."""
 _MEDIAN_ERROR = 1.2533
 """The standard error of a median over that of a mean, for normal noise: sqrt(pi / 2)."""
 _MAD = 1.4826
@@ -48,7 +48,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """From the point with this index on, the case has another level. `because`: what differs between the runs on both sides."""
+    """The case has another level from the point with this index on. `because`: what differs between the runs on both sides."""
 
     index: int
     before_s: float
@@ -76,14 +76,13 @@ class Trend:
     @property
     def level_s(self) -> float:
         """The level of today: the median since the last change."""
-        first = self.changes[-1].index if self.changes else 0
-        return float(np.median([p.time_s for p in self.points[first:]]))
+        return levels_of(self)[-1][1]
 
     @property
     def regression(self) -> Change | None:
-        """The change since which the case is slower than the best level it ever had, and still is; None where it is not.
+        """The change since which the case is slower than its best level; None if today's level is the best.
 
-        Its `before_s` is that best level, of those that are as clear of today's as a change must be, and its `after_s` today's.
+        Its `before_s` is the best of the levels that differ from today's as clearly as a change must, and its `after_s` today's.
         """
         levels = levels_of(self)
         today = levels[-1][1]
@@ -102,7 +101,7 @@ class Trend:
 
     @property
     def unconfirmed(self) -> Change | None:
-        """The newest run alone, where it is as far off today's level as a change would have to be. The next runs decide."""
+        """The newest run alone, if it differs from today's level by as much as a change has to; the next runs decide."""
         first = self.changes[-1].index if self.changes else 0
         before = [p.time_s for p in self.points[first:-1]]
         if len(before) < MIN_RUNS:
@@ -110,18 +109,19 @@ class Trend:
         level, newest = float(np.median(before)), self.points[-1].time_s
         error = self.noise * math.sqrt(1 + _MEDIAN_ERROR**2 / len(before))
         needed = max(_needed(len(before) + 1) * error, math.log1p(LEAST_DIFFERENCE))
-        far = abs(math.log(newest / level)) >= needed
+        if abs(math.log(newest / level)) < needed:
+            return None
         last = len(self.points) - 1
-        return Change(last, level, newest, _because(self.points, last)) if far else None
+        return Change(last, level, newest, _because(self.points, last))
 
 
 def trend(points: Sequence[Point]) -> Trend:
     """Levels of the times: least squares of their logarithms with a price for each change (optimal partitioning, Jackson et al.
-    2005), isolated outliers removed before by a median of three. A change is kept where the medians on its two sides differ by
-    at least 0.5 % and by Z + Z_FEW / n standard errors, and both levels are clear; else its sides are one level.
+    2005), after a median of three has removed isolated outliers. A change counts if the medians on its two sides differ by at
+    least 0.5 % and by Z + Z_FEW / n standard errors, and both levels are clear; else its sides are one level.
 
-    The noise is that of neighbours (median absolute deviation of their differences), which a few changes and outliers do not
-    move. Simulated, 400 series each (tests/metrics/test_trend.py): of 10 to 50 runs without a change, under normal noise of
+    The noise is the median absolute deviation of the differences of neighbours, which a few changes and outliers do not affect.
+    Simulated, 400 series each (tests/metrics/test_trend.py): of 10 to 50 runs without a change, under normal noise of
     0.1, 0.3 and 1 %, with 5 % of outliers of 3 to 10 %, or with Student's t of 3 degrees, at most 1 % have one; a step of 2 %
     under 0.3 % of noise is found three runs after it in 94 %. Where neighbouring runs resemble each other (a warm day) more are
     found.
@@ -131,23 +131,20 @@ def trend(points: Sequence[Point]) -> Trend:
     >>> trend([Point("a", "1", 1.0)]).changes
     ()
     """
-    ordered = tuple(points)
-    logs = np.log(np.asarray([p.time_s for p in ordered], dtype=np.float64))
+    logs = np.log(np.asarray([p.time_s for p in points], dtype=np.float64))
     noise = _noise(logs)
-    indices = _kept(logs, _partition(_smoothed(logs), noise), noise)
-    ends = [0, *indices, len(ordered)]
-    medians = [float(np.exp(np.median(logs[a:b]))) for a, b in pairwise(ends)] if ordered else []
-    changes = tuple(
-        Change(index, medians[i], medians[i + 1], _because(ordered, index)) for i, index in enumerate(indices)
-    )
-    return Trend(ordered, changes, noise)
+    indices = _clear_changes(logs, _partition(_smoothed(logs), noise), noise)
+    medians = [float(np.exp(np.median(logs[a:b]))) for a, b in pairwise([0, *indices, len(points)]) if b]
+    levels = zip(indices, pairwise(medians), strict=True)
+    changes = tuple(Change(index, before, after, _because(points, index)) for index, (before, after) in levels)
+    return Trend(tuple(points), changes, noise)
 
 
-def levels_of(found: Trend) -> list[tuple[int, float]]:
+def levels_of(trend: Trend) -> list[tuple[int, float]]:
     """(first index, median time) of each level, in order."""
-    firsts = [0, *(c.index for c in found.changes)]
-    ends = [*firsts[1:], len(found.points)]
-    times = [p.time_s for p in found.points]
+    firsts = [0, *(c.index for c in trend.changes)]
+    ends = [*firsts[1:], len(trend.points)]
+    times = [p.time_s for p in trend.points]
     return [(a, float(np.median(times[a:b]))) for a, b in zip(firsts, ends, strict=True)]
 
 
@@ -163,7 +160,7 @@ def _needed(runs: int) -> float:
 
 
 def _smoothed(logs: Floats) -> Floats:
-    """Each run the median of itself and its neighbours: an outlier among them is gone, a step stays where it is."""
+    """Each value becomes the median of itself and its neighbours, which removes single outliers and keeps steps."""
     if len(logs) < 3:
         return logs
     inner: Floats = np.median(np.stack([logs[:-2], logs[1:-1], logs[2:]]), axis=0)
@@ -171,7 +168,7 @@ def _smoothed(logs: Floats) -> Floats:
 
 
 def _partition(values: Floats, noise: float) -> list[int]:
-    """Where levels of at least MIN_RUNS begin, so that squares and the price of the changes together are least."""
+    """The indices at which levels of at least MIN_RUNS begin, for the least sum of squares plus the price of the changes."""
     count = len(values)
     if count < 2 * MIN_RUNS:
         return []
@@ -187,42 +184,37 @@ def _partition(values: Floats, noise: float) -> list[int]:
         total = least[first] + inside + price
         begins[end] = first[np.argmin(total)]
         least[end] = total.min()
-    found = []
-    end = int(begins[count])
-    while end > 0:
-        found.append(end)
-        end = int(begins[end])
-    return found[::-1]
+    indices = [int(begins[count])]
+    while indices[0] > 0:
+        indices.insert(0, int(begins[indices[0]]))
+    return indices[1:]
 
 
-def _kept(logs: Floats, indices: list[int], noise: float) -> list[int]:
-    """Those that are clear against both neighbouring levels; the least clear one goes first, and its sides become one."""
-    kept = list(indices)
-    while kept:
-        ends = [0, *kept, len(logs)]
-        steps = [
-            abs(float(np.median(logs[b:c]) - np.median(logs[a:b])))
-            for a, b, c in zip(ends, ends[1:], ends[2:], strict=False)
-        ]
-        vague = [
-            i
-            for i, (a, b, c) in enumerate(zip(ends, ends[1:], ends[2:], strict=False))
-            if not _clear(logs[a:b], logs[b:c], noise)
-        ]
-        if not vague:
-            return kept
-        del kept[min(vague, key=lambda i: steps[i])]
-    return kept
+def _clear_changes(logs: Floats, indices: Sequence[int], noise: float) -> list[int]:
+    """The changes that are clear against both neighbouring levels; the smallest unclear one is removed first, which merges the
+    levels on its sides."""
+    left = list(indices)
+    while True:
+        ends = [0, *left, len(logs)]
+        sides = [(logs[a:b], logs[b:c]) for a, b, c in zip(ends[:-2], left, ends[2:], strict=True)]
+        unclear = [i for i, (before, after) in enumerate(sides) if not _clear(before, after, noise)]
+        if not unclear:
+            return left
+        del left[min(unclear, key=lambda i: abs(_step(*sides[i])))]
+
+
+def _step(before: Floats, after: Floats) -> float:
+    return float(np.median(after) - np.median(before))
 
 
 def _clear(before: Floats, after: Floats, noise: float) -> bool:
-    old, new = float(np.median(before)), float(np.median(after))
-    error = noise * _MEDIAN_ERROR * math.sqrt(1 / len(before) + 1 / len(after))
-    if abs(new - old) < max(math.log1p(LEAST_DIFFERENCE), _needed(len(before) + len(after)) * error):
+    """Whether two levels differ by enough standard errors, and most runs of each are on their side of the middle."""
+    step, error = _step(before, after), noise * _MEDIAN_ERROR * math.sqrt(1 / len(before) + 1 / len(after))
+    if abs(step) < max(math.log1p(LEAST_DIFFERENCE), _needed(len(before) + len(after)) * error):
         return False
-    middle, up = (old + new) / 2, new > old
-    on_their_sides = (np.mean((before > middle) != up), np.mean((after > middle) == up))
-    return float(min(on_their_sides)) >= CLEAR_SHARE
+    middle = float(np.median(before)) + step / 2
+    shares = (np.mean((before > middle) != (step > 0)), np.mean((after > middle) == (step > 0)))
+    return float(min(shares)) >= CLEAR_SHARE
 
 
 def _because(points: Sequence[Point], index: int) -> tuple[Difference, ...]:

@@ -1,4 +1,4 @@
-"""What a tuning says: who is fastest by how much, what failed and why, and what it cost. Derived from its run's results."""
+"""The result of a tuning: the fastest configuration and its gain, the failures and their reasons, and the cost."""
 
 import re
 from collections.abc import Sequence
@@ -10,6 +10,7 @@ from kernelviz.core import BadField, Failure, Figure, Problem, Result, Run, Span
 from kernelviz.core.configuration import parted
 from kernelviz.core.reasons import NotAdmitted
 from kernelviz.metrics.figures import first_call_s
+from kernelviz.metrics.grouping import grouped
 from kernelviz.metrics.rows import Row, rows
 
 _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
@@ -17,8 +18,8 @@ _NUMBER = re.compile(r"\d+(\.\d+)?(e[+-]?\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why configurations failed, and which they are. `failure`: that of the first of them, without the time of a wrong one;
-    `alike`: the others' have other numbers."""
+    """Why configurations failed, and which ones. `failure`: that of the first, without the time of a wrong result. `alike`: the
+    failures of the others differ from it in numbers."""
 
     failure: Failure
     variants: tuple[str, ...]
@@ -27,10 +28,9 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A tuning as far as it came. `ranked`: the correct ones, best first; `best`: the one to be used, None while none is correct.
-
-    `default` is the default configuration's row, None without a result. `cancelled`: given up before they had one;
-    `refused`: not tried, because the variant says that they are not for such sizes.
+    """A tuning, also an unfinished one. `ranked`: the correct configurations, best first. `best`: the one to use, None while none
+    is correct. `default`: the row of the default configuration, None without a result. `cancelled`: those without a result
+    because the run was cancelled. `refused`: those that were not measured because the variant does not admit them at such sizes.
     """
 
     problem: Problem
@@ -49,7 +49,8 @@ class Tried:
 
 
 def tried(run: Run, *, finished: bool | None = None) -> Tried:
-    """What a tuning found. `finished`: its run came to its end; None: as its status says. Errors: BadField for another run."""
+    """The result of a tuning. `finished`: whether its run has ended, by default as its status says. Errors: BadField for a run
+    that is no tuning."""
     search = run.plan.search
     if search is None:
         raise BadField("run", run.id, "it is no tuning; `kernelviz tune` makes one")
@@ -78,14 +79,14 @@ def tried(run: Run, *, finished: bool | None = None) -> Tried:
 
 
 def ranking(table: Sequence[Row]) -> tuple[Row, ...]:
-    """The rows with a correct cold time, best first: by the ratio to the default in shared rounds, which the minutes between two
-    groups of configurations cannot change; by the time itself where the default has none."""
+    """The rows with a correct cold time, best first: by the ratio to the default in shared rounds, which does not depend on when
+    a group of configurations was measured; by the time itself if the default has none."""
     timed = [row for row in table if row.figure is not None]
-    return tuple(sorted(timed, key=lambda row: (-(row.speed_up or 0.0), row.figure.estimate if row.figure else 0.0)))
+    return tuple(sorted(timed, key=lambda row: (-(row.speed_up or 0.0), row.time_s)))
 
 
 def _of_final(ranked: Sequence[Row]) -> list[Row]:
-    """Those that share the very last round: the final, in which the best of the sweep were measured again, together."""
+    """The rows that share the last round, in which the best configurations were measured again together."""
     of = {row.result.variant: _last_round(row.figure) for row in ranked}
     last = max((n for n in of.values() if n is not None), default=None)
     return [row for row in ranked if of[row.result.variant] == last]
@@ -97,9 +98,9 @@ def _last_round(figure: Figure | None) -> int | None:
 
 
 def _best(candidates: Sequence[Row], default: Row | None) -> Row | None:
-    """The first, if the verdict rule calls it faster than the default; else the default.
+    """The first, if it is faster than the default by the verdict rule; else the default.
 
-    The fastest of a hundred that are equal looks faster than it is.
+    Of a hundred equal configurations the fastest one looks faster than it is.
     """
     if not candidates:
         return None
@@ -110,29 +111,31 @@ def _best(candidates: Sequence[Row], default: Row | None) -> Row | None:
 
 
 def _reasons(results: Sequence[Result]) -> tuple[Reason, ...]:
-    """Each reason once, whatever numbers it holds, the most frequent first; cancelled ones are none."""
-    found: dict[str, list[tuple[str, Failure]]] = {}
-    for result in results:
-        if isinstance(result.outcome, Failure) and result.outcome.stage != "cancelled":
-            message = " ".join(result.outcome.message.split())
-            failure = Failure(stage=result.outcome.stage, reasons=result.outcome.reasons, message=message)
-            kind = _NUMBER.sub("#", msgspec.json.encode(failure).decode())
-            found.setdefault(kind, []).append((result.variant, failure))
+    """The reasons of the failures that were not cancelled, the most frequent first; those that differ only in numbers as one."""
+    failures = [(r.variant, _without_time(r.outcome)) for r in results if isinstance(r.outcome, Failure)]
+    groups = grouped(
+        ((variant, failure) for variant, failure in failures if failure.stage != "cancelled"),
+        key=lambda pair: _NUMBER.sub("#", msgspec.json.encode(pair[1]).decode()),
+    )
     return tuple(
-        Reason(told[0][1], tuple(name for name, _ in told), len({failure for _, failure in told}) > 1)
-        for told in sorted(found.values(), key=lambda told: -len(told))
+        Reason(group[0][1], tuple(name for name, _ in group), len({failure for _, failure in group}) > 1)
+        for group in sorted(groups.values(), key=len, reverse=True)
     )
 
 
-def tuning_of(run: Run, found: Tried, *, created_at: str, seconds: float) -> Tuning | None:
-    """What is to be kept of a tuning; None where no configuration is correct."""
-    best, default = found.best, found.default
+def _without_time(failure: Failure) -> Failure:
+    return Failure(stage=failure.stage, reasons=failure.reasons, message=" ".join(failure.message.split()))
+
+
+def tuning_of(run: Run, tried: Tried, *, created_at: str, seconds: float) -> Tuning | None:
+    """The part of a tuning that is stored for later runs; None if no configuration is correct."""
+    best, default = tried.best, tried.default
     if best is None or best.figure is None:
         return None
     of_default = default.figure if default is not None else None
     return Tuning(
-        problem=msgspec.structs.replace(found.problem, data="normal"),
-        variant=found.variant,
+        problem=msgspec.structs.replace(tried.problem, data="normal"),
+        variant=tried.variant,
         device_uuid=run.environment.device.uuid,
         device=run.environment.device.name,
         configuration=_values(best.result.variant),
@@ -142,17 +145,17 @@ def tuning_of(run: Run, found: Tried, *, created_at: str, seconds: float) -> Tun
         time_s=_span(best.figure),
         default_s=_span(of_default) if of_default is not None else None,
         speed_up=Span(estimate=1.0, low=1.0, high=1.0) if best is default else speed_up_span(best),
-        space=found.space,
-        tried=found.tried,
-        failed=found.failed,
+        space=tried.space,
+        tried=tried.tried,
+        failed=tried.failed,
         seconds=seconds,
-        preparing_s=found.preparing_s,
+        preparing_s=tried.preparing_s,
         source_digest=best.result.source_digest,
     )
 
 
 def speed_up_span(row: Row) -> Span | None:
-    """The default's time over this one's, with its interval where their shared rounds give one."""
+    """The time of the default over this one, with the interval if their shared rounds give one."""
     if row.speed_up is None:
         return None
     ratio = row.verdict.ratio if row.verdict is not None else None
@@ -171,13 +174,15 @@ def _span(figure: Figure) -> Span:
 
 def best_names(table: Sequence[Row], count: int) -> tuple[str, ...]:
     """The `count` best variants without the baseline, by their rank in `ranking`; over several problems by the sum of ranks."""
-    places: dict[str, list[int]] = {}
-    by_problem: dict[str, list[Row]] = {}
-    for row in table:
-        by_problem.setdefault(row.result.problem.key, []).append(row)
-    for group in by_problem.values():
-        for place, row in enumerate(ranking(group)):
-            if not row.is_baseline:
-                places.setdefault(row.result.variant, []).append(place)
-    # Who has no time at some size comes behind those that have one at all sizes.
-    return tuple(sorted(places, key=lambda name: (-len(places[name]), sum(places[name]))))[:count]
+    problems = grouped(table, key=lambda row: row.result.problem.key).values()
+    ranks = [
+        (row.result.variant, rank)
+        for group in problems
+        for rank, row in enumerate(ranking(group))
+        if not row.is_baseline
+    ]
+    by_variant = grouped(ranks, key=lambda pair: pair[0])
+    # A variant without a time at some size comes after those that have one at all sizes.
+    return tuple(sorted(by_variant, key=lambda v: (-len(by_variant[v]), sum(rank for _, rank in by_variant[v]))))[
+        :count
+    ]

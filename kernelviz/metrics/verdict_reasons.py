@@ -1,17 +1,18 @@
-"""What a verdict rests on, and why none may be called: tagged values. `kernelviz.text.verdicts` turns them into text."""
+"""The reasons of verdicts, and the reasons why there is no verdict, as tagged values. `kernelviz.text.verdicts` has the text."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from kernelviz.core import Clock, Data, DeviceKind, LaunchMode, Stage, Timer
+from kernelviz.core import Stage
 from kernelviz.metrics.figures import Headline
 
 Side = Literal["A", "B"]
+MethodPart = Literal["device", "clock", "data", "timer", "launch"]
 
 
 @dataclass(frozen=True, slots=True)
 class NoSharedRounds:
-    """No round measured both; `with_baseline`: neither did any measure each of them with the baseline."""
+    """No round measured both. `with_baseline`: False if there are no rounds of each of them with the baseline either."""
 
     with_baseline: bool = True
 
@@ -42,26 +43,19 @@ class Straddles:
 
 
 @dataclass(frozen=True, slots=True)
-class SamplesUnknown:
-    """The samples of one side are not known."""
-
-    needed: int
-
-
-@dataclass(frozen=True, slots=True)
 class FewBlocks:
-    """One side has so few blocks."""
+    """One side has too few blocks; None: its samples are unknown."""
 
-    blocks: int
+    blocks: int | None
     needed: int
 
 
-DirectReason = NoSharedRounds | FewSharedRounds | Clears | FloorTooWide | Straddles | SamplesUnknown | FewBlocks
+DirectReason = NoSharedRounds | FewSharedRounds | Clears | FloorTooWide | Straddles | FewBlocks
 
 
 @dataclass(frozen=True, slots=True)
 class ByBaseline:
-    """The two share no rounds: each was compared with the baseline, and this is what came of it."""
+    """The two share no rounds, so each was compared with the baseline; this is the reason of the result."""
 
     reason: DirectReason
 
@@ -91,40 +85,19 @@ class NoTime:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherDevices:
-    before: DeviceKind
-    after: DeviceKind
+class OtherMethod:
+    """The two were measured in different ways; None is unknown."""
 
-
-@dataclass(frozen=True, slots=True)
-class OtherClocks:
-    before: Clock | None
-    after: Clock | None
-
-
-@dataclass(frozen=True, slots=True)
-class OtherData:
-    before: Data | None
-    after: Data | None
-
-
-@dataclass(frozen=True, slots=True)
-class OtherTimers:
-    before: Timer
-    after: Timer
-
-
-@dataclass(frozen=True, slots=True)
-class OtherLaunches:
-    before: LaunchMode
-    after: LaunchMode
+    what: MethodPart
+    before: str | None
+    after: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class MethodUnknown:
-    """It is not known on these sides how the time was taken."""
+    """On these sides it is unknown how the time was measured."""
 
-    what: Literal["timer", "launch"]
+    what: MethodPart
     sides: tuple[Side, ...]
 
 
@@ -147,17 +120,5 @@ class OneMeasurement:
     """Both sides are one measurement."""
 
 
-Incomparable = (
-    Failed
-    | NoTime
-    | OtherDevices
-    | OtherClocks
-    | OtherData
-    | OtherTimers
-    | OtherLaunches
-    | MethodUnknown
-    | TracingUnknown
-    | TracingSubtracted
-    | OneMeasurement
-)
+Incomparable = Failed | NoTime | OtherMethod | MethodUnknown | TracingUnknown | TracingSubtracted | OneMeasurement
 PairReason = VerdictReason | SameCode | Incomparable

@@ -28,11 +28,7 @@ class Runs(StorePart):
         self._own = Presence.own()
         self._cached = lru_cache(maxsize=CACHED_RUNS)(self._read)
 
-    def create(self, run: Run, *, owner: str = "") -> None:
-        """Store a run with its results as a run of this process."""
-        self.create_all((run,), owner=owner)
-
-    def create_all(self, created: Sequence[Run], *, owner: str = "", deleted_at: str | None = None) -> None:
+    def create(self, *created: Run, owner: str = "", deleted_at: str | None = None) -> None:
         """Store runs with their results, all of them or none, as runs of this process."""
         # Before the write lock is acquired, because packing 100,000 cases takes many seconds and would block other writers.
         about = {"owner": owner, "deleted_at": deleted_at, **self._presence()}

@@ -89,9 +89,9 @@ def _interval(figure: Figure | None) -> str | None:
 
 def _time(name: str, title: str, about: str = "") -> Column[Case]:
     """The column of a time of `times_s`."""
-    asked = next((f.question for f in FIGURES if f.name.capitalize() == title), about)
+    question = next((f.question for f in FIGURES if f.name.capitalize() == title), about)
     view = View.TIMES | (View(0) if name == "cold_s" else View.RECORD)
-    return Column(name, title, asked, units.SECONDS, lambda case: case.times_s[name], view)
+    return Column(name, title, question, units.SECONDS, lambda case: case.times_s[name], view)
 
 
 _TIME_HELP = "Median of trimmed block means, {caches}."

@@ -47,11 +47,11 @@ class View(Flag):
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[RowOfColumn]):
-    """One column: what it is called, what it means, and its value in a row, in SI base units; None is unknown.
+    """One column: its title, its meaning, and its value in a row, in SI base units; None is unknown.
 
-    `name` is that of the column in files and data frames; it is empty where no file has it. `subject`: what follows the title
-    and may come from a document (an axis, a variant). `short`: a short form of a long text; narrow tables show it alone.
-    `order`: what a table sorts by instead of the text. `width`: of a text on a page. `optional`: left out where no row has it.
+    `name`: of the column in files and data frames, empty if no file has it. `subject`: follows the title and may come from a
+    document (an axis, a variant). `short`: a short form of a long text; narrow tables show only this. `order`: the sort key of
+    a text. `width`: of a text on a page. `optional`: the column is left out if no row has a value.
     """
 
     name: str
@@ -99,18 +99,18 @@ def select(columns: Iterable[Column[Row]], rows: Sequence[Row], view: View) -> l
 def evaluate(columns: Iterable[Column[Row]], rows: Sequence[Row]) -> list[ColumnValues[Row]]:
     """The columns with their values: numbers of a column share a unit, and all times of the table share one.
 
-    Headings differ from each other: an axis may be called as another column is.
+    All headings are different, also if an axis has the name of another column.
     """
     values = [(column, [column.read(row) for row in rows]) for column in columns]
     times = [float(v) for column, of in values if column.unit.scale is None for v in of if v is not None]
     scale_s, time_name = units.common_time_unit(times)
-    found: dict[str, ColumnValues[Row]] = {}
+    evaluated: dict[str, ColumnValues[Row]] = {}
     for column, of in values:
         unit = column.unit if column.unit.scale is not None else replace(column.unit, name=time_name, scale=scale_s)
         parts = (", ".join(filter(None, (f"{column.heading}{f' {i}' if i > 1 else ''}", unit.name))) for i in count(1))
-        heading = next(h for h in parts if h not in found)
-        found[heading] = ColumnValues(column, heading, [_scaled(value, unit) for value in of])
-    return list(found.values())
+        heading = next(h for h in parts if h not in evaluated)
+        evaluated[heading] = ColumnValues(column, heading, [_scaled(value, unit) for value in of])
+    return list(evaluated.values())
 
 
 def _scaled(value: Value, unit: Unit) -> Value:
@@ -147,9 +147,9 @@ def axes_of(problems: Sequence[Problem]) -> tuple[str, ...]:
 def select_with_sizes(
     columns: Sequence[Column[ResultRow]], rows: Sequence[ResultRow], view: View, problems: Sequence[Problem] = ()
 ) -> list[Column[ResultRow]]:
-    """The columns that a view shows, with sizes: behind the variant in wide tables, before it in narrow ones, which have a
-    section for each problem. A narrow table stands below the sizes that all `problems` of the plan share."""
-    made = select(columns, rows, view)
+    """The columns that a view shows, with sizes: after the variant in wide tables; before it in narrow ones, whose heading has
+    the sizes that all `problems` of the plan share."""
+    selected = select(columns, rows, view)
     if view & View.NARROW:
-        return [*size_columns(varying_axes(problems)), *made]
-    return [*made[:1], *size_columns(axes_of([row.result.problem for row in rows])), *made[1:]]
+        return [*size_columns(varying_axes(problems)), *selected]
+    return [*selected[:1], *size_columns(axes_of([row.result.problem for row in rows])), *selected[1:]]

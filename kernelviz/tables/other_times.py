@@ -1,4 +1,4 @@
-"""The columns of a run of which another tool took the times."""
+"""The columns of a run whose times another tool measured."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,7 +30,7 @@ def _how(case: Case) -> str:
 
 
 def other_times_columns(table: Sequence[Case], view: View) -> list[Column[Case]]:
-    """The columns, with sizes: every time that the file has, why a case has none, and how each was taken."""
+    """The columns, with sizes: every time that the file has, why a case has none, and how each was measured."""
     if not table:
         return []
     run = table[0].run
@@ -48,6 +48,6 @@ def other_times_columns(table: Sequence[Case], view: View) -> list[Column[Case]]
             optional=True,
         ),
         Column("", "Result", "Why there is no time.", units.TEXT, _result, View.WIDE),
-        Column("", "How the times were taken", "In the words of the file.", units.TEXT, _how, View.WIDE),
+        Column("", "How the times were measured", "In the words of the file.", units.TEXT, _how, View.WIDE),
     ]
     return select_with_sizes(columns, table, view, run.plan.problems)

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from kernelviz.core import Roof, units
-from kernelviz.metrics.limiter import NEAR_ROOF, Evidence, EvidenceKind, Limiter, LimiterKind, Missing, MissingKind
+from kernelviz.metrics.limiter import ROOF_SHARE, Evidence, EvidenceKind, Limiter, LimiterKind, Missing, MissingKind
 from kernelviz.metrics.occupancy import ResidencyLimit, ResidencyLimitKind
 from kernelviz.text.roofs import format_bytes, format_roof_name
 from kernelviz.text.text import Text, join
@@ -135,7 +135,7 @@ def _share(fraction: float) -> str:
     """
     if fraction < 0.0005:
         return "<0.1 %"
-    return units.percent(fraction, 1 if fraction < 0.0095 or abs(fraction - NEAR_ROOF) < 0.01 else 0)
+    return units.percent(fraction, 1 if fraction < 0.0095 or abs(fraction - ROOF_SHARE) < 0.01 else 0)
 
 
 _UNITS: dict[str, Callable[[float], str]] = {

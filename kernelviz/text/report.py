@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kernelviz.core import Problem, Roof, Run, units
+from kernelviz.core.configuration import is_configuration
 from kernelviz.core.units import typed_size
 from kernelviz.metrics import foreign_times
-from kernelviz.metrics.configuration import is_configuration
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.quality import LEVELS, Part, PartName, Quality, quality
 from kernelviz.metrics.rows import Row

@@ -1,6 +1,7 @@
 """Verdicts in text: which of two times is shorter, by how much, and for what reason."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from kernelviz.core import LaunchMode, units
 from kernelviz.metrics import verdict_reasons as v
@@ -14,7 +15,13 @@ LAUNCHES: Mapping[LaunchMode, Text] = {
     "stream": Text("into the stream"),
     "call": Text("one by one"),
 }
-_DEVICES = {"cuda": "GPU", "cpu": "CPU"}
+_METHODS: Mapping[v.MethodPart, Callable[[Any], str]] = {
+    "device": lambda kind: "a GPU" if kind == "cuda" else "a CPU",
+    "clock": lambda clock: clock or "clock mode unknown",
+    "data": lambda data: f"{data or 'unknown'} data",
+    "timer": lambda timer: str(TIMERS[timer]),
+    "launch": lambda launch: str(LAUNCHES[launch]),
+}
 _AGAINST_BASELINE = {True: "", False: ", and none measured each with the baseline"}
 VERDICT_REASONS: Mapping[type, Template] = {
     v.NoSharedRounds: lambda reason: f"no round measured both{_AGAINST_BASELINE[reason.with_baseline]}",
@@ -22,21 +29,19 @@ VERDICT_REASONS: Mapping[type, Template] = {
     v.Clears: "the interval lies {0.where} the noise floor",
     v.FloorTooWide: lambda reason: f"the noise floor, {100 * reason.floor:.1f} %, is too wide to call them the same",
     v.Straddles: "the interval straddles the noise floor; a larger budget may decide",
-    v.SamplesUnknown: "the samples of one side are not known; {0.needed} blocks are needed on both",
-    v.FewBlocks: "{0.blocks} blocks on one side; {0.needed} blocks are needed on both",
+    v.FewBlocks: lambda reason: (
+        f"{'the samples of one side are not known' if reason.blocks is None else f'{reason.blocks} blocks on one side'}; "
+        f"{reason.needed} blocks are needed on both"
+    ),
     v.ByBaseline: lambda reason: (
         f"by way of the baseline, as no round measured both: {describe_verdict_reason(reason.reason)}"
     ),
     v.SameCode: "same source, same launches, same compilers: noise",
     v.Failed: lambda reason: f"{reason.side}: {STAGES[reason.stage]}",
     v.NoTime: "{0.side}: no {0.headline} time",
-    v.OtherDevices: lambda reason: f"a {_DEVICES[reason.before]} in A, a {_DEVICES[reason.after]} in B",
-    v.OtherClocks: lambda reason: (
-        f"{reason.before or 'clock mode unknown'} in A, {reason.after or 'clock mode unknown'} in B"
+    v.OtherMethod: lambda reason: (
+        " in A, ".join(_METHODS[reason.what](v) for v in (reason.before, reason.after)) + " in B"
     ),
-    v.OtherData: lambda reason: f"{reason.before or 'unknown'} data in A, {reason.after or 'unknown'} in B",
-    v.OtherTimers: lambda reason: f"{TIMERS[reason.before]} in A, {TIMERS[reason.after]} in B",
-    v.OtherLaunches: lambda reason: f"{LAUNCHES[reason.before]} in A, {LAUNCHES[reason.after]} in B",
     v.MethodUnknown: lambda reason: f"{reason.what} unknown in {' and '.join(reason.sides)}",
     v.TracingUnknown: lambda reason: f"what tracing adds is unknown in {' and '.join(reason.sides)}",
     v.TracingSubtracted: "what tracing adds was taken off in {0.side} only",

@@ -7,7 +7,6 @@ thread, so that nothing runs beside a timed region.
 import contextlib
 import faulthandler
 import importlib
-import os
 import select
 import signal
 import socket
@@ -32,7 +31,6 @@ from kernelviz.worker.protocol import (
     Measure,
     Open,
     Selftest,
-    Shutdown,
     ToWorker,
     Work,
     WorkDone,
@@ -98,8 +96,6 @@ class Worker:
                     self._do(message)
                 case Cancel():
                     pass  # the work has ended meanwhile
-                case Shutdown():
-                    return
 
     def _open(self, message: Open) -> None:
         try:
@@ -111,7 +107,7 @@ class Worker:
             traceback.print_exc()
             self._connection.send(WorkFailed(failure=Failure(stage="unavailable", message=one_line(error))))
             sys.exit(3)
-        self._connection.send(Hello(environment=environment, pid=os.getpid()))
+        self._connection.send(Hello(environment=environment))
 
     def _describe(self, message: Describe) -> None:
         from kernelviz.worker.plugin_description import PLUGIN, variants_of

@@ -10,7 +10,6 @@ import contextlib
 import datetime
 import errno
 import fcntl
-import getpass
 import os
 import re
 import secrets
@@ -22,6 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import psutil
 
 from kernelviz.core import DeviceError
 
@@ -74,6 +74,7 @@ class DeviceLock:
         self._main = _LockFile(folder / f"{name}.lock")
         self._turnstile = _LockFile(folder / f"{name}.turn")
         self._left: bytes | None = None
+        self._reported: Holder | None = None
         self.lock_changed_hands = False
         """Whether another process held the lock between the last two times that this one held it."""
 
@@ -82,28 +83,32 @@ class DeviceLock:
 
         Errors: DeviceError when the lock files cannot be used.
         """
-        reported: Holder | None = None
-        while not self._turnstile.take():
-            reported = self._tell(waiting, reported)
-            if give_up():
-                return False
-            time.sleep(POLL_S)
+        self._reported = None
+        if not self._take(self._turnstile, waiting, give_up):
+            return False
         try:
-            while not self._main.take():
-                reported = self._tell(waiting, reported)
-                if give_up():
-                    return False
-                time.sleep(POLL_S)
+            if not self._take(self._main, waiting, give_up):
+                return False
             self.lock_changed_hands = self._left is not None and self._main.read() != self._left
             self._note(msgspec.json.encode(_ourselves()))
             return True
         finally:
             self._turnstile.release()
 
+    def _take(self, file: "_LockFile", waiting: Callable[[Holder | None], None], give_up: Callable[[], bool]) -> bool:
+        while not file.take():
+            holder = self.holder()
+            if holder is not None and holder != self._reported:
+                self._reported = holder
+                waiting(holder)
+            if give_up():
+                return False
+            time.sleep(POLL_S)
+        return True
+
     def release(self) -> None:
-        self._left = secrets.token_hex(
-            8
-        ).encode()  # if it is still in the file next time, no other process held the lock
+        # If this is still in the file next time, no other process held the lock.
+        self._left = secrets.token_hex(8).encode()
         try:
             self._note(self._left)
         finally:
@@ -121,13 +126,6 @@ class DeviceLock:
             return msgspec.json.decode(self._main.read(), type=Holder)
         except (msgspec.MsgspecError, UnicodeDecodeError):
             return None
-
-    def _tell(self, waiting: Callable[[Holder | None], None], reported: Holder | None) -> Holder | None:
-        holder = self.holder()
-        if holder is not None and holder != reported:
-            waiting(holder)
-            return holder
-        return reported
 
     def lock_fd(self) -> int:
         """The descriptor that keeps the lock for as long as any process has it open."""
@@ -192,9 +190,8 @@ class _LockFile:
         except BlockingIOError:
             return False
         self._locked = self._named()
-        if (
-            not self._locked
-        ):  # another file has this name since this one was opened, so a lock on this one protects nothing
+        if not self._locked:
+            # Another file has this name since this one was opened, so a lock on this one protects nothing.
             self.close()
         return self._locked
 
@@ -217,11 +214,7 @@ class _LockFile:
 
 
 def _ourselves() -> Holder:
-    try:
-        user = getpass.getuser()
-    except (KeyError, OSError):
-        user = str(os.getuid())
     program = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
     command = " ".join([program, *sys.argv[1:3]])[:80]
     now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
-    return Holder(pid=os.getpid(), user=user, command=command, since=now)
+    return Holder(pid=os.getpid(), user=psutil.Process().username(), command=command, since=now)

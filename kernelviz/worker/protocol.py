@@ -1,6 +1,6 @@
 """The messages between server and worker: one JSON object a line, over a private pair of sockets.
 
-Server to worker: Open first, then Measure, Calibrate, Selftest, Inspect, Describe, Cancel, Shutdown. Worker to server: Hello
+Server to worker: Open first, then Measure, Calibrate, Selftest, Inspect, Describe, Cancel. Worker to server: Hello
 answers Open, WorkEvent carries an event of core.events, and WorkDone, WorkFailed or Described ends a unit of work.
 """
 
@@ -74,12 +74,8 @@ class Cancel(_OfWork, frozen=True, kw_only=True, tag="cancel"):
     """End the work after its current block."""
 
 
-class Shutdown(_Message, frozen=True, kw_only=True, tag="shutdown"):
-    """End the worker process."""
-
-
 Work = Measure | Calibrate | Selftest | Inspect
-ToWorker = Open | Work | Describe | Cancel | Shutdown
+ToWorker = Open | Work | Describe | Cancel
 
 
 class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -105,10 +101,9 @@ class VariantFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Hello(_Message, frozen=True, kw_only=True, tag="hello"):
-    """The session is open; `pid` is the worker's."""
+    """The session is open."""
 
     environment: Environment
-    pid: int
 
 
 class WorkEvent(_OfWork, frozen=True, kw_only=True, tag="event"):

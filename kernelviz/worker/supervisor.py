@@ -158,7 +158,7 @@ class Supervisor:
         try:
             request.sink.ended(end, message)
         except Exception:
-            _log.exception("run %s could not be told of its end", request.run_id)
+            _log.exception("run %s could not be informed of its end", request.run_id)
 
     def _do(self, request: Request) -> tuple[RequestEnd, str]:
         """Do one request under the device's lock."""
@@ -169,8 +169,11 @@ class Supervisor:
             got = self._lock.acquire(lambda holder: request.sink.tell(DeviceBusy(holder=str(holder))), self._stopping)
         except KernelvizError as error:
             return self._fail(request, Failure(stage="unavailable", message=str(error)))
+        if not got and self._closing:
+            return "interrupted", STOPPED
         if not got:
-            return self._given_up(request)
+            self._fail(request, _CANCELLED)
+            return "cancelled", ""
         if self._lock.lock_changed_hands and self.device.kind == "cuda":
             # Their CUDA context is newer than the worker's, which makes the worker's short kernels read longer (device_state.py).
             self._slot.end("another process measured on this GPU since")
@@ -192,12 +195,6 @@ class Supervisor:
         op = catalogue().get(problem.op)
         for variant, failure in failures.items():
             request.sink.tell(CaseDone(result=failed(op, problem, variant, failure)))
-
-    def _given_up(self, request: Request) -> tuple[RequestEnd, str]:
-        if self._closing:
-            return "interrupted", STOPPED
-        self._fail(request, _CANCELLED)
-        return "cancelled", ""
 
     def _cancelled(self) -> bool:
         return self._current is not None and self._current.sink.cancelled
@@ -290,17 +287,15 @@ class Supervisor:
         """Tell every waiting run how many requests of other runs come before it, when that number has changed."""
         with self._shared:
             current = self._current
-            changed: list[tuple[Request, int]] = []
-            waiting: dict[str, int] = {}
-            for request, before in self._queue.waiting():
-                if current is None or request.run_id != current.run_id:
-                    ahead = before + (current is not None)
-                    waiting[request.run_id] = ahead
-                    if self._reported_ahead.get(request.run_id) != ahead:
-                        changed.append((request, ahead))
-            self._reported_ahead = waiting
+            waiting = [
+                (request, before + (current is not None))
+                for request, before in self._queue.waiting()
+                if current is None or request.run_id != current.run_id
+            ]
+            changed = [(r, ahead) for r, ahead in waiting if self._reported_ahead.get(r.run_id) != ahead]
+            self._reported_ahead = {request.run_id: ahead for request, ahead in waiting}
         for request, ahead in changed:
             try:
                 request.sink.tell(RunQueued(ahead=ahead))
             except Exception:
-                _log.exception("run %s could not be told of its place", request.run_id)
+                _log.exception("run %s could not be informed of its place in the queue", request.run_id)

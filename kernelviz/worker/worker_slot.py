@@ -1,16 +1,20 @@
 """The worker of a device: started when it is needed, replaced when it must be, ready before the next request."""
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 
+import kernelviz.ops
 from kernelviz.core import Environment, Failure
 from kernelviz.core.reasons import NoWorker, WorkerNotReady
-from kernelviz.worker.imported_files import Stamp, stamp
 from kernelviz.worker.limits import Limits
 from kernelviz.worker.process import WorkerDied, WorkerProcess
 from kernelviz.worker.protocol import Hello, Open, WorkFailed
 
+Stamp = frozenset[tuple[str, int, int]]
+_SUFFIXES = {".py", ".cu", ".cuh", ".cpp", ".h"}
 START_AGAIN_S = 15.0
 """A worker that could not start is not started again for this long, so that a sweep of 100 problems fails at once."""
 
@@ -126,3 +130,14 @@ class WorkerSlot:
             process, self._process, self._environment = self._process, None, None
         if process is not None:
             process.end(wait_s)
+
+
+def stamp(plugins: Iterable[str]) -> Stamp:
+    """Path, modification time (ns) and size of every source file of the catalogue and of these plug-ins."""
+    paths = [p for root in kernelviz.ops.__path__ for p in Path(root).rglob("*") if p.suffix in _SUFFIXES]
+    stats = set()
+    for path in [*paths, *map(Path, plugins)]:
+        with contextlib.suppress(OSError):
+            status = path.stat()
+            stats.add((str(path), status.st_mtime_ns, status.st_size))
+    return frozenset(stats)

@@ -10,14 +10,12 @@ import msgspec
 import pytest
 import sample_runs as samples
 from rehearsed_bench import RehearsedBench
-from typer.testing import CliRunner
 
 import kernelviz.api
 import kernelviz.bench
 from kernelviz.bench.comparison import compare
 from kernelviz.bench.regression import again, machine_slower
 from kernelviz.cli import main
-from kernelviz.cli.commands import app
 from kernelviz.core.errors import BadField, UnknownRun
 from kernelviz.core.events import Event
 from kernelviz.core.request import RunRequest
@@ -26,7 +24,9 @@ from kernelviz.core.run import Run
 from tests.bench.bench_of_sessions import bench_in
 
 
-def test_the_plan_is_measured_again_by_the_same_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_plan_is_measured_again_by_the_same_method(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     bench = bench_in(tmp_path)
     monkeypatch.setattr(kernelviz.bench, "current", lambda: bench)
     from kernelviz.core.problem import Method
@@ -36,14 +36,13 @@ def test_the_plan_is_measured_again_by_the_same_method(tmp_path: Path, monkeypat
     )
     for _ in bench.follow(first, timeout_s=20):
         pass
-    result = CliRunner().invoke(app, ["regress", first])
-    assert result.exit_code == 0, result.output
+    assert main(["regress", first]) == 0
     newest = bench.runs(1)[0]
     assert newest.id != first
     assert newest.title.startswith("again: ")
     old, new = bench.load(first), bench.load(newest.id)
     assert (new.plan, new.method) == (old.plan, old.method)
-    assert f"measured as run {newest.id}" in result.stderr
+    assert f"measured as run {newest.id}" in capsys.readouterr().err
     with pytest.raises(UnknownRun):
         again(bench, "none")
     with pytest.raises(BadField, match="this machine has"):

@@ -8,13 +8,11 @@ from pathlib import Path
 import msgspec
 import pytest
 from sample_nights import nights
-from typer.testing import CliRunner
 
 import kernelviz.api
 import kernelviz.bench
 from kernelviz.bench import Bench
 from kernelviz.cli import main
-from kernelviz.cli.commands import app
 from kernelviz.core.errors import UnknownName
 from kernelviz.hardware.discovery import discover
 from kernelviz.store import Store
@@ -31,28 +29,25 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return made
 
 
-def test_all_cases_and_only_what_is_slower(bench: Bench) -> None:
-    everything = CliRunner().invoke(app, ["trends", "--device", "cpu"])
-    assert everything.exit_code == 0
-    assert "torch_eager" in everything.stdout
-    slower = CliRunner().invoke(app, ["trends", "--regressions", "--device", "cpu", "--json"])
-    assert slower.exit_code == 3
-    (case,) = json.loads(slower.stdout)
+def test_all_cases_and_only_what_is_slower(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trends", "--device", "cpu"]) == 0
+    assert "torch_eager" in capsys.readouterr().out
+    assert main(["trends", "--regressions", "--device", "cpu", "--json"]) == 3
+    (case,) = json.loads(capsys.readouterr().out)
     assert case["variant"] == "triton_persistent"
     assert case["regression"]["run"] == "night-08"
     assert case["regression"]["ratio"] == pytest.approx(1.04, rel=0.005)
     assert len(case["points"]) == 14
 
 
-def test_nothing_slower_is_no_failure(bench: Bench) -> None:
-    result = CliRunner().invoke(app, ["trends", "--regressions", "--variant", "torch_eager", "--device", "cpu"])
-    assert result.exit_code == 0
-    assert "nothing is slower" in result.stderr
+def test_nothing_slower_is_no_failure(bench: Bench, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["trends", "--regressions", "--variant", "torch_eager", "--device", "cpu"]) == 0
+    assert "nothing is slower" in capsys.readouterr().err
 
 
 def test_unknown_words_are_bad_usage(bench: Bench) -> None:
-    assert CliRunner().invoke(app, ["trends", "--device", "cuda:9"]).exit_code != 0
-    assert CliRunner().invoke(app, ["trends", "--l2", "hot", "--device", "cpu"]).exit_code != 0
+    assert main(["trends", "--device", "cuda:9"]) == 2
+    assert main(["trends", "--l2", "hot", "--device", "cpu"]) == 2
 
 
 def test_a_slip_of_the_keyboard_does_not_pass_for_nothing_slower(

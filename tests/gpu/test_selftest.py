@@ -91,7 +91,7 @@ def test_calls_of_one_kernel_agree_with_ncu(share: int) -> None:
             "own_clock_hz": own_hz,
             "ncu_s": found.seconds,
             "ncu_clock_hz": found.clock_hz,
-            "kernels": found.kernels,
+            "kernels": len(found.shapes),
             "same_kernels": same,
             "shapes": None if same else (found.shapes, own_shapes),
             "beyond_1_percent_s": abs(found.seconds - own_s) - 0.01 * own_s,

@@ -9,8 +9,7 @@ from __future__ import annotations
 import pytest
 
 from kernelviz.core.run import Device
-from kernelviz.hardware.datasheet import datasheet
-from kernelviz.hardware.datasheet_roofs import ceilings
+from kernelviz.hardware.datasheet import ceilings, datasheet
 
 SEEN = {
     "NVIDIA H100 80GB HBM3": 3352,

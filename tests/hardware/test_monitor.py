@@ -10,7 +10,7 @@ import pytest
 
 from kernelviz.core.device_sample import Sample
 from kernelviz.core.run import Device
-from kernelviz.hardware import nvml, sampling
+from kernelviz.hardware import nvml, telemetry
 from kernelviz.hardware.monitor import HISTORY_S, LOOKED_S, Monitor
 from tests.hardware.test_discovery import CPU, H200, Driver
 
@@ -155,14 +155,14 @@ class Busy(Driver):
 def test_a_gpus_sample_has_every_quantity_in_base_units(monkeypatch: pytest.MonkeyPatch) -> None:
     library = Busy()
     monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(library))
-    sample = sampling.read(H200)
+    sample = telemetry.read(H200)
     assert (sample.busy_fraction, sample.memory_busy_fraction) == (0.87, 0.40)
     assert (sample.used_bytes, sample.total_bytes) == (4_000_000_000, 150_000_000_000), "without the driver's own"
     assert (sample.to_device_bytes_per_s, sample.from_device_bytes_per_s) == (2.5e9, 1e6)
     assert (sample.sm_clock_hz, sample.memory_clock_hz, sample.power_w) == (1.98e9, 3.201e9, 123.4)
     assert sample.temperature_c is None, "this driver does not tell it"
     assert sample.event_reasons == ("power cap",)
-    quiet = sampling.read(H200, running=True, pcie=False)
+    quiet = telemetry.read(H200, running=True, pcie=False)
     assert (quiet.running, quiet.to_device_bytes_per_s) == (True, None)
     assert library.asked_pcie == 2
 
@@ -173,17 +173,17 @@ def test_what_a_driver_does_not_count_is_unknown_and_never_nothing(monkeypatch: 
             return SimpleNamespace(total=150, used=10, free=140)
 
     monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Older()))
-    sample = sampling.read(H200)
+    sample = telemetry.read(H200)
     assert (sample.used_bytes, sample.total_bytes) == (10, 150)
     assert sample.busy_fraction is sample.to_device_bytes_per_s is sample.memory_busy_fraction is None
-    gone = sampling.read(Device(id="cuda:9", kind="cuda", name="x", uuid="GPU-gone"), running=True)
+    gone = telemetry.read(Device(id="cuda:9", kind="cuda", name="x", uuid="GPU-gone"), running=True)
     assert gone.running
     assert gone.power_w is gone.used_bytes is None
 
 
 def test_the_processor_tells_its_memory_and_from_the_second_sample_on_its_load() -> None:
     found: list[Sample] = []
-    reader = threading.Thread(target=lambda: found.extend(sampling.read(CPU) for _ in range(2)))
+    reader = threading.Thread(target=lambda: found.extend(telemetry.read(CPU) for _ in range(2)))
     reader.start()
     reader.join(20)
     first, second = found

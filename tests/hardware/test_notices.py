@@ -14,7 +14,7 @@ import sample_runs as samples
 
 from kernelviz.core.notices import Notice
 from kernelviz.core.run import Device
-from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders, tracing
+from kernelviz.hardware import discovery, mig, nvml, other_processes, storage_folders
 from kernelviz.hardware import notices as room
 from kernelviz.hardware.other_processes import Neighbour, Seen
 from kernelviz.hardware.storage_folders import FolderState
@@ -123,18 +123,18 @@ def test_of_a_gpu_that_cannot_be_used_no_compiler_is_missed() -> None:
     ],
 )
 def test_cupti_that_cannot_be_used_says_what_takes_its_place(line: str, remedy: str) -> None:
-    words = said(tracing.tracing(line))
+    words = said(room.tracing(line))
     assert "torch.profiler gives the kernels' times instead" in words
     assert remedy in words
 
 
 def test_a_cause_that_nobody_knows_is_told_as_it_was_said() -> None:
-    assert "ERROR_HARDWARE (9)" in said(tracing.tracing("kineto; CuptiTracer.shared: cuptiError: ERROR_HARDWARE (9)"))
+    assert "ERROR_HARDWARE (9)" in said(room.tracing("kineto; CuptiTracer.shared: cuptiError: ERROR_HARDWARE (9)"))
 
 
 def test_a_tracer_that_works_and_one_not_yet_known_need_no_words() -> None:
-    assert tracing.tracing("cupti") is None
-    assert tracing.tracing(None) is None
+    assert room.tracing("cupti") is None
+    assert room.tracing(None) is None
 
 
 # Neighbours

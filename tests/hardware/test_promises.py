@@ -6,8 +6,7 @@ import pytest
 
 from kernelviz.core.run import Roof
 from kernelviz.formats import shipped_runs
-from kernelviz.hardware.datasheet import datasheet
-from kernelviz.hardware.datasheet_shares import data_sheet_shares
+from kernelviz.hardware.datasheet import data_sheet_shares, datasheet
 
 ROOFS = shipped_runs.load("h200-add").environment.roofs
 

@@ -19,7 +19,7 @@ from kernelviz.core.problem import Method
 from kernelviz.core.result import Kernel, LaunchMode, Timer
 from kernelviz.core.run import Device, Roof
 from kernelviz.formats.validation import _check_roof
-from kernelviz.measure.roofs import calibrate, products, streams, vectors
+from kernelviz.measure.roofs import arithmetic, calibrate, streams
 from kernelviz.measure.roofs.candidate import Candidate, Contest, Effort, measured
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.host_calls import Calls
@@ -238,7 +238,7 @@ def test_the_mix_one_to_two_writes_every_element_twice() -> None:
 def test_gpu_products_name_their_units() -> None:
     def offered(capability: tuple[int, int]) -> dict[str, str | None]:
         device = Device(id="cuda:0", kind="cuda", name="a GPU", uuid="u", compute_capability=capability)
-        return {p.precision: p.unit for p in products.gpu_products(device)}
+        return {p.precision: p.unit for p in arithmetic.gpu_products(device)}
 
     assert offered((9, 0)) == {
         "fp32": "vector", "tf32": "tensor", "fp16": "tensor", "bf16": "tensor", "fp64": "tensor", "fp8": "tensor",
@@ -252,7 +252,7 @@ _MIXES = [f"{r}_{w}_{n}" for r, w in streams.MIXES.values() for n in (1, 4)]
 KERNELS = (
     *(f"kernelviz_stream_{mix}_{hint}" for mix in _MIXES for hint in ("cached", "streaming")),
     *(f"kernelviz_cached_stream_{mix}" for mix in _MIXES),
-    *(f"kernelviz_fma_{f.precision}" for f in vectors.FORMATS),
+    *(f"kernelviz_fma_{f.precision}" for f in arithmetic.FORMATS),
 )
 
 
@@ -267,4 +267,4 @@ def test_every_kernel_compiles(arch: str, tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_the_kernel_file_and_the_host_agree_on_the_number_of_multiply_adds() -> None:
     constants = dict(re.findall(r"constexpr int (\w+) = (\d+);", streams.SOURCE.read_text()))
-    assert (int(constants["CHAINS"]), int(constants["UNROLLED"])) == (vectors.CHAINS, vectors.UNROLLED)
+    assert (int(constants["CHAINS"]), int(constants["UNROLLED"])) == (arithmetic.CHAINS, arithmetic.UNROLLED)

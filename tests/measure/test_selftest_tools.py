@@ -76,7 +76,7 @@ def test_calls_are_cut_apart_by_their_markers(fake_ncu: Any, tmp_path: Path) -> 
     two = [("mul", "1,000"), ("add", "250"), (MARKER, "500")]
     fake_ncu(rows(*one * TIMES, *[(MARKER, "500")] * TIMES, *two * TIMES))
     found = ncu_times(bench(), CASES)
-    assert {key: (round(one.seconds, 12), one.kernels) for key, one in found.items()} == {
+    assert {key: (round(one.seconds, 12), len(one.shapes)) for key, one in found.items()} == {
         CASES[0].problem.key: (1e-6, 1),
         CASES[2].problem.key: (1.25e-6, 2),
     }

@@ -3,7 +3,7 @@
 import pytest
 
 from kernelviz.core.reasons import CachedOutput, OtherStream
-from kernelviz.hardware.tracing import tracing
+from kernelviz.hardware.notices import tracing
 from kernelviz.measure.timing import cupti, tracers
 from kernelviz.measure.timing.trace import BEGIN, FLUSH, MARKER, POISON, Record, TraceError, WrongWork, iterations
 from kernelviz.text.notices import describe_notice

@@ -20,8 +20,7 @@ from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import Comparison, Pair, compare, paired
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.rows import rows as rows_of
-from kernelviz.metrics.statistics import LEAST_DIFFERENCE, judged, ratio_of_medians
-from kernelviz.metrics.unpaired_verdict import verdict_between
+from kernelviz.metrics.statistics import LEAST_DIFFERENCE, judged, ratio_of_medians, verdict_between
 from kernelviz.metrics.verdict_reasons import (
     Failed,
     FewBlocks,
@@ -29,13 +28,8 @@ from kernelviz.metrics.verdict_reasons import (
     MethodUnknown,
     NoTime,
     OneMeasurement,
-    OtherClocks,
-    OtherData,
-    OtherDevices,
-    OtherLaunches,
-    OtherTimers,
+    OtherMethod,
     PairReason,
-    SamplesUnknown,
     TracingSubtracted,
     TracingUnknown,
 )
@@ -158,11 +152,11 @@ def test_the_same_source_with_other_launches_is_other_code() -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"method": {"clock": "sustained"}}, OtherClocks("burst", "sustained")),
-        ({"figure": {"timer": "events"}}, OtherTimers("cupti", "events")),
+        ({"method": {"clock": "sustained"}}, OtherMethod("clock", "burst", "sustained")),
+        ({"figure": {"timer": "events"}}, OtherMethod("timer", "cupti", "events")),
         ({"figure": {"timer": None}}, MethodUnknown("timer", ("B",))),
-        ({"figure": {"launch": "stream"}}, OtherLaunches("graph", "stream")),
-        ({"device": {"kind": "cpu"}}, OtherDevices("cuda", "cpu")),
+        ({"figure": {"launch": "stream"}}, OtherMethod("launch", "graph", "stream")),
+        ({"device": {"kind": "cpu"}}, OtherMethod("device", "cuda", "cpu")),
     ],
 )
 def test_no_verdict_on_times_that_were_taken_in_other_ways(change: dict[str, Any], reason: PairReason) -> None:
@@ -183,7 +177,7 @@ def test_other_input_data_are_paired_and_refused() -> None:
         )
         return msgspec.structs.replace(run, results=results)
 
-    assert {p.reason for p in compare(a, zeros(b)).pairs} == {OtherData("normal", "zeros")}
+    assert {p.reason for p in compare(a, zeros(b)).pairs} == {OtherMethod("data", "normal", "zeros")}
     both = msgspec.structs.replace(b, results=(*zeros(b).results, *b.results))
     assert {p.kind for p in compare(a, both).pairs} == {"same code"}, "the same data come first"
 
@@ -221,7 +215,7 @@ def test_too_few_blocks_are_unclear() -> None:
     bare = Figure(estimate=1e-3, timer="cupti", launch="graph")
     for figure, said in (
         (few, FewBlocks(9, 10)),
-        (bare, SamplesUnknown(10)),
+        (bare, FewBlocks(None, 10)),
     ):
         timing = Timing(device_cold_s=figure)
         results = tuple(msgspec.structs.replace(r, outcome=timing, source_digest="other") for r in b.results)

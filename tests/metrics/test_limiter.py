@@ -16,7 +16,7 @@ from kernelviz.core.result import Conditions, Result
 from kernelviz.core.run import Run
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import Headline
-from kernelviz.metrics.limiter import LIMITERS, NEAR_ROOF, EvidenceKind, Limiter, Missing, MissingKind, limiter
+from kernelviz.metrics.limiter import LIMITERS, ROOF_SHARE, EvidenceKind, Limiter, Missing, MissingKind, limiter
 from kernelviz.metrics.roofline import efficiency, intense
 from kernelviz.text.limiter import (
     EVIDENCE,
@@ -122,7 +122,7 @@ def test_who_reaches_a_roof_is_limited_by_it_and_who_does_not_is_not(all_shipped
         share = efficiency(result, run.environment.roofs, headline=headline)
         if share is None or len(result.kernels) > 2:
             continue
-        if share >= NEAR_ROOF:
+        if share >= ROOF_SHARE:
             expected = {"compute"} if intense(result.cost) else {"bandwidth", "L2"}
             assert found.kind in expected, line(found)
         else:

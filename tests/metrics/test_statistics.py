@@ -19,9 +19,9 @@ from kernelviz.metrics.statistics import (
     ratio_interval,
     round_ratios,
     trimmed_mean,
+    unpaired,
     verdict,
 )
-from kernelviz.metrics.unpaired_verdict import unpaired
 from kernelviz.metrics.verdict_reasons import FewSharedRounds, FloorTooWide, NoSharedRounds
 
 

@@ -63,7 +63,7 @@ def test_the_table_has_every_case_with_how_its_times_were_taken(bench: Bench) ->
     assert list(table.value["BlockSize"])[:3] == [64, 256, 1024]
     assert table.value["GPU time, cold, µs"][0] == pytest.approx(6485.7, rel=1e-4)
     assert set(table.value["Result"]) == {"not checked"}
-    assert table.value["How the times were taken"][0].startswith(
+    assert table.value["How the times were measured"][0].startswith(
         "GPU time, cold: nvbench: mean of 78 isolated calls, L2 flushed before each"
     )
 

@@ -57,7 +57,7 @@ def test_a_run_of_many_cases_and_their_times(store: Store) -> None:
 def test_many_runs_are_listed_and_their_machines_told(store: Store) -> None:
     run = run_of(1)
     ids = [f"r{i}" for i in range(MANY)]
-    store.runs.create_all([msgspec.structs.replace(run, id=i) for i in ids])
+    store.runs.create(*(msgspec.structs.replace(run, id=i) for i in ids))
     assert [row.done for row in store.runs.rows(2 * MANY)] == [1] * MANY
     assert store.runs.environments(ids) == dict.fromkeys(ids, run.environment)
 

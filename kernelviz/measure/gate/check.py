@@ -42,13 +42,9 @@ class Reference:
 
     def prepare(self) -> None:
         """Compute the reference now where it is small enough to be cached, because the next call may change the inputs."""
-        if self._slabs is None and self._small:
-            for _ in self.slabs():
-                pass
-
-    @property
-    def _small(self) -> bool:
-        return sum(t.elements(self.problem.sizes) for t in self.op.reference_outputs) * 16 <= self.most_cached_bytes
+        size_bytes = 16 * sum(t.elements(self.problem.sizes) for t in self.op.reference_outputs)
+        if self._slabs is None and size_bytes <= self.most_cached_bytes:
+            self._slabs = list(self._computed())
 
     @property
     def cached(self) -> bool:
@@ -62,40 +58,29 @@ class Reference:
 
     def slabs(self) -> Iterator[Slab]:
         """The reference, slab by slab. Raises nothing; reads the inputs unless it is cached."""
-        if self._slabs is not None:
-            yield from self._slabs
-            return
-        keep = self._small
-        slabs: list[Slab] = []
-        for slab in self._computed():
-            yield slab
-            if keep:
-                slabs.append(slab)
-        if keep:
-            self._slabs = slabs
+        self.prepare()
+        return self._computed() if self._slabs is None else iter(self._slabs)
+
+    def parts(self, outputs: Sequence[Tensor]) -> Iterator[tuple[int, int, Tensor, Tensor, Tensor]]:
+        """By slab and output: (position of the output, first row, values of a call, reference, allowed |error|)."""
+        values = self.compared(outputs)
+        for slab in self.slabs():
+            for position, (got, expected, bound) in enumerate(zip(values, slab.reference, slab.bound, strict=True)):
+                mine = got[slab.first : slab.last] if self.op.slab else got
+                yield position, slab.first, mine, expected, bound
 
     def _computed(self) -> Iterator[Slab]:
         sizes, axis = self.problem.sizes, self.op.slab
         whole = sizes[axis] if axis else 1
-        rows = whole
-        if axis:
-            widest = max(
-                t.elements(sizes) for t in (*self.op.inputs, *self.op.reference_outputs) if t.axes and t.axes[0] == axis
-            )
-            rows = max(1, min(whole, SLAB_BYTES // max(1, 8 * widest // whole)))
-        constant = {
-            i: _wide(t)
-            for i, (spec, t) in enumerate(zip(self.op.inputs, self.inputs, strict=True))
-            if not self._cut(spec.axes)
-        }
+        cut = [bool(axis) and spec.axes[:1] == (axis,) for spec in self.op.inputs]
+        elements = [t.elements(sizes) for t in (*self.op.inputs, *self.op.reference_outputs) if t.axes[:1] == (axis,)]
+        rows = max(1, min(whole, SLAB_BYTES // max(1, 8 * max(elements) // whole))) if axis else whole
+        constant = {i: _wide(t) for i, t in enumerate(self.inputs) if not cut[i]}
         for first in range(0, whole, rows):
             last = min(first + rows, whole)
             wide = tuple(constant[i] if i in constant else _wide(t[first:last]) for i, t in enumerate(self.inputs))
             outputs = self.op.expected(self.problem, wide)
             yield Slab(first, last, outputs, self.op.bound(self.problem, wide, outputs))
-
-    def _cut(self, axes: tuple[str | int, ...]) -> bool:
-        return bool(self.op.slab) and bool(axes) and axes[0] == self.op.slab
 
 
 @dataclass(slots=True)
@@ -114,12 +99,9 @@ class Comparison:
     def add(self, reference: Reference, outputs: Sequence[Tensor]) -> None:
         """Compare the outputs of one seed."""
         self.seeds += 1
-        cut = bool(reference.op.slab)
         self.unwritten += sum(int(still_poisoned(output).sum()) for output in outputs)
-        values = reference.compared(outputs)
-        for slab in reference.slabs():
-            for got, expected, bound in zip(values, slab.reference, slab.bound, strict=True):
-                self._add(got[slab.first : slab.last] if cut else got, expected, bound)
+        for _, _, got, expected, bound in reference.parts(outputs):
+            self._add(got, expected, bound)
 
     def _add(self, got: Tensor, expected: Tensor, bound: Tensor) -> None:
         wide = got.double()
@@ -163,10 +145,9 @@ class Comparison:
         elif self.worst > 1:
             faults.append(ErrorTooLarge(of_bound=self.worst if finite else None))
         reasons = tuple(dict.fromkeys(faults))
-        relative = (self.error_squared / self.reference_squared) ** 0.5 if self.reference_squared > 0 else None
         return Accuracy(
             passed=not reasons,
-            relative_l2=relative if self.reference_squared > 0 else (0.0 if self.error_squared == 0 else None),
+            relative_l2=relative_l2(self.error_squared, self.reference_squared),
             max_abs=self.max_abs,
             worst_of_bound=self.worst if finite else None,
             not_finite=self.not_finite,
@@ -177,6 +158,13 @@ class Comparison:
         )
 
 
+def relative_l2(error_squared: float, reference_squared: float) -> float | None:
+    """The relative error from both sums of squares; None where only the reference is zero."""
+    if reference_squared > 0:
+        return float((error_squared / reference_squared) ** 0.5)
+    return 0.0 if error_squared == 0 else None
+
+
 def still_poisoned(tensor: Tensor) -> Tensor:
     """A mask of the elements that still hold the 0xFF bytes of the poison: NaN in every float format, -1 in integers.
 
@@ -184,10 +172,8 @@ def still_poisoned(tensor: Tensor) -> Tensor:
     """
     if tensor.dtype in (torch.uint8, torch.int8, torch.bool):
         return torch.zeros_like(tensor, dtype=torch.bool)
-    width = tensor.element_size()
-    kinds = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-    whole = 255 if width == 1 else -1
-    return tensor.contiguous().view(kinds[width]) == whole
+    integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+    return tensor.contiguous().view(integers[tensor.element_size()]) == -1
 
 
 def _wide(tensor: Tensor) -> Tensor:

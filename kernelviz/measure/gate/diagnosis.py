@@ -44,13 +44,9 @@ def _worst(reference: Reference, outputs: Sequence[Tensor]) -> float:
 def _mean_share(reference: Reference, outputs: Sequence[Tensor]) -> float:
     """Root mean square of the errors divided by that of the bounds."""
     errors = bounds = 0.0
-    cut = bool(reference.op.slab)
-    values = reference.compared(outputs)
-    for slab in reference.slabs():
-        for got, expected, bound in zip(values, slab.reference, slab.bound, strict=True):
-            mine = got[slab.first : slab.last] if cut else got
-            errors += float((mine.double() - expected).square().sum())
-            bounds += float(bound.expand_as(expected).square().sum())
+    for _, _, got, expected, bound in reference.parts(outputs):
+        errors += float((got.double() - expected).square().sum())
+        bounds += float(bound.expand_as(expected).square().sum())
     return float((errors / bounds) ** 0.5) if bounds else float("inf")
 
 

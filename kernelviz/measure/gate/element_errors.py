@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 from kernelviz.core import MAP_CELLS, OCTAVES, WORST, Element, ErrorCounts, ErrorMap, OutputErrors
 from kernelviz.core.inspection import value
-from kernelviz.measure.gate.check import Reference, still_poisoned
+from kernelviz.measure.gate.check import Reference, relative_l2, still_poisoned
 from kernelviz.measure.inspection.tensor_facts import PIECE, finite, pieces
 from kernelviz.ops import TensorSpec
 
@@ -18,18 +18,14 @@ from kernelviz.ops import TensorSpec
 def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputErrors, ...]:
     """The errors of every output by the gate's rules (gate/check.py), computed slab by slab of the reference in pieces."""
     specs, sizes = reference.op.reference_outputs, reference.problem.sizes
-    values = reference.compared(outputs)
-    accumulators = [_Output(spec, spec.shape(sizes), v.device) for spec, v in zip(specs, values, strict=True)]
-    cut = bool(reference.op.slab)
-    for slab in reference.slabs():
-        for one, got, expected, bound in zip(accumulators, values, slab.reference, slab.bound, strict=True):
-            mine = got[slab.first : slab.last] if cut else got
-            first = slab.first * math.prod(one.shape[1:]) if cut else 0
-            allowed = bound.expand_as(expected)
-            parts = zip(pieces(mine, one.piece), pieces(expected, one.piece), pieces(allowed, one.piece), strict=True)
-            for part in parts:
-                one.add(first, *part)
-                first += part[0].numel()
+    accumulators = [_Output(spec, spec.shape(sizes), outputs[0].device) for spec in specs]
+    for position, first_row, got, expected, bound in reference.parts(outputs):
+        one = accumulators[position]
+        first = first_row * math.prod(one.shape[1:])
+        tensors = (got, expected, bound.expand_as(expected))
+        for part in zip(*(pieces(tensor, one.grid.piece) for tensor in tensors), strict=True):
+            one.add(first, *part)
+            first += part[0].numel()
     return tuple(one.errors() for one in accumulators)
 
 
@@ -66,10 +62,10 @@ class _Output:
     def __init__(self, spec: TensorSpec, shape: tuple[int, ...], device: torch.device) -> None:
         self.spec, self.shape = spec, shape
         self.grid = _Grid(shape, device)
-        self.piece = self.grid.piece
-        self.squares = self.expected_squares = 0.0
-        self.max_abs, self.max_relative, self.max_share = 0.0, -1.0, 0.0
-        self.wrong = self.not_finite = self.unwritten = self.exact = self.beyond = 0
+        # Sums: error and expected value squared; wrong, not finite, unwritten, exact elements, and those beyond any bound.
+        self.sums = [0.0] * 7
+        # Maxima: |error|, |error| / |expected|, |error| / allowed.
+        self.maxima = [0.0, -1.0, 0.0]
         self.octaves = torch.zeros(2 * OCTAVES + 2, dtype=torch.int64, device=device)
         self.worst: list[tuple[float, Element]] = []
         self.box: tuple[list[int], list[int]] | None = None
@@ -77,33 +73,28 @@ class _Output:
     def add(self, first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> None:
         compared = _compared(first, got, expected, allowed)
         known = torch.isfinite(expected)
-        facts = torch.stack(
-            [
-                compared.error.square().sum(),
-                torch.where(known & ~compared.disagrees, expected, 0.0).square().sum(),
-                compared.error.max(),
-                torch.where(known & (expected != 0) & ~compared.disagrees, compared.error / expected.abs(), -1.0).max(),
-                compared.share.max(),
-                compared.wrong.sum().double(),
-                compared.disagrees.sum().double(),
-                compared.unwritten.sum().double(),
-                (compared.share == 0).sum().double(),
-                torch.isinf(compared.share).sum().double(),
-            ]
-        ).tolist()
-        self.squares += facts[0]
-        self.expected_squares += facts[1]
-        self.max_abs, self.max_relative = max(self.max_abs, facts[2]), max(self.max_relative, facts[3])
-        self.max_share = max(self.max_share, facts[4])
-        self.wrong += int(facts[5])
-        self.not_finite += int(facts[6])
-        self.unwritten += int(facts[7])
-        self.exact += int(facts[8])
-        self.beyond += int(facts[9])
+        known &= ~compared.disagrees
+        sums = (
+            compared.error.square(),
+            torch.where(known, expected, 0.0).square(),
+            compared.wrong,
+            compared.disagrees,
+            compared.unwritten,
+            compared.share == 0,
+            torch.isinf(compared.share),
+        )
+        maxima = (
+            compared.error,
+            torch.where(known & (expected != 0), compared.error / expected.abs(), -1.0),
+            compared.share,
+        )
+        facts = torch.stack([*(t.sum().double() for t in sums), *(t.max() for t in maxima)]).tolist()
+        self.sums = [total + more for total, more in zip(self.sums, facts[: len(sums)], strict=True)]
+        self.maxima = list(map(max, self.maxima, facts[len(sums) :]))
         self._count(compared.share)
         self._rank(compared)
         self.grid.add(compared)
-        if facts[5]:
+        if compared.wrong.any():
             self._enclose(compared)
 
     def _count(self, share: Tensor) -> None:
@@ -149,33 +140,33 @@ class _Output:
     def _enclose(self, compared: _Compared) -> None:
         """Extend the box of indices that contains every wrong element."""
         flat = compared.wrong.nonzero().flatten() + compared.first
-        low, high = [], []
-        for size, step in zip(self.shape, _steps(self.shape), strict=True):
-            along = torch.div(flat, step, rounding_mode="floor").remainder_(size)
-            low.append(int(along.min()))
-            high.append(int(along.max()))
+        along = [
+            torch.div(flat, step, rounding_mode="floor").remainder_(size)
+            for size, step in zip(self.shape, _steps(self.shape), strict=True)
+        ]
+        low, high = [int(indices.min()) for indices in along], [int(indices.max()) for indices in along]
         if self.box is not None:
-            low = [min(pair) for pair in zip(low, self.box[0], strict=True)]
-            high = [max(pair) for pair in zip(high, self.box[1], strict=True)]
+            low, high = list(map(min, low, self.box[0])), list(map(max, high, self.box[1]))
         self.box = (low, high)
 
     def errors(self) -> OutputErrors:
-        known = self.expected_squares > 0
-        relative = (self.squares / self.expected_squares) ** 0.5 if known else (0.0 if self.squares == 0 else None)
+        squares, expected_squares = self.sums[:2]
+        wrong, not_finite, unwritten, exact, beyond = map(int, self.sums[2:])
+        max_abs, max_relative, max_share = self.maxima
         return OutputErrors(
             name=self.spec.name,
             axes=tuple(str(a) for a in self.spec.axes),
             shape=self.shape,
-            wrong=self.wrong,
-            not_finite=self.not_finite,
-            unwritten=self.unwritten,
-            max_abs=finite(self.max_abs),
-            max_relative=finite(self.max_relative) if self.max_relative >= 0 else None,
-            relative_l2=finite(relative),
-            worst_of_bound=finite(self.max_share),
+            wrong=wrong,
+            not_finite=not_finite,
+            unwritten=unwritten,
+            max_abs=finite(max_abs),
+            max_relative=finite(max_relative) if max_relative >= 0 else None,
+            relative_l2=finite(relative_l2(squares, expected_squares)),
+            worst_of_bound=finite(max_share),
             worst=tuple(element for _, element in self.worst),
             map=self.grid.map(),
-            counts=ErrorCounts(exact=self.exact, octaves=tuple(self.octaves.tolist()), beyond=self.beyond),
+            counts=ErrorCounts(exact=exact, octaves=tuple(self.octaves.tolist()), beyond=beyond),
             first_wrong=tuple(self.box[0]) if self.box else None,
             last_wrong=tuple(self.box[1]) if self.box else None,
         )

@@ -118,7 +118,7 @@ def _spread(tensor: Tensor, sums: _Sums, mean: float) -> tuple[float, Histogram 
         if not one_bin:
             place = ((wide - sums.low) * (BINS / width)).long().clamp_(0, BINS - 1)
             counts += torch.bincount(place, minlength=BINS)
-    bin_counts = (sums.finite,) if one_bin else tuple(int(c) for c in counts.tolist())
+    bin_counts = (sums.finite,) if one_bin else tuple(counts.tolist())
     histogram = Histogram(low=sums.low, high=sums.high, counts=bin_counts) if math.isfinite(width) else None
     return math.sqrt(squares / sums.finite), histogram
 

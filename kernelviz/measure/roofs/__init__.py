@@ -7,7 +7,7 @@ A roof is the fastest of several candidates, so it is a rate that was reached, n
 from collections.abc import Iterator
 
 from kernelviz.core import Device, DeviceError, Roof, RoofDone
-from kernelviz.measure.roofs import launches, products, streams, transfers, vectors
+from kernelviz.measure.roofs import arithmetic, launches, streams, transfers
 from kernelviz.measure.roofs.candidate import GPU, HOST, Contest, Effort
 from kernelviz.measure.session.contract import Emit, Stop
 from kernelviz.measure.timing.timer import DeviceTimer
@@ -47,11 +47,11 @@ def _kinds(
 ) -> Iterator[tuple[str, Iterator[Roof | None]]]:
     if device.kind == "cuda":
         yield "streams", streams.roofs(device, contest)
-        yield "multiply-adds", vectors.roofs(device, contest)
-        yield "matrix products", products.roofs(device, contest)
+        yield "multiply-adds", arithmetic.vector_roofs(device, contest)
+        yield "matrix products", arithmetic.product_roofs(device, contest)
         yield "the empty kernel", launches.empty_kernel(device, contest)
         yield "transfers", transfers.roofs(device, contest)
     else:
         yield "streams", streams.host_roofs(device, contest)
-        yield "matrix products", products.roofs(device, contest)
+        yield "matrix products", arithmetic.product_roofs(device, contest)
     yield "launches by the host", launched.roofs()

@@ -166,20 +166,20 @@ def library_stream(
     mix: StreamName, source: Tensor, target: Tensor, elements: int
 ) -> tuple[str, Callable[[], Tensor]] | None:
     """torch's own kernel for a mix over float32 arrays of `elements`, None where it has none."""
+    first, second, written = source[:elements], source[elements : 2 * elements], target[:elements]
     seen = target[:4]
-    if mix == "copy":
-        read, written = source[:elements], target[:elements]
-        return "torch copy_", lambda: (written.copy_(read), seen)[1]
-    if mix == "read":
-        read, out = source[:elements], torch.empty((), dtype=torch.float32, device=source.device)
-        return "torch sum", lambda: torch.sum(read, dim=0, out=out)
-    if mix == "read2_write1":
-        first, second, written = source[:elements], source[elements : 2 * elements], target[:elements]
-        return "torch add", lambda: (torch.add(first, second, out=written), seen)[1]
-    if mix == "write":
-        written = target[:elements]
-        return "torch fill_", lambda: (written.fill_(1.0), seen)[1]
-    return None
+    match mix:
+        case "copy":
+            return "torch copy_", lambda: (written.copy_(first), seen)[1]
+        case "read":
+            total = torch.empty((), dtype=torch.float32, device=source.device)
+            return "torch sum", lambda: torch.sum(first, dim=0, out=total)
+        case "read2_write1":
+            return "torch add", lambda: (torch.add(first, second, out=written), seen)[1]
+        case "write":
+            return "torch fill_", lambda: (written.fill_(1.0), seen)[1]
+        case "read1_write2":
+            return None
 
 
 def host_roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:

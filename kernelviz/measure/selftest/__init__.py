@@ -7,10 +7,11 @@ import gc
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import torch
 
-from kernelviz.core import Check, CheckDone, Device, TimelineDone, UnknownName
+from kernelviz.core import Check, CheckDone, TimelineDone, UnknownName
 from kernelviz.core.errors import one_line
 from kernelviz.measure.selftest import (
     agreement,
@@ -78,11 +79,13 @@ def selftest(
     for prefix in only:
         if not any(name.startswith(prefix) for name in names):
             raise UnknownName("check", prefix, names)
-    wanted = [p for p in probes if not only or any(p.name.startswith(prefix) for prefix in only)]
+    prefixes = tuple(only) or ("",)
     bench = Workbench(state, ops, opened, stop, quick)
-    if not only or any(TIMELINE.startswith(prefix) for prefix in only):
-        _take_picture(bench, emit)
-    for one in wanted:
+    # A processor has no timeline: it has no stamps except those of the call.
+    if state.device.kind == "cuda" and TIMELINE.startswith(prefixes):
+        with suppress(NotHere, Stopped):
+            emit(TimelineDone(timeline=picture.timeline(bench)))
+    for one in (p for p in probes if p.name.startswith(prefixes)):
         if stop():
             return
         try:
@@ -90,7 +93,9 @@ def selftest(
         except Stopped:
             return
         emit(CheckDone(check=check))
-        _release(state.device)
+        gc.collect()
+        if state.device.kind == "cuda":
+            torch.cuda.empty_cache()
         if state.spoilt is not None:
             raise Spoilt(f"the selftest ends after {one.name}: {state.spoilt}")
 
@@ -124,22 +129,7 @@ def _make_check(one: Probe, bench: Workbench) -> Check:
     )
 
 
-def _release(device: Device) -> None:
-    gc.collect()
-    if device.kind == "cuda":
-        torch.cuda.empty_cache()
-
-
 def _within(one: Probe, finding: Finding) -> bool:
     if finding.value is None or one.limit is None:
         raise ValueError(f"check {one.name} has nothing to compare")
     return finding.value <= one.limit if one.at_most else finding.value >= one.limit
-
-
-def _take_picture(bench: Workbench, emit: Emit) -> None:
-    if bench.device.kind != "cuda":
-        return  # a processor has no stamps except those of the call
-    try:
-        emit(TimelineDone(timeline=picture.timeline(bench)))
-    except (NotHere, Stopped):
-        return

@@ -71,8 +71,7 @@ def ncu_duration(at: Workbench) -> Finding:
     if children.path() is None:
         raise NotHere("ncu is not on the PATH")
     own = _own(at)
-    times_by_case = ncu_times(at, CASES)
-    other = {key: one.seconds for key, one in times_by_case.items()}
+    other = {key: one.seconds for key, one in ncu_times(at, CASES).items()}
     beyond = max(0.0, *(abs(other[k] - own[k]) - NCU_FRACTION * own[k] for k in own))
     return Finding(beyond, _beside(own, other, "ncu"))
 
@@ -107,11 +106,8 @@ def _own(at: Workbench) -> dict[str, float]:
     """The cold seconds of each case by the session."""
     if at.timer.name != "cupti":
         raise NotHere(f"this device is timed by {at.timer.name}, not by CUPTI")
-    seconds: dict[str, float] = {}
-    for case in CASES:
-        result = at.results(case.problem, (), case.variant, 1.0)[case.variant]
-        seconds[case.problem.key] = cold(result).estimate
-    return seconds
+    results = [at.results(case.problem, (), case.variant, 1.0)[case.variant] for case in CASES]
+    return {result.problem.key: cold(result).estimate for result in results}
 
 
 def _other(at: Workbench, timer: str) -> dict[str, float]:
@@ -152,10 +148,6 @@ class NcuTime:
     seconds: float
     clock_hz: float
     shapes: tuple[Shape, ...]
-
-    @property
-    def kernels(self) -> int:
-        return len(self.shapes)
 
 
 def ncu_times(at: Workbench, cases: Sequence[Case], most_s: float = children.MOST_S) -> dict[str, NcuTime]:

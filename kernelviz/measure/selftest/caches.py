@@ -90,12 +90,8 @@ def flush_by_counters(at: Workbench) -> Finding:
     if len(rows) % len(kinds):
         raise RuntimeError(f"ncu counted {len(rows)} reads of {len(kinds)} kinds")
     each = len(rows) // len(kinds)
-    figures: dict[str, float] = {}
-    for index, kind in enumerate(kinds):
-        shares = [
-            children.quantity(row, metric) / kernels.READ_BYTES for row in rows[index * each : (index + 1) * each]
-        ]
-        figures[f"{kind}_least_share"] = min(shares)
+    shares = [children.quantity(row, metric) / kernels.READ_BYTES for row in rows]
+    figures = {f"{kind}_least_share": min(shares[i * each : (i + 1) * each]) for i, kind in enumerate(kinds)}
     warm = figures.pop("warm_least_share")
     least = min(figures.values())
     return Finding(least, figures | {"warm_share": warm}, least >= DRAM_SHARE and warm < DRAM_SHARE)

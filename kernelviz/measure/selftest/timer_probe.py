@@ -10,13 +10,14 @@ import msgspec
 import torch
 
 from kernelviz.core import Case, CaseDone, Event, Method
+from kernelviz.measure.selftest.hosted import cold
 from kernelviz.measure.session.binding import BoundProblem
 from kernelviz.measure.session.device_session import DeviceSession
 from kernelviz.measure.session.environment import device_of
 from kernelviz.measure.timing.cuda import CudaTimer
 from kernelviz.measure.timing.events import EventStamps
 from kernelviz.measure.timing.kernels import Instruments
-from kernelviz.measure.timing.timestamps import Stamps, TracedStamps
+from kernelviz.measure.timing.trace import Stamps, TracedStamps
 from kernelviz.measure.timing.tracers import KinetoTracer
 from kernelviz.ops import catalogue, op_named
 
@@ -40,12 +41,7 @@ def _by_session(device_id: str, cases: list[Case], timer: str) -> dict[str, floa
     events: list[Event] = []
     for case in cases:
         session.measure(case.problem, (case.variant,), case.variant, Method(), events.append, lambda: False)
-    seconds: dict[str, float] = {}
-    for result in (e.result for e in events if isinstance(e, CaseDone)):
-        if result.timing is None or result.timing.device_cold_s is None:
-            raise RuntimeError(f"{result.case.key} has no time: {result.outcome}")
-        seconds[result.problem.key] = result.timing.device_cold_s.estimate
-    return seconds
+    return {e.result.problem.key: cold(e.result).estimate for e in events if isinstance(e, CaseDone)}
 
 
 def _by_do_bench(device_id: str, cases: list[Case]) -> dict[str, float]:

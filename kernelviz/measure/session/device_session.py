@@ -3,6 +3,7 @@
 import gc
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import partial
 
 import torch
 
@@ -92,10 +93,7 @@ class DeviceSession:
 
         self._problems.clear()
         self._release()
-
-        def opened(ops: Mapping[str, Op]) -> DeviceSession:
-            return DeviceSession(self.device, ops, self.timer)
-
+        opened = partial(DeviceSession, self.device, timer=self.timer)
         selftest(self.state, self.ops, opened, emit, stop, only=only, quick=quick)
         self.state.share("processes of the selftest")  # ncu and the other timers ran in processes of their own
 
@@ -122,7 +120,6 @@ class DeviceSession:
 
         op = op_named(problem.op, self.ops).of(problem)
         chosen = configured(op, variant, tuned)
-
         calling = False
 
         def progress(step: Step, fraction: float | None) -> None:
@@ -205,7 +202,7 @@ def open_session(device_id: str, plugins: tuple[str, ...] = ()) -> DeviceSession
         from kernelviz.measure.timing.cuda import CudaTimer
         from kernelviz.measure.timing.events import EventStamps
         from kernelviz.measure.timing.kernels import Instruments
-        from kernelviz.measure.timing.timestamps import Stamps, TracedStamps
+        from kernelviz.measure.timing.trace import Stamps, TracedStamps
         from kernelviz.measure.timing.tracers import open_tracer
 
         torch.cuda.set_device(torch.device(device_id))

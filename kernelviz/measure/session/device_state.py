@@ -108,11 +108,9 @@ class Watch:
         self.look()
         # A device is idle between two batches; this did not slow anything down.
         reasons = dict.fromkeys(r for c in self._seen for r in c.event_reasons if r != IDLE)
-        other_processes = [c.other_processes for c in self._seen if c.other_processes is not None]
-        hottest = [c.temperature_c for c in self._seen if c.temperature_c is not None]
         return msgspec.structs.replace(
             self._seen[-1],
             event_reasons=tuple(reasons),
-            other_processes=max(other_processes, default=None),
-            temperature_c=max(hottest, default=None),
+            other_processes=max((c.other_processes for c in self._seen if c.other_processes is not None), default=None),
+            temperature_c=max((c.temperature_c for c in self._seen if c.temperature_c is not None), default=None),
         )

@@ -31,9 +31,8 @@ def device_of(device_id: str) -> Device:
     if device_id == "cpu":
         return msgspec.structs.replace(devices["cpu"], threads=torch.get_num_threads())
     if not torch.cuda.is_available():
-        reason = devices[device_id].reason if device_id in devices else ""
         raise DeviceError(
-            reason
+            devices[device_id].reason
             or f"the driver sees a GPU, torch {torch.__version__} (CUDA {torch.version.cuda}) does not; "
             "update the driver, or see what `python -c 'import torch; torch.cuda.init()'` says"
         )

@@ -10,6 +10,7 @@ from kernelviz.core.errors import one_line
 from kernelviz.core.reasons import (
     CacheNotWritable,
     CudaError,
+    DiskFull,
     DoesNotFitMemory,
     Recompiled,
     Refused,
@@ -50,27 +51,23 @@ def out_of_memory(error: BaseException) -> bool:
     return isinstance(error, torch.OutOfMemoryError | MemoryError) or "can't allocate memory" in str(error).lower()
 
 
-def disk_full(error: BaseException) -> bool:
-    """A compiler or a cache found no space left."""
+def _disk_full(error: BaseException) -> DiskFull | None:
+    """The compilers' folders, where a compiler or a cache found no space left."""
     full = (errno.ENOSPC, errno.EDQUOT)
-    return any(
+    if not any(
         (isinstance(e, OSError) and e.errno in full) or "no space left on device" in str(e).lower()
         for e in _chain(error)
-    )
+    ):
+        return None
+    return storage_folders.filled(storage_folders.look(storage_folders.folders(os.environ)))
 
 
 def _not_writable(error: BaseException) -> CacheNotWritable | None:
     """The compiler's cache that cannot be written (no permission, a read-only disk), else None."""
-    for e in _chain(error):
-        if (
-            isinstance(e, OSError)
-            and e.errno in (errno.EACCES, errno.EPERM, errno.EROFS)
-            and isinstance(e.filename, str)
-        ):
-            reason = storage_folders.refused(os.environ, e.filename)
-            if reason is not None:
-                return reason
-    return None
+    denied = (errno.EACCES, errno.EPERM, errno.EROFS)
+    errors = [e for e in _chain(error) if isinstance(e, OSError) and e.errno in denied]
+    reasons = (storage_folders.refused(os.environ, e.filename) for e in errors if isinstance(e.filename, str))
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def failure(error: Exception, *, calling: bool) -> Failure:
@@ -78,12 +75,9 @@ def failure(error: Exception, *, calling: bool) -> Failure:
     if isinstance(error, DoesNotFit):
         needs = DoesNotFitMemory(needed_bytes=error.needed_bytes, free_bytes=error.free_bytes, device=error.device)
         return Failure(stage="out_of_memory", reasons=(needs,))
-    if disk_full(error):
-        filled = storage_folders.filled(storage_folders.look(storage_folders.folders(os.environ)))
-        return Failure(stage="compile", reasons=(filled,), message=one_line(error, 300))
-    not_writable = _not_writable(error)
-    if not_writable is not None:
-        return Failure(stage="compile", reasons=(not_writable,), message=one_line(error, 300))
+    folders_fault = _disk_full(error) or _not_writable(error)
+    if folders_fault is not None:
+        return Failure(stage="compile", reasons=(folders_fault,), message=one_line(error, 300))
     for e in _chain(error):
         if isinstance(e, Refused) and isinstance(e.reason, Recompiled):
             return Failure(stage="wrong", reasons=(e.reason,))
@@ -97,10 +91,8 @@ def failure(error: Exception, *, calling: bool) -> Failure:
         return Failure(stage="crash", reasons=(TracerLostRecords(),), message=str(error))
     if sticky(error):
         return Failure(stage="crash", reasons=(CudaError(),), message=one_line(error))
-    names = {type(e).__name__ for e in _chain(error)}
-    if names & _COMPILER_ERRORS or not calling:
-        return Failure(stage="compile", message=one_line(error))
-    return Failure(stage="crash", message=one_line(error))
+    compiling = not calling or not _COMPILER_ERRORS.isdisjoint(type(e).__name__ for e in _chain(error))
+    return Failure(stage="compile" if compiling else "crash", message=one_line(error))
 
 
 def _chain(error: BaseException) -> list[BaseException]:

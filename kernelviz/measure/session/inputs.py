@@ -20,11 +20,9 @@ def allocate(
     """
 
     def one(spec: TensorSpec) -> Tensor:
-        dtype = torch_dtype(spec.dtype or problem.dtype)
-        shape, elements = spec.shape(problem.sizes), spec.elements(problem.sizes)
-        return torch.empty(max(elements, least_bytes // dtype.itemsize), dtype=dtype, device=device)[:elements].view(
-            shape
-        )
+        dtype, elements = torch_dtype(spec.dtype or problem.dtype), spec.elements(problem.sizes)
+        block = torch.empty(max(elements, least_bytes // dtype.itemsize), dtype=dtype, device=device)
+        return block[:elements].view(spec.shape(problem.sizes))
 
     return tuple(one(spec) for spec in specs)
 
@@ -40,12 +38,12 @@ def fill(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) -> None
     The same seed always writes the same numbers on one device.
     """
     for position, (spec, tensor) in enumerate(zip(op.inputs, tensors, strict=True)):
-        generator = torch.Generator(device=tensor.device).manual_seed(seed * 1000 + position)
-        fill_one(spec, tensor, problem, generator)
+        _fill_one(spec, tensor, problem, seed * 1000 + position)
 
 
-def fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, generator: torch.Generator) -> None:
+def _fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, seed: int) -> None:
     """Write one input: ids below the size of their axis, else the data of the spec or of the problem."""
+    generator = torch.Generator(device=tensor.device).manual_seed(seed)
     if spec.below is not None:
         _fill_ids(tensor, problem.sizes[spec.below], spec.ids, problem.data == "sorted", generator)
     elif tensor.dtype == torch.uint8:
@@ -55,13 +53,12 @@ def fill_one(spec: TensorSpec, tensor: Tensor, problem: Problem, generator: torc
 
 
 def _fill_ids(tensor: Tensor, size: int, ids: str, ascending: bool, generator: torch.Generator) -> None:
-    count = tensor.numel()
     if ids == "labels":
         tensor.random_(0, size, generator=generator)
         return
-    whole = torch.cat(
-        [torch.randperm(size, device=tensor.device, generator=generator) for _ in range(-(-count // size))]
-    )[:count]
+    times = -(-tensor.numel() // size)
+    permutations = [torch.randperm(size, device=tensor.device, generator=generator) for _ in range(times)]
+    whole = torch.cat(permutations)[: tensor.numel()]
     tensor.copy_((whole.sort().values if ascending else whole).view(tensor.shape))
 
 
@@ -100,9 +97,8 @@ def unchanged(op: Op, tensors: Sequence[Tensor], problem: Problem, seed: int) ->
     """Positions of the tensors that no longer hold the values that `fill` wrote with that seed."""
     changed = []
     for position, (spec, tensor) in enumerate(zip(op.inputs, tensors, strict=True)):
-        generator = torch.Generator(device=tensor.device).manual_seed(seed * 1000 + position)
         again = torch.empty_like(tensor)
-        fill_one(spec, again, problem, generator)
+        _fill_one(spec, again, problem, seed * 1000 + position)
         if not torch.equal(again, tensor):
             changed.append(position)
     return changed

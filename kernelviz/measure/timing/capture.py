@@ -11,8 +11,7 @@ from kernelviz.core import Kernel, LaunchMode, Note
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.measure.timing.kernels import Instruments
 from kernelviz.measure.timing.timer import BoundLaunch
-from kernelviz.measure.timing.timestamps import Stamps
-from kernelviz.measure.timing.trace import Iteration
+from kernelviz.measure.timing.trace import Iteration, Stamps
 
 BIG_BYTES = 16 * 2**20
 """Larger outputs cover so many addresses that a call may get the same block of memory every time."""

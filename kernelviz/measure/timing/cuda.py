@@ -22,8 +22,7 @@ from kernelviz.measure.timing.capture import CudaTimed, kernels_of
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes
 from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
-from kernelviz.measure.timing.timestamps import Stamps
-from kernelviz.measure.timing.trace import MAX_RECORDS, MEMCPY, Iteration, Tracer, WrongWork
+from kernelviz.measure.timing.trace import MAX_RECORDS, MEMCPY, Iteration, Stamps, Tracer, WrongWork
 from kernelviz.measure.timing.tracing_cost import TracingCost
 
 BLOCK_S = 0.2e-3
@@ -51,7 +50,7 @@ class CudaTimer:
         self.tracer: Tracer | None = stamps.tracer
         self._load: deque[tuple[float, float]] = deque()
         self._graph_index = 0
-        self._flush_s = stamps.flush_length_s(instruments)
+        self._flush_s = stamps.flush_length_s(instruments.flush)
 
     def prepare(self, first: BoundLaunch, more: Iterable[BoundLaunch] = (), *, warm: bool = False) -> CudaTimed:
         """Trace a few eager calls, choose the samples per block and capture; where capture fails, launch into the stream."""

@@ -12,8 +12,7 @@ import torch
 
 from kernelviz.core import Timer
 from kernelviz.measure.timing.kernels import Instruments, between_events_s, captured, empty_launch, timing_event
-from kernelviz.measure.timing.timestamps import Pattern
-from kernelviz.measure.timing.trace import Iteration, Record, TraceError, Tracer
+from kernelviz.measure.timing.trace import Iteration, Pattern, Record, TraceError, Tracer
 
 EMPTY_KERNEL_S = 0.25e-6
 """The part of the empty kernel's own time that is added back. Its launch overlaps the flush's tail: with 0, twelve calls of
@@ -64,8 +63,8 @@ class EventStamps:
             )
         return blocks
 
-    def flush_length_s(self, instruments: Instruments) -> float:
-        return min(between_events_s(instruments.flush) for _ in range(5))
+    def flush_length_s(self, flush: Callable[[], None]) -> float:
+        return min(between_events_s(flush) for _ in range(5))
 
     def _pair(self, timed: Pattern, graph_index: int, number: int) -> tuple[Any, Any]:
         capturing = torch.cuda.is_current_stream_capturing()

@@ -67,10 +67,9 @@ class Series:
 
     def notes(self, figure: NoteFigure = "cold") -> list[Note]:
         """The notes on its blocks, for the figure that they make."""
-        notes: list[Note] = [msgspec.structs.replace(note, figure=figure) for note in self.timed.notes]
-        if self.slow_clock:
-            notes.append(SlowBlocks(figure=figure, slow=self.slow_clock, blocks=len(self.blocks)))
-        return notes
+        slow = SlowBlocks(figure=figure, slow=self.slow_clock, blocks=len(self.blocks))
+        notes = [msgspec.structs.replace(note, figure=figure) for note in self.timed.notes]
+        return [*notes, slow] if self.slow_clock else notes
 
     def loses_clock(self, block: BlockSamples) -> bool:
         """Whether the block must be repeated, because its SM clock is too far below that of the series' first block."""

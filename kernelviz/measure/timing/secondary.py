@@ -39,7 +39,7 @@ class Samples:
     samples: list[float] = field(default_factory=list)
     blocks: list[Block] = field(default_factory=list)
 
-    def add(self, times: Sequence[float], started_s: float, round_number: int) -> None:
+    def add(self, started_s: float, times: Sequence[float], round_number: int) -> None:
         self.samples += times
         self.blocks.append(Block(size=len(times), started_s=started_s, round=round_number))
 
@@ -201,17 +201,15 @@ class SecondaryTimings:
             self.state.timer.rest(size * c.device_s)
             started_s = time.time()
             whole, enqueue = c.calls.eager(size)
-            c.eager.add(whole, started_s, number)
-            c.enqueue.add(enqueue, started_s, number)
+            c.eager.add(started_s, whole, number)
+            c.enqueue.add(started_s, enqueue, number)
         if "graph" in wanted and c.calls.replay is not None:
             self.state.timer.rest(size * c.device_s)
-            started_s = time.time()
-            c.graph.add(c.calls.graph(size), started_s, number)
+            c.graph.add(time.time(), c.calls.graph(size), number)
         if "loop" in wanted:
             length = max(LEAST_CALLS, min(MOST_BACK_TO_BACK, int(BACK_TO_BACK_S / max(c.call_s, 1e-6))))
             self.state.timer.rest(length * c.device_s)
-            started_s = time.time()
-            c.back_to_back.add([c.calls.back_to_back(length)], started_s, number)
+            c.back_to_back.add(time.time(), [c.calls.back_to_back(length)], number)
 
     def _energy(self, bound: BoundVariant, known: Timing) -> Timing:
         call_s = known.device_warm_s.estimate if known.device_warm_s is not None else 1e-3

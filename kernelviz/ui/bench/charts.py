@@ -8,8 +8,8 @@ import streamlit as st
 from kernelviz import plots
 from kernelviz.bench.snapshots import narrowed
 from kernelviz.core import Problem, Run
+from kernelviz.core.configuration import is_configuration
 from kernelviz.metrics.chart_selection import charted_run
-from kernelviz.metrics.configuration import is_configuration
 from kernelviz.metrics.figures import Headline
 from kernelviz.metrics.rows import Row, by_rate, rows
 from kernelviz.metrics.sweep import line_sizes, swept_axis, tied_axes, varying_axes

@@ -6,8 +6,7 @@ import streamlit as st
 
 from kernelviz.bench import Bench
 from kernelviz.core import LIVING, Device, Roof, units
-from kernelviz.hardware.datasheet import DataSheet
-from kernelviz.hardware.datasheet_shares import DataSheetShare, data_sheet_shares
+from kernelviz.hardware.datasheet import DataSheet, DataSheetShare, data_sheet_shares
 from kernelviz.metrics.calibrations import Calibration, Move, moves
 from kernelviz.tables.column import Column
 from kernelviz.text.roofs import format_move, format_roof_name, format_roof_value

@@ -1,7 +1,10 @@
-"""Matrix products: the tensor cores' rate by precision where there are tensor cores, else the library's rate."""
+"""Arithmetic by precision: matrix products (the tensor cores' rate where there are tensor cores, else the library's), and
+multiply-adds in registers, the peak rate of a GPU's vector units."""
 
+import ctypes
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,9 +12,11 @@ from torch import Tensor
 from kernelviz.core import Device, Roof
 from kernelviz.core.run import Unit
 from kernelviz.measure.roofs.candidate import Candidate, Contest
+from kernelviz.measure.roofs.streams import SOURCE
 from kernelviz.measure.session import failures
 from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.ops import Launch, op_named
+from kernelviz.ops.kernels import nvrtc
 
 SIZES = (4096, 8192)
 """4096: the SM clock stays high (172 us of bf16); 8192: more flop per byte, at a lower clock."""
@@ -21,6 +26,9 @@ HOST_SIZES = (256, 512, 1024, 2048)
 """On a CPU: the largest of these that takes no longer than the effort allows."""
 TENSOR_FP64 = frozenset({(8, 0), (9, 0), (10, 0)})
 """Compute capabilities whose tensor cores multiply fp64 (PTX ISA, mma.m8n8k4.f64, at full rate: A100, H100, H200, B200)."""
+CHAINS, UNROLLED = 8, 16
+"""As in roofs.cu: independent chains per thread, and multiply-adds of each chain per round."""
+_THREADS = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +41,7 @@ class Product:
     how: str
 
 
-def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
+def product_roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
     for product in gpu_products(device) if device.kind == "cuda" else host_products():
         yield contest.best(_candidates(product, device, contest.effort.host_product_s))
 
@@ -138,3 +146,46 @@ def _quiet(launch: Launch) -> Launch:
     first = launch()
     seen = (first if isinstance(first, Tensor) else first[0])[:1, :1]
     return lambda: (launch(), seen)[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """A precision, its lanes per register, -1 and 1 as arguments, and the least compute capability."""
+
+    precision: str
+    lanes: int
+    minus_one: Any
+    one: Any
+    rounds: int
+    since: tuple[int, int] = (5, 3)
+
+
+# 512 rounds of fp32 take some 0.26 ms on an H200; launch and tail are 0.5 % of that.
+FORMATS = (
+    Format("fp32", 1, ctypes.c_float(-1), ctypes.c_float(1), 512),
+    Format("fp64", 1, ctypes.c_double(-1), ctypes.c_double(1), 256),
+    Format("fp16", 2, ctypes.c_uint(0xBC00BC00), ctypes.c_uint(0x3C003C00), 512),
+    Format("bf16", 2, ctypes.c_uint(0xBF80BF80), ctypes.c_uint(0x3F803F80), 512, (8, 0)),
+)
+
+
+def vector_roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
+    for number in FORMATS:
+        if (device.compute_capability or (0, 0)) >= number.since:
+            yield contest.best([_multiply_adds(number, torch.device(device.id))])
+
+
+def _multiply_adds(number: Format, where: torch.device) -> Candidate:
+    properties = torch.cuda.get_device_properties(where)
+    blocks = properties.multi_processor_count * (properties.max_threads_per_multi_processor // _THREADS)
+    flop = 2.0 * number.lanes * CHAINS * UNROLLED * number.rounds * blocks * _THREADS
+    how = f"own kernel, {CHAINS} chains of multiply-adds a thread in registers, {blocks} blocks of {_THREADS}"
+    kernel = nvrtc.kernel(SOURCE, f"kernelviz_fma_{number.precision}")
+    sink = torch.zeros(2, device=where)
+
+    def launch() -> Tensor:
+        rounds = ctypes.c_int(number.rounds)
+        nvrtc.launch(kernel, blocks, _THREADS, sink.data_ptr(), rounds, number.minus_one, number.one)
+        return sink
+
+    return Candidate(Roof(name="fma", precision=number.precision, unit="vector", how=how), launch, flop)
