@@ -41,7 +41,8 @@ VERDICT = """
   and the noise floor is at most 2 %. **? unclear**: all other cases, with the reason.
 - Under sustained load, one pass over the variants is one observation. The interval is Student's t over three passes, which is
   wider than an interval over blocks.
-- Measuring stops when every comparison is decided and every interval is narrow enough, or at the time limit. No sample is dropped.
+- Measuring stops when every comparison is decided and every interval is narrow enough, or at the time limit. No sample is
+  dropped.
 - The *timed* call is repeated for three fills of the inputs. Each output element is compared with a float64 reference. A wrong
   variant keeps its time, marked as wrong; it is excluded from rankings and speed-ups.
 """
@@ -81,8 +82,8 @@ LEVEL_RULES: dict[QualityLevel, str] = {
     "good": "Nothing is known that speaks against the time.",
     "note": "The time is valid, with a minor caveat: repeated blocks, a call in a stream, timestamps not from CUPTI, a corrected "
     "span, a clock set by a user, the power cap under sustained load, another note, or an unknown part (always on a CPU).",
-    "suspect": "The time is unreliable, so do not draw conclusions from it: throttled, low clock, no interval, other processes on "
-    "the GPU, not checked, or wrong.",
+    "suspect": "The time is unreliable, so do not draw conclusions from it: throttled, low clock, no interval, other processes "
+    "on the GPU, not checked, or wrong.",
 }
 
 
