@@ -17,18 +17,22 @@ class FigureText:
 
 FIGURES = (
     FigureText(
-        "device_cold_s", "device cold", "How fast is the kernel if its data are in device memory? This is the headline."
+        "device_cold_s", "device cold", "How fast is the kernel if its data come from memory? This is the main metric."
     ),
     FigureText(
         "device_warm_s",
         "device warm",
-        "How fast is it if its data are where a call leaves them, in the L2 if they fit?",
+        "How fast is it if calls repeat on the same data, which stay in the L2 if they fit?",
     ),
-    FigureText("call_eager_s", "call eager", "How long does one Python call take, from an idle device to the end?"),
-    FigureText("enqueue_s", "enqueue", "How long does it take until this Python call returns?"),
-    FigureText("call_graph_s", "call by graph", "How long does the call take if it is launched as a graph?"),
-    FigureText("loop_s", "loop", "How long does one of many back-to-back eager calls take?"),
-    FigureText("busy_s", "busy", "During how much of the cold span does at least one of its kernels run?"),
+    FigureText(
+        "call_eager_s",
+        "call eager",
+        "How long does one Python call take, from an idle device until its result is ready?",
+    ),
+    FigureText("enqueue_s", "enqueue", "How much of that time passes before Python continues?"),
+    FigureText("call_graph_s", "call by graph", "How long does the call take if it is launched as a CUDA graph?"),
+    FigureText("loop_s", "loop", "How long does a call take on average if many run back to back?"),
+    FigureText("busy_s", "busy", "During how much of the cold time did one of its kernels run?"),
 )
 
 
