@@ -8,7 +8,7 @@ from kernelviz.text.failures import describe_failure
 from kernelviz.text.text import Text, join
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-_SMALL_POWERS = {-2: "¼", -1: "½", 0: "1", 1: "2", 2: "4", 3: "8"}
+_SHORT = {-2: "¼", -1: "½", 0: "1", 1: "2", 2: "4", 3: "8"}
 
 
 def number(given: Value | None, digits: int = 7) -> str:
@@ -185,7 +185,7 @@ def format_power_of_two(exponent: int) -> str:
     >>> format_power_of_two(-12), format_power_of_two(-1), format_power_of_two(3), format_power_of_two(5)
     ('2⁻¹²', '½', '8', '2⁵')
     """
-    return _SMALL_POWERS.get(exponent, f"2{str(exponent).translate(_RAISED)}")
+    return _SHORT.get(exponent, f"2{str(exponent).translate(_RAISED)}")
 
 
 def describe_cell(errors: OutputErrors, cell: int) -> Text:
