@@ -131,7 +131,7 @@ class RehearsedBench(Bench):
         run_id = uuid.uuid4().hex[:10]
         device = self.device(plan.device)
         document = samples.run([], id=run_id, device=device, roofs=self._roofs, status="queued", title=title)
-        document = msgspec.structs.replace(document, plan=plan, method=method or Method())
+        document = msgspec.structs.replace(document, plan=plan, method=planning.checked_method(method or Method()))
         entry = self._entries[run_id] = _Entry(document)
         entry.tell(RunQueued(ahead=0))
         threading.Thread(target=self._play, args=(entry, device), daemon=True).start()

@@ -64,8 +64,6 @@ def run(
     the interrupt is raised again. Errors: UnknownName and BadField, which name the field and the nearest valid value. A case
     that fails is not an error, but a row with its reason.
     """
-    if not budget_s > 0:
-        raise BadField("budget_s", budget_s, "give seconds above 0")
     bench = use_cases.current()
     request = RunRequest(
         op=op,
@@ -167,8 +165,6 @@ def tune(
     each, in seconds. An interrupt cancels the tuning and is raised again; `kernelviz.resume_tuning` continues it. Errors:
     UnknownName; BadField for several problems, or for a variant that has nothing to tune or cannot run there.
     """
-    if not budget_s > 0:
-        raise BadField("budget_s", budget_s, "give seconds above 0")
     bench = use_cases.current()
     request = RunRequest(
         op=op,

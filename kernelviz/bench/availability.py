@@ -1,4 +1,4 @@
-"""Which ops and variants there are, with those of plug-ins, and which of them can run on a device."""
+"""The ops and variants of the catalogue and of plug-ins, and which of them can run on a device."""
 
 import importlib.metadata
 import logging
@@ -30,9 +30,9 @@ _ASK_AGAIN_S = 10.0
 
 
 class _Described:
-    """What one plug-in (or those of one command) holds, asked once for each state of its files. Thread-safe.
+    """The variants of one plug-in (or of all plug-ins of one command), read once for each state of the files. Thread-safe.
 
-    What is wrong with it is asked again after a while, too: it may lie in what the file imports, or in a busy machine.
+    After an error they are read again after a while, because its cause may be an imported file or a busy machine.
     """
 
     def __init__(self, files: tuple[str, ...], describe: Describe, clock: Callable[[], float]) -> None:
@@ -46,7 +46,9 @@ class _Described:
     def facts(self) -> tuple[VariantFacts, ...]:
         """Raises BadField."""
         with self._lock:
-            stamp = tuple(map(_state, self._files))  # before it is asked: what changes meanwhile is asked anew
+            stamp = tuple(
+                map(_state, self._files)
+            )  # before the files are read, so that a change in the meantime is noticed
             if stamp != self._stamp or (self._error is not None and self._clock() > self._ask_again_s):
                 self._ask()
                 self._stamp = stamp
@@ -60,12 +62,12 @@ class _Described:
             self._facts, self._error = self._describe(self._files), None
         except BadField as error:
             self._facts, self._error = (), error
-            # One that hangs must not have every page wait for it most of the time.
+            # A plug-in that hangs must not make every page wait for it most of the time.
             self._ask_again_s = self._clock() + max(_ASK_AGAIN_S, 10 * (self._clock() - began_s))
 
 
 class Choice:
-    """Ops and offers. Thread-safe."""
+    """The ops of the catalogue and of plug-ins, and what can run on a device. Thread-safe."""
 
     def __init__(
         self,
@@ -75,16 +77,17 @@ class Choice:
         describe: Describe = describe,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`plugins`: files whose variants are offered to everybody. A broken one is left out, with a line in the log, until it
-        can be read again."""
+        """`plugins`: files whose variants are offered to everybody. A broken file is left out, with a line in the log,
+        until it can be read again."""
         self._ops, self._missing, self._describe, self._clock = ops, missing, describe, clock
         self._lock = threading.Lock()
         self._described: dict[tuple[str, ...], _Described] = {}
         self._lacks: dict[tuple[tuple[str, ...], str], tuple[float, NeedMissing | None]] = {}
         self._entry_points: tuple[float, bool] | None = None
         self._shared = tuple(dict.fromkeys(plugins))
-        self.problems: tuple[str, ...] = ()
-        """What is wrong with plug-ins that everybody should be offered, when they were last looked at."""
+        self.problems: tuple[
+            str, ...
+        ] = ()  # of the plug-ins that are offered to everybody, when they were last described
         self.shared()
 
     @property
@@ -101,7 +104,7 @@ class Choice:
             try:
                 ops = self._plus(ops, group)
             except BadField as error:
-                problems.append(str(error) if not group or group[0] in str(error) else f"{group[0]}: {error}")
+                problems.append(str(error) if not group or error.value == group[0] else f"{group[0]}: {error}")
             else:
                 usable += group
         for new in (p for p in problems if p not in self.problems):
@@ -118,7 +121,7 @@ class Choice:
         return ops
 
     def _plus(self, ops: Mapping[str, Op], files: tuple[str, ...]) -> Mapping[str, Op]:
-        """With what these files add, described together by one process; without files: installed entry points."""
+        """The ops with the variants of these files, which one process describes; without files, those of entry points."""
         facts = self._facts(files)
         if not facts:
             return ops
@@ -132,12 +135,14 @@ class Choice:
         installed = self._installed()
         if not files and not installed:
             return ()
-        with self._lock:  # not while one is described: others that are known do not wait for it
+        with self._lock:  # released before a plug-in is described, so that known plug-ins do not wait for it
             described = self._described.setdefault(files, _Described(files, self._describe, self._clock))
         facts = described.facts()
         if not files or not installed:
             return facts
-        known = {(f.op, f.name) for f in self._facts(())}  # every process that describes files imports these, too
+        known = {
+            (f.op, f.name) for f in self._facts(())
+        }  # every process that describes files also imports the entry points
         return tuple(f for f in facts if (f.op, f.name) not in known)
 
     def _installed(self) -> bool:
@@ -164,7 +169,7 @@ class Choice:
 
 @dataclass(frozen=True, kw_only=True)
 class _There(Variant):
-    """A plug-in's variant, of which only the worker has the function and its source."""
+    """A variant of a plug-in. Only the worker has its function and its source."""
 
     digest: str
     backward_digest: str | None = None

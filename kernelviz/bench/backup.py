@@ -1,10 +1,9 @@
-"""The whole store as one file: a line of JSON each for runs, roofs, selftests, inspections and tunings, one at a time.
+"""A backup: the whole store as one file, with one line of JSON for each run, roof, selftest, inspection and tuning.
 
-The first line says what it is, the last how much there was and the SHA-256 of all bytes before it, so that a file that was cut
-off or changed is known as such before anything of it is kept. A name that ends with ``.gz`` is packed.
+The first line holds the version of the format. The last line holds the number of lines and the SHA-256 of all bytes before it,
+so that a file that was cut off or changed is refused before anything of it is stored. A file whose name ends with ``.gz`` is
+compressed.
 """
-
-from __future__ import annotations
 
 import gzip
 import hashlib
@@ -152,7 +151,8 @@ def restore(store: Store, path: Path, add_runs: Callable[..., tuple[str, ...]]) 
 
 
 def runs(path: Path) -> Iterator[Run]:
-    """The runs of a backup, one at a time, without storing them. Errors: as `restore`; the last one comes after the last run."""
+    """The runs of a backup, one at a time, without storing them. Errors: as `restore`; a wrong digest is found after the last
+    run."""
     for line in _lines(path):
         if isinstance(line, RunLine):
             yield _run(line)
@@ -163,7 +163,7 @@ def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
     for row in (*store.runs.rows(most), *store.runs.rows(most, deleted=True)):
         try:
             run = store.runs.load(row.id)
-        except UnknownRun:  # discarded meanwhile
+        except UnknownRun:  # it was discarded in the meantime
             continue
         ids.append(row.id)
         yield RunLine(owner=row.owner, deleted_at=row.deleted_at, run=msgspec.Raw(document.encode(run)))
@@ -174,7 +174,7 @@ def _everything(store: Store, ids: list[str]) -> Iterator[Line]:
 
 
 def _lines(path: Path) -> Iterator[Line]:
-    """The lines between the first and the last, each one checked. Errors: DocumentError, BadField."""
+    """Check the lines between the first and the last, and return one at a time. Errors: DocumentError, BadField."""
     digest, number = hashlib.sha256(), 0
     with _opened(path) as file:
         try:
@@ -210,10 +210,9 @@ def _line(data: bytes, number: int) -> Line | _End:
         if isinstance(line, RunLine):
             _run(line)
         return line
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise DocumentError(f"{document.document_error(error)}", path=f"line {number}") from None
-    except DocumentError as error:
-        raise DocumentError(str(error), path=f"line {number}") from None
+    except (DocumentError, msgspec.MsgspecError, ValueError, RecursionError) as error:
+        known = error if isinstance(error, DocumentError) else document.document_error(error)
+        raise DocumentError(str(known), path=f"line {number}") from None
 
 
 def _run(line: RunLine) -> Run:

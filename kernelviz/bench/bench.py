@@ -1,17 +1,13 @@
 """The use cases. `Bench` owns the store and, for each device, one supervisor (worker, queue, device lock)."""
 
-from __future__ import annotations
-
 import datetime
 import os
-import platform
 import secrets
-import socket
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Self
 
-import kernelviz
 from kernelviz.bench import planning, remote_runs
 from kernelviz.bench.availability import Choice
 from kernelviz.bench.history import History
@@ -27,7 +23,6 @@ from kernelviz.core import (
     BadField,
     Conditions,
     Device,
-    Environment,
     Event,
     Inspection,
     Method,
@@ -45,7 +40,6 @@ from kernelviz.core.problem import case_key
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.notices import notices
 from kernelviz.hardware.telemetry import conditions
-from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op, op_named
 from kernelviz.store import Store
 from kernelviz.text.failures import describe_reason
@@ -86,17 +80,17 @@ class Bench:
         return self._runner.closed
 
     @classmethod
-    def open(cls) -> Bench:
+    def open(cls) -> Self:
         """Open the bench that the environment variables describe (see `current`), and mark the runs of ended processes as
         interrupted."""
-        given = os.environ.get("KERNELVIZ_PLUGINS", "")
-        plugins = [str(Path(p).expanduser().resolve()) for p in given.split(os.pathsep) if p]
-        bench = cls(Store.open(), discover(), choice=Choice(tuple(plugins)))
+        plugins = filter(None, os.environ.get("KERNELVIZ_PLUGINS", "").split(os.pathsep))
+        choice = Choice(tuple(str(Path(plugin).expanduser().resolve()) for plugin in plugins))
+        bench = cls(Store.open(), discover(), choice=choice)
         bench.recover()
         bench.history.purge()
         return bench
 
-    # What there is
+    # Devices and variants
 
     def devices(self) -> tuple[Device, ...]:
         """Devices of this machine, GPUs first; ``cpu`` is always there."""
@@ -156,8 +150,7 @@ class Bench:
 
         Errors: UnknownName, BadField for a plan or method that cannot be carried out; StoreError.
         """
-        usual = Method(figures=USUAL_FIGURES) if plan.search is None else METHOD
-        method = planning.checked_method(method or usual)
+        method = planning.checked_method(method or (Method(figures=USUAL_FIGURES) if plan.search is None else METHOD))
         device, op = self._checked(plan)
         now = datetime.datetime.now(datetime.UTC)
         run_id = f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
@@ -166,7 +159,7 @@ class Bench:
             title=title or planning.title_of(plan, device),
             created_at=timestamps.iso(now),
             status="queued",
-            environment=self._environment(device),
+            environment=planning.environment_of(device, self._store.roofs.newest(device.uuid)),
             method=method,
             plan=plan,
         )
@@ -181,7 +174,7 @@ class Bench:
         """
         live = self._runner.live(run_id)
         if live is None:
-            self._runner.settle(run_id)  # which waits while it is being begun
+            self._runner.settle(run_id)  # waits while another thread begins it
             live = self._runner.live(run_id)
         if live is not None:
             live.cancel()
@@ -200,7 +193,7 @@ class Bench:
         """
         try:
             self._runner.settle(run_id)
-            live = self._runner.live(run_id)  # before its status, which may be that of its end a moment later
+            live = self._runner.live(run_id)  # read before the status, because the run may end in between
             run = self._store.runs.load(run_id)
         except UnknownRun:
             return True
@@ -300,7 +293,7 @@ class Bench:
         log = self._runner.log(run_id)
         return remote_runs.progress(self._store, run_id) if log is None else log.progress()
 
-    # What there was
+    # Stored runs and roofs
 
     def load(self, run_id: str) -> Run:
         """The run with all results so far, also one that came with the package. Raises UnknownRun."""
@@ -331,7 +324,7 @@ class Bench:
         return self._conditions[device_id][1]
 
     def notices(self, device_id: str) -> tuple[Notice, ...]:
-        """What hampers measuring on that device, each with its remedy, the most serious first.
+        """The conditions that make measurements on that device worse, each with its remedy, the most serious first.
 
         It is read at most once in 5 s, and never while the device is measured by this process, because reading would disturb
         the measurement.
@@ -382,7 +375,7 @@ class Bench:
             self._runner.close()
             self._store.close()
 
-    # Inside
+    # Checks
 
     def _checked(self, plan: Plan) -> tuple[Device, Op]:
         """The device and the op of a plan that may come from a file. Raises UnknownName, BadField."""
@@ -395,16 +388,3 @@ class Bench:
         for name in (*plan.variants, plan.baseline):
             op.variant_named(name)
         return device, op
-
-    def _environment(self, device: Device) -> Environment:
-        """The part of the environment that is known without torch. The worker completes it."""
-        return Environment(
-            device=device,
-            host=socket.gethostname(),
-            platform=platform.platform(),
-            python=platform.python_version(),
-            kernelviz=kernelviz.__version__,
-            versions=installed_versions(("torch", "triton")),
-            roofs=self._store.roofs.newest(device.uuid),
-            threads=device.threads,
-        )

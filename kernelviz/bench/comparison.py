@@ -20,7 +20,7 @@ from kernelviz.text.verdicts import describe_verdict_reason
 
 HEADLINES: tuple[Headline, ...] = get_args(Headline)
 EXAMPLE = {"a": "h200-softmax", "b": "h200-softmax", "variant_a": "torch_eager", "variant_b": "triton_persistent"}
-"""What a machine without two runs of its own can look at: two variants of a shipped run."""
+"""The comparison that a machine without two own runs shows: two variants of a run that comes with the package."""
 
 
 def compare(
@@ -175,8 +175,8 @@ def _variants(bench: Bench, summary: RunSummary) -> tuple[str, ...]:
     return bench.load(summary.id).plan.variants
 
 
-# Reading two runs of a hundred cases takes 0.1 s and comparing them 0.3, and a page asks again at each redraw. What is kept
-# holds the samples of both runs (2 MB a run), for the overlay.
+# Reading two runs of a hundred cases takes 0.1 s and comparing them 0.3, and a page asks again at each redraw. A cached
+# comparison holds the samples of both runs (2 MB for each), which the overlay shows.
 @lru_cache(maxsize=6)
 def _compared(
     bench: Bench, a: RunSummary, b: RunSummary, variant_a: str | None, variant_b: str | None, l2: str

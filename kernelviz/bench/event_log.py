@@ -1,4 +1,4 @@
-"""The events of one run in memory, for any number of followers, each at its own speed."""
+"""The events of one run in memory. Any number of followers read them, each at its own speed."""
 
 import threading
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class EventLog:
     def __init__(self, total: int, failed: dict[str, bool] | None = None) -> None:
         """`failed`: the cases that already have a result, by key, and whether it is a failure; without cancelled cases."""
         self._changed = threading.Condition()
-        self._events: dict[str, tuple[int, Event]] = {}  # by what replaces what, oldest first
+        self._events: dict[str, tuple[int, Event]] = {}  # a newer event replaces the one with its key; oldest first
         self._sequence = 0
         self._total = total
         self._failed = dict(failed or {})
@@ -127,7 +127,7 @@ class EventLog:
         with self._changed:
             seen = after if after <= self._sequence else 0
             if "ended" in self._events:
-                # Who has seen it all still learns that nothing more will come.
+                # A follower that has seen all events still receives the end.
                 seen = min(seen, self._events["ended"][0] - 1)
         while fresh := self._wait(seen, timeout_s):
             for sequence, event in fresh:

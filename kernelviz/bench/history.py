@@ -18,7 +18,7 @@ from kernelviz.store import RunRow, Store, StoreError
 
 TITLE_CHARACTERS, NOTE_CHARACTERS = 200, 10_000
 RESTORABLE_DAYS = 30
-"""A deleted run can be brought back for so long; a server that starts later removes it for good."""
+"""A deleted run can be restored for so many days. After that, the next start of a server removes it for good."""
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 
 
@@ -26,7 +26,7 @@ class History:
     """The runs of one store, and those that came with the package (which can only be opened)."""
 
     def __init__(self, store: Store, settle: Callable[[str], None] = lambda run_id: None) -> None:
-        """`settle`: called with the id of a run that is to be deleted, for one that this process left behind as running."""
+        """`settle`: called with the id of a run before it is deleted, because this process may have left it as running."""
         self._store, self._settle = store, settle
 
     def find(self, search: str = "", *, limit: int = 50, offset: int = 0) -> tuple[RunSummary, ...]:
@@ -126,22 +126,20 @@ class History:
         try:
             return self._add_all(runs, owner, deleted_at)
         except StoreError:
-            # Somebody else may have taken the same file in meanwhile: then it is known now.
+            # Another process may have imported the same file in the meantime. Then its runs are known now.
             return self._add_all(runs, owner, deleted_at)
 
     def _add_all(self, runs: Sequence[Run], owner: str, deleted_at: str | None) -> tuple[str, ...]:
         ids: list[str] = []
         new: dict[str, Run] = {}
-        known: list[str] = []
         for run in runs:
             importable = _importable(run)
             run_id, is_new = self._place(importable, new)
             ids.append(run_id)
             if is_new:
                 new[run_id] = msgspec.structs.replace(importable, id=run_id)
-            elif run_id not in new and run_id not in shipped_runs.names():
-                known.append(run_id)
         self._store.runs.create(*new.values(), owner=owner, deleted_at=deleted_at)
+        known = set(ids) - new.keys() - shipped_runs.lines().keys()
         for run_id in known if deleted_at is None else ():
             self._store.runs.set_deleted(run_id, None)
         return tuple(ids)
@@ -207,7 +205,7 @@ def _importable(run: Run) -> Run:
         title=" ".join(run.title.split())[:TITLE_CHARACTERS],
         note=run.note[:NOTE_CHARACTERS],
         status="interrupted" if run.status in LIVING else run.status,
-        # Files of another machine: resuming must never import what a document names.
+        # The files belong to another machine. A resumed run must never import a file that a document names.
         plan=msgspec.structs.replace(run.plan, plugins=()),
     )
 

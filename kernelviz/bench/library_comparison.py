@@ -1,18 +1,14 @@
 """Use case: compare own variants with libraries, over runs kept here, documents and backups."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kernelviz.bench import backup
+from kernelviz.bench.bench import Bench
 from kernelviz.bench.comparison import opened
 from kernelviz.core import Run
 from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, ComparisonRow, comparison_rows, time_s
-
-if TYPE_CHECKING:
-    from kernelviz.bench.bench import Bench
 
 
 def library_comparison(bench: Bench, sources: Sequence[str]) -> tuple[ComparisonRow, ...]:

@@ -81,8 +81,8 @@ class Live:
     def __init__(self, name: str, store: Store, log: EventLog) -> None:
         self.name, self.log, self._store = name, log, store
         self.cancelled = False
+        # Removes what is still queued of it from the queue, and returns it. Set by the code that queues it.
         self.abandon: Callable[[], Iterable[Request]] = tuple
-        """Removes what is still queued of it from the queue, and returns it. Set by the code that queues it."""
 
 
 class LiveRequest(Live):
@@ -96,8 +96,7 @@ class LiveRequest(Live):
         self._created_at = timestamps.now()
         self._checks: list[Check] = []
         self._timeline: Timeline | None = None
-        self.inspection: Inspection | None = None
-        """The result of an inspection. None until there is one."""
+        self.inspection: Inspection | None = None  # the result of an inspection
 
     @property
     def selftest(self) -> Selftest | None:
@@ -164,8 +163,8 @@ class LiveRun(Live):
         self._closed = self._begun = self._discarded = False
         self._interrupted = ""
         self._began_s: float | None = None
+        # Stores what else results from a finished run (the best configuration of a tuning). Set by the code that queues it.
         self.conclude: Callable[[], object] = lambda: None
-        """Stores what else results from a finished run (the best configuration of a tuning). Set by the code that queues it."""
 
     def expect(self, requests: int) -> None:
         """Set how many requests will end. To be called before they are queued."""

@@ -1,23 +1,29 @@
 """From a request to a checked plan."""
 
 import math
+import platform
+import socket
 from pathlib import Path
 from typing import cast, get_args
 
+import kernelviz
 from kernelviz.bench.summaries import Offer
 from kernelviz.core import (
     BadField,
     Clock,
     Device,
     Direction,
+    Environment,
     FigureName,
     Method,
     Plan,
     Problem,
+    Roof,
     RunRequest,
     check_name,
 )
 from kernelviz.core.sizes import MAX_PROBLEMS, expand
+from kernelviz.hardware.toolchain import installed_versions
 from kernelviz.ops import Op
 
 
@@ -60,7 +66,7 @@ def chosen_variants(
         names = tuple(able) or tuple(o.variant.name for o in offers)
     if not names:
         raise BadField("variants", "", f"name at least one of {', '.join(v.name for v in op.variants)}")
-    names = tuple(op.variant_named(name).name for name in names)  # a configuration is called in one way only
+    names = tuple(op.variant_named(name).name for name in names)  # so that a configuration has one name only
     if baseline is not None:
         baseline = op.variant_named(baseline).name
         names = names if baseline in names else (baseline, *names)
@@ -103,6 +109,20 @@ def check_axes(plan: Plan, op: Op) -> None:
             known, given = ", ".join(op.axis_names), ", ".join(problem.sizes)
             remedy = f"op {op.name!r} has the axes {known} here; start a new run with a size for each of them"
             raise BadField("sizes", given, remedy)
+
+
+def environment_of(device: Device, roofs: tuple[Roof, ...]) -> Environment:
+    """The part of the environment that is known without torch. The worker completes it."""
+    return Environment(
+        device=device,
+        host=socket.gethostname(),
+        platform=platform.platform(),
+        python=platform.python_version(),
+        kernelviz=kernelviz.__version__,
+        versions=installed_versions(("torch", "triton")),
+        roofs=roofs,
+        threads=device.threads,
+    )
 
 
 def title_of(plan: Plan, device: Device) -> str:

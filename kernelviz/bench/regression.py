@@ -4,11 +4,11 @@ import msgspec
 
 from kernelviz.bench.bench import Bench
 from kernelviz.bench.history import TITLE_CHARACTERS
-from kernelviz.core import LIVING, BadField, Plan, UnknownName
+from kernelviz.core import LIVING, BadField, UnknownName
 from kernelviz.metrics.comparison import Comparison, Pair
 
 MACHINE_SLOWER = 0.02
-"""Where no limit is given, the same code counts as slower on this machine from here on: five fresh processes differ by 0.4 %."""
+"""The default limit from which the same code counts as slower on this machine. Five new processes differ by 0.4 %."""
 
 
 def again(bench: Bench, run_id: str, *, device: str | None = None, anywhere: bool = True, owner: str = "") -> str:
@@ -26,13 +26,12 @@ def again(bench: Bench, run_id: str, *, device: str | None = None, anywhere: boo
     if device is not None and device not in known:
         raise BadField("device", device, f"this machine has {', '.join(known)}")
     if device is None and baseline.plan.device not in known and not anywhere:
-        # A timer would hold times of a CPU against those of a GPU, and call every variant broken that cannot run there.
+        # A timer would compare times of a CPU with those of a GPU, and call every variant broken that cannot run there.
         said = f"run {run_id} was measured on it and it is not here; name one with --device ({', '.join(known)})"
         raise BadField("device", baseline.plan.device, said)
     where = device or (baseline.plan.device if baseline.plan.device in known else bench.default_device())
-    plan: Plan = msgspec.structs.replace(baseline.plan, device=where)
-    title = f"again: {baseline.title or baseline.id}"
-    return bench.run(plan, baseline.method, owner=owner, title=title[:TITLE_CHARACTERS])
+    title = f"again: {baseline.title or baseline.id}"[:TITLE_CHARACTERS]
+    return bench.run(msgspec.structs.replace(baseline.plan, device=where), baseline.method, owner=owner, title=title)
 
 
 def must_be_op(bench: Bench, op: str) -> None:

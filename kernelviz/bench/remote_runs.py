@@ -1,4 +1,4 @@
-"""Runs that this process does not measure: another process does, or they have ended. Their events come from the store."""
+"""Runs that this process does not measure: another process measures them, or they have ended. They are read from the store."""
 
 import time
 from collections.abc import Iterator
@@ -23,11 +23,11 @@ def follow(store: Store, run_id: str, after: int, timeout_s: float | None) -> It
     if status not in LIVING:
         yield after + 1, RunEnded(status=status)
         return
-    # A number beyond the newest revision is of the events that the process which measured it before had in memory.
+    # A number above the newest revision counts events in the memory of a process that measured the run before.
     seen = after if after <= store.results.newest_revision(run_id) else 0
     heard_s = time.monotonic()
     while True:
-        # The status first: what was stored before the end is then told before it.
+        # The status is read first, so that every result that was stored before the end is given before the end.
         status = store.runs.row(run_id).status
         for revision, result in store.results.after(run_id, seen):
             seen, heard_s = revision, time.monotonic()

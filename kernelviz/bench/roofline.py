@@ -19,9 +19,9 @@ RoofSource = Literal["measured", "datasheet"]
 SOURCES: tuple[RoofSource, ...] = get_args(RoofSource)
 LEVELS: tuple[Level, ...] = get_args(Level)
 HEADLINES: dict[Level, Headline] = {"dram": "cold", "l2": "warm"}
-"""Which time belongs to a level: with the caches flushed its data come from memory, without they lie in the L2 if they fit."""
+"""The time that belongs to a level: after a flush the data come from memory; without a flush from the L2, if they fit."""
 DEFAULT_RUNS = ("h200-matmul", "h200-rmsnorm", "h200-add")
-"""What a machine without runs of its own shows: shipped runs that reach the compute roof, the memory roof and neither."""
+"""The runs that a machine without own runs shows. They reach the compute roof, the memory roof, and neither."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def records(placement: Placement) -> list[dict[str, object]]:
 
 
 def _summary(bench: Bench, run_id: str) -> RunSummary | None:
-    """Of a run that can be opened; None of one that is not here or was deleted."""
+    """The summary of a run. None if it is not here or was deleted."""
     try:
         return bench.history.openable(run_id)
     except UnknownRun:
@@ -130,13 +130,13 @@ def _summary(bench: Bench, run_id: str) -> RunSummary | None:
 
 
 def _roofs_now(bench: Bench, summary: RunSummary) -> tuple[Roof, ...]:
-    """The roofs known here today of a device of the run's name: a run without its own is held against them."""
+    """The present roofs of a local device with the name of the run's device, for a run that has no roofs of its own."""
     local = next((d for d in bench.devices() if d.name == summary.device), None)
     return () if local is None or summary.shipped else bench.roofs(local.id)
 
 
-# Reading a run of a hundred cases takes 50 ms and placing it 10; a page asks again at each redraw. What is kept has no
-# samples; a summary that differs (new results, another title) is another key, and so are new roofs.
+# Reading a run of a hundred cases takes 50 ms and placing it 10; a page asks again at each redraw. The cached
+# values hold no samples. A changed summary (new results, another title) and new roofs are other keys.
 @lru_cache(maxsize=64)
 def _placed(
     bench: Bench, summary: RunSummary, _roofs: tuple[Roof, ...], source: RoofSource, headline: Headline

@@ -1,4 +1,4 @@
-"""Runs under way in this process: queued, measured, followed, cancelled."""
+"""The runs, calibrations, selftests and inspections of this process: they are queued, measured, followed and cancelled here."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ from kernelviz.worker.supervisor import SESSION, Supervisor, WorkerState
 # Ended runs whose events stay in memory, for followers that come late. The events of older ones are read from the store.
 _ENDED_LOGS = 32
 CONFIGURATIONS = 16
-"""At most so many configurations of a tuning are bound at a time; all of a group share rounds, with the default beside them."""
+"""The largest number of configurations of a tuning that are bound at a time. They share rounds with the default."""
 ROOM_SHARE = 0.2
-"""Their outputs take at most this share of the device's memory: the float64 reference and the inputs need the rest."""
+"""The largest share of the device's memory for their outputs. The float64 reference and the inputs need the rest."""
 
 _shared = threading.Lock()
 _NO_WORKER = WorkerState(state="none", run_id=None, queued=0, workers_started=0, last_trouble="")
-# All of the process, because a run that another runner measures was not left behind.
+# All runners of the process, because a run that another runner measures was not left behind.
 _runners: weakref.WeakSet[Runner] = weakref.WeakSet()
 
 
@@ -80,7 +80,7 @@ class Runner:
     def settle(self, run_id: str) -> None:
         """Mark a run as interrupted that this process left as running, as when its end could not be stored. Raises UnknownRun."""
         with run_lock(self._store.url, run_id):
-            under_way = self._under_way(run_id)  # before the row, which may be that of its end a moment later
+            under_way = self._under_way(run_id)  # read before the row, because the run may end in between
             row = self._store.runs.row(run_id)
             if row.status in LIVING and self._store.runs.is_own(row) and not under_way:
                 self._store.runs.set_status(run_id, "interrupted")
@@ -140,13 +140,13 @@ class Runner:
         if run.plan.search is not None:
             live.conclude = lambda: conclude(self._store, run.id)
         with self._lock:
-            # Together: a cancel finds either the end of what was before, or this.
+            # Under one lock, so that a cancel finds either the end of the earlier requests or the new ones.
             log.reopen(void, failures)
             self._register(live)
         live.put(unavailable)
         live.expect(len(requests))
         supervisor.submit(requests)
-        if live.cancelled:  # before there was anything to take out of the queue
+        if live.cancelled:  # cancelled before its requests were in the queue
             live.cancel()
 
     def _requests(
@@ -168,8 +168,8 @@ class Runner:
                 if refusal is not None and case_key(problem, name) not in results
             ]
             fresh = [name for name in able if case_key(problem, name) not in results]
-            # What compiles for seconds comes when all sizes of the others stand; a baseline is needed from the start. One
-            # problem is left to the worker, which knows what is compiled and measures that in the same rounds.
+            # Variants that compile for seconds come after all sizes of the others, except a baseline, which is needed from the
+            # start. With one problem, the worker decides, because it knows what is compiled.
             several = len(run.plan.problems) > 1
             slow = [n for n in fresh if several and op.variant_named(n).slow_compile and n != run.plan.baseline]
             most = _most_together(op, problem, device)
@@ -231,7 +231,7 @@ class Runner:
             return live.log
         if not self._store.runs.is_own(row):
             return None
-        if row.status in LIVING:  # our end could not be stored, or another runner of this process goes on with it
+        if row.status in LIVING:  # its end could not be stored, or another runner of this process continues it
             return None if self._under_way(run_id) else live.log
         return live.log if row.status == live.log.progress().status else None
 
@@ -286,22 +286,22 @@ class Runner:
             self._live[live.name] = live
 
 
-_OF: Mapping[FigureName, str] = MappingProxyType(
+# The fields of secondary timings whose absence means that they were not measured (a call may have no graph).
+_FIELDS: Mapping[FigureName, str] = MappingProxyType(
     {"warm": "device_warm_s", "call": "call_eager_s", "loop": "loop_s", "energy": "energy"}
 )
-"""The figures beside device cold whose absence means that they were not measured (a call may have no graph)."""
 
 
 def _lacks_figures(result: Result | None, method: Method) -> bool:
-    """Whether figures beside device cold are still to be measured, if the case has a correct time by then."""
-    wanted = [_OF[name] for name in method.figures if name in _OF]
+    """Whether secondary timings have to be measured, if the case has a correct time by then."""
+    wanted = [_FIELDS[name] for name in method.figures if name in _FIELDS]
     if result is None:
         return bool(wanted)
     return result.timing is not None and any(getattr(result.timing, field) is None for field in wanted)
 
 
 def _groups(names: Sequence[str], most: int) -> list[tuple[str, ...]]:
-    """The variants as they are measured together: all, but of the configurations of variants at most so many at a time.
+    """The groups of variants that are measured together: all variants, but at most so many configurations in each group.
 
     >>> names = ["a", *(f"t[b={n}]" for n in range(20)), "c"]
     >>> [len(group) for group in _groups(names, 16)], _groups(names, 16)[0][:3]
@@ -314,7 +314,7 @@ def _groups(names: Sequence[str], most: int) -> list[tuple[str, ...]]:
 
 
 def _most_together(op: Op, problem: Problem, device: Device) -> int:
-    """How many configurations of the problem may be bound at a time: each holds its outputs at two places at least."""
+    """The number of configurations of the problem that may be bound at a time. Each has at least two copies of its outputs."""
     bytes_each = 2 * sum(t.size_bytes(problem.sizes, problem.dtype) for t in op.of(problem).outputs)
     room = ROOM_SHARE * (device.memory_bytes or 0)
     return max(1, min(CONFIGURATIONS, int(room // bytes_each))) if room and bytes_each else CONFIGURATIONS
@@ -323,9 +323,10 @@ def _most_together(op: Op, problem: Problem, device: Device) -> int:
 def _configurations(
     chosen: Chosen, results: Mapping[str, Result], problem: Problem, variants: Sequence[str]
 ) -> dict[str, Tuned]:
-    """What tunings found for the problem.
+    """The tuned configurations of the variants for the problem.
 
-    A case that has a time in this run keeps to its configuration, whatever was tuned since: all its figures are of the same.
+    A case that has a time in this run keeps its configuration, even if the variant was tuned since, so that all its timings are
+    those of one configuration.
     """
     tuned = chosen.of(problem, variants)
     for name in variants:
@@ -341,7 +342,7 @@ def _configurations(
 
 
 def _final(run: Run, live: LiveRun, problem: Problem, owner: str, store: Store) -> Request:
-    """The end of a tuning: its best configurations again, in rounds that they share with the default."""
+    """The last request of a tuning, which measures its best configurations again, in rounds shared with the default."""
     return Request(
         run_id=run.id,
         owner=owner,
@@ -365,7 +366,7 @@ def _request(
     *,
     later: bool = False,
 ) -> Request:
-    """Device cold of these variants; or `later` the other figures of those that stand by then."""
+    """The request for device cold of these variants, or (`later`) for the secondary timings of those that are correct then."""
     return Request(
         run_id=run.id,
         owner=owner,

@@ -15,7 +15,7 @@ from kernelviz.store import Store
 from kernelviz.store.trends import TimeRow
 
 MOST_RUNS = 200
-"""Of a case the newest so many runs are looked at."""
+"""The number of newest runs of a case that its trend includes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,15 @@ class Trends:
         case = _case(self._store.trends.times(self._devices[device_id].uuid, case_key=key), _headline(l2))
         return None if case is None else self._explained(case)
 
-    def regressions(self, device_id: str, *, op: str | None = None, l2: str = "cold") -> tuple[CaseTrend, ...]:
-        """Cases that are slower than at their best level, the largest slow-down first, with what changed at the same time."""
-        return self.slower(self.cases(device_id, op=op, l2=l2))
-
     def slower(self, cases: Sequence[CaseTrend]) -> tuple[CaseTrend, ...]:
-        """The given cases that `regressions` would give."""
+        """Those of the cases that are slower than at their best level, the largest slow-down first, with what changed at the same
+        time."""
         ratios = [(case, 0.0 if case.trend.regression is None else case.trend.regression.ratio) for case in cases]
         slower = sorted((pair for pair in ratios if pair[1]), key=lambda pair: -pair[1])
         return tuple(self._explained(case) for case, _ in slower)
 
     def _explained(self, case: CaseTrend) -> CaseTrend:
-        """With what the runs around its changes are made of."""
+        """The case with the machines and versions of the runs on both sides of its changes."""
         last = case.trend.unconfirmed
         indices = [c.index for c in case.trend.changes] + ([last.index] if last is not None else [])
         points = case.trend.points

@@ -1,8 +1,7 @@
 """Use case: tuning. The configurations of a variant are measured as the cases of a run, and the best one is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import msgspec
@@ -30,15 +29,15 @@ from kernelviz.ops.catalog.space import draw
 from kernelviz.store import Store
 
 METHOD = Method(budget_s=0.05, half_width=0.005, ratio_half_width=0.005, decided_is_enough=True)
-"""Of the sweep: device cold only, until it is decided who is faster than the default. The gate is as always."""
+"""The method of the sweep: only device cold, until it is decided which is faster than the default. All outputs are checked."""
 FINALISTS = 8
-"""So many of the best are measured again at the end, together: of a hundred noisy times the smallest is smaller than it is."""
+"""The number of best configurations that are measured again at the end, because the smallest of many noisy times is too small."""
 FINAL_BUDGET = 4
-"""Times the budget of the sweep."""
+"""The budget of the final measurement, as a multiple of that of the sweep."""
 
 
 def final_method(method: Method) -> Method:
-    """The method by which the best of the sweep are measured again: as precise as a usual run."""
+    """The method by which the best configurations of the sweep are measured again, as precisely as in a usual run."""
     usual = Method()
     return msgspec.structs.replace(
         method,
@@ -84,7 +83,7 @@ def finalists(store: Store, run_id: str, problem: Problem) -> tuple[str, ...]:
 
 
 class Chosen:
-    """Which configuration each variant has on one device, as tunings found it; asked once for all problems of a run."""
+    """The tuned configurations of the variants of an op on one device, read once for all problems of a run."""
 
     def __init__(self, store: Store, device: Device, op: Op) -> None:
         tunable = {v.name for v in op.variants if v.space}
@@ -92,17 +91,28 @@ class Chosen:
         self._known = {(t.variant, tuning_key(t.problem)): t.tuned for t in known if t.variant in tunable}
 
     def of(self, problem: Problem, variants: Sequence[str]) -> dict[str, Tuned]:
-        """By variant; those that were not tuned for the problem are not in it."""
+        """The configurations by variant. Variants that were not tuned for the problem are left out."""
         key = tuning_key(problem)
         return {name: self._known[name, key] for name in variants if (name, key) in self._known}
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTuning:
-    """What is kept of a tuning, and whether it is used: `stale` says why not, and is empty where it is."""
+    """A stored tuning. `stale`: the reason why it is not used, empty if it is used."""
 
     tuning: Tuning
     stale: str
+
+
+@dataclass(frozen=True, slots=True)
+class TuningReport:
+    """A tuning: its run, the configurations that it tried, the stored result (None: nothing is stored, or a newer tuning has
+    replaced it), and the seconds that it took (0: unknown, because it was measured elsewhere)."""
+
+    run: Run
+    tried: Tried
+    tuning: Tuning | None
+    seconds: float
 
 
 class Tunings:
@@ -123,7 +133,7 @@ class Tunings:
         return tuple(StoredTuning(t, _stale(t, ops.get(t.problem.op))) for t in stored if variant in (None, t.variant))
 
     def of(self, problem: Problem, variant: str, device: str) -> StoredTuning | None:
-        """What is kept for that variant and problem on that device; None where it was not tuned. Errors: UnknownName."""
+        """The stored tuning of the variant for the problem on that device. None if it was not tuned. Errors: UnknownName."""
         key = tuning_key(problem)
         candidates = self.find(problem.op, variant=variant, device=device)
         return next((t for t in candidates if tuning_key(t.tuning.problem) == key), None)
@@ -135,12 +145,8 @@ class Tunings:
         key = tuning_key(plan.problems[0])
         return {t.variant: t.tuned for t in known if t.variant in plan.variants and tuning_key(t.problem) == key}
 
-    def of_run(self, run_id: str) -> Tuning | None:
-        """What the run of a tuning left, if it is still what is used."""
-        return next((t for t in self._store.tunings.find() if t.run_id == run_id), None)
-
     def forget(self, tunings: Sequence[StoredTuning]) -> None:
-        """Remove these tunings: the variants use their default configurations for these problems again."""
+        """Remove these tunings, so that the variants use their default configurations for these problems again."""
         self._store.tunings.drop([t.tuning for t in tunings])
 
     def keep(self, run_id: str) -> Tuning:
@@ -150,9 +156,9 @@ class Tunings:
         configuration.
         """
         run = self._load(run_id)
-        tried(run)  # raises for a run that is none
+        tried(run)  # raises BadField for a run that is not a tuning
         if run.status in LIVING:
-            raise BadField("run", run_id, "it goes on; wait for its end or cancel it")
+            raise BadField("run", run_id, "it is in progress; wait for its end or cancel it")
         if run.environment.device.uuid not in {device.uuid for device in self._devices.values()}:
             raise BadField("run", run_id, f"it was measured on {run.environment.device.name}, which is not here")
         tuning = conclude(self._store, run_id, finished=run.status == "finished")
@@ -163,35 +169,18 @@ class Tunings:
     def report(self, run_id: str) -> TuningReport:
         """The result and the cost of a tuning. Errors: UnknownRun; BadField for a run that is not a tuning."""
         run = self._load(run_id)
-        tuning = self.of_run(run_id)
-        seconds = self._spent_s(run_id) or (tuning.seconds if tuning is not None else 0.0)
+        tuning = next((t for t in self._store.tunings.find() if t.run_id == run_id), None)
+        seconds = 0.0 if tuning is None else tuning.seconds
+        with suppress(UnknownRun):  # a run that came with the package
+            seconds = self._store.runs.row(run_id).spent_s or seconds
         return TuningReport(run=run, tried=tried(run), tuning=tuning, seconds=seconds)
-
-    def _spent_s(self, run_id: str) -> float:
-        try:
-            return self._store.runs.row(run_id).spent_s
-        except UnknownRun:  # one that came with the package
-            return 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class TuningReport:
-    """A tuning: its run, what it tried, what is kept of it (None: nothing, or a newer one replaced it), the seconds that it took
-    (0: nobody here knows, since it was measured elsewhere)."""
-
-    run: Run
-    tried: Tried
-    tuning: Tuning | None
-    seconds: float
 
 
 def _stale(tuning: Tuning, op: Op | None) -> str:
-    """Why it is not used, as far as this process knows; empty where it is."""
+    """The reason why a tuning is not used, as far as this process knows. Empty if it is used."""
     if op is None:
         return f"op {tuning.problem.op!r} is not here"
     variant = next((v for v in op.of(tuning.problem).variants if v.name == tuning.variant), None)
     if variant is None:
         return f"variant {tuning.variant!r} is not here (a plug-in that was not named?)"
-    if variant.source_digest() != tuning.source_digest:
-        return "its source has changed since: tune it again"
-    return ""
+    return "" if variant.source_digest() == tuning.source_digest else "its source has changed since: tune it again"

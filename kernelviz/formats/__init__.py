@@ -5,7 +5,8 @@ import pkgutil
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
+from typing import Any
 
 from kernelviz.core import BadField, DocumentError, Run, UnknownName
 from kernelviz.formats import reading
@@ -33,16 +34,14 @@ __all__ = [
 
 def exports() -> Mapping[str, Export]:
     """What a run can be written as, by name: every module here that has an `EXPORT`, the native document first."""
-    formats = [m.EXPORT for m in _modules() if hasattr(m, "EXPORT")]
-    return MappingProxyType({e.name: e for e in sorted(formats, key=lambda e: (e.name != "json", e.name))})
+    return _declared("EXPORT")
 
 
 def export_named(name: str) -> Export:
     """Raises UnknownName."""
-    known = exports()
-    if name not in known:
-        raise UnknownName("format", name, known)
-    return known[name]
+    if name not in exports():
+        raise UnknownName("format", name, exports())
+    return exports()[name]
 
 
 def format_of(file_name: str) -> str:
@@ -51,14 +50,13 @@ def format_of(file_name: str) -> str:
     >>> format_of("run.parquet"), format_of("RUN.nvbench.json"), format_of("run")
     ('parquet', 'nvbench', 'json')
     """
-    ends = [one for one in exports().values() if file_name.lower().endswith(one.suffix)]
-    return max(ends, key=lambda one: len(one.suffix)).name if ends else "json"
+    ends = [e for e in exports().values() if file_name.lower().endswith(e.suffix)]
+    return max(ends, key=lambda e: len(e.suffix), default=exports()["json"]).name
 
 
 def imports() -> Mapping[str, Import]:
     """What runs can be read from, by name: every module here that has an `IMPORT`, the native document first."""
-    formats = [m.IMPORT for m in _modules() if hasattr(m, "IMPORT")]
-    return MappingProxyType({i.name: i for i in sorted(formats, key=lambda i: (i.name != "json", i.name))})
+    return _declared("IMPORT")
 
 
 def read(data: bytes | str) -> tuple[Run, ...]:
@@ -93,6 +91,8 @@ def one_of(runs: Sequence[Run]) -> Run:
     raise DocumentError(f"it holds {len(runs)} runs ({titles}), one is wanted; import it, then name one")
 
 
-@lru_cache(maxsize=1)
-def _modules() -> tuple[ModuleType, ...]:
-    return tuple(importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__))
+@lru_cache(maxsize=2)
+def _declared(name: str) -> Mapping[str, Any]:
+    modules = [importlib.import_module(f"{__name__}.{m.name}") for m in pkgutil.iter_modules(__path__)]
+    formats = [getattr(module, name) for module in modules if hasattr(module, name)]
+    return MappingProxyType({f.name: f for f in sorted(formats, key=lambda f: (f.name != "json", f.name))})

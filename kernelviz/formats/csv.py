@@ -17,9 +17,7 @@ def encode(run: Run) -> bytes:
     rows = records(run)
     columns = list(rows[0]) if rows else ["run", "device", "op", "variant", "time_s"]
     out = io.StringIO(newline="")
-    writer = csv.writer(out)
-    writer.writerow([_cell(name) for name in columns])
-    writer.writerows([[_cell(record[name]) for name in columns] for record in rows])
+    csv.writer(out).writerows([map(_cell, columns), *([_cell(record[name]) for name in columns] for record in rows)])
     return out.getvalue().encode("utf-8", "replace")
 
 
@@ -28,15 +26,9 @@ def _cell(value: Value) -> str:
     >>> _cell(None), _cell(True), _cell(4.46e-05), _cell("=1+1")
     ('', 'true', '4.46e-05', "'=1+1")
     """
-    match value:
-        case None:
-            return ""
-        case bool():
-            return "true" if value else "false"
-        case str():
-            return f"'{value}" if value.startswith(_FORMULA) else value
-        case _:
-            return repr(value)
+    if isinstance(value, str):
+        return f"'{value}" if value.startswith(_FORMULA) else value
+    return "" if value is None else repr(value).lower()
 
 
 EXPORT = Export(name="csv", suffix=".csv", media_type="text/csv", encode=encode)

@@ -4,13 +4,13 @@ and refuse a newer one."""
 import hashlib
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import msgspec
 
-from kernelviz.core import SCHEMA, Clock, DocumentError, Result, Run, version_1
+from kernelviz.core import SCHEMA, DocumentError, Run, version_1
 from kernelviz.core.finite import finite_result
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.import_format import MAX_BYTES, Import
@@ -20,6 +20,9 @@ from kernelviz.metrics.quality import quality
 from kernelviz.text.quality import describe_quality
 
 _FAMILY, _VERSION = SCHEMA.split("/")
+T = TypeVar("T")
+JSON_ERRORS = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What msgspec raises for bytes that are not the JSON of a type."""
 Values = dict[str, Any]
 """A document as plain values: dictionaries, lists, texts and numbers."""
 
@@ -37,19 +40,6 @@ MIGRATIONS: Mapping[int, Callable[[Values], Values]] = MappingProxyType({1: _fro
 there was."""
 
 
-class _WrittenResult(Result, frozen=True, kw_only=True):
-    """A result as it is written: with the trust line of both device times, derived anew and ignored by every reader."""
-
-    quality: dict[str, str] = msgspec.field(name="trust")
-
-
-class _WrittenRun(Run, frozen=True, kw_only=True):
-    """A run as it is written: with its digest, which whoever opens the file can check (see formats.seal)."""
-
-    results: tuple[_WrittenResult, ...]
-    digest: str
-
-
 class _Head(msgspec.Struct):
     schema: str
 
@@ -57,9 +47,16 @@ class _Head(msgspec.Struct):
 def encode(run: Run) -> bytes:
     """The run as JSON (UTF-8). What is not finite is null; see core.finite for figures.
 
+    For people, and ignored by readers: the measurement quality of both device times as text, and the digest of the run, which
+    anybody who opens the file can check (formats.integrity).
+
     Errors: DocumentError with the field for a number that must be finite and is not (a method's budget, say).
     """
-    return msgspec.json.encode(_with_derived_fields(_finite_run(run)))
+    values = values_of(run)
+    for result, written in zip(run.results, values["results"], strict=True):
+        qualities = {headline: quality(result, headline, run.method.clock) for headline in get_args(Headline)}
+        written["trust"] = {name: str(describe_quality(q)) for name, q in qualities.items() if q is not None}
+    return msgspec.json.encode(values | {"digest": digest(run)})
 
 
 def decode(data: bytes | str, *, most_bytes: int | None = MAX_BYTES) -> Run:
@@ -77,14 +74,20 @@ def decode(data: bytes | str, *, most_bytes: int | None = MAX_BYTES) -> Run:
         raise DocumentError(
             f"this is JSON but no kernelviz document: it has no schema {SCHEMA!r}", path="$.schema"
         ) from None
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except JSON_ERRORS as error:
         raise document_error(error) from None
+    return of_values(from_json(raw, Values)) if version < int(_VERSION) else _checked(from_json(raw, Run))
+
+
+def from_json(raw: bytes, type: type[T]) -> T:
+    """JSON as that type. Errors: DocumentError with the path of the field."""
     try:
-        if version < int(_VERSION):
-            return of_values(msgspec.json.decode(raw))
-        run = msgspec.json.decode(raw, type=Run)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        return msgspec.json.decode(raw, type=type)
+    except JSON_ERRORS as error:
         raise document_error(error) from None
+
+
+def _checked(run: Run) -> Run:
     check(run)
     return run
 
@@ -106,10 +109,9 @@ def of_values(values: Values) -> Run:
             ) from None
     try:
         run = msgspec.convert(values | {"schema": SCHEMA}, type=Run)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+    except JSON_ERRORS as error:
         raise document_error(error) from None
-    check(run)
-    return run
+    return _checked(run)
 
 
 def values_of(run: Run) -> Values:
@@ -162,41 +164,24 @@ def document_error(error: Exception) -> DocumentError:
     """What a decoder raised, with the path of the field that it names."""
     if isinstance(error, RecursionError):
         return DocumentError("it is nested too deeply")
-    text = str(error)
-    match = re.fullmatch(r"(.*?) - at `(.*)`", text, re.DOTALL)
+    match = re.fullmatch(r"(.*?) - at `(.*)`", str(error), re.DOTALL)
     if match:
-        return DocumentError(match.group(1), path=match.group(2))
+        return DocumentError(match[1], path=match[2])
     if isinstance(error, msgspec.ValidationError):  # of the outermost object, which has no path
-        return DocumentError(f"it is no whole document: {text}")
-    return DocumentError(f"it cannot be read as JSON ({text})")
+        return DocumentError(f"it is no whole document: {error}")
+    return DocumentError(f"it cannot be read as JSON ({error})")
 
 
 def _finite_run(run: Run) -> Run:
-    for path, number in _required(run):
+    for name in (
+        "budget_s",
+        "half_width",
+        "ratio_half_width",
+    ):  # settings, not measured quantities, so they cannot be null
+        number = getattr(run.method, name)
         if not math.isfinite(number):
-            raise DocumentError(f"{number} cannot be written; it must be a finite number", path=path)
+            raise DocumentError(f"{number} cannot be written; it must be a finite number", path=f"$.method.{name}")
     return msgspec.structs.replace(run, results=tuple(finite_result(r) for r in run.results))
-
-
-def _with_derived_fields(run: Run) -> _WrittenRun:
-    """The run with a trust line for each time. A derived field is told, never stored: `decode` and `digest` do not know it."""
-    fields = {name: getattr(run, name) for name in Run.__struct_fields__}
-    results = tuple(_with_quality(r, run.method.clock) for r in run.results)
-    return _WrittenRun(**fields | {"results": results, "digest": digest(run)})
-
-
-def _with_quality(result: Result, clock: Clock | None) -> _WrittenResult:
-    qualities = {headline: quality(result, headline, clock) for headline in get_args(Headline)}
-    fields = {name: getattr(result, name) for name in Result.__struct_fields__}
-    return _WrittenResult(
-        **fields, quality={name: str(describe_quality(q)) for name, q in qualities.items() if q is not None}
-    )
-
-
-def _required(run: Run) -> Iterator[tuple[str, float]]:
-    """The numbers that are no quantities measured: null is no value for them."""
-    for name in ("budget_s", "half_width", "ratio_half_width"):
-        yield f"$.method.{name}", getattr(run.method, name)
 
 
 EXPORT = Export(name="json", suffix=".json", media_type="application/json", encode=encode)

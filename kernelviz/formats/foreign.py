@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
 import msgspec
 
@@ -74,13 +75,10 @@ def number(value: object, path: str) -> float | None:
     """A number, also written as text; None for null and for what is not finite. Errors: DocumentError."""
     if value is None:
         return None
-    try:
-        parsed = float(value) if isinstance(value, int | float | str) and not isinstance(value, bool) else None
-    except (ValueError, OverflowError):
-        parsed = None
-    if parsed is None:
-        raise DocumentError(f"{str(value)[:40]!r} is no number", path=path)
-    return parsed if math.isfinite(parsed) else None
+    if isinstance(value, int | float | str) and not isinstance(value, bool):
+        with suppress(ValueError, OverflowError):
+            return float(value) if math.isfinite(float(value)) else None
+    raise DocumentError(f"{str(value)[:40]!r} is no number", path=path)
 
 
 def seconds(value: float | None, path: str) -> float | None:

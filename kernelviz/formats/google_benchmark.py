@@ -48,10 +48,9 @@ def case_name(problem: Problem, variant: str) -> str:
     >>> case_name(Problem(op="softmax", sizes={"m": 4096, "n": 8}, dtype="bf16"), "torch_eager")
     'softmax/torch_eager/m:4096/n:8/bf16'
     """
-    unusual = (problem.compute, problem.direction, problem.data)
-    extra = [choice for choice in unusual if choice not in (None, "forward", "normal")]
+    unusual = [c for c in (problem.compute, problem.direction, problem.data) if c and c not in ("forward", "normal")]
     sizes = [f"{axis}:{size}" for axis, size in problem.sizes.items()]
-    return "/".join([problem.op, variant, *sizes, problem.dtype, *(str(choice) for choice in extra)])
+    return "/".join([problem.op, variant, *sizes, problem.dtype, *unusual])
 
 
 def _figures(name: str, result: Result) -> Iterator[tuple[str, Figure]]:
@@ -70,28 +69,25 @@ def _cpu_ns(result: Result, headline: bool) -> float:
     return 0.0 if known is None else known.estimate * _NS
 
 
-def _entries(place: dict[str, Any], figure: Figure, cpu_ns: float) -> Iterator[dict[str, Any]]:
+def _entries(about: dict[str, Any], figure: Figure, cpu_ns: float) -> Iterator[dict[str, Any]]:
     groups = _repetitions(figure)
-    count = len(groups)
-    times = {"cpu_time": cpu_ns, "time_unit": "ns"}
-    about = place | {"repetitions": count}
+    name, times = about["run_name"], {"cpu_time": cpu_ns, "time_unit": "ns"}
+    about = about | {"repetitions": len(groups)}
     for number, (calls, time_s) in enumerate(groups):
-        kind = {"name": place["run_name"], "run_type": "iteration", "repetition_index": number, "iterations": calls}
+        kind = {"name": name, "run_type": "iteration", "repetition_index": number, "iterations": calls}
         yield kind | about | {"real_time": time_s * _NS} | times
-    if count < 2:
+    if len(groups) < 2:
         return
     means = [time_s for _, time_s in groups]
-    spread = stdev(means)
     for what, real, cpu, unit in (
         ("mean", mean(means) * _NS, cpu_ns, "time"),
         ("median", figure.estimate * _NS, cpu_ns, "time"),
-        ("stddev", spread * _NS, 0.0, "time"),
-        ("cv", spread / mean(means), 0.0, "percentage"),
+        ("stddev", stdev(means) * _NS, 0.0, "time"),
+        ("cv", stdev(means) / mean(means), 0.0, "percentage"),
     ):
-        kind = {"name": f"{place['run_name']}_{what}", "run_type": "aggregate", "aggregate_name": what}
-        yield (
-            kind | about | {"aggregate_unit": unit, "iterations": count, "real_time": real} | times | {"cpu_time": cpu}
-        )
+        kind = {"name": f"{name}_{what}", "run_type": "aggregate", "aggregate_name": what}
+        counted = {"aggregate_unit": unit, "iterations": len(groups), "real_time": real}
+        yield kind | about | counted | times | {"cpu_time": cpu}
 
 
 def _repetitions(figure: Figure) -> list[tuple[int, float]]:

@@ -79,10 +79,8 @@ class _Entry(Struct, frozen=True, kw_only=True):
     @property
     def case(self) -> str:
         """The name that repetitions and aggregates of one benchmark share."""
-        if self.run_name is not None:
-            return self.run_name
         suffix = f"_{self.aggregate_name}" if self.is_aggregate and self.aggregate_name else ""
-        return self.name.removesuffix(suffix)
+        return self.name.removesuffix(suffix) if self.run_name is None else self.run_name
 
 
 class _File(Struct, frozen=True, kw_only=True):
@@ -92,10 +90,7 @@ class _File(Struct, frozen=True, kw_only=True):
 
 def decode(raw: bytes) -> tuple[Run, ...]:
     """Errors: DocumentError with the path of the field."""
-    try:
-        file = msgspec.json.decode(raw, type=_File)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise document.document_error(error) from None
+    file = document.from_json(raw, _File)
     entries: dict[str, list[tuple[int, _Entry]]] = {}
     for i, entry in enumerate(_with_aggregates(file.benchmarks)):
         entries.setdefault(entry.case, []).append((i, entry))
@@ -113,18 +108,15 @@ def decode(raw: bytes) -> tuple[Run, ...]:
         if outcome is None:
             untimed.append(case)
             continue
-        one = Result(
-            problem=foreign.problem(op, sizes), variant=variant, outcome=outcome, measured_at=_date(file.context)
-        )
-        groups.setdefault(tuple(sizes), []).append(one)
+        problem = foreign.problem(op, sizes)
+        result = Result(problem=problem, variant=variant, outcome=outcome, measured_at=_date(file.context))
+        groups.setdefault(tuple(sizes), []).append(result)
     if not groups:
         because = f": {'; '.join(odd)[:400]}" if odd else ""
         raise DocumentError(f"no benchmark in it has a time{because}", path="$.benchmarks")
-    left_out = [
-        f" Left out, since they hold no time: {', '.join(untimed)[:400]}." if untimed else "",
-        f" Left out, since no time can be like that: {'; '.join(odd)[:400]}." if odd else "",
-    ]
-    return tuple(_run(file.context, op, axes, results, "".join(left_out)) for axes, results in groups.items())
+    remarks = [f" Left out, since they hold no time: {', '.join(untimed)[:400]}."] if untimed else []
+    remarks += [f" Left out, since no time can be like that: {'; '.join(odd)[:400]}."] if odd else []
+    return tuple(_run(file.context, op, axes, results, "".join(remarks)) for axes, results in groups.items())
 
 
 def _with_aggregates(entries: Sequence[_Entry]) -> Iterator[_Entry]:
@@ -165,9 +157,7 @@ def _outcome(entries: Sequence[tuple[int, _Entry]], odd: list[str]) -> Outcome |
             return Failure(stage="crash", message=said)
         if entry.skipped is True:
             return Failure(stage="unavailable", reasons=(Skipped(),), message=_text(entry.skip_message) or "")
-    times: dict[str, Figure] = {}
-    for kind, label in _KINDS.items():
-        times |= _figures(entries, kind, label, odd)
+    times = {n: f for kind, label in _KINDS.items() for n, f in _figures(entries, kind, label, odd).items()}
     return Timing(other_times=times) if times else None
 
 
@@ -177,12 +167,11 @@ def _text(value: object) -> str:
 
 def _figures(entries: Sequence[tuple[int, _Entry]], kind: str, label: str, odd: list[str]) -> dict[str, Figure]:
     """The repetitions as one figure, and every aggregate that says more than they do, by what people call it."""
-    singles = [(e, s) for i, e in entries if not e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
-    aggregates = [(e, s) for i, e in entries if e.is_aggregate and (s := _seconds(i, e, kind, odd)) is not None]
+    timed = [(e, s) for i, e in entries if (s := _seconds(i, e, kind, odd)) is not None]
+    singles, aggregates = ([(e, s) for e, s in timed if e.is_aggregate is aggregate] for aggregate in (False, True))
     named_ones = {e.aggregate_name: s for e, s in aggregates if e.aggregate_name}
-    timer: Timer | None = (
-        None if kind == "cpu" or any("manual_time" in e.case.split("/") for _, e in entries) else "host"
-    )
+    manual = any("manual_time" in e.case.split("/") for _, e in entries)
+    timer: Timer | None = None if kind == "cpu" or manual else "host"
     figures: dict[str, Figure] = {}
     if singles:
         calls = {e.iterations for e, _ in singles}
@@ -246,12 +235,9 @@ def _run(context: _Context, op: str, axes: tuple[str, ...], results: Sequence[Re
 
 
 def _device(context: _Context) -> Device:
-    known = [
-        f"{context.num_cpus} CPUs" if context.num_cpus else "",
-        f"at {context.mhz_per_cpu:.0f} MHz" if context.mhz_per_cpu else "",
-    ]
-    facts = " ".join(w for w in known if w)
-    name = f"unknown processor, {facts}" if facts else "unknown processor"
+    cpus = [f"{context.num_cpus} CPUs"] if context.num_cpus else []
+    clock = [f"at {context.mhz_per_cpu:.0f} MHz"] if context.mhz_per_cpu else []
+    name = ", ".join(filter(None, ("unknown processor", " ".join(cpus + clock))))
     caches = [(c.level, c.size) for c in context.caches or () if c.level is not None and c.size]
     return Device(
         id="cpu",

@@ -4,14 +4,14 @@ Tags are nvbench's where the quantity is the same: the mean and the relative sta
 caches flushed. What nvbench has no tag for stands under ``kernelviz/``. As there, numbers are texts, and what is unknown is null.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from statistics import fmean, stdev
 from typing import Any
 
 import msgspec
 
 import kernelviz
-from kernelviz.core import Device, Failure, Figure, Problem, Result, Run
+from kernelviz.core import Device, Failure, Figure, Result, Run
 from kernelviz.formats.export_format import Export
 from kernelviz.formats.nvbench_read import OURS, summaries_of
 from kernelviz.metrics.rows import in_plan_order
@@ -26,7 +26,7 @@ _FILE_VERSION = {"major": 1, "minor": 0, "patch": 0, "string": "1.0.0"}
 def encode(run: Run) -> bytes:
     """UTF-8, as nvbench's ``--json``."""
     results = in_plan_order(run)
-    axes = _axes([r.problem for r in results])
+    cases = _axis_values(results)
     benchmark = {
         "name": run.plan.op,
         "index": 0,
@@ -34,8 +34,8 @@ def encode(run: Run) -> bytes:
         "skip_time": -1.0,
         "timeout": -1.0,
         "devices": [0],
-        "axes": [_axis(name, kind, of, results) for name, kind, of in axes],
-        "states": [_state(result, axes) for result in results],
+        "axes": [_axis(name, [case[name] for case in cases]) for name in cases[0]] if cases else _NO_AXES,
+        "states": [_state(result, case) for result, case in zip(results, cases, strict=True)],
     }
     version = {"json": _FILE_VERSION, "nvbench": {"string": f"{OURS} {kernelviz.__version__}"}}
     meta = {"argv": ["kernelviz", "export", run.id, "--to", "nvbench"], "version": version}
@@ -43,55 +43,50 @@ def encode(run: Run) -> bytes:
     return msgspec.json.format(msgspec.json.encode(root))
 
 
-Axis = tuple[str, str, Callable[[Result], Any]]
-"""Name, nvbench's type, and the value of a result."""
+def _axis_values(results: Sequence[Result]) -> list[Values]:
+    """Of each result its sizes, variant and number format, and whatever else of a problem is not as usual somewhere."""
+    usual = {"compute": None, "direction": "forward", "data": "normal"}
+    unusual = [n for n, u in usual.items() if any(getattr(r.problem, n) not in (None, u) for r in results)]
+    return [
+        dict(r.problem.sizes)
+        | {"variant": r.variant, "dtype": r.problem.dtype}
+        | {name: getattr(r.problem, name) or "" for name in unusual}
+        for r in results
+    ]
 
 
-def _axes(problems: Sequence[Problem]) -> list[Axis]:
-    """Sizes, variant and number format, and whatever else of a problem is not as usual somewhere."""
-    sizes = problems[0].sizes if problems else {}
-
-    def size(axis: str) -> Callable[[Result], Any]:
-        return lambda result: result.problem.sizes[axis]
-
-    axes: list[Axis] = [(axis, "int64", size(axis)) for axis in sizes]
-    axes += [("variant", "string", lambda r: r.variant), ("dtype", "string", lambda r: r.problem.dtype)]
-    if any(p.compute is not None for p in problems):
-        axes.append(("compute", "string", lambda r: r.problem.compute or ""))
-    if any(p.direction not in (None, "forward") for p in problems):
-        axes.append(("direction", "string", lambda r: r.problem.direction or ""))
-    if any(p.data not in (None, "normal") for p in problems):
-        axes.append(("data", "string", lambda r: r.problem.data or ""))
-    return axes
+def _type(value: object) -> str:
+    return "int64" if isinstance(value, int) else "string"
 
 
-def _axis(name: str, kind: str, of: Callable[[Result], Any], results: Sequence[Result]) -> Values:
-    values = list(dict.fromkeys(of(r) for r in results))
+def _axis(name: str, values: Sequence[object]) -> Values:
     return {
         "name": name,
-        "type": kind,
+        "type": _type(values[0]) if values else "string",
         "flags": "",
-        "values": [{"input_string": str(v), "description": "", "value": v} for v in values],
+        "values": [{"input_string": str(v), "description": "", "value": v} for v in dict.fromkeys(values)],
     }
 
 
-def _state(result: Result, axes: Sequence[Axis]) -> Values:
-    values = [{"name": name, "type": kind, "value": str(of(result))} for name, kind, of in axes]
-    skipped = isinstance(result.outcome, Failure)
+_NO_AXES = [_axis("variant", ()), _axis("dtype", ())]
+"""Of a run without results."""
+
+
+def _state(result: Result, case: Values) -> Values:
+    values = [{"name": name, "type": _type(value), "value": str(value)} for name, value in case.items()]
+    failure = result.outcome if isinstance(result.outcome, Failure) else None
     state: Values = {
-        "name": " ".join(["Device=0", *(f"{v['name']}={v['value']}" for v in values)]),
+        "name": " ".join(["Device=0", *(f"{name}={value}" for name, value in case.items())]),
         "min_samples": 1,
         "skip_time": -1.0,
         "timeout": -1.0,
         "device": 0,
         "type_config_index": 0,
         "axis_values": values,
-        "summaries": None if skipped else _summaries(result),
-        "is_skipped": skipped,
+        "summaries": _summaries(result) if failure is None else None,
+        "is_skipped": failure is not None,
     }
-    if isinstance(result.outcome, Failure):
-        state["skip_reason"] = f"{result.outcome.stage}: {describe_failure(result.outcome)}"
-    return state
+    return state if failure is None else state | {"skip_reason": f"{failure.stage}: {describe_failure(failure)}"}
 
 
 def _summaries(result: Result) -> list[Values]:
@@ -106,12 +101,12 @@ def _summaries(result: Result) -> list[Values]:
             summaries.append(_summary(tag, kind.name, kind.question, "duration", figure.estimate))
     tags = {summary["tag"] for summary in summaries}
     for name, figure in timing.other_times.items():
-        how = figure.method or ""
         own = summaries_of(name, figure) or ((f"kernelviz/other/{name}", "duration", figure.estimate),)
-        for tag, hint, value in own:
-            if tag not in tags:  # two times of the same calls have one number of them
-                summaries.append(_summary(tag, name, how, hint, value))
-                tags.add(tag)
+        # Two times of the same calls have one number of them.
+        summaries += [
+            _summary(tag, name, figure.method or "", hint, value) for tag, hint, value in own if tag not in tags
+        ]
+        tags |= {tag for tag, _, _ in own}
     clock_hz = result.conditions.sm_clock_hz if result.conditions else None
     if "nv/cold/time/gpu/mean" in tags and clock_hz and _CLOCK not in tags:
         summaries.append(_summary(_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", clock_hz))
@@ -123,29 +118,27 @@ def _cold(figure: Figure, result: Result) -> list[Values]:
     samples = figure.samples or ()
     middle = fmean(samples) if samples else figure.estimate
     noise = stdev(samples) / middle if len(samples) > 1 else None
-    by = f"{figure.timer or 'an unknown timer'}, caches flushed before each"
     what = "Mean" if samples else "Estimate, since samples are unknown,"
+    how = f"{what} of isolated calls by {figure.timer or 'an unknown timer'}, caches flushed before each"
     clocks = [b.clock_hz for b in figure.blocks or () if b.clock_hz]
-    summaries = [_summary("nv/cold/sample_size", "Samples", "Number of isolated calls", "sample_size", len(samples))]
-    summaries.append(
-        _summary("nv/cold/time/gpu/mean", "GPU Time", f"{what} of isolated calls by {by}", "duration", middle)
-    )
-    summaries.append(
-        _summary(
+    moved_bytes = result.cost.moved_bytes if result.cost is not None else 0
+    rows: list[tuple[str, str, str, str, float | None]] = [
+        ("nv/cold/sample_size", "Samples", "Number of isolated calls", "sample_size", len(samples)),
+        ("nv/cold/time/gpu/mean", "GPU Time", how, "duration", middle),
+        (
             "nv/cold/time/gpu/stdev/relative",
             "Noise",
             "Relative standard deviation of isolated calls",
             "percentage",
             noise,
-        )
-    )
-    if result.cost is not None and result.cost.moved_bytes:
-        rate = result.cost.moved_bytes / middle
+        ),
+    ]
+    if moved_bytes:
         meaning = "Minimal bytes of the problem over the mean time"
-        summaries.append(_summary("nv/cold/bw/global/bytes_per_second", "GlobalMem BW", meaning, "byte_rate", rate))
+        rows.append(("nv/cold/bw/global/bytes_per_second", "GlobalMem BW", meaning, "byte_rate", moved_bytes / middle))
     if clocks:
-        summaries.append(_summary(_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", fmean(clocks)))
-    return summaries
+        rows.append((_CLOCK, "Clock Rate", "Mean SM clock rate", "frequency", fmean(clocks)))
+    return [_summary(*row) for row in rows]
 
 
 def _summary(tag: str, name: str, description: str, hint: str, value: float | None) -> Values:

@@ -8,9 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
-
-import msgspec
+from typing import Any, NamedTuple
 
 from kernelviz.core import (
     Conditions,
@@ -89,6 +87,18 @@ class _File(Struct, frozen=True, kw_only=True):
     benchmarks: tuple[_Benchmark, ...]
 
 
+class _Read(NamedTuple):
+    """The value of a summary, its path in the file, and the description of the summary."""
+
+    value: object
+    path: str
+    description: str
+
+
+_Summaries = dict[str, _Read]
+"""The values of a state's summaries by tag."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Time:
     """A time of nvbench: the tag of its summary, what people call it here, how it was taken, and its timer."""
@@ -134,28 +144,27 @@ _NOISE = re.compile(r"; standard deviation (unknown|\d{1,15}(?:\.\d{1,15})?(?:e[
 
 def decode(raw: bytes) -> tuple[Run, ...]:
     """Errors: DocumentError with the path of the field."""
-    try:
-        file = msgspec.json.decode(raw, type=_File)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise document.document_error(error) from None
+    file = document.from_json(raw, _File)
     devices = {d.id: d for d in file.devices or ()}
-    ours = _tool(file.meta).startswith(OURS)
+    ours = (_tool(file.meta).string or "").startswith(OURS)
     runs: list[Run] = []
     for b, benchmark in enumerate(file.benchmarks):
         path = f"$.benchmarks[{b}]"
-        by_device: dict[int | None, list[Result]] = {}
+        by_device: dict[int | None, dict[str, Result]] = {}
         sizes = _size_axes(benchmark.states or (), path)
-        seen: set[tuple[int | None, str]] = set()
         for s, state in enumerate(benchmark.states or ()):
+            inside = f"{path}.states[{s}]"
             if devices and state.device not in devices:
-                raise DocumentError(f"{state.device} is no device of the file", path=f"{path}.states[{s}].device")
-            result = _result(benchmark, state, sizes, ours, f"{path}.states[{s}]")
-            if (state.device, result.case.key) in seen:
-                raise DocumentError("an earlier state has the same axis values", path=f"{path}.states[{s}].axis_values")
-            seen.add((state.device, result.case.key))
-            by_device.setdefault(state.device, []).append(result)
-        for device_id, results in by_device.items():
-            runs.append(_run(file.meta, benchmark, devices.get(device_id or 0), results, path))
+                raise DocumentError(f"{state.device} is no device of the file", path=f"{inside}.device")
+            result = _result(benchmark, state, sizes, ours, inside)
+            results = by_device.setdefault(state.device, {})
+            if result.case.key in results:
+                raise DocumentError("an earlier state has the same axis values", path=f"{inside}.axis_values")
+            results[result.case.key] = result
+        runs += [
+            _run(file.meta, benchmark, devices.get(device_id or 0), tuple(results.values()), path)
+            for device_id, results in by_device.items()
+        ]
     if not runs:
         raise DocumentError("no benchmark in it has a state", path="$.benchmarks")
     return tuple(runs)
@@ -163,62 +172,63 @@ def decode(raw: bytes) -> tuple[Run, ...]:
 
 def _size_axes(states: Sequence[_State], path: str) -> frozenset[str]:
     """The axes that hold sizes: whole numbers of at least 1 in every state. Errors: DocumentError where axes differ by state."""
-    size_axes: frozenset[str] | None = None
-    first: list[str] = []
+    first = [v.name for v in states[0].axis_values or ()] if states else []
+    size_axes = frozenset(first)
     for s, state in enumerate(states):
         names = [v.name for v in state.axis_values or ()]
-        if len(set(names)) < len(names) or (size_axes is not None and names != first):
+        if len(set(names)) < len(names) or names != first:
             raise DocumentError("its axes are not those of the first state", path=f"{path}.states[{s}].axis_values")
-        sizes = frozenset(
+        size_axes &= frozenset(
             v.name
             for i, v in enumerate(state.axis_values or ())
             if v.type == "int64"
             and 1 <= foreign.whole(v.value, f"{path}.states[{s}].axis_values[{i}].value") <= MAX_SIZE
         )
-        first, size_axes = names, sizes if size_axes is None else size_axes & sizes
-    return size_axes or frozenset()
+    return size_axes
 
 
 def _result(benchmark: _Benchmark, state: _State, size_axes: frozenset[str], ours: bool, path: str) -> Result:
-    values = state.axis_values or ()
-    sizes = {v.name: foreign.whole(v.value, path) for v in values if v.name in size_axes}
-    constants = [f"{v.name}={UNKNOWN_VALUE if v.value is None else v.value}" for v in values if v.name not in size_axes]
+    axes, values = state.axis_values or (), _summaries(state, path)
+    constants = [f"{v.name}={UNKNOWN_VALUE if v.value is None else v.value}" for v in axes if v.name not in size_axes]
+    outcome = _outcome(state, values, ours)
+    clock = values.get("nv/cold/sm_clock_rate/mean")
+    clock_hz = None if clock is None else _number(clock)
     return Result(
-        problem=foreign.problem(benchmark.name, sizes),
+        problem=foreign.problem(
+            benchmark.name, {v.name: foreign.whole(v.value, path) for v in axes if v.name in size_axes}
+        ),
         variant=" ".join(constants) or benchmark.name,
-        outcome=_outcome(state, ours, path),
-        conditions=_conditions(state, path),
+        outcome=outcome,
+        conditions=None if clock_hz is None else Conditions(sm_clock_hz=clock_hz),
     )
 
 
 UNKNOWN_VALUE = "?"
 
 
-def _outcome(state: _State, ours: bool, path: str) -> Outcome:
+def _outcome(state: _State, values: _Summaries, ours: bool) -> Outcome:
     if state.is_skipped:
         return Failure(stage="unavailable", reasons=(Skipped(),), message=state.skip_reason or "")
-    times: dict[str, Figure] = {}
+    times = {}
     for time in _TIMES:
-        where = _summary(state, time.tag, path)
-        if where is None:
-            continue
-        time_s = foreign.seconds(foreign.number(where[1], where[0]), where[0])
+        summary = values.get(time.tag)
+        time_s = None if summary is None else foreign.seconds(_number(summary), summary.path)
         if time_s is not None:
-            times[time.name] = _figure(state, time, time_s, ours, path)
+            times[time.name] = _figure(time, time_s, values, ours)
     return Timing(other_times=times)
 
 
-def _figure(state: _State, time: _Time, time_s: float, ours: bool, path: str) -> Figure:
+def _figure(time: _Time, time_s: float, values: _Summaries, ours: bool) -> Figure:
     """A time with how it was taken. A file of ours says so in its description: of nvbench's own times what it was read with."""
     if not ours:
-        return Figure(estimate=time_s, timer=time.timer, method=_method(state, time, time.how, path))
-    description = next((str(s.description)[:400] for s in state.summaries or () if s.tag == time.tag), "")
-    timer = next((timer for said, timer in _TIMERS.items() if f"by {said}" in description), None)
+        return Figure(estimate=time_s, timer=time.timer, method=_method(time, time.how, values))
+    description = values[time.tag].description
+    timer = next((timer for name, timer in _TIMERS.items() if f"by {name}" in description), None)
     if description.startswith(f"{TOOL}: "):
         return Figure(estimate=time_s, timer=timer, method=description)
     which = "mean of {n}" if description.startswith("Mean") else "estimate of"
     how = f"{which} isolated calls, caches flushed before each, by {timer or 'an unknown timer'}"
-    return Figure(estimate=time_s, timer=timer, method=_method(state, time, how, path))
+    return Figure(estimate=time_s, timer=timer, method=_method(time, how, values))
 
 
 def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | None], ...]:
@@ -243,37 +253,35 @@ def summaries_of(name: str, figure: Figure) -> tuple[tuple[str, str, float | Non
     return (*summaries, (time.tag, "duration", figure.estimate))
 
 
-def _method(state: _State, time: _Time, how: str, path: str) -> str:
-    counted = _summary(state, time.count, path)
-    calls = "an unknown number of" if counted is None else str(foreign.whole(counted[1], counted[0]))
-    method = f"{TOOL}: {how.format(n=calls)}"
-    noise = _summary(state, time.noise, path) if time.noise else None
+def _method(time: _Time, how: str, values: _Summaries) -> str:
+    count = values.get(time.count)
+    calls = "an unknown number of" if count is None else str(foreign.whole(count.value, count.path))
+    noise = values.get(time.noise or "")
     if noise is None:
-        return method
-    share = foreign.number(noise[1], noise[0])
-    return f"{method}; standard deviation {'unknown' if share is None else f'{share * 100:.3g} %'}"
+        return f"{TOOL}: {how.format(n=calls)}"
+    share = _number(noise)
+    return f"{TOOL}: {how.format(n=calls)}; standard deviation {'unknown' if share is None else f'{share * 100:.3g} %'}"
 
 
-def _conditions(state: _State, path: str) -> Conditions | None:
-    clock = _summary(state, "nv/cold/sm_clock_rate/mean", path)
-    clock_hz = None if clock is None else foreign.number(clock[1], clock[0])
-    return None if clock_hz is None else Conditions(sm_clock_hz=clock_hz)
-
-
-def _summary(state: _State, tag: str, path: str) -> tuple[str, object] | None:
-    """Path and value of a summary's ``value``."""
+def _summaries(state: _State, path: str) -> _Summaries:
+    """The first ``value`` of each tag."""
+    values: _Summaries = {}
     for i, summary in enumerate(state.summaries or ()):
-        if summary.tag == tag:
-            for j, data in enumerate(summary.data or ()):
-                if data.name == "value":
-                    return f"{path}.summaries[{i}].data[{j}].value", data.value
-    return None
+        for j, data in enumerate(summary.data or ()):
+            if data.name == "value":
+                where = f"{path}.summaries[{i}].data[{j}].value"
+                values.setdefault(summary.tag, _Read(data.value, where, str(summary.description)[:400]))
+    return values
+
+
+def _number(summary: _Read) -> float | None:
+    return foreign.number(summary.value, summary.path)
 
 
 def _run(
     meta: _Meta | None, benchmark: _Benchmark, device: _Device | None, results: Sequence[Result], path: str
 ) -> Run:
-    about = device or _Device(id=0)
+    about, tool = device or _Device(id=0), _tool(meta)
     name = about.name or ("unknown processor" if about.kind == "cpu" else "unknown GPU")
     command = f" Its command: {' '.join(meta.argv)[:400]}" if meta and meta.argv else ""
     return foreign.run_of(
@@ -290,32 +298,18 @@ def _run(
             memory_bytes=about.global_memory_size,
             last_level_cache_bytes=about.l2_cache_size,
             multiprocessors=about.number_of_sms,
-            compute_capability=_capability(about.sm_version),
+            compute_capability=divmod(about.sm_version // 10, 10) if about.sm_version else None,
         ),
-        versions=_versions(meta),
+        versions={}
+        if tool.string is None
+        else {TOOL: f"{tool.string} ({tool.git_sha[:12]})" if tool.git_sha else tool.string},
         results=results,
         path=path,
     )
 
 
-def _capability(sm_version: int | None) -> tuple[int, int] | None:
-    """
-    >>> _capability(900), _capability(860), _capability(None), _capability(0)
-    ((9, 0), (8, 6), None, None)
-    """
-    return None if not sm_version else (sm_version // 100, sm_version % 100 // 10)
-
-
-def _tool(meta: _Meta | None) -> str:
-    version = meta.version.nvbench if meta and meta.version else None
-    return (version.string or "") if version else ""
-
-
-def _versions(meta: _Meta | None) -> Mapping[str, str]:
-    version = meta.version.nvbench if meta and meta.version else None
-    if version is None or version.string is None:
-        return {}
-    return {TOOL: f"{version.string} ({version.git_sha[:12]})" if version.git_sha else version.string}
+def _tool(meta: _Meta | None) -> _Version:
+    return (meta.version.nvbench if meta and meta.version else None) or _Version()
 
 
 IMPORT = Import(

@@ -31,16 +31,18 @@ def names() -> tuple[str, ...]:
 
 
 def _files() -> list[str]:
-    if not _FOLDER.is_dir():
-        return []
-    file_names = [f.name for f in _FOLDER.iterdir()]
-    return sorted(n.removesuffix(_ENDING) for n in file_names if n.endswith(_ENDING))
+    entries = _FOLDER.iterdir() if _FOLDER.is_dir() else ()
+    return sorted(f.name.removesuffix(_ENDING) for f in entries if f.name.endswith(_ENDING))
+
+
+def _unpacked(name: str) -> bytes:
+    return gzip.decompress((_FOLDER / f"{name}{_ENDING}").read_bytes())
 
 
 @lru_cache(maxsize=16)
 def load(name: str) -> Run:
     """The run of one of `names`; it carries that name as its id. A test checks the files as documents from elsewhere are."""
-    return document.decode(gzip.decompress((_FOLDER / f"{name}{_ENDING}").read_bytes()), most_bytes=None)
+    return document.decode(_unpacked(name), most_bytes=None)
 
 
 class Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,11 +122,7 @@ def thinned(run: Run) -> Run:
 @lru_cache(maxsize=1)
 def selftests() -> tuple[Selftest, ...]:
     """The selftests that came with the package, by name of file."""
-    of_selftests = [n for n in _files() if n.startswith(_SELFTEST)]
-    return tuple(
-        msgspec.json.decode(gzip.decompress((_FOLDER / f"{n}{_ENDING}").read_bytes()), type=Selftest)
-        for n in of_selftests
-    )
+    return tuple(msgspec.json.decode(_unpacked(n), type=Selftest) for n in _files() if n.startswith(_SELFTEST))
 
 
 def packed_selftest(selftest: Selftest) -> bytes:

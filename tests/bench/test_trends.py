@@ -26,7 +26,8 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def test_a_regression_is_listed_with_its_factor_and_what_came_with_it(store: Store) -> None:
-    (found,) = Trends(store, (samples.H200,)).regressions(samples.H200.id)
+    trends = Trends(store, (samples.H200,))
+    (found,) = trends.slower(trends.cases(samples.H200.id))
     assert found.variant == "triton_persistent"
     change = found.trend.regression
     assert change is not None
@@ -63,7 +64,7 @@ def test_deleted_runs_and_other_devices_do_not_count(store: Store) -> None:
     trends = Trends(store, (samples.H200, samples.CPU))
     for night in range(CHANGED, 14):
         store.runs.set_deleted(f"night-{night:02}", "2026-12-01")
-    assert trends.regressions(samples.H200.id) == ()
+    assert trends.slower(trends.cases(samples.H200.id)) == ()
     assert trends.cases(samples.CPU.id) == ()
 
 

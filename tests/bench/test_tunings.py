@@ -72,7 +72,7 @@ def test_a_cancelled_tuning_keeps_nothing_until_it_is_asked_to(bench: Bench, can
     assert report.seconds > 0
     assert bench.tunings.find() == ()
     made = bench.tunings.keep(cancelled)
-    assert bench.tunings.of_run(cancelled) == made
+    assert bench.tunings.report(cancelled).tuning == made
     assert made.tried == report.tried.tried
     bench.tunings.forget([k for k in bench.tunings.find() if k.tuning == made])
     assert bench.tunings.find() == ()
@@ -103,7 +103,7 @@ def test_resumed_it_goes_on_where_it_was_and_keeps_the_best(bench: Bench, cancel
 
 
 def test_from_then_on_a_run_uses_it_at_that_problem_only_and_says_so(bench: Bench, finished: str) -> None:
-    kept = bench.tunings.of_run(finished)
+    kept = bench.tunings.report(finished).tuning
     assert kept is not None
     plan = bench.plan(
         RunRequest(
