@@ -41,8 +41,8 @@ class BoundLaunch:
 class Calls:
     """A call as a program makes it, by the host's clock: from idle to done, until Python continues, as a graph, back to back.
 
-    `wait` returns when the device is idle. `replay` launches a graph of this one call; it is None where there are no graphs or the
-    call cannot be captured (`no_graph` says why). Times in seconds; no tracer is attached.
+    `wait` returns when the device is idle. `replay` launches a graph of this one call; it is None where there are no graphs or
+    the call cannot be captured (`no_graph` says why). Times in seconds; no tracer is attached.
     """
 
     launch: Launch
