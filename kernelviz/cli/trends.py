@@ -32,7 +32,8 @@ def trends(
 ) -> int:
     """Show how the times of cases changed over the runs that are stored here.
 
-    For each case it lists the present level, its state, and the last change of level with the date of the run in which it began.
+    For each case it lists the present level (the median of the runs since the last change), its state, and the last change of
+    the level with the date of the run in which it began.
     """
     bench = use_cases.current()
     where = device or bench.default_device()

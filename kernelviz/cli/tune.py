@@ -27,7 +27,7 @@ from kernelviz.text.tuning import describe_best, describe_cost, describe_failure
 from kernelviz.text.verdicts import format_verdict
 
 app = typer.Typer(
-    help="List, store or remove the configurations that tunings have found. Later runs use the stored ones."
+    help="List, store or remove the best configurations that `kernelviz tune` has found. Later runs use the stored ones."
 )
 
 MOST_ROWS = 10
@@ -67,9 +67,9 @@ def tune(
 ) -> int:
     """Measure the configurations of a variant (block sizes, warps, stages) for one problem and store the best one.
 
-    Later runs of exactly this problem on this device use the stored configuration, whatever values their inputs hold. Name one
-    size for each axis. Each configuration passes the same correctness check as any variant. Ctrl-C ends the tuning and keeps
-    what was measured.
+    A problem is an op at one set of sizes in one number format, so name one size for each axis. Later runs of exactly this
+    problem on this device use the stored configuration, whatever values their inputs hold. Each configuration passes the same
+    correctness check as any variant. Ctrl-C ends the tuning and keeps what was measured.
 
     Exit code 0: the tuning finished and the best configuration is stored; 1: it did not finish; 2: bad usage, or no
     configuration is correct.

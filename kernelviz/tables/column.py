@@ -18,7 +18,7 @@ RowOfColumn = TypeVar("RowOfColumn", contravariant=True)
 
 
 class OfResult(Protocol):
-    """A row that stands for a result."""
+    """A row of a result."""
 
     @property
     def result(self) -> Result: ...

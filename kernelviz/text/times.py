@@ -17,7 +17,7 @@ class FigureText:
 
 FIGURES = (
     FigureText(
-        "device_cold_s", "device cold", "How fast is the kernel if its data come from memory? This is the main metric."
+        "device_cold_s", "device cold", "How fast is the kernel if its data come from memory? This is the headline."
     ),
     FigureText(
         "device_warm_s",
