@@ -11,8 +11,6 @@ from typing import Any
 
 from kernelviz.core import DataSheetRoof, Roof
 
-_TABLE = files("kernelviz") / "hardware" / "datasheets.toml"
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Peak:
@@ -72,7 +70,7 @@ def datasheet(name: str) -> DataSheet | None:
 @lru_cache(maxsize=1)
 def sheets() -> tuple[DataSheet, ...]:
     """Every sheet of ``datasheets.toml``, which documents its values. The first call takes 8 ms."""
-    table = tomllib.loads(_TABLE.read_text(encoding="utf-8"))
+    table = tomllib.loads((files("kernelviz") / "hardware" / "datasheets.toml").read_text(encoding="utf-8"))
     return tuple(_sheet(entry, table["sources"]) for entry in table["gpu"])
 
 

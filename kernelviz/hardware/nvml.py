@@ -2,7 +2,6 @@
 
 import functools
 import importlib
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,6 @@ from kernelviz.core import Device
 from kernelviz.core.notices import Notice, NoticeKind
 
 T = TypeVar("T")
-_LOCK = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +22,8 @@ class Nvml:
 
 
 @functools.cache
-def _opened() -> Nvml:
+def opened() -> Nvml:
+    """The library, initialised at the first call and open for the life of the process."""
     try:
         pynvml: Any = importlib.import_module("pynvml")
     except ImportError:
@@ -34,12 +33,6 @@ def _opened() -> Nvml:
     except pynvml.NVMLError as error:
         return Nvml(None, _problem(pynvml, error, gpu_files()))
     return Nvml(pynvml)
-
-
-def opened() -> Nvml:
-    """The library, initialised at the first call and open for the life of the process."""
-    with _LOCK:
-        return _opened()
 
 
 def gpu_files(dev: Path = Path("/dev")) -> tuple[str, ...]:

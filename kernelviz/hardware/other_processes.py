@@ -86,12 +86,7 @@ def same_ids(proc: Path = Path("/proc")) -> bool:
 
 def _neighbour(pid: int) -> Neighbour:
     try:
-        process = psutil.Process(pid)
-        name = process.name()
+        process = psutil.Process(pid).as_dict(["name", "cmdline"])  # None where access is denied
     except psutil.Error:
         return Neighbour(pid, None)
-    try:
-        waits = "kernelviz.worker" in process.cmdline()
-    except psutil.Error:
-        waits = False
-    return Neighbour(pid, name, waits)
+    return Neighbour(pid, process["name"], waits="kernelviz.worker" in (process["cmdline"] or ()))

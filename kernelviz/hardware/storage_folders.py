@@ -1,11 +1,12 @@
 """The folders that are written while measuring: the variables that set them, and the free space of their disks."""
 
+import contextlib
 import getpass
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,18 +51,15 @@ def look(written: Mapping[str, Path]) -> tuple[FolderState, ...]:
 
 def _look(variable: str, folder: Path) -> FolderState:
     there = next((p for p in (folder, *folder.parents) if p.exists()), None)
-    try:
-        if there is None or not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-            return FolderState(variable, folder, writable=False)
-        free_bytes = shutil.disk_usage(there).free
-        return FolderState(variable, folder, writable=True, disk=there.stat().st_dev, free_bytes=free_bytes)
-    except OSError:
-        return FolderState(variable, folder, writable=False)
+    with contextlib.suppress(OSError):
+        if there and there.is_dir() and os.access(there, os.W_OK | os.X_OK):
+            free_bytes = shutil.disk_usage(there).free
+            return FolderState(variable, folder, writable=True, disk=there.stat().st_dev, free_bytes=free_bytes)
+    return FolderState(variable, folder, writable=False)
 
 
-def disks(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> tuple[Notice, ...]:
+def disks(states: Sequence[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> tuple[Notice, ...]:
     """Notices of folders that cannot be written, then of disks that are nearly full, each disk once."""
-    states = tuple(states)
     notices = [
         Notice(
             "folder_not_writable",
@@ -95,11 +93,10 @@ def refused(environment: Mapping[str, str], path: str) -> CacheNotWritable | Non
     return CacheNotWritable(path=path, cache=Folder(path=str(caches[variable]), variable=variable))
 
 
-def filled(states: Iterable[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> DiskFull:
+def filled(states: Sequence[FolderState], least_bytes: int = LEAST_FREE_BYTES) -> DiskFull:
     """The reason that a disk was full while compiling, with the folders that have little space now, else with all."""
-    known = tuple(states)
-    short = [p for p in known if p.free_bytes is not None and p.free_bytes < least_bytes] or list(known)
-    return DiskFull(folders=tuple(Folder(path=str(p.folder), variable=p.variable) for p in short))
+    short = [s for s in states if s.free_bytes is not None and s.free_bytes < least_bytes]
+    return DiskFull(folders=tuple(Folder(path=str(s.folder), variable=s.variable) for s in short or states))
 
 
 def _user() -> str:

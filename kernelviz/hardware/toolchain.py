@@ -1,5 +1,6 @@
 """The software that variants need, detected without importing it."""
 
+import contextlib
 import functools
 import importlib.metadata
 import importlib.util
@@ -70,10 +71,8 @@ def installed_versions(distributions: Iterable[str]) -> dict[str, str]:
     """The versions of the installed ones of these distributions, from their metadata."""
     versions = {}
     for name in distributions:
-        try:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
     return versions
 
 

@@ -93,9 +93,7 @@ class Worker:
                 case Describe():
                     self._describe(message)
                 case Measure() | Calibrate() | Selftest() | Inspect():
-                    self._do(message)
-                case Cancel():
-                    pass  # the work has ended meanwhile
+                    self._do(message)  # a Cancel that is left has come after the end of its work
 
     def _open(self, message: Open) -> None:
         try:

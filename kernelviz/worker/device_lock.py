@@ -214,7 +214,6 @@ class _LockFile:
 
 
 def _ourselves() -> Holder:
-    program = Path(sys.argv[0]).name if sys.argv and sys.argv[0] else "python"
-    command = " ".join([program, *sys.argv[1:3]])[:80]
+    command = " ".join([Path(sys.argv[0]).name or "python", *sys.argv[1:3]])[:80]
     now = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     return Holder(pid=os.getpid(), user=psutil.Process().username(), command=command, since=now)

@@ -50,11 +50,9 @@ def _start(command: list[str], socket_fd: int) -> int:
 def _open_fds() -> list[int]:
     fds = []
     for name in os.listdir("/proc/self/fd") if _LINUX else map(str, range(256)):  # noqa: PTH208 (pathlib starts slowly)
-        try:
+        with contextlib.suppress(OSError):
             os.fstat(int(name))
-        except OSError:
-            continue
-        fds.append(int(name))
+            fds.append(int(name))
     return fds
 
 
@@ -63,12 +61,9 @@ def _descendants() -> Iterator[int]:
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if _LINUX else ():  # noqa: PTH208
         if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
-                    parent = int(file.read().rpartition(b")")[2].split()[1])
-            except (OSError, IndexError, ValueError):
-                continue
-            children.setdefault(parent, []).append(int(name))
+            with contextlib.suppress(OSError, IndexError, ValueError), open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123
+                parent = int(file.read().rpartition(b")")[2].split()[1])
+                children.setdefault(parent, []).append(int(name))
     waiting = [os.getpid()]
     while waiting:
         for child in children.get(waiting.pop(), ()):

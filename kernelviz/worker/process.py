@@ -128,15 +128,13 @@ class WorkerProcess:
 
     def fate(self) -> Failure:
         """After WorkerDied: how the worker ended, with the tail of its log. Ends all processes that are left."""
-        reason: WorkerEnded | WorkerGarbled
+        reason: WorkerEnded | WorkerGarbled = WorkerEnded()
         if self.protocol_error:
             reason = WorkerGarbled(error=self.protocol_error)
         else:
-            try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
                 # The guard ends as the worker ended, once every descendant is dead.
                 reason = _ended(self._guard.wait(10.0))
-            except subprocess.TimeoutExpired:
-                reason = WorkerEnded()
         tail = self.log_tail()
         self.end()
         return Failure(stage="crash", reasons=(reason,), message=tail)

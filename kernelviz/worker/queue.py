@@ -7,37 +7,22 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Iterable
-from typing import Generic, Protocol, TypeVar
+
+from kernelviz.worker.request import Request
 
 
-class Queued(Protocol):
-    """A request that waits, and its owner."""
-
-    @property
-    def run_id(self) -> str: ...
-
-    @property
-    def owner(self) -> str: ...
-
-    @property
-    def later(self) -> bool: ...
-
-
-T = TypeVar("T", bound=Queued)
-
-
-class FairQueue(Generic[T]):
+class FairQueue:
     """Round-robin between owners, first in first out within one owner; a new owner comes before the owner that was served last.
     Thread-safe."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         # Urgent and later requests: lines by owner, in the order in which owners are served; an owner without work has no line.
-        self._both: tuple[dict[str, deque[T]], dict[str, deque[T]]] = ({}, {})
+        self._both: tuple[dict[str, deque[Request]], dict[str, deque[Request]]] = ({}, {})
         self._last: str | None = None
         self._closed = False
 
-    def put(self, requests: Iterable[T]) -> bool:
+    def put(self, requests: Iterable[Request]) -> bool:
         """Add requests behind those of their owner. False when the queue is closed; then nothing is added."""
         with self._changed:
             if self._closed:
@@ -52,7 +37,7 @@ class FairQueue(Generic[T]):
             self._changed.notify()
             return True
 
-    def take(self, timeout_s: float | None = None) -> T | None:
+    def take(self, timeout_s: float | None = None) -> Request | None:
         """Wait for the next request; None when closed or after `timeout_s`."""
         with self._changed:
             if not self._changed.wait_for(lambda: any(self._both) or self._closed, timeout_s) or self._closed:
@@ -65,7 +50,7 @@ class FairQueue(Generic[T]):
                 lines[owner] = line  # this owner is served last now
             return request
 
-    def remove(self, run_id: str) -> list[T]:
+    def remove(self, run_id: str) -> list[Request]:
         """Take out the queued requests of one run, in order."""
         with self._changed:
             removed = [request for request in self._all() if request.run_id == run_id]
@@ -75,7 +60,7 @@ class FairQueue(Generic[T]):
                 lines.update({o: line for o, line in remaining.items() if line})
             return removed
 
-    def close(self) -> list[T]:
+    def close(self) -> list[Request]:
         """Take out all requests and end every `take`."""
         with self._changed:
             removed = self._all()
@@ -83,9 +68,9 @@ class FairQueue(Generic[T]):
             self._changed.notify_all()
             return removed
 
-    def waiting(self) -> list[tuple[T, int]]:
+    def waiting(self) -> list[tuple[Request, int]]:
         """The first request of each waiting run, with the number of requests that are taken before it."""
-        first: dict[str, tuple[T, int]] = {}
+        first: dict[str, tuple[Request, int]] = {}
         with self._changed:
             for before, request in enumerate(self._all()):
                 first.setdefault(request.run_id, (request, before))
@@ -96,7 +81,7 @@ class FairQueue(Generic[T]):
         with self._changed:
             return sum(len(line) for line in self._both[False].values())
 
-    def _all(self) -> list[T]:
+    def _all(self) -> list[Request]:
         """All requests in the order in which they are taken when no other comes."""
         rounds = (one_each for lines in self._both for one_each in itertools.zip_longest(*lines.values()))
         return [request for one_each in rounds for request in one_each if request is not None]

@@ -16,17 +16,14 @@ class Sink(Protocol):
     @property
     def cancelled(self) -> bool:
         """Whether the run was cancelled. True stays True."""
-        ...
 
     def begun(self, environment: Environment) -> None:
         """The worker is ready, and this request is next."""
-        ...
 
     def tell(self, event: Event) -> None: ...
 
     def ended(self, end: RequestEnd, message: str) -> None:
         """The request has ended; no further event follows."""
-        ...
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,7 +4,7 @@ import itertools
 import logging
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -79,7 +79,7 @@ class Supervisor:
         self._limits = limits or Limits()
         self._lock_directory = lock_directory
         self._lock: DeviceLock | None = None
-        self._queue: FairQueue[Request] = FairQueue()
+        self._queue = FairQueue()
         self._slot = WorkerSlot(device.id, session, self._limits)
         self._work_ids = itertools.count(1)
         self._shared = threading.Lock()  # for the next four
@@ -90,11 +90,10 @@ class Supervisor:
         self._thread = threading.Thread(target=self._run, name=f"supervisor {device.id}", daemon=True)
         self._thread.start()
 
-    def submit(self, requests: Iterable[Request]) -> None:
+    def submit(self, requests: Sequence[Request]) -> None:
         """Queue requests; each request's sink receives its events."""
-        listed = list(requests)
-        if not self._queue.put(listed):
-            for request in listed:
+        if not self._queue.put(requests):
+            for request in requests:
                 self._end(request, "interrupted", STOPPED)
         self._tell_positions()
 
@@ -134,21 +133,20 @@ class Supervisor:
             while (request := self._queue.take()) is not None:
                 with self._shared:
                     self._current = request
-                end: RequestEnd = "interrupted"
-                message = ""
+                ended: tuple[RequestEnd, str] = ("interrupted", "")
                 try:
                     self._tell_positions()
-                    end, message = self._do(request)
+                    ended = self._do(request)
                 except Exception as error:
                     # A fault of this module or of the sink (a full disk): this run ends, and the next request is tried.
                     _log.exception("run %s broke off", request.run_id)
-                    message = f"{type(error).__name__}: {error}"
+                    ended = ("interrupted", f"{type(error).__name__}: {error}")
                     self._slot.end("the last request broke off")
                 finally:
                     with self._shared:
                         self._current = None
                         self._state = "ready" if self._slot.present else "none"
-                    self._end(request, end, message)
+                    self._end(request, *ended)
         finally:
             self._slot.end("closing", self._limits.end_s)
             if self._lock is not None:
@@ -179,9 +177,7 @@ class Supervisor:
             self._slot.end("another process measured on this GPU since")
         self._slot.guard_fds = (self._lock.lock_fd(),)
         try:
-            if request.problem is not None:
-                return self._measure(request, request.problem)
-            return self._once(request)
+            return self._measure(request, request.problem) if request.problem else self._once(request)
         finally:
             self._lock.release()
 

@@ -90,14 +90,14 @@ class Driver:
 
 @pytest.fixture
 def driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Driver()))
+    monkeypatch.setattr(nvml, "opened", lambda: nvml.Nvml(Driver()))
     monkeypatch.setattr(discovery, "torch_build", lambda: TorchBuild("2.13.0+cu130", "13.0"))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
 
 
 @pytest.fixture
 def no_driver(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(None, Notice("no_driver")))
+    monkeypatch.setattr(nvml, "opened", lambda: nvml.Nvml(None, Notice("no_driver")))
 
 
 def test_the_processor_is_always_there_and_known(no_driver: None) -> None:
@@ -224,7 +224,7 @@ def test_a_broken_driver_never_raises(monkeypatch: pytest.MonkeyPatch) -> None:
                 return refuse
             return super().__getattribute__(name)
 
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Broken()))
+    monkeypatch.setattr(nvml, "opened", lambda: nvml.Nvml(Broken()))
     assert [d.id for d in discovery.discover()] == ["cpu"]
     assert discovery.gpu_problem() == "the NVIDIA driver sees no GPU"
     assert telemetry.conditions(H200).sm_clock_hz is None
@@ -292,7 +292,7 @@ class Divided(Driver):
 
 def test_of_a_divided_gpu_the_slice_is_the_device(driver: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the whole GPU's name the whole GPU's data sheet would be held against a seventh of it."""
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Divided()))
+    monkeypatch.setattr(nvml, "opened", lambda: nvml.Nvml(Divided()))
     (found,) = discovery.gpus()
     assert (found.id, found.uuid, found.name) == ("cuda:0", "MIG-11", "NVIDIA H200 MIG 1g.18gb")
     assert (found.multiprocessors, found.memory_bytes, found.compute_capability) == (16, 16 * 2**30, (9, 0))
@@ -307,7 +307,7 @@ def test_of_a_divided_gpu_the_slice_is_the_device(driver: None, monkeypatch: pyt
 def test_a_divided_gpu_without_slices_says_how_to_make_one(driver: None, monkeypatch: pytest.MonkeyPatch) -> None:
     library = Divided()
     library.made = ()
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(library))
+    monkeypatch.setattr(nvml, "opened", lambda: nvml.Nvml(library))
     whole, divided = discovery.gpus()
     assert (whole.uuid, whole.usable, divided.uuid, divided.usable) == ("GPU-aa", True, "GPU-bb", False)
     assert "nvidia-smi mig -cgi" in divided.reason
@@ -337,7 +337,7 @@ def test_a_container_without_the_drivers_library_is_told_from_a_machine_without_
     )
     monkeypatch.setitem(sys.modules, "pynvml", library)
     monkeypatch.setattr(nvml, "gpu_files", lambda: files)
-    problem = nvml._opened.__wrapped__().problem
+    problem = nvml.opened.__wrapped__().problem
     assert problem is not None
     assert words in str(format_notice(problem))
 

@@ -154,7 +154,7 @@ class Busy(Driver):
 
 def test_a_gpus_sample_has_every_quantity_in_base_units(monkeypatch: pytest.MonkeyPatch) -> None:
     library = Busy()
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(library))
+    monkeypatch.setattr(nvml, "opened", lambda: nvml.Nvml(library))
     sample = telemetry.read(H200)
     assert (sample.busy_fraction, sample.memory_busy_fraction) == (0.87, 0.40)
     assert (sample.used_bytes, sample.total_bytes) == (4_000_000_000, 150_000_000_000), "without the driver's own"
@@ -172,7 +172,7 @@ def test_what_a_driver_does_not_count_is_unknown_and_never_nothing(monkeypatch: 
         def nvmlDeviceGetMemoryInfo(self, handle: str) -> Any:
             return SimpleNamespace(total=150, used=10, free=140)
 
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Older()))
+    monkeypatch.setattr(nvml, "opened", lambda: nvml.Nvml(Older()))
     sample = telemetry.read(H200)
     assert (sample.used_bytes, sample.total_bytes) == (10, 150)
     assert sample.busy_fraction is sample.to_device_bytes_per_s is sample.memory_busy_fraction is None

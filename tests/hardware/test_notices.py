@@ -199,7 +199,7 @@ def test_the_driver_is_asked_and_its_answers_are_used(monkeypatch: pytest.Monkey
             assert version == self.nvmlMemory_v2, "the first version counts the driver's own memory as used"
             return Usage(0, 5, 0)
 
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(Driver()))
+    monkeypatch.setattr(nvml, "opened", lambda: nvml.Nvml(Driver()))
     found = other_processes.look(H200, worker=True)
     assert [n.pid for n in found.listed] == [os.getpid()]
     assert found.listed[0].name
@@ -283,5 +283,5 @@ def sound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "toolchain", lambda _: ())
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(2**41, 2**40, 2**40))
     monkeypatch.setattr(os, "access", lambda *_: True)
-    monkeypatch.setattr(nvml, "_opened", lambda: nvml.Nvml(None, Notice("no_driver")))
+    monkeypatch.setattr(nvml, "opened", lambda: nvml.Nvml(None, Notice("no_driver")))
     monkeypatch.setattr(nvml, "gpu_files", lambda: ())

@@ -25,6 +25,7 @@ from kernelviz.text.charts import describe_bars, describe_chart_by_size, describ
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.samples import describe_spread
 from kernelviz.text.sizes import format_size, format_sizes
+from kernelviz.text.text import Text
 from kernelviz.text.times import FIGURES, format_host_bound, format_time
 from kernelviz.text.winners import describe_winners
 
@@ -70,7 +71,7 @@ def data(view: View) -> dict[str, Any]:
         for key, figure, text in (
             *_by_size(view, table, headline), *_at_size(view, headline), *_samples(view, table, headline),
         ):  # fmt: skip
-            charts[f"{headline}/{key}"], texts[f"{headline}/{key}"] = bare(figure), text
+            charts[f"{headline}/{key}"], texts[f"{headline}/{key}"] = bare(figure), str(text)
         lines |= {f"{headline}/{k}": v for k, v in _lines(view, table, headline)}
     return {
         "l2": list(view.headlines),
@@ -86,7 +87,7 @@ def data(view: View) -> dict[str, Any]:
     }
 
 
-_Charts = Iterator[tuple[str, go.Figure, str]]
+_Charts = Iterator[tuple[str, go.Figure, str | Text]]
 
 
 def _by_size(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
