@@ -14,7 +14,8 @@ from kernelviz.core.result import Figure, Timing
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.comparison import Comparison, compare
 from kernelviz.plots import ratio_by_case, shares_by_time
-from kernelviz.plots.comparison import describe_comparison, ratio_ticks
+from kernelviz.plots.comparison import ratio_ticks
+from kernelviz.text.charts import describe_comparison
 
 MIXED = {"triton_persistent": 1.05, "triton_block_per_row": 0.5}
 
