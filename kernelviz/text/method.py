@@ -6,79 +6,84 @@ from kernelviz.text.quality import format_level
 
 COLD: dict[DeviceKind, str] = {
     "cuda": """
-The **cold device time** is the headline of each case: the time from the first start to the last end of the kernels of one call,
-recorded by the device, after the L2 cache has been flushed. It contains no launch, compilation or tuning.
+The main metric of each case is its **cold device time**: the time from the first start to the last end of the kernels of one
+call. The device records both, and the L2 cache is flushed before each call. Launch cost, compilation and tuning are not included.
 
-- One iteration is: fill the outputs with 0xFF, restore what the call changes, **flush the L2 by reading** twice its size,
-  **call**, end marker. A flush by writing would leave dirty lines, and their eviction would slow down the call.
-- Up to 12 iterations (about 0.5 ms) form one CUDA graph, a **block**, which is replayed under the CUPTI tracer. The first kernel
-  of the call is counted from the end of the flush.
-- Short calls use up to 60 places in memory in rotation. At a single place, a 4 µs kernel can differ by 2 % from this time.
-- The SM clock of each block is measured on the SMs. A block whose clock is over 1 % below that of the first
-  block is measured again.
+- One iteration is: restore the inputs that the call changes, fill the outputs with 0xFF, **flush the L2 by reading** twice its
+  size, **call**, end marker. A flush that writes would leave dirty lines, whose eviction would slow down the call.
+- Up to 12 iterations (about 0.2 ms) are captured as one CUDA graph, a **block**. The block is replayed under the CUPTI tracer.
+  The first kernel of the call is counted from the end of the flush.
+- Calls that are short use up to 60 copies of their tensors (buffers) in rotation. With a single buffer, the time of a 4 µs
+  kernel depends on its addresses and can differ by 2 %.
+- The SM clock of each block is measured on the SMs. A block is measured again if its clock is more than 1 % below that of the
+  first block.
 """,
     "cpu": """
-The **cold device time** is the headline of each case: the time of one call by the host clock, after the caches have been emptied.
-It contains no compilation or tuning.
+The main metric of each case is its **cold device time**: the time of one call by the host clock, with flushed caches. Compilation
+and tuning are not included.
 
-- One iteration is: fill the outputs with 0xFF, restore what the call changes, read eight times the last-level cache, **call**.
-- The time includes one Python call of the launch, 0.3–2 µs. Below about 20 µs, this call dominates.
+- One iteration is: restore the inputs that the call changes, fill the outputs with 0xFF, read eight times the size of the
+  last-level cache, **call**.
+- The time includes the Python call, which takes 0.3–2 µs. Below about 20 µs, it is a large part of the time.
 - The number of threads is fixed and recorded.
 """,
 }
 NOT_PICTURED: dict[DeviceKind, str] = {
-    "cuda": "No timeline of a measurement on this GPU is stored yet. The selftest below records one.",
-    "cpu": "A timeline needs time stamps of a GPU. There is none for a CPU.",
+    "cuda": "There is no timing diagram of this GPU yet. The selftest below records one.",
+    "cpu": "There is no timing diagram of a CPU, because it needs the timestamps of a GPU.",
 }
 VERDICT = """
-- All variants of a problem run in interleaved **rounds** in random order, the baseline twice. The difference of the baseline from
-  itself is the **noise floor**.
-- A comparison uses the ratio **inside each round**, bootstrapped over rounds, so that changes of clock and temperature between
-  rounds cancel.
-- **▲ faster** or **▼ slower**: the whole 95 % interval is outside of max(0.5 %, noise floor). **= same**: it is inside, and the
-  floor is not above 2 %. **? unclear**: all other cases, with the reason.
-- Under sustained load, one pass is one observation: intervals are Student's t over three passes, which is wider than over blocks.
-- Measuring stops when every comparison is decided and every interval is narrow, or at the budget. No sample is dropped.
-- The *timed* call is repeated for three fills of the inputs and compared with a float64 reference, element by element. A wrong
-  variant keeps its time, which is marked as wrong; it is never the fastest and has no speed-up.
+- All variants of a problem run in **rounds**, in a new random order in each round. The baseline runs twice in each round; the
+  difference between its two series is the **noise floor**.
+- Two variants are compared by the ratio of their times **within each round**, with a bootstrap over the rounds. Changes of clock
+  or temperature between rounds therefore cancel.
+- **▲ faster** or **▼ slower**: the whole 95 % interval of the ratio is beyond max(0.5 %, noise floor). **= same**: it is within,
+  and the noise floor is at most 2 %. **? unclear**: all other cases, with the reason.
+- Under sustained load, one pass over the variants is one observation. The interval is Student's t over three passes, which is
+  wider than an interval over blocks.
+- Measuring stops when every comparison is decided and every interval is narrow enough, or at the time limit. No sample is
+  dropped.
+- The *timed* call is repeated for three fills of the inputs. Each output element is compared with a float64 reference. A wrong
+  variant keeps its time, marked as wrong; it is excluded from rankings and speed-ups.
 """
 ROOFS = """
-- **Calibrate**, on the Bench page, measures the roofs on this device by the same method: streams at five read:write mixes and
+- **Calibrate**, on the page Device, measures the roofs by the same method: bandwidth for five mixes of reads and writes and
   several sizes, from memory and from the L2; matrix products and multiply-adds in each precision; transfers; launches.
-- A case is compared with the stream of its own read:write mix and number of bytes, and a warm case that fits into the L2 with the
-  stream of the L2.
-- **Share of the roof** = speed of light / measured time. Speed of light = max(bytes / bandwidth, flop / rate), in seconds. A
-  share above 100 % is shown: the call is faster than the stream of the roof, or part of its output is still in the L2.
-- A time that is shorter than the **data sheet** allows is refused as impossible. A device that is not in our table has no
-  data-sheet roof.
+- A case is compared with the bandwidth of its own mix of reads and writes and its own number of bytes. A warm case that fits in
+  the L2 is compared with the bandwidth of the L2.
+- **Share of the roof** = shortest possible time / measured time. The shortest possible time (speed of light) is
+  max(bytes / bandwidth, flop / rate). A share above 100 % is shown as it is: the call is faster than the kernel that measured the
+  roof, or a part of its output is still in the L2.
+- A time that is shorter than the **data sheet** allows is rejected as impossible. A device without a data sheet in kernelviz has
+  no such check.
 """
 REFUSED = """
-A variant that does one of these things is marked as **wrong**, with this name. The selftest runs a variant for each of them and
-checks that it is refused.
+A variant that does one of these things is marked as **wrong**, with this name. For each of them the selftest runs a variant that
+does it, and checks that the result is rejected.
 """
 
 PARTS: dict[PartName, str] = {
-    "samples": "Number of timed calls, of blocks (a block is one replay of a graph), and of places in memory.",
-    "interval": "Half of the 95 % interval of the time, bootstrapped over blocks. With fewer than ten blocks, there is none.",
-    "L2": "Whether the data was flushed from the L2 before the call (cold), or left where the call leaves it (warm).",
-    "clock": "The SM clock during the blocks, as a range if it changed by over 1 %. "
-    "Burst: short bursts of load. Sustained: after a second of the same load.",
+    "samples": "Number of timed calls, of blocks (a block is one replay of a CUDA graph), and of buffers in rotation.",
+    "interval": "Half the width of the 95 % interval of the time, by a bootstrap over blocks. It needs ten blocks or more.",
+    "L2": "Whether the L2 was flushed before each call (cold), or kept the data of the call before (warm).",
+    "clock": "The SM clock during the blocks, as a range if it changed by more than 1 %. "
+    "Burst: short bursts of load. Sustained: back-to-back calls after one second of the same load.",
     "throttle": "Why the driver reduced the clock during the measurement: none, power cap, thermal, …",
-    "repeated": "Number of blocks that were measured again because their clock had fallen.",
-    "correct": "The largest error from the float64 reference, as a share of the bound of the op, and the number of fills.",
-    "method": "The source of the time stamps, and how the call was launched. In stream: it cannot be captured as a graph. "
-    "Events: there is no tracer here. Corrected: the time that tracing adds to the call was subtracted.",
+    "repeated": "Number of blocks that were measured again because the clock had dropped.",
+    "correct": "The largest error relative to the tolerance of the op, and the number of input fills that were checked.",
+    "method": "The source of the timestamps, and how the call was launched. In stream: it cannot be captured as a graph. "
+    "Events: this machine has no tracer. Corrected: the time that tracing adds to the call was subtracted.",
     "others": "Other processes on the GPU during the measurement. Inside a container, the driver often does not report them.",
-    "configuration": "For a variant with parameters to tune: their values, from its defaults or from a tuning.",
+    "configuration": "For a variant with tunable parameters: their values, and whether they are defaults or come from a tuning.",
     "notes": "Everything else that was observed.",
 }
 """The parts of the measurement quality in their order, and what each says."""
 LEVEL_RULES: dict[QualityLevel, str] = {
-    "good": "There is no objection to the time.",
-    "note": "The time is valid, with a remark: repeated blocks, call in a stream, time stamps not from CUPTI, corrected span, "
-    "clock set by a user, power cap under sustained load, a note, or an unknown part (always on a CPU).",
-    "suspect": "Do not base decisions on this time: throttled, slow clock, no interval, other processes on the GPU, not checked, "
-    "or wrong.",
+    "good": "Nothing is known that speaks against the time.",
+    "note": "The time is valid, with a minor caveat: repeated blocks, a call in a stream, timestamps not from CUPTI, a corrected "
+    "span, a clock set by a user, the power cap under sustained load, another note, or an unknown part (always on a CPU).",
+    "suspect": "The time is unreliable, so do not draw conclusions from it: throttled, low clock, no interval, other processes "
+    "on the GPU, not checked, or wrong.",
 }
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kernelviz.core import Figure, Timing, units
 from kernelviz.metrics.figures import back_to_back_over_warm, host_bound
+from kernelviz.text.text import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,28 +17,36 @@ class FigureText:
 
 
 FIGURES = (
-    FigureText("device_cold_s", "device cold", "How good is the kernel, with its data in memory? The headline."),
     FigureText(
-        "device_warm_s", "device warm", "And with its data where the call itself leaves them, in the L2 if they fit?"
+        "device_cold_s", "device cold", "How fast is the kernel if its data come from memory? This is the headline."
     ),
-    FigureText("call_eager_s", "call eager", "How long is one Python call, from idle to done?"),
-    FigureText("enqueue_s", "enqueue", "How much of that passes before Python goes on?"),
-    FigureText("call_graph_s", "call by graph", "How long is it when it is launched as a graph of one call?"),
-    FigureText("loop_s", "loop", "How long is one of many eager calls back to back?"),
-    FigureText("busy_s", "busy", "During how much of the cold span did one of its kernels run?"),
+    FigureText(
+        "device_warm_s",
+        "device warm",
+        "How fast is it if calls repeat on the same data, which stay in the L2 if they fit?",
+    ),
+    FigureText(
+        "call_eager_s",
+        "call eager",
+        "How long does one Python call take, from an idle device until its result is ready?",
+    ),
+    FigureText("enqueue_s", "enqueue", "How much of that time passes before Python continues?"),
+    FigureText("call_graph_s", "call by graph", "How long does the call take if it is launched as a CUDA graph?"),
+    FigureText("loop_s", "loop", "How long does a call take on average if many run back to back?"),
+    FigureText("busy_s", "busy", "During how much of the cold time did one of its kernels run?"),
 )
 
 
-def format_time(figure: Figure | None) -> str:
-    """A time with its interval's half-width.
+def format_time(figure: Figure | None) -> Text:
+    """A time with the half-width of its interval.
 
-    >>> format_time(Figure(estimate=44.6e-6, low=44.5e-6, high=44.7e-6)), format_time(None)
+    >>> str(format_time(Figure(estimate=44.6e-6, low=44.5e-6, high=44.7e-6))), str(format_time(None))
     ('44.60 µs ± 0.2 %', 'unknown')
     """
     if figure is None:
-        return "unknown"
-    width = figure.half_width
-    return units.seconds(figure.estimate) + ("" if width is None else f" ± {units.width(width)}")
+        return Text("unknown")
+    width = "" if figure.half_width is None else f" ± {units.width(figure.half_width)}"
+    return Text(f"{units.seconds(figure.estimate)}{width}")
 
 
 def format_host_bound(timing: Timing | None) -> str:

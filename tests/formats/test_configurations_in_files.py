@@ -83,6 +83,6 @@ def test_a_tuning_of_144_configurations_is_a_page_that_can_be_read() -> None:
     page = export_named("html").encode(run)
     assert len(page) < 6_000_000
     text = page.decode()
-    assert "Charts draw the best 10 of 144 variants and the baseline; the tables hold all of them." in text
+    assert "Charts show the best 10 of 144 variants and the baseline; the tables contain all of them." in text
     assert text.count("<td>triton tuned[block=") >= 144, "the table has every configuration"
     assert "kernelviz tune add triton_tuned --size n=67108864" in text

@@ -38,7 +38,7 @@ def test_a_tuning_of_144_configurations_can_be_read(page: Open) -> None:
     test = page(bench, run="tuning-1")
     assert not test.exception
     words = _words(test)
-    assert "Charts draw the best 10 of 144 variants and the baseline" in words
+    assert "Charts show the best 10 of 144 variants and the baseline" in words
     table = test.dataframe[0].value
     assert len(table) == 144
     assert table["Configuration"].notna().sum() == 114

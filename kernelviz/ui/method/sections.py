@@ -74,8 +74,8 @@ def timings() -> None:
     st.markdown("Each case has several timings, because each answers a different question.")
     st.markdown("\n".join(f"- **{f.name}** {plain(f.question)}" for f in FIGURES))
     st.markdown(
-        "Calls are timed by the host clock, without a tracer: 1,000 calls, as p50, p90 and p99. "
-        f"**CPU-bound**: back-to-back calls take more than {HOST_BOUND:g}× the warm device time, so the device waits for Python."
+        "The calls are timed by the host clock, without a tracer: 1,000 calls, as p50, p90 and p99. "
+        f"**Host-bound**: back-to-back calls take more than {HOST_BOUND:g}× the warm device time, so the device waits for Python."
     )
 
 
