@@ -7,7 +7,7 @@ from kernelviz.core import Sample
 
 IDLE_OVER_S = 30.0
 IDLE_LEAST = 10
-"""At least so many samples of those 30 s must lie in a measurement, so that one pause between two cases raises no alert."""
+"""At least so many samples of those 30 s must be of a measurement, so that one pause between two cases raises no alert."""
 GROWTH_OVER_S = 600.0
 _ENDS_S = 60.0
 """Growth is from the minimum of the first minute to the minimum of the last minute, so that a short peak does not count."""

@@ -107,7 +107,7 @@ class Comparison:
 
     @property
     def mean_ratio(self) -> float | None:
-        """The geometric mean of the ratios of the pairs with a verdict; None where there are none."""
+        """The geometric mean of the ratios of the pairs with a verdict; None if there are none."""
         return mean_ratio(self.judged)
 
     def slower_than(self, limit: float = 0.0) -> tuple[Pair, ...]:

@@ -30,8 +30,8 @@ def drift(middles: Sequence[float] | Floats) -> Drift:
     """Mann-Kendall's test for a trend over the blocks in order (Mann 1945; Kendall 1975; ties: Gilbert 1987, 16.4.2).
 
     Neighbouring blocks that resemble each other make the test find trends in noise, so its variance is widened by
-    (1 + r) / (1 - r), r being the lag-1 autocorrelation about a straight line where positive (Yue & Wang 2004). A series drifts
-    where p < 0.01 and the change from its first third to its last is at least 0.5 %, the project's least difference; a
+    (1 + r) / (1 - r), where r is the lag-1 autocorrelation about a straight line, if positive (Yue & Wang 2004). A series drifts
+    if p < 0.01 and the change from its first third to its last is at least 0.5 %, the project's least difference; a
     trend below that is "small". Unknown below 10 blocks.
 
     Simulated, 1,000 series each: noise of 1 % drifts in 0.1 % of series of 100 blocks, with r = 0.5 in 2 % (of 20 blocks in

@@ -53,7 +53,7 @@ def arithmetic_intensity(cost: Cost) -> float | None:
 
 
 def intense(cost: Cost | None) -> bool:
-    """Whether a problem is one of arithmetic, not of memory; False where its cost is unknown.
+    """Whether a problem is one of arithmetic, not of memory; False if its cost is unknown.
 
     >>> intense(Cost(work_flop=2**30, read_bytes=2**20, written_bytes=0)), intense(None)
     (True, False)
@@ -140,7 +140,7 @@ def compute_roof(problem: Problem, roofs: Sequence[Roof], cost: Cost | None = No
     """The measured arithmetic rate that applies to the problem's precision, None if it was not measured.
 
     A contraction (by its op's name, or by more than INTENSE_FLOP_PER_BYTE) may use the tensor cores: a matrix product's rate,
-    on them where they have that precision. Anything else, element by element or row by row, runs on the vector units: their
+    on them if they have that precision. Any other op, element by element or row by row, runs on the vector units: their
     multiply-add rate if it is known, else (for older calibrations) the matrix product's.
     """
     mine = [r for r in roofs if r.rate_flop_per_s and r.precision == problem.precision]

@@ -123,8 +123,7 @@ def trend(points: Sequence[Point]) -> Trend:
     The noise is the median absolute deviation of the differences of neighbours, which a few changes and outliers do not affect.
     Simulated, 400 series each (tests/metrics/test_trend.py): of 10 to 50 runs without a change, under normal noise of
     0.1, 0.3 and 1 %, with 5 % of outliers of 3 to 10 %, or with Student's t of 3 degrees, at most 1 % have one; a step of 2 %
-    under 0.3 % of noise is found three runs after it in 94 %. Where neighbouring runs resemble each other (a warm day) more are
-    found.
+    under 0.3 % of noise is found three runs after it in 94 %. More are found if neighbouring runs are correlated (a warm day).
 
     >>> [c.index for c in trend([Point(str(i), str(i), 1.0 if i < 6 else 1.03) for i in range(12)]).changes]
     [6]

@@ -19,20 +19,22 @@ class NoSharedRounds:
 
 @dataclass(frozen=True, slots=True)
 class FewSharedRounds:
+    """Fewer rounds measured both than an interval needs."""
+
     rounds: int
     needed: int
 
 
 @dataclass(frozen=True, slots=True)
 class Clears:
-    """Where the whole interval lies: below, above or inside of the noise floor."""
+    """Whether the whole interval is below, above or inside the noise floor."""
 
     where: Literal["below", "above", "inside"]
 
 
 @dataclass(frozen=True, slots=True)
 class FloorTooWide:
-    """The interval lies inside a noise floor (a fraction) that is too wide to call the two the same."""
+    """The interval is inside a noise floor (a fraction) that is too wide to call the two the same."""
 
     floor: float
 

@@ -14,13 +14,16 @@ from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.rows import Row, by_rate
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
 from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
-from kernelviz.text.configuration import CONFIGURATION_HELP, format_configuration
-from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.failures import STAGES, describe_failure
 from kernelviz.text.quality import describe_methods_of, describe_notes_on_figures, describe_quality, format_level
+from kernelviz.text.results import (
+    CONFIGURATION_HELP,
+    describe_correctness,
+    format_configuration,
+    format_variant,
+)
 from kernelviz.text.text import Text
 from kernelviz.text.times import FIGURES, format_host_bound, format_time
-from kernelviz.text.variants import format_variant
 from kernelviz.text.verdicts import format_verdict
 
 
@@ -75,7 +78,7 @@ def _host_bound(case: Case) -> str | None:
 
 
 def _against(case: Case) -> str | Text:
-    """The verdict for a narrow table, in which a failure without a time stands where the time would be."""
+    """The verdict for a narrow table, in which a failure without a time is in the column of the time."""
     if case.row.failure is not None:
         return case.stage if case.row.wrong_figure else ""
     return "baseline" if case.row.is_baseline else format_verdict(case.row.verdict) if case.row.verdict else ""
@@ -97,10 +100,10 @@ def _time(name: str, title: str, about: str = "") -> Column[Case]:
 _TIME_HELP = "Median of trimmed block means, {caches}."
 _CACHES: dict[Headline, str] = {
     "cold": "caches flushed before each call",
-    "warm": "data left where the call itself leaves them",
+    "warm": "data left where a call leaves them",
 }
 _QUANTILE_HELP = "One Python call from idle to done, by the host clock: {} % of the calls take at most this long."
-_VERDICT_HELP = "By the rounds that both took part in. A difference has to be larger than the noise floor."
+_VERDICT_HELP = "By the rounds that measured both. A difference has to be larger than the noise floor."
 _RESULT_HELP = "The check against the float64 reference, or why there is no time."
 _QUALITY_HELP = "How far the time can be relied on, and why, part by part: see Method."
 _RECORD, _WIDE, _NARROW = View.RECORD, View.WIDE, View.TERMINAL | View.MARKDOWN
@@ -109,7 +112,7 @@ COLUMNS: tuple[Column[Case], ...] = (
     Column("run", "Run", "Id of the run.", units.TEXT, lambda c: c.run.id, _RECORD),
     Column("device", "Device", "Name of the device.", units.TEXT, lambda c: c.run.environment.device.name, _RECORD),
     Column("op", "Op", "What is computed.", units.TEXT, lambda c: c.result.problem.op, _RECORD),
-    # Sizes stand here in a record.
+    # In a record, the sizes are here.
     Column("dtype", "Number format", "Of the inputs.", units.TEXT, lambda c: c.result.problem.dtype, _RECORD),
     Column("compute", "Compute", "Of fp32 products.", units.TEXT, lambda c: c.result.problem.compute, _RECORD),
     Column("direction", "Direction", "Forward or backward.", units.TEXT, lambda c: c.result.problem.direction, _RECORD),
@@ -197,8 +200,9 @@ COLUMNS: tuple[Column[Case], ...] = (
            units.TEXT, lambda c: describe_methods_of(c.result), View.TIMES_WIDE),
     Column("", "Notes", "What was noticed about a figure beside the cold time.", units.TEXT,
            lambda c: describe_notes_on_figures(c.result), View.TIMES_WIDE),
-    Column("", "Configuration", CONFIGURATION_HELP, units.TEXT, lambda c: format_configuration(c.result) or None, _WIDE,
-           width="medium", optional=True),
+    Column("", "Configuration", CONFIGURATION_HELP, units.TEXT,
+           lambda c: format_configuration(c.result) if c.result.configuration else None, _WIDE, width="medium",
+           optional=True),
     Column("trust", "Quality", _QUALITY_HELP, units.OWN_TEXT, lambda c: describe_quality(c.quality),
            short=lambda c: format_level(c.quality.level) if c.quality else None, width="large",
            order=lambda c: LEVELS.index(c.quality.level) if c.quality else None),
@@ -210,7 +214,7 @@ COLUMNS: tuple[Column[Case], ...] = (
 
 
 def case_columns(table: Sequence[Case], view: View) -> list[Column[Case]]:
-    """The columns of a table of cases, with their sizes. Of bandwidth and rate one is shown: what says more of these cases."""
+    """The columns of a table of cases, with their sizes. Of bandwidth and rate only the more informative one is shown."""
     if not table:
         return []
     plan, headline = table[0].run.plan, table[0].headline

@@ -7,7 +7,7 @@ from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.column import Column, View, axes_of, select, size_columns
 from kernelviz.text.comparison import describe_pair, format_case, sign_of
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.variants import format_variant
+from kernelviz.text.results import format_variant
 from kernelviz.text.verdicts import describe_verdict_reason
 
 
@@ -51,7 +51,7 @@ def pair_columns(comparison: Comparison, view: View) -> list[Column[Pair]]:
         Column("", "± of A", width_help, units.WIDTH, lambda p: width(p.before), View.WIDE),
         Column("", "± of B", width_help, units.WIDTH, lambda p: width(p.after), View.WIDE),
         Column("", f"B against A, {comparison.headline} L2", "", units.TEXT, describe_pair, View.TERMINAL),
-        Column("", "Because", "What the verdict rests on, or why there is none.", units.TEXT,
+        Column("", "Because", "The reason of the verdict, or why there is none.", units.TEXT,
                lambda p: describe_verdict_reason(p.reason), View.WIDE, width="medium"),
         Column("", "Quality of A", quality_help, units.TEXT,
                lambda p: describe_quality_of(p.before, comparison.headline, comparison.a.method.clock), View.WIDE, width="large"),

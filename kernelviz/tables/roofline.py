@@ -7,14 +7,14 @@ from kernelviz.metrics.placement import Placed
 from kernelviz.tables.column import Column, View, select
 from kernelviz.text.limiter import describe_limiter_reason, format_limiter
 from kernelviz.text.quality import describe_quality
+from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_roof_name
 from kernelviz.text.sizes import format_problem, format_sizes
 from kernelviz.text.times import format_time
-from kernelviz.text.variants import format_variant
 
 
 def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
-    """The columns; op, run and device only where there are several."""
+    """The columns; op, run and device only if there are several."""
     ops, runs = len({c.problem.op for c in cases}) > 1, len({c.run_id for c in cases}) > 1
     of_runs = View.WIDE if runs else View(0)
     columns: list[Column[Placed]] = [
@@ -39,7 +39,7 @@ def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:
         Column("", "Intensity", "Flop for each minimal byte.", units.FLOP_PER_BYTE, lambda c: c.intensity, View.WIDE),
         Column("", "Roof", "The roof that sets the least time.", units.OWN_TEXT,
                lambda c: format_roof_name(c.light.roof) if c.light else "unknown", View.WIDE),
-        Column("", "Because", "What the limiter rests on.", units.TEXT, lambda c: describe_limiter_reason(c.limiter),
+        Column("", "Because", "The evidence for the limiter.", units.TEXT, lambda c: describe_limiter_reason(c.limiter),
                width="large"),
         Column("", "Precision", "Number format and arithmetic.", units.TEXT, lambda c: c.problem.precision, View.WIDE),
         Column("", "Run", "", units.TEXT, lambda c: c.run_name, of_runs),

@@ -1,4 +1,4 @@
-"""The columns of what the samples of a figure say."""
+"""The columns of the statistics of a figure's samples."""
 
 from dataclasses import dataclass
 

@@ -14,7 +14,7 @@ MEANINGS: dict[LimiterKind, str] = {
     "bandwidth": "memory moves its bytes about as fast as it can: move fewer, or fuse",
     "L2": "the L2 moves its bytes faster than memory could: keep more in registers and shared memory",
     "compute": "the arithmetic units work about as fast as they can: a lower precision, or less arithmetic",
-    "unclear": "the known facts do not tell: look at the counters of a profiler (ncu)",
+    "unclear": "the known facts do not decide: use the counters of a profiler (ncu)",
 }
 """What follows from each answer, in one line."""
 EVIDENCE: dict[EvidenceKind, str] = {
@@ -113,7 +113,7 @@ def format_residency_limit(limit: ResidencyLimit) -> str:
 
 
 def _format(name: str, value: float | str | Roof | ResidencyLimit) -> object:
-    """A value with the unit that the name of the number says; a ratio is left to the template."""
+    """A value with the unit in its name; the template formats a value without a unit."""
     match value:
         case Roof():
             bandwidth = value.bandwidth_bytes_per_s

@@ -29,8 +29,10 @@ from kernelviz.core.run import Run
 from kernelviz.formats import decode, encode, read, shipped_runs
 from kernelviz.measure.selftest import refusals
 from kernelviz.metrics.comparison import compare
+from kernelviz.metrics.limiter import limiter
 from kernelviz.metrics.quality import quality
 from kernelviz.metrics.rows import rows
+from kernelviz.metrics.samples import spread
 from kernelviz.metrics.summary import summary
 from kernelviz.metrics.tuning import tried
 from kernelviz.metrics.winner import winners
@@ -71,6 +73,10 @@ def facts_of(run: Run) -> Facts:
             "verdicts": [(r.result.case.key, r.verdict.kind if r.verdict else None, r.speed_up) for r in table],
             "levels": [None if q is None else (q.level, [(p.name, p.level) for p in q.parts]) for q in quality_of],
             "summary": made,
+            "limiters": [limiter(r, run.environment.device, run.environment.roofs, headline) for r in run.results],  # type: ignore[arg-type]
+            "drifts": [
+                one.drift for r in run.results for f in ("device_cold_s", "call_eager_s") if (one := spread(r, f))
+            ],
             "winners": [w.names for w in winners(table, headline)],  # type: ignore[arg-type]
             "failures": [len(group) for group in failures(table).values()],
         }

@@ -19,9 +19,9 @@ _TOOL_NAMES = {"triton": "Triton", "nvrtc": "CUDA C++ (NVRTC)", "inductor": "tor
 
 
 _TIMES = {
-    "cuda": "Each point is a kernel: the median of its GPU timestamps. Grey bar: the middle half of a run's kernels.",
-    "cpu": "Each point is a case: one call with flushed caches, timed by the host clock, because CPU kernels cannot be traced. "
-    "Grey bar: the middle half of a run's cases.",
+    "cuda": "Each point is a kernel, at its median time on the GPU. The grey bar covers the middle half of the kernels of a run.",
+    "cpu": "Each point is a case, at the time of one call with flushed caches by the host clock, because CPU kernels cannot be "
+    "traced. The grey bar covers the middle half of the cases of a run.",
 }
 
 
