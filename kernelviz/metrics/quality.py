@@ -187,10 +187,6 @@ class Quality:
         """Why it is not good, worst first."""
         return tuple(p for level in reversed(LEVELS[1:]) for p in self.parts if p.level == level)
 
-    def part(self, name: PartName) -> Part | None:
-        """The first part of that name."""
-        return next((p for p in self.parts if p.name == name), None)
-
 
 def quality(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> Quality | None:
     """The quality of the result's time, also of a wrong one; None without a time. `clock`: that of the run's method."""
@@ -224,12 +220,6 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
             *(Part("notes", note, "note") for note in notes),
         )
     )
-
-
-def quality_level(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> QualityLevel | None:
-    """The level of the result's time; None without a time."""
-    parts = quality(result, headline, clock)
-    return None if parts is None else parts.level
 
 
 def _samples(figure: Figure) -> Part:
