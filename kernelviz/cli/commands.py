@@ -88,19 +88,14 @@ def invoke(arguments: Sequence[str] | None = None) -> int:
         console.discard_stdout()
         return 141
     except OSError as error:
+        path = f"{error.filename}: " if error.filename else ""
         if error.errno in _WRITE_ERRORS:
             console.discard_stdout()
-        return console.fail(_describe_os_error(error))
+            return console.fail(f"cannot write: {path}{error.strerror}")
+        return console.fail(f"{path}{error.strerror}" if error.strerror else one_line(error))
     except typer.TyperException as error:
         # An empty message means that no command was given and that the help has been printed.
         return console.fail(error.format_message()) if error.format_message() else 2
-
-
-def _describe_os_error(error: OSError) -> str:
-    path = f"{error.filename}: " if error.filename else ""
-    if error.errno in _WRITE_ERRORS:
-        return f"cannot write: {path}{error.strerror}"
-    return f"{path}{error.strerror}" if error.strerror else one_line(error)
 
 
 _WRITE_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF, errno.EROFS)

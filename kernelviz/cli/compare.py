@@ -34,15 +34,15 @@ FailSlowerThan = Annotated[
     str | None,
     typer.Option(
         metavar="PERCENT",
-        help="End with exit code 3 only if the whole interval of a case is slower by more than this, for example 2%. "
+        help="End with exit code 3 only if the whole confidence interval of a case is slower by more than this, for example 2%. "
         "Default: if any case has the verdict 'slower'.",
     ),
 ]
 
 
 def compare(
-    a: Annotated[str, typer.Argument(metavar="A", help="The baseline: the id of a run, or a document file.")],
-    b: Annotated[str, typer.Argument(metavar="B", help="The run to compare with it: an id, or a document file.")],
+    a: Annotated[str, typer.Argument(metavar="A", help="The baseline: the id of a run, or a file with one.")],
+    b: Annotated[str, typer.Argument(metavar="B", help="The run to compare with it: an id, or a file.")],
     variant_a: Annotated[
         str | None,
         typer.Option("--variant-a", metavar="X", help="Only this variant of A. Default for B: the same variant."),
@@ -137,12 +137,16 @@ def _report(compared: Comparison) -> RenderableType:
     if compared.pairs:
         table = console.table(pair_columns(compared, View.TERMINAL), compared.pairs, style=_style)
         parts += [Text(""), table, Text("")]
-    parts += [Text(line) for line in describe_unpaired(compared)]
+    parts += [Text(str(line)) for line in describe_unpaired(compared)]
     if not compared.pairs:
         return Group(*parts, Text("No case is in both: nothing can be compared."))
-    refusals = describe_refusals(compared)
-    lines = [f"{format_counts(compared)}.", f"{describe_mean(compared)}.", describe_noise(compared)]
-    return Group(*parts, *(Text(line) for line in ([refusals, *lines] if refusals else lines)))
+    lines = (
+        describe_refusals(compared),
+        f"{format_counts(compared)}.",
+        f"{describe_mean(compared)}.",
+        describe_noise(compared),
+    )
+    return Group(*parts, *(Text(line) for line in map(str, lines) if line))
 
 
 def _describe_side(side: str, run: Run, variant: str | None) -> str:

@@ -5,14 +5,16 @@ import json
 import os
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from kernelviz.core import BadField
 from kernelviz.tables.column import Column, Row
 
 WIDE = 200
@@ -112,6 +114,15 @@ def write(data: bytes) -> None:
     remaining = memoryview(data)
     while remaining:  # With PYTHONUNBUFFERED, a pipe whose reader has left accepts only a part and raises no error.
         remaining = remaining[stream.write(remaining) :]
+
+
+@contextmanager
+def writable(option: str, path: Path, remedy: str = "") -> Iterator[None]:
+    """Turn an error of writing the file of an option into a BadField."""
+    try:
+        yield
+    except OSError as error:
+        raise BadField(option, path, f"it cannot be written ({error.strerror}){remedy}") from None
 
 
 def fail(message: str) -> int:

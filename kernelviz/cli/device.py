@@ -131,21 +131,21 @@ def _calibrate(bench: Bench, device: Device) -> None:
 def _lines(bench: Bench, device: Device) -> Iterator[tuple[str, str]]:
     """The name and the value of each property that is known."""
     now, roofs = bench.conditions(device.id), bench.roofs(device.id)
-    yield "identity", device.uuid
-    yield "memory", units.size_bytes(device.memory_bytes)
-    yield "last-level cache", units.size_bytes(device.last_level_cache_bytes)
-    if device.kind == "cuda":
-        yield "multiprocessors", str(device.multiprocessors or "unknown")
-        yield "compute capability", ".".join(map(str, device.compute_capability or ())) or "unknown"
-        yield "driver", f"{device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})"
-    else:
-        yield "threads", str(device.threads or "unknown")
-    if now.sm_clock_hz is not None:
-        yield "clock now", units.clock(now.sm_clock_hz)
-    if now.power_w is not None:
-        yield "power now", f"{now.power_w:.0f} W"
-    if now.other_processes is not None:
-        yield "other processes on it", str(now.other_processes)
+    gpu = {
+        "multiprocessors": str(device.multiprocessors or "unknown"),
+        "compute capability": ".".join(map(str, device.compute_capability or ())) or "unknown",
+        "driver": f"{device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})",
+    }
+    properties = {
+        "identity": device.uuid,
+        "memory": units.size_bytes(device.memory_bytes),
+        "last-level cache": units.size_bytes(device.last_level_cache_bytes),
+        **(gpu if device.kind == "cuda" else {"threads": str(device.threads or "unknown")}),
+        "clock now": None if now.sm_clock_hz is None else units.clock(now.sm_clock_hz),
+        "power now": None if now.power_w is None else f"{now.power_w:.0f} W",
+        "other processes on it": None if now.other_processes is None else str(now.other_processes),
+    }
+    yield from ((name, value) for name, value in properties.items() if value is not None)
     yield from _roof_lines(roofs)
     yield from _change_lines(bench, device)
     if sheet := datasheet(device.name):

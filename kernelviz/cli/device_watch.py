@@ -2,6 +2,7 @@
 
 import json
 import sys
+from contextlib import suppress
 from datetime import datetime
 
 import msgspec
@@ -19,20 +20,18 @@ def watch(bench: Bench, device_id: str | None, thresholds: Thresholds, *, as_jso
     `as_json`: one JSON object on each line. Errors: UnknownName.
     """
     device = bench.device(device_id or bench.default_device())
-    active: list[str] = []
-    try:
+    active: set[str] = set()
+    with suppress(KeyboardInterrupt):
         for sample in bench.machine.watch(device.id):
             text = json.dumps(msgspec.to_builtins(sample)) if as_json else line(device, sample)
             sys.stdout.write(f"{text}\n")
             sys.stdout.flush()
             state = alert_state(bench.machine.samples(device.id), thresholds)
-            alerts = [name for name, is_on in (("busy", state.too_idle), ("grown", state.growing)) if is_on]
-            if set(alerts) - set(active):
+            alerts = {name for name, is_on in (("busy", state.too_idle), ("grown", state.growing)) if is_on}
+            if alerts - active:
                 for sentence in describe_alerts(device, state, thresholds):
                     console.err().print(f"! {sentence}", style="yellow")
             active = alerts
-    except KeyboardInterrupt:
-        return
 
 
 def line(device: Device, sample: Sample) -> str:

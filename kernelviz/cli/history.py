@@ -254,10 +254,8 @@ def export(
     if out is None:
         _to_stdout(data, form.name)
         return
-    try:
+    with console.writable("--out", out):
         out.write_bytes(data)
-    except OSError as error:
-        raise BadField("--out", out, f"it cannot be written ({error.strerror})") from None
 
 
 def _to_stdout(data: bytes, form: str) -> None:

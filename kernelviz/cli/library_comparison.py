@@ -13,7 +13,7 @@ from kernelviz.text.library_comparison import HEADINGS, conclusion, format_row, 
 
 def library_comparison(
     sources: Annotated[
-        list[str], typer.Argument(metavar="RUN|FILE…", help="Ids of runs, document files or backup files.")
+        list[str], typer.Argument(metavar="RUN|FILE…", help="Ids of runs, files with runs, or backup files.")
     ],
     as_markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the table in Markdown, as in docs/kernels.md.")

@@ -34,7 +34,7 @@ def regress(
     fail_slower_than: FailSlowerThan = None,
     as_json: options.Json = False,
 ) -> int:
-    """Measure the plan of a stored run again by the same method, and compare the new run with the stored one.
+    """Measure the cases of a stored run again by the same method, and compare the new run with the stored one.
 
     Both runs stay stored, so that `kernelviz trends` shows them. For a check on the first day of each month, add this line to
     crontab: `0 3 1 * *  kernelviz regress RUN`

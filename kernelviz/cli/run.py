@@ -1,7 +1,6 @@
 """`kernelviz run`: measure a plan, print its results, and report by the exit code whether all cases were measured."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -73,7 +72,8 @@ def run(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="What to measure of each case: cold, warm, call, graph, loop, energy. Default: all except energy.",
+            help="What to measure of each case: cold and warm (on the device, by the state of the L2 cache), call (one "
+            "Python call), graph (one call as a CUDA graph), loop (calls back to back), energy. Default: all except energy.",
         ),
     ] = None,
     energy: Annotated[
@@ -100,18 +100,22 @@ def run(
     ] = 1.0,
     device: options.DeviceId = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write the document (JSON) of the run to this file.")
+        Path | None, typer.Option(metavar="FILE", help="Also write the run to this file, as a JSON document.")
     ] = None,
     verbose: Annotated[
         bool,
-        typer.Option("--verbose", help="Also print all measured times and the full measurement quality of each case."),
+        typer.Option(
+            "--verbose",
+            help="Also print all measured times of each case, and the facts that tell how reliable they are.",
+        ),
     ] = False,
     as_json: options.Json = False,
 ) -> int:
     """Measure variants of an op and print a table.
 
-    Each variant is checked against a float64 reference before its time counts. Progress goes to stderr, the table (or the
-    document, with --json) to stdout. The run is stored; `kernelviz runs` lists it. Ctrl-C ends it and keeps its results.
+    Each variant is checked against a float64 reference before its time counts. Progress goes to stderr, and the table (or with
+    --json the run as a JSON document) to stdout. The run is stored; `kernelviz runs` lists it. Ctrl-C ends it and keeps its
+    results.
 
     Exit code 0: every case was measured; 1: some cases failed; 2: bad usage, or no case could be tried on this machine.
     """
@@ -192,7 +196,7 @@ def measure_plan(
     Errors: BadField if `save` cannot be written, which is checked before anything is measured.
     """
     if save is not None:
-        with _writable(save), save.open("ab"):
+        with console.writable("--save", save), save.open("ab"):
             pass
     run_id = bench.run(plan, method, owner=console.owner())
     follow_run(bench, run_id, plan)
@@ -201,7 +205,7 @@ def measure_plan(
         return print_run(bench, run, as_json=as_json, headline=headline, verbose=verbose)
     finally:
         if save is not None:
-            with _writable(save, f"; `kernelviz export {run_id} -o FILE` writes the run elsewhere"):
+            with console.writable("--save", save, f"; `kernelviz export {run_id} -o FILE` writes the run elsewhere"):
                 save.write_bytes(document.encode(run))
 
 
@@ -224,12 +228,3 @@ def exit_code(run: Run) -> int:
         return 0
     not_tried = all(isinstance(o, Failure) and o.stage in _NOT_TRIED for o in outcomes)
     return 2 if outcomes and not_tried else 1
-
-
-@contextmanager
-def _writable(path: Path, remedy: str = "") -> Iterator[None]:
-    """Turn an error of writing the file of --save into a BadField."""
-    try:
-        yield
-    except OSError as error:
-        raise BadField("--save", path, f"it cannot be written ({error.strerror}){remedy}") from None

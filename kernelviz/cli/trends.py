@@ -32,7 +32,8 @@ def trends(
 ) -> int:
     """Show how the times of cases changed over the runs that are stored here.
 
-    For each case it lists the present level, its state, and the last change of level with the date of the run in which it began.
+    For each case it lists the present level (the median of the runs since the last change), its state, and the last change of
+    the level with the date of the run in which it began.
     """
     bench = use_cases.current()
     where = device or bench.default_device()
@@ -64,7 +65,7 @@ def record(case: CaseTrend) -> dict[str, object]:
         "left_out": case.left_out,
         "level_s": trend.level_s,
         "noise_fraction": trend.noise,
-        "state": describe_trend(trend),
+        "state": str(describe_trend(trend)),
         "changes": [_change(c, case) for c in trend.changes],
         "regression": trend.regression and _change(trend.regression, case),
         "unconfirmed": trend.unconfirmed and _change(trend.unconfirmed, case),
@@ -83,13 +84,13 @@ def _change(change: Change, case: CaseTrend) -> dict[str, object]:
         "before_s": change.before_s,
         "after_s": change.after_s,
         "ratio": change.ratio,
-        "because": list(map(format_difference, change.because)),
+        "because": [str(format_difference(d)) for d in change.because],
     }
 
 
 def _last_change(case: CaseTrend) -> str | None:
     change = case.trend.regression or (case.trend.changes[-1] if case.trend.changes else None)
-    return describe_change(change, case.trend) if change else None
+    return str(describe_change(change, case.trend)) if change else None
 
 
 _COLUMNS: tuple[Column[CaseTrend], ...] = (

@@ -20,14 +20,14 @@ from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Tried
 from kernelviz.ops import op_named
 from kernelviz.tables.column import Column
-from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
+from kernelviz.text.results import describe_correctness
 from kernelviz.text.times import format_time
 from kernelviz.text.tuning import describe_best, describe_cost, describe_failures, describe_search, format_gain, record
 from kernelviz.text.verdicts import format_verdict
 
 app = typer.Typer(
-    help="List, store or remove the configurations that tunings have found. Later runs use the stored ones."
+    help="List, store or remove the best configurations that `kernelviz tune` has found. Later runs use the stored ones."
 )
 
 MOST_ROWS = 10
@@ -67,9 +67,9 @@ def tune(
 ) -> int:
     """Measure the configurations of a variant (block sizes, warps, stages) for one problem and store the best one.
 
-    Later runs of exactly this problem on this device use the stored configuration, whatever values their inputs hold. Name one
-    size for each axis. Each configuration passes the same correctness check as any variant. Ctrl-C ends the tuning and keeps
-    what was measured.
+    A problem is an op at one set of sizes in one number format, so name one size for each axis. Later runs of exactly this
+    problem on this device use the stored configuration, whatever values their inputs hold. Each configuration passes the same
+    correctness check as any variant. Ctrl-C ends the tuning and keeps what was measured.
 
     Exit code 0: the tuning finished and the best configuration is stored; 1: it did not finish; 2: bad usage, or no
     configuration is correct.
@@ -131,7 +131,7 @@ def report(result: TuningReport) -> RenderableType:
         Text(
             f"{problem.op} {problem.precision} {typed_sizes(problem)}, {tried.variant}, on {run.environment.device.name}"
         ),
-        Text(describe_search(tried, run.plan.search)),
+        Text(str(describe_search(tried, run.plan.search))),
     ]
     if tried.ranked:
         rows = [row for number, row in enumerate(tried.ranked) if number < MOST_ROWS or row.is_baseline]
@@ -143,8 +143,8 @@ def report(result: TuningReport) -> RenderableType:
         ]
     return Group(
         *parts,
-        Text(describe_best(tried, result.tuning)),
-        Text(describe_cost(result.seconds, tried)),
+        Text(str(describe_best(tried, result.tuning))),
+        Text(str(describe_cost(result.seconds, tried))),
         Text(f"run {run.id}", style="dim"),
     )
 
