@@ -187,6 +187,10 @@ class Quality:
         """Why it is not good, worst first."""
         return tuple(p for level in reversed(LEVELS[1:]) for p in self.parts if p.level == level)
 
+    def part(self, name: PartName) -> Part | None:
+        """The first part of that name."""
+        return next((p for p in self.parts if p.name == name), None)
+
 
 def quality(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> Quality | None:
     """The quality of the result's time, also of a wrong one; None without a time. `clock`: that of the run's method."""
