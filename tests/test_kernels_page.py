@@ -24,7 +24,7 @@ def test_the_conclusion_is_that_of_the_table() -> None:
     (problems, mean, level) = re.search(
         r"Over (\d+) problems the geometric mean is ([\d.]+); (\d+) stand at 1.00", PAGE
     ).groups()  # type: ignore[union-attr]
-    assert conclusion(FOUND).startswith(
+    assert str(conclusion(FOUND)).startswith(
         f"{problems} problems: geometric mean of own / best library {mean}; {level} at 1.00"
     )
 

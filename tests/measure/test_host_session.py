@@ -94,7 +94,7 @@ def test_more_launches_hold_the_same_numbers_elsewhere(session: DeviceSession) -
 
     op = session.ops["add"]
     problem = Problem(op="add", sizes={"n": 1001}, dtype="fp32")
-    bound = BoundProblem.allocate(op, problem, torch.device("cpu"), 2**30, "cpu")
+    bound = BoundProblem(op, problem, torch.device("cpu"), 2**30, "cpu")
     assert bound.buffers == 1
     bound.buffers = 3
     launches = [p.launch() for p in bound._more_launches(op.variant_named("torch_eager"))]
@@ -124,7 +124,7 @@ def test_a_reference_is_computed_once_for_all_variants_where_the_memory_is_large
     monkeypatch.setattr(binding, "CACHED_BYTES", 0)
     op = replace(session.ops["add"], reference=reference)
     problem = Problem(op="add", sizes={"n": 2**14}, dtype="fp32")  # 256 KiB a seed
-    bound = binding.BoundProblem.allocate(op, problem, torch.device("cpu"), free_bytes, "cpu")
+    bound = binding.BoundProblem(op, problem, torch.device("cpu"), free_bytes, "cpu")
 
     def check_two_variants() -> None:
         for name in ("torch_eager", "torch_eager"):

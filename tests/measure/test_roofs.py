@@ -22,8 +22,7 @@ from kernelviz.formats.validation import _check_roof
 from kernelviz.measure.roofs import arithmetic, calibrate, streams
 from kernelviz.measure.roofs.candidate import Candidate, Contest, Effort, measured
 from kernelviz.measure.session.inputs import as_tuple
-from kernelviz.measure.timing.host_calls import Calls
-from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed
 from kernelviz.metrics.statistics import Interval
 from kernelviz.ops.catalog.variant import TARGETS
 from kernelviz.ops.kernels import nvrtc

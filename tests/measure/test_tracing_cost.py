@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from kernelviz.measure.timing.timer import BoundLaunch
-from kernelviz.measure.timing.tracing_cost import ATTEMPTS, LEAST_ATTEMPTS, MORE_ATTEMPTS, TracingCost
+from kernelviz.measure.timing.tracing_cost import ATTEMPTS, COVER_CYCLES, LEAST_ATTEMPTS, MORE_ATTEMPTS, TracingCost
 
 US = 1e-6
 CALL_S = 20 * US
@@ -94,6 +94,7 @@ class Paced(TracingCost):
     def __init__(self, *found_s: float | None) -> None:
         self.found_s = list(found_s)
         self._tracer = self  # type: ignore[assignment]
+        self._cover_cycles = COVER_CYCLES
 
     def trace(self, work: Callable[[], None]) -> None:
         work()

@@ -11,11 +11,13 @@ from kernelviz.core import reasons as r
 from kernelviz.core.cheats import CHEATS, cheat_of
 from kernelviz.core.result import Accuracy, Failure, Stage
 from kernelviz.core.version_1 import accuracy_reasons, failure_reasons, note_of
+from kernelviz.metrics import quality
 from kernelviz.metrics import verdict_reasons as v
 from kernelviz.text import notes as text_of_notes
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
 from kernelviz.text.failures import REASONS, STAGES, describe_failure, describe_reason
 from kernelviz.text.notes import FIGURES, describe_note, format_note
+from kernelviz.text.quality import PARTS
 from kernelviz.text.verdicts import VERDICT_REASONS, describe_verdict_reason
 
 NOTES: tuple[tuple[n.Note, str, str], ...] = (
@@ -253,3 +255,7 @@ def test_what_a_verdict_rests_on_in_text(reason: v.PairReason, sentence: str) ->
 
 def test_every_reason_of_a_verdict_is_here() -> None:
     assert {type(reason) for reason, _ in PAIRS} == set(get_args(v.PairReason)) == set(VERDICT_REASONS)
+
+
+def test_every_fact_of_measurement_quality_has_one_text() -> None:
+    assert set(PARTS) == set(get_args(quality.Fact))

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -29,31 +28,20 @@ def errors_of(reference: Reference, outputs: Sequence[Tensor]) -> tuple[OutputEr
     return tuple(one.errors() for one in accumulators)
 
 
-@dataclass(slots=True)
 class _Compared:
     """A piece, element by element: |error|, |error| / allowed (infinite where there is no bound), and masks of the faults."""
 
-    first: int
-    got: Tensor
-    expected: Tensor
-    allowed: Tensor
-    error: Tensor
-    share: Tensor
-    disagrees: Tensor
-    unwritten: Tensor
-    wrong: Tensor
-
-
-def _compared(first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> _Compared:
-    wide = got.double()
-    known = torch.isfinite(expected)
-    agree = torch.where(known, torch.isfinite(wide), (wide == expected) | (torch.isnan(wide) & torch.isnan(expected)))
-    error = torch.where(known & agree, (wide - expected).abs(), 0.0)
-    # Elements whose bound is NaN (computed from inputs that are NaN) cannot be judged; the gate accepts them.
-    share = torch.where(error == 0, 0.0, error / allowed).nan_to_num_(nan=0.0, posinf=math.inf)
-    unwritten = still_poisoned(got)
-    share = torch.where(agree & ~unwritten, share, math.inf)
-    return _Compared(first, wide, expected, allowed, error, share, ~agree, unwritten, share > 1)
+    def __init__(self, first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> None:
+        self.first, self.got, self.expected, self.allowed = first, got.double(), expected, allowed
+        known = torch.isfinite(expected)
+        same = (self.got == expected) | (torch.isnan(self.got) & torch.isnan(expected))
+        agree = torch.where(known, torch.isfinite(self.got), same)
+        self.error = torch.where(known & agree, (self.got - expected).abs(), 0.0)
+        # Elements whose bound is NaN (computed from inputs that are NaN) cannot be judged; the gate accepts them.
+        share = torch.where(self.error == 0, 0.0, self.error / allowed).nan_to_num_(nan=0.0, posinf=math.inf)
+        self.disagrees, self.unwritten = ~agree, still_poisoned(got)
+        self.share = torch.where(agree & ~self.unwritten, share, math.inf)
+        self.wrong = self.share > 1
 
 
 class _Output:
@@ -71,7 +59,7 @@ class _Output:
         self.box: tuple[list[int], list[int]] | None = None
 
     def add(self, first: int, got: Tensor, expected: Tensor, allowed: Tensor) -> None:
-        compared = _compared(first, got, expected, allowed)
+        compared = _Compared(first, got, expected, allowed)
         known = torch.isfinite(expected)
         known &= ~compared.disagrees
         sums = (

@@ -14,7 +14,7 @@ from kernelviz.core.run import Unit
 from kernelviz.measure.roofs.candidate import Candidate, Contest
 from kernelviz.measure.roofs.streams import SOURCE
 from kernelviz.measure.session import failures
-from kernelviz.measure.timing.host_calls import Calls
+from kernelviz.measure.timing.timer import Calls
 from kernelviz.ops import Launch, op_named
 from kernelviz.ops.kernels import nvrtc
 

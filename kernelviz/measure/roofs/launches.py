@@ -10,7 +10,7 @@ from torch import Tensor
 from kernelviz.core import Device, LaunchCost, Roof
 from kernelviz.measure.roofs.candidate import Candidate, Contest, measured
 from kernelviz.measure.timing import kernels
-from kernelviz.measure.timing.host_calls import Calls
+from kernelviz.measure.timing.timer import Calls
 from kernelviz.metrics.statistics import median_interval
 from kernelviz.ops import Launch
 

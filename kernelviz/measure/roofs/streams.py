@@ -6,12 +6,9 @@ computers (IEEE TCCA Newsletter, 1995). As there, only the program's bytes are c
 written is not.
 """
 
-from __future__ import annotations
-
 import ctypes
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
@@ -54,7 +51,7 @@ _CHUNK = 4096
 
 def roofs(device: Device, contest: Contest) -> Iterator[Roof | None]:
     """Every mix from memory at every size, then inside the L2."""
-    tools = _Buffers.allocate(device)
+    tools = _Buffers(device)
     for mix in MIXES:
         for total_bytes in memory_sizes(tools.l2_bytes, tools.largest_bytes):
             yield contest.best(_from_memory(tools, mix, total_bytes))
@@ -78,25 +75,19 @@ def memory_sizes(l2_bytes: int, largest_bytes: int) -> tuple[int, ...]:
     return (*sizes, largest_bytes) if largest_bytes >= sizes[-1] * 1.5 else tuple(sizes)
 
 
-@dataclass(frozen=True, slots=True)
 class _Buffers:
     """The memory that all streams share, so that all mixes and sizes use the same addresses."""
 
-    source: Tensor
-    target: Tensor
-    l2_bytes: int
-    largest_bytes: int
-    resident: int
-
-    @classmethod
-    def allocate(cls, device: Device) -> _Buffers:
+    def __init__(self, device: Device) -> None:
         where = torch.device(device.id)
         properties = torch.cuda.get_device_properties(where)
-        largest = min(LARGEST_BYTES, properties.total_memory // MEMORY_SHARE)
+        self.l2_bytes: int = properties.L2_cache_size
+        self.largest_bytes: int = min(LARGEST_BYTES, properties.total_memory // MEMORY_SHARE)
         # Values below 2^30: no AND of them has all bits set, which would make a reading stream write.
-        source = torch.randint(0, 2**30, (largest // 4,), dtype=torch.int32, device=where)
-        resident = properties.multi_processor_count * (properties.max_threads_per_multi_processor // _THREADS)
-        return cls(source, torch.empty_like(source), properties.L2_cache_size, largest, resident)
+        self.source = torch.randint(0, 2**30, (self.largest_bytes // 4,), dtype=torch.int32, device=where)
+        self.target = torch.empty_like(self.source)
+        resident = properties.max_threads_per_multi_processor // _THREADS
+        self.resident_blocks: int = properties.multi_processor_count * resident
 
     def offsets(self, used_bytes: int) -> list[int]:
         """Offsets in bytes into both buffers, for a stream that uses so many bytes of each; the first is 0."""
@@ -132,7 +123,7 @@ def _inside_l2(tools: _Buffers, mix: StreamName, total_bytes: int) -> Iterator[C
     roof = Roof(name=mix, level="l2", moved_bytes=working_set_bytes)
     for vectors, waves in itertools.product((1, 4), (1, 16)):
         kernel = nvrtc.kernel(SOURCE, f"kernelviz_cached_stream_{reads}_{writes}_{vectors}")
-        blocks = waves * tools.resident
+        blocks = waves * tools.resident_blocks
         a_round = blocks * _THREADS * vectors * (reads + writes) * 16
         rounds = max(1, round(CACHED_TRAFFIC * tools.l2_bytes / a_round))
         sizes = (ctypes.c_uint(count), ctypes.c_int(rounds), _GUARD)

@@ -86,7 +86,7 @@ def traced_calls(at: Workbench) -> Finding:
     for case in TRACED_CASES:
         at.go_on()
         op = op_named(case.problem.op).of(case.problem)
-        bound = BoundProblem.allocate(op, case.problem, at.where, at.room_bytes, at.device.name)
+        bound = BoundProblem(op, case.problem, at.where, at.room_bytes, at.device.name)
         launch, _ = bound.bind(op.variant_named(case.variant), bound.inputs)
         timed = at.timed(BoundLaunch(launch))
         traced_s = at.figure(timed, 0.3).estimate

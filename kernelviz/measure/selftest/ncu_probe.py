@@ -64,7 +64,7 @@ def _bound(case: Case, where: torch.device) -> Launch | None:
     op = op_named(case.problem.op).of(case.problem)
     variant = op.variant_named(case.variant)
     try:
-        bound = BoundProblem.allocate(op, case.problem, where, torch.cuda.mem_get_info(where)[0], str(where))
+        bound = BoundProblem(op, case.problem, where, torch.cuda.mem_get_info(where)[0], str(where))
         return bound.bind(variant, bound.inputs)[0]
     except Exception:
         traceback.print_exc()

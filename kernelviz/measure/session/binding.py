@@ -1,10 +1,8 @@
 """Variants bound to the tensors of one problem; they stay bound, so that measuring a problem again costs milliseconds."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import msgspec
 import torch
@@ -105,35 +103,25 @@ class BoundVariant:
     warm: Timed | None = None
 
 
-@dataclass(slots=True)
 class BoundProblem:
-    """The inputs of one problem on the device, and the variants bound to them."""
+    """The inputs of one problem on the device, filled with the timed seed, and the variants bound to them."""
 
-    op: Op
-    problem: Problem
-    device: torch.device
-    inputs: tuple[Tensor, ...]
-    needed_bytes: int
-    buffers: int = 1
-    most_reference_bytes: int = CACHED_BYTES
-    more_inputs: list[tuple[Tensor, ...]] = field(default_factory=list)
-    variants: dict[str, BoundVariant] = field(default_factory=dict)
-    _references: dict[int, Reference] = field(default_factory=dict)
-    _spacer: Tensor | None = None
-
-    @classmethod
-    def allocate(cls, op: Op, problem: Problem, device: torch.device, free_bytes: int, name: str) -> BoundProblem:
-        """Allocate inputs filled with the timed seed. Raises DoesNotFit before anything is allocated."""
-        needed = op.needed_bytes(problem)
-        if needed > free_bytes:
-            raise DoesNotFit(needed, free_bytes, name)
-        inputs = allocate(op.inputs, problem, device)
-        fill(op, inputs, problem, TIMED_SEED)
+    def __init__(self, op: Op, problem: Problem, device: torch.device, free_bytes: int, name: str) -> None:
+        """Allocate the inputs on the device called `name`. Raises DoesNotFit before anything is allocated."""
+        self.op, self.problem, self.device = op, problem, device
+        self.needed_bytes = op.needed_bytes(problem)
+        if self.needed_bytes > free_bytes:
+            raise DoesNotFit(self.needed_bytes, free_bytes, name)
+        self.inputs = allocate(op.inputs, problem, device)
+        fill(op, self.inputs, problem, TIMED_SEED)
         one_buffer = max(op.tensor_bytes(problem), _APART_BYTES * (len(op.inputs) + len(op.outputs)))
-        room = min(BUFFERS_BYTES, int(BUFFERS_SHARE * (free_bytes - needed)))
-        buffers = max(1, min(MAX_BUFFERS, room // one_buffer)) if device.type == "cuda" else 1
-        cached_bytes = max(CACHED_BYTES, int(REFERENCE_SHARE * (free_bytes - needed)))
-        return cls(op, problem, device, inputs, needed, buffers, cached_bytes)
+        spare_bytes = free_bytes - self.needed_bytes
+        room = min(BUFFERS_BYTES, int(BUFFERS_SHARE * spare_bytes))
+        self.buffers = max(1, min(MAX_BUFFERS, room // one_buffer)) if device.type == "cuda" else 1
+        self.more_inputs: list[tuple[Tensor, ...]] = []
+        self.variants: dict[str, BoundVariant] = {}
+        self._most_reference_bytes = max(CACHED_BYTES, int(REFERENCE_SHARE * spare_bytes))
+        self._references: dict[int, Reference] = {}
 
     def bind(self, variant: Variant, inputs: tuple[Tensor, ...]) -> tuple[Launch, Preparation]:
         """Bind and call once. Raises whatever the variant raises; WrongOutput for outputs that cannot be compared."""
@@ -207,7 +195,7 @@ class BoundProblem:
     def reference(self, seed: int) -> Reference:
         """The reference of the inputs as they are now, which the caller filled with `seed`."""
         if seed not in self._references:
-            self._references[seed] = Reference(self.op, self.problem, self.inputs, self.most_reference_bytes)
+            self._references[seed] = Reference(self.op, self.problem, self.inputs, self._most_reference_bytes)
         return self._references[seed]
 
     def forget_references(self) -> None:

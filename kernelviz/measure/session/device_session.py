@@ -17,7 +17,7 @@ from kernelviz.measure.session.device_state import DeviceState
 from kernelviz.measure.session.environment import device_of, environment_of
 from kernelviz.measure.session.problem_measurement import ProblemMeasurement
 from kernelviz.measure.timing.compilations import watch_triton
-from kernelviz.measure.timing.timer import DeviceTimer
+from kernelviz.measure.timing.timer import BoundLaunch, DeviceTimer
 from kernelviz.ops import Op, op_named, with_plugins
 
 CACHED_SHARE = 0.3
@@ -103,14 +103,12 @@ class DeviceSession:
         bound = self._bound(op, problem)
         chosen = configured(op, variant, tuned)
         launch, _ = bound.bind(chosen, bound.inputs)
-        restore = bound.restore(chosen, bound.inputs)
+        bound_launch = BoundLaunch(launch, bound.restore(chosen, bound.inputs))
         for _ in range(calls):
-            if restore is not None:
-                restore()
+            bound_launch.restore_inputs()
             self.timer.flush()
             launch()
-        if self._torch_device.type == "cuda":
-            torch.cuda.synchronize(self._torch_device)
+        bound.wait()
 
     def inspect(
         self, problem: Problem, variant: str, emit: Emit, stop: Stop, *, tuned: Mapping[str, Tuned] = UNTUNED
@@ -145,7 +143,7 @@ class DeviceSession:
         if op.needed_bytes(problem) > self._free_bytes():
             self._problems.clear()
             self._release()
-        bound = BoundProblem.allocate(op, problem, self._torch_device, self._free_bytes(), self.device.name)
+        bound = BoundProblem(op, problem, self._torch_device, self._free_bytes(), self.device.name)
         self._problems[problem.key] = bound
         return bound
 

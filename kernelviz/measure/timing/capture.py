@@ -86,16 +86,13 @@ class CudaTimed:
     def _flushed(self, bound_launch: BoundLaunch, written: tuple[Tensor, ...], cycles: Tensor | None) -> None:
         for tensor in written:
             self.instruments.poison(tensor)
-        if bound_launch.restore is not None:
-            bound_launch.restore()
+        bound_launch.restore_inputs()
         self.instruments.flush(cycles)
 
     def _warmed(self, bound_launch: BoundLaunch, cycles: Tensor | None) -> None:
-        if bound_launch.restore is not None:
-            bound_launch.restore()
+        bound_launch.restore_inputs()
         bound_launch.launch()
-        if bound_launch.restore is not None:
-            bound_launch.restore()
+        bound_launch.restore_inputs()
         self.instruments.begin(cycles)
 
     def capture(self, samples: int, graphs: int) -> None:

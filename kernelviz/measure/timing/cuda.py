@@ -19,9 +19,8 @@ from kernelviz.core.errors import one_line
 from kernelviz.core.reasons import CachedOutput, OtherStream, PersistingL2
 from kernelviz.measure.session.failures import sticky
 from kernelviz.measure.timing.capture import CudaTimed, kernels_of
-from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.measure.timing.kernels import Instruments, captured, persisting_bytes
-from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, Timed
 from kernelviz.measure.timing.trace import MAX_RECORDS, MEMCPY, Iteration, Stamps, Tracer, WrongWork
 from kernelviz.measure.timing.tracing_cost import TracingCost
 

@@ -12,8 +12,7 @@ from torch import Tensor
 
 from kernelviz.core import Kernel, LaunchMode, Note, Timer
 from kernelviz.measure.session.inputs import as_tuple
-from kernelviz.measure.timing.host_calls import Calls
-from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, DeviceTimer, Timed
+from kernelviz.measure.timing.timer import BlockSamples, BoundLaunch, Calls, DeviceTimer, Timed
 
 BLOCK_S = 0.0125
 """Target length of one block, flushes included."""
@@ -35,7 +34,7 @@ class HostTimed:
 
     def __init__(self, bound_launch: BoundLaunch, *, warm: bool = False) -> None:
         self.launches, self.warm = [bound_launch], warm
-        self.launch, self.restore = bound_launch.launch, bound_launch.restore
+        self.launch = bound_launch.launch
         self.samples = 1
         self.iteration_s = 0.0
         self.kernels: tuple[Kernel, ...] = ()
@@ -45,8 +44,7 @@ class HostTimed:
     def run_once(self) -> tuple[Tensor, ...]:
         for tensor in self.outputs:
             poison(tensor)
-        if self.restore is not None:
-            self.restore()
+        self.launches[0].restore_inputs()
         self.outputs = ()
         self.outputs = as_tuple(self.launch())
         return self.outputs
@@ -119,19 +117,16 @@ class HostTimer(DeviceTimer):
     def _cool_down(self, timed: HostTimed) -> None:
         for tensor in timed.outputs:
             poison(tensor)
-        if timed.restore is not None:
-            timed.restore()
+        timed.launches[0].restore_inputs()
         # Freed before the flush, so that the call allocates the same memory as a fresh call.
         timed.outputs = ()
         self.flush()
 
     def _warm_up(self, timed: HostTimed) -> None:
         timed.outputs = ()
-        if timed.restore is not None:
-            timed.restore()
+        timed.launches[0].restore_inputs()
         timed.launch()
-        if timed.restore is not None:
-            timed.restore()
+        timed.launches[0].restore_inputs()
 
 
 def _at_once() -> None:

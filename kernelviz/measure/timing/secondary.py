@@ -15,8 +15,8 @@ from kernelviz.measure.session.contract import Stop
 from kernelviz.measure.session.device_state import DeviceState, Watch
 from kernelviz.measure.timing.compilations import compilations
 from kernelviz.measure.timing.energy import energy
-from kernelviz.measure.timing.host_calls import Calls
 from kernelviz.measure.timing.rounds import Rounds, Series
+from kernelviz.measure.timing.timer import Calls
 from kernelviz.metrics.statistics import median_interval
 
 CALL_BLOCKS, CALLS_A_BLOCK, LEAST_CALLS = 20, 50, 2

@@ -31,7 +31,7 @@ from kernelviz.text.comparison import (
 from kernelviz.text.differences import differences
 from kernelviz.text.quality import describe_quality_of
 from kernelviz.text.sizes import format_problem
-from kernelviz.text.text import sentence_case
+from kernelviz.text.text import Text, sentence_case
 from kernelviz.text.times import format_time
 from kernelviz.text.verdicts import describe_verdict_reason
 from kernelviz.ui.shared import charts, site, table, tiles, view_filters
@@ -109,8 +109,8 @@ def verdict_tiles(comparison: Comparison) -> None:
             ),
             Tile(
                 "Mean time, B relative to A",
-                "no verdict" if mean is None else format_change(mean),
-                mean_basis(comparison),
+                "no verdict" if mean is None else str(format_change(mean)),
+                str(mean_basis(comparison)),
             ),
         )
     )
@@ -122,7 +122,7 @@ def _change(which: str, pair: Pair | None, comparison: Comparison) -> str:
     return f"{which}: {format_change(pair.ratio.estimate)}, {_case(pair, comparison)}"
 
 
-def _case(pair: Pair, comparison: Comparison) -> str:
+def _case(pair: Pair, comparison: Comparison) -> Text:
     """The name of a case, with the axes that differ between the cases."""
     return format_case(pair, telling_axes([p.problem for p in comparison.pairs]), by_problem=comparison.by_problem)
 
@@ -132,7 +132,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
     broken = [p for p in comparison.pairs if p.broken]
     if not broken:
         return
-    names = "; ".join(_case(p, comparison) for p in broken[:6])
+    names = "; ".join(str(_case(p, comparison)) for p in broken[:6])
     more = f" and {len(broken) - 6} more" if len(broken) > 6 else ""
     st.error(
         f"**{len(broken)} case{'s' if len(broken) != 1 else ''} had a correct time in A but not in B**: {plain(names)}{more}.",
@@ -142,7 +142,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
 
 def cases_without_verdict(comparison: Comparison) -> None:
     """Why cases are not comparable: a warning if no case has a verdict, else a remark."""
-    reasons = describe_refusals(comparison)
+    reasons = str(describe_refusals(comparison))
     if reasons and not comparison.judged:
         st.warning(plain(reasons), icon=":material/block:")
     elif reasons:

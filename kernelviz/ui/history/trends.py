@@ -13,6 +13,7 @@ from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.tables.column import Column
 from kernelviz.text.sizes import format_problem
+from kernelviz.text.text import join
 from kernelviz.text.trends import describe_change, describe_trend, format_difference, format_setup
 from kernelviz.ui.shared import charts, site, table, view_filters
 from kernelviz.ui.shared.text import plain
@@ -74,7 +75,7 @@ _REGRESSIONS: tuple[Column[CaseTrend], ...] = (
     Column("", "Since", "Day of the first run at this level.", units.TEXT, lambda c: p.at[:10] if (p := _since(c)) else None),
     Column("", "Run", "The first run at this level.", units.TEXT, lambda c: p.run_id if (p := _since(c)) else None),
     Column("", "What changed in that run", "Differences between that run and the one before it.", units.TEXT,
-           lambda c: ", ".join(map(format_difference, c.trend.regression.because)) or None if c.trend.regression else None),
+           lambda c: join(", ", map(format_difference, r.because)) if (r := c.trend.regression) and r.because else None),
 )  # fmt: skip
 
 

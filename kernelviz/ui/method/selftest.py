@@ -130,4 +130,4 @@ def _format_value(name: str, value: float) -> str:
     >>> _format_value("cold_s", 2e-6), _format_value("copies", 20.0)
     ('2.000 µs', '20')
     """
-    return amount(value, next((unit for end, unit in _UNITS.items() if name.endswith(end)), None))
+    return str(amount(value, next((unit for end, unit in _UNITS.items() if name.endswith(end)), None)))
