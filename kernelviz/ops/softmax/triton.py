@@ -268,7 +268,7 @@ def bind_block_per_row(x_MN: torch.Tensor) -> Launch:
 
 
 def bind_persistent(x_MN: torch.Tensor) -> Launch:
-    """As many programs as the GPU holds at once, which loop over rows of a contiguous matrix; raises BadField if not contiguous."""
+    """As many programs as the GPU holds at once, which loop over rows of a matrix; raises BadField if it is not contiguous."""
     require_contiguous(x_MN=x_MN)
     block = next_power_of_2(x_MN.shape[1])
     row_bytes = block * x_MN.element_size()
