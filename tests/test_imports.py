@@ -66,3 +66,31 @@ def test_the_guard_imports_the_standard_library_only() -> None:
     names = {a.name for n in ast.walk(tree) if isinstance(n, ast.Import) for a in n.names}
     names |= {n.module or "" for n in ast.walk(tree) if isinstance(n, ast.ImportFrom)}
     assert {name.partition(".")[0] for name in names} <= sys.stdlib_module_names
+
+
+def _modules() -> dict[str, Path]:
+    """Every Python module of kernelviz and every page, by its dotted name."""
+    files = [*(ROOT / "kernelviz").rglob("*.py"), *(ROOT / "pages").glob("*.py")]
+    return {".".join(f.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): f for f in files}
+
+
+def test_no_two_modules_import_each_other() -> None:
+    """Imports inside of functions and for type checking included."""
+    modules = _modules()
+    imports: dict[str, set[str]] = {}
+    for name, file in modules.items():
+        used = imports.setdefault(name, set())
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Import):
+                used |= {a.name for a in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module:
+                named = {f"{node.module}.{a.name}" for a in node.names}
+                # `from package import module` imports the module; any other name comes from the package itself.
+                used |= named & modules.keys() or {node.module}
+    assert len(imports) > 300
+    assert [(a, b) for a in imports for b in imports[a] if a < b and a in imports.get(b, ())] == []
+
+
+def test_no_module_is_longer_than_400_lines() -> None:
+    lengths = {name: len(file.read_text().splitlines()) for name, file in _modules().items()}
+    assert {name: lines for name, lines in lengths.items() if lines > 400} == {}

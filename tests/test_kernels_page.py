@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from kernelviz import bench as use_cases
-from kernelviz.bench.library_comparison import library_comparison
+from kernelviz.bench.comparison import library_comparison
 from kernelviz.ops import catalogue
 from kernelviz.text.library_comparison import HEADINGS, conclusion, format_row, markdown
 
@@ -24,7 +24,7 @@ def test_the_conclusion_is_that_of_the_table() -> None:
     (problems, mean, level) = re.search(
         r"Over (\d+) problems the geometric mean is ([\d.]+); (\d+) stand at 1.00", PAGE
     ).groups()  # type: ignore[union-attr]
-    assert conclusion(FOUND).startswith(
+    assert str(conclusion(FOUND)).startswith(
         f"{problems} problems: geometric mean of own / best library {mean}; {level} at 1.00"
     )
 

@@ -118,7 +118,7 @@ class Tuned(TuningReport):
     def failures(self) -> dict[str, tuple[dict[str, int], ...]]:
         """The configurations that failed, by reason."""
         return {
-            describe_failures(reason): tuple(parted(name)[1] or {} for name in reason.variants)
+            str(describe_failures(reason)): tuple(parted(name)[1] or {} for name in reason.variants)
             for reason in self.tried.failures
         }
 

@@ -137,12 +137,16 @@ def _report(compared: Comparison) -> RenderableType:
     if compared.pairs:
         table = console.table(pair_columns(compared, View.TERMINAL), compared.pairs, style=_style)
         parts += [Text(""), table, Text("")]
-    parts += [Text(line) for line in describe_unpaired(compared)]
+    parts += [Text(str(line)) for line in describe_unpaired(compared)]
     if not compared.pairs:
         return Group(*parts, Text("No case is in both: nothing can be compared."))
-    refusals = describe_refusals(compared)
-    lines = [f"{format_counts(compared)}.", f"{describe_mean(compared)}.", describe_noise(compared)]
-    return Group(*parts, *(Text(line) for line in ([refusals, *lines] if refusals else lines)))
+    lines = (
+        describe_refusals(compared),
+        f"{format_counts(compared)}.",
+        f"{describe_mean(compared)}.",
+        describe_noise(compared),
+    )
+    return Group(*parts, *(Text(line) for line in map(str, lines) if line))
 
 
 def _describe_side(side: str, run: Run, variant: str | None) -> str:

@@ -71,11 +71,11 @@ def report(inspection: Inspection) -> Group:
     case = format_case(Case(problem=inspection.problem, variant=inspection.variant))
     parts: list[RenderableType] = [
         Text(f"{case}, on {inspection.environment.device.name}"),
-        Text(describe_inspection(inspection), style="green" if inspection.passed else "bold red"),
+        Text(str(describe_inspection(inspection)), style="green" if inspection.passed else "bold red"),
     ]
     parts += [Text(f"  {line}") for errors in inspection.errors for line in describe_output(errors)]
     parts += [
-        Text(describe_inputs(inspection), style="dim"),
+        Text(str(describe_inputs(inspection)), style="dim"),
         Text(f"allowed: {inspection.rule}", style="dim"),
         Text(""),
         console.table(TENSORS, inspection.tensors),

@@ -153,7 +153,7 @@ def describe_outcome(result: Result) -> str:
     """The time of a case, or the reason why it has none."""
     match result.outcome:
         case Timing():
-            return format_time(figure_of(result.outcome, "cold"))
+            return str(format_time(figure_of(result.outcome, "cold")))
         case Failure() as failure:
             reason = f": {describe_failure(failure)}" if has_description(failure) else ""
             return f"✕ {STAGES[failure.stage]}{reason}"

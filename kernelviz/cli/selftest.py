@@ -62,8 +62,8 @@ def _row(check: Check) -> list[Text]:
     message = "" if check.passed is True else check.message
     return [
         Text(check.name),
-        Text(format_outcome(check), style=_STYLES[check.passed]),
-        Text(amount(check.value, check.unit) if check.value is not None else ""),
-        Text(format_limit(check)),
+        Text(str(format_outcome(check)), style=_STYLES[check.passed]),
+        Text(str(amount(check.value, check.unit)) if check.value is not None else ""),
+        Text(str(format_limit(check))),
         Text(f"{check.question} {message}".rstrip()),
     ]

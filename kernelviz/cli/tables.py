@@ -34,7 +34,7 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
     `verbose`: also all figures and the full measurement quality of each case.
     """
     table = rows(run, roofs, headline)
-    title, run_id = Text(heading(run, headline)), Text(f"run {run.id}", style="dim")
+    title, run_id = Text(str(heading(run, headline))), Text(f"run {run.id}", style="dim")
     if foreign_times.alone(run):
         return Group(title, *_foreign_times(table, run), run_id)
     parts: list[RenderableType] = [title, results(table, run, headline)]
@@ -50,8 +50,8 @@ def report(run: Run, roofs: Sequence[Roof], headline: Headline = "cold", *, verb
     return Group(*parts, *_lines(conclusion(summary(table), run, roofs), *leads(table, headline)), run_id)
 
 
-def _lines(*texts: str, style: str = "") -> list[Text]:
-    return [Text(text, style=style) for text in texts]
+def _lines(*texts: object, style: str = "") -> list[Text]:
+    return [Text(str(text), style=style) for text in texts]
 
 
 def _foreign_times(table: Sequence[Row], run: Run) -> list[RenderableType]:

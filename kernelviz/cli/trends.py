@@ -65,7 +65,7 @@ def record(case: CaseTrend) -> dict[str, object]:
         "left_out": case.left_out,
         "level_s": trend.level_s,
         "noise_fraction": trend.noise,
-        "state": describe_trend(trend),
+        "state": str(describe_trend(trend)),
         "changes": [_change(c, case) for c in trend.changes],
         "regression": trend.regression and _change(trend.regression, case),
         "unconfirmed": trend.unconfirmed and _change(trend.unconfirmed, case),
@@ -84,13 +84,13 @@ def _change(change: Change, case: CaseTrend) -> dict[str, object]:
         "before_s": change.before_s,
         "after_s": change.after_s,
         "ratio": change.ratio,
-        "because": list(map(format_difference, change.because)),
+        "because": [str(format_difference(d)) for d in change.because],
     }
 
 
 def _last_change(case: CaseTrend) -> str | None:
     change = case.trend.regression or (case.trend.changes[-1] if case.trend.changes else None)
-    return describe_change(change, case.trend) if change else None
+    return str(describe_change(change, case.trend)) if change else None
 
 
 _COLUMNS: tuple[Column[CaseTrend], ...] = (

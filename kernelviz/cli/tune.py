@@ -20,8 +20,8 @@ from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Tried
 from kernelviz.ops import op_named
 from kernelviz.tables.column import Column
-from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.report import typed_sizes
+from kernelviz.text.results import describe_correctness
 from kernelviz.text.times import format_time
 from kernelviz.text.tuning import describe_best, describe_cost, describe_failures, describe_search, format_gain, record
 from kernelviz.text.verdicts import format_verdict
@@ -131,7 +131,7 @@ def report(result: TuningReport) -> RenderableType:
         Text(
             f"{problem.op} {problem.precision} {typed_sizes(problem)}, {tried.variant}, on {run.environment.device.name}"
         ),
-        Text(describe_search(tried, run.plan.search)),
+        Text(str(describe_search(tried, run.plan.search))),
     ]
     if tried.ranked:
         rows = [row for number, row in enumerate(tried.ranked) if number < MOST_ROWS or row.is_baseline]
@@ -143,8 +143,8 @@ def report(result: TuningReport) -> RenderableType:
         ]
     return Group(
         *parts,
-        Text(describe_best(tried, result.tuning)),
-        Text(describe_cost(result.seconds, tried)),
+        Text(str(describe_best(tried, result.tuning))),
+        Text(str(describe_cost(result.seconds, tried))),
         Text(f"run {run.id}", style="dim"),
     )
 

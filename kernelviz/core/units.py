@@ -112,6 +112,15 @@ def clock(value_hz: float | None) -> str:
     return "clock unknown" if value_hz is None else f"{value_hz / 1e6:.0f} MHz"
 
 
+def counted(count: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> counted(1, "case"), counted(0, "case"), counted(1200, "element")
+    ('1 case', '0 cases', '1,200 elements')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def power_of_two(value: int) -> str:
     """A count with thin grouping, and as a power of two where it is one of at least 1024.
 

@@ -25,6 +25,7 @@ from kernelviz.text.report import (
     heading,
     quality_lines,
 )
+from kernelviz.text.text import Text, on_one_line
 
 _BAR = "\\|"
 _TICKS = re.compile(r"`+")
@@ -62,7 +63,7 @@ def _lines(run: Run) -> Iterator[str]:
     yield from _behind(run, measured_here=not alone)
 
 
-def _folded(heading: str, lines: Sequence[str]) -> Iterator[str]:
+def _folded(heading: str, lines: Sequence[str | Text]) -> Iterator[str]:
     if lines:
         yield f"<details><summary>{heading}</summary>\n"
         yield from (f"- {code(line)}" for line in lines)
@@ -91,13 +92,13 @@ def _behind(run: Run, *, measured_here: bool) -> Iterator[str]:
         yield from (f"    {' '.join(line.split())}" for line in commands(run.plan, run.method))
 
 
-def code(text: str) -> str:
+def code(text: str | Text) -> str:
     """A text as a code span on one line, whatever is in it; nothing for nothing.
 
     >>> print(code("a <i> @you"), code("`x`"))
     `a <i> @you` `` `x` ``
     """
-    line = " ".join(text.split())
+    line = str(on_one_line(text))
     if not line:
         return ""
     fence = "`" * (max(map(len, _TICKS.findall(line)), default=0) + 1)

@@ -94,7 +94,7 @@ def _labels(visible: Sequence[Pair], axes: Sequence[str], comparison: Comparison
     seen: Counter[str] = Counter()
     for pair in visible:
         change = "" if pair.ratio is None else f" {format_change(pair.ratio.estimate)}"
-        name = f"{escape(format_case(pair, axes, by_problem=comparison.by_problem))} {sign_of(pair)}{change}"
+        name = f"{escape(str(format_case(pair, axes, by_problem=comparison.by_problem)))} {sign_of(pair)}{change}"
         yield name + " " * seen[name]
         seen[name] += 1
 
@@ -141,7 +141,7 @@ def _hover(pair: Pair, comparison: Comparison) -> str:
         for side, r in (("A", pair.before), ("B", pair.after))
     ]
     reason = escape(str(describe_verdict_reason(pair.reason)))
-    lines = [f"<b>{escape(format_problem(pair.problem))}</b>", *sides, escape(describe_pair(pair)), reason]
+    lines = [f"<b>{escape(format_problem(pair.problem))}</b>", *sides, escape(str(describe_pair(pair))), reason]
     if pair.floor is not None:
         lines.append(f"noise floor ±{units.percent(pair.floor)}")
     return "<br>".join(dict.fromkeys(lines))

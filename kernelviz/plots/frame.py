@@ -136,7 +136,7 @@ def hover(run: Run, row: Row, headline: Headline = "cold") -> str:
         lines.append(f"✕ {escape(failure_line(row))}")
     figure = row.figure or row.wrong_figure
     if figure is not None:
-        lines.append(format_time(figure) + (" (the result is wrong)" if row.figure is None else ""))
+        lines.append(f"{format_time(figure)}{' (the result is wrong)' if row.figure is None else ''}")
     if row.bandwidth_bytes_per_s is not None:
         share = "" if row.efficiency is None else f" · {units.percent(row.efficiency)} of the measured roof"
         rate = f" · {units.rate(row.rate_flop_per_s, 'FLOP/s')}" if row.rate_flop_per_s else ""

@@ -150,7 +150,7 @@ def elements_by_error(errors: OutputErrors | None) -> go.Figure:
     known = [i for i, c in enumerate(counts.octaves) if c]
     first, last = min([*known, OCTAVES - 1]), max([*known, OCTAVES + 1])
     # Each bar is between two powers of two. Exact elements, and those beyond any tolerance, have a bar of their own.
-    bars = [(i - OCTAVES - 0.5, describe_octave(i), counts.octaves[i]) for i in range(first, last + 1)]
+    bars = [(i - OCTAVES - 0.5, str(describe_octave(i)), counts.octaves[i]) for i in range(first, last + 1)]
     left, right = first - OCTAVES - 2.5, last - OCTAVES + 1.5
     bars = [(left, "exact", counts.exact), *bars, (right, "beyond any tolerance", counts.beyond)]
     sides = [([bar for bar in bars if (bar[0] > 0) is wrong], wrong) for wrong in (False, True)]

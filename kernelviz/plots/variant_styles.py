@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from kernelviz.ops import catalogue
-from kernelviz.text.variants import format_variant
+from kernelviz.text.results import format_variant
 
 __all__ = ["BAD", "COLOURS", "GOOD", "MARKERS", "NEUTRAL", "Style", "format_variant", "series", "style_of"]
 

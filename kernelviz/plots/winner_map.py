@@ -95,7 +95,7 @@ def _hover(run: Run, one: Winner) -> str:
     who = " or ".join(map(format_variant, one.names))
     heading = f"{who} ({_UNDECIDED})" if len(one.names) > 1 else f"{who} is the fastest" if who else _NO_TIME
     lines = [f"<b>{escape(heading)}</b>", escape(f"{format_sizes(one.problem)} · {one.problem.dtype}")]
-    lines += [f"{escape(format_variant(r.result.variant))}: {escape(format_time(r.figure))}" for r in one.timed]
+    lines += [f"{escape(format_variant(r.result.variant))}: {format_time(r.figure)}" for r in one.timed]
     ratio = one.verdict.ratio if one.verdict else None
     if one.second is not None and one.ratio is not None:
         interval = f" ({ratio.low:.3f}–{ratio.high:.3f})" if ratio and ratio.low and ratio.high else ""

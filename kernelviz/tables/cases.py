@@ -14,13 +14,16 @@ from kernelviz.metrics.quality import LEVELS, Quality, quality
 from kernelviz.metrics.rows import Row, by_rate
 from kernelviz.tables.column import VARIANT, VARIANT_TEXT, Column, View, select_with_sizes
 from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
-from kernelviz.text.configuration import CONFIGURATION_HELP, format_configuration
-from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.failures import STAGES, describe_failure
 from kernelviz.text.quality import describe_methods_of, describe_notes_on_figures, describe_quality, format_level
+from kernelviz.text.results import (
+    CONFIGURATION_HELP,
+    describe_correctness,
+    format_configuration,
+    format_variant,
+)
 from kernelviz.text.text import Text
 from kernelviz.text.times import FIGURES, format_host_bound, format_time
-from kernelviz.text.variants import format_variant
 from kernelviz.text.verdicts import format_verdict
 
 
@@ -197,8 +200,9 @@ COLUMNS: tuple[Column[Case], ...] = (
            units.TEXT, lambda c: describe_methods_of(c.result), View.TIMES_WIDE),
     Column("", "Notes", "What was noticed about a figure beside the cold time.", units.TEXT,
            lambda c: describe_notes_on_figures(c.result), View.TIMES_WIDE),
-    Column("", "Configuration", CONFIGURATION_HELP, units.TEXT, lambda c: format_configuration(c.result) or None, _WIDE,
-           width="medium", optional=True),
+    Column("", "Configuration", CONFIGURATION_HELP, units.TEXT,
+           lambda c: format_configuration(c.result) if c.result.configuration else None, _WIDE, width="medium",
+           optional=True),
     Column("trust", "Quality", _QUALITY_HELP, units.OWN_TEXT, lambda c: describe_quality(c.quality),
            short=lambda c: format_level(c.quality.level) if c.quality else None, width="large",
            order=lambda c: LEVELS.index(c.quality.level) if c.quality else None),

@@ -7,7 +7,7 @@ from kernelviz.metrics.sweep import telling_axes
 from kernelviz.tables.column import Column, View, axes_of, select, size_columns
 from kernelviz.text.comparison import describe_pair, format_case, sign_of
 from kernelviz.text.quality import describe_quality_of
-from kernelviz.text.variants import format_variant
+from kernelviz.text.results import format_variant
 from kernelviz.text.verdicts import describe_verdict_reason
 
 

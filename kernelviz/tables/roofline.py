@@ -7,10 +7,10 @@ from kernelviz.metrics.placement import Placed
 from kernelviz.tables.column import Column, View, select
 from kernelviz.text.limiter import describe_limiter_reason, format_limiter
 from kernelviz.text.quality import describe_quality
+from kernelviz.text.results import format_variant
 from kernelviz.text.roofs import format_roof_name
 from kernelviz.text.sizes import format_problem, format_sizes
 from kernelviz.text.times import format_time
-from kernelviz.text.variants import format_variant
 
 
 def placed_columns(cases: Sequence[Placed], view: View) -> list[Column[Placed]]:

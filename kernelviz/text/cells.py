@@ -1,11 +1,11 @@
-"""What the cells of a run's table say: for pages and files alike."""
+"""The cells of the table of a run, the same on pages and in files."""
 
 from collections.abc import Sequence
 
 from kernelviz.core import Failure, units
 from kernelviz.metrics.rows import Row
-from kernelviz.text.correctness import describe_correctness
 from kernelviz.text.failures import STAGES, describe_failure, has_description
+from kernelviz.text.results import describe_correctness
 from kernelviz.text.text import Text, on_one_line
 from kernelviz.text.verdicts import format_verdict
 
@@ -23,13 +23,14 @@ def describe_outcome(row: Row) -> Text:
     """Correctness of a timed case; of a failed one the stage and the reason."""
     if row.failure is None:
         return describe_correctness(row.result)
+    if not has_description(row.failure):
+        return Text(f"✕ {STAGES[row.failure.stage]}")
     took = f" (took {units.seconds(row.wrong_figure.estimate)})" if row.wrong_figure else ""
-    said = f": {on_one_line(describe_failure(row.failure))}" if has_description(row.failure) else ""
-    return Text(f"✕ {STAGES[row.failure.stage]}{took if said else ''}{said}")
+    return Text(f"✕ {STAGES[row.failure.stage]}{took}: {on_one_line(describe_failure(row.failure))}")
 
 
 def failures(table: Sequence[Row]) -> dict[tuple[str, Failure], list[Row]]:
-    """Failed cases by variant and failure (without the time of a wrong one): one reason is told once for all its sizes."""
+    """Failed cases by variant and failure (without the time of a wrong one), so that a reason is shown once for all sizes."""
     cases: dict[tuple[str, Failure], list[Row]] = {}
     for row in table:
         if row.failure is not None:

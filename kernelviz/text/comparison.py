@@ -1,12 +1,14 @@
-"""What a comparison says, in words: one place for page, terminal and Python."""
+"""A comparison in text, the same on pages, in a terminal and in Python."""
 
 from collections import Counter
 from collections.abc import Sequence
 
-from kernelviz.core import units
+from kernelviz.core import Result, units
 from kernelviz.metrics.comparison import PAIR_KINDS, Comparison, Pair, PairKind, mean_ratio
 from kernelviz.metrics.statistics import Interval
+from kernelviz.text.results import format_variant
 from kernelviz.text.sizes import format_sizes
+from kernelviz.text.text import Text, join
 from kernelviz.text.verdicts import describe_verdict_reason
 
 SIGNS: dict[PairKind, str] = {
@@ -21,20 +23,20 @@ MEANINGS: dict[PairKind, str] = {
     "not comparable": "The two were measured in different ways, or one has no correct time.",
 }
 AS_FACTOR = 1.5
-"""Differences beyond this factor are told as one, smaller ones as percent."""
+"""Larger differences are written as a factor, smaller ones as percent."""
 MUCH_NOISE = 0.02
-"""Runs whose noise is more than this cannot show what most changes of a kernel are worth."""
+"""With more noise than this, the effect of most changes of a kernel cannot be seen."""
 
 
-def format_change(ratio: float) -> str:
-    """B's time against A's: percent where they are near each other, else the factor.
+def format_change(ratio: float) -> Text:
+    """B's time relative to A's: percent up to a factor of 1.5, else the factor.
 
-    >>> format_change(1.023), format_change(0.98), format_change(2.0), format_change(0.25)
-    ('+2.3 %', '-2.0 %', '2.00× as long', '4.00× as fast')
+    >>> print(format_change(1.023), format_change(0.98), format_change(2.0), format_change(0.25), sep=", ")
+    +2.3 %, -2.0 %, 2.00× as long, 4.00× as fast
     """
     if _as_percent(ratio):
-        return f"{_percent(ratio)} %"
-    return f"{ratio:.2f}× as long" if ratio > 1 else f"{1 / ratio:.2f}× as fast"
+        return Text(f"{_percent(ratio)} %")
+    return Text(f"{ratio:.2f}× as long" if ratio > 1 else f"{1 / ratio:.2f}× as fast")
 
 
 def _as_percent(ratio: float) -> bool:
@@ -42,127 +44,117 @@ def _as_percent(ratio: float) -> bool:
 
 
 def _percent(ratio: float) -> str:
-    return f"{round((ratio - 1) * 100, 1) + 0.0:+.1f}"  # + 0.0: none reads as -0.0
+    return f"{round((ratio - 1) * 100, 1) + 0.0:+.1f}"  # + 0.0: -0.0 becomes 0.0
 
 
-def format_ratio(ratio: Interval | None) -> str:
+def format_ratio(ratio: Interval | None) -> Text:
     """The change with its interval.
 
-    >>> format_ratio(Interval(1.023, 1.02, 1.026)), format_ratio(Interval(0.5, 0.4, 0.625))
-    ('+2.3 % (+2.0 to +2.6)', '2.00× as fast (1.60–2.50)')
-    >>> format_ratio(Interval(1.5, None, None))
-    '+50.0 %'
+    >>> print(format_ratio(Interval(1.023, 1.02, 1.026)), format_ratio(Interval(0.5, 0.4, 0.625)), sep=", ")
+    +2.3 % (+2.0 to +2.6), 2.00× as fast (1.60–2.50)
+    >>> print(format_ratio(Interval(1.5, None, None)))
+    +50.0 %
     """
     if ratio is None:
-        return ""
-    said = format_change(ratio.estimate)
+        return Text("")
+    change = format_change(ratio.estimate)
     if ratio.low is None or ratio.high is None:
-        return said
+        return change
     if _as_percent(ratio.estimate):
-        return f"{said} ({_percent(ratio.low)} to {_percent(ratio.high)})"
+        return change + f" ({_percent(ratio.low)} to {_percent(ratio.high)})"
     low, high = (ratio.low, ratio.high) if ratio.estimate > 1 else (1 / ratio.high, 1 / ratio.low)
-    return f"{said} ({low:.2f}–{high:.2f})"
+    return change + f" ({low:.2f}–{high:.2f})"
 
 
 def sign_of(pair: Pair) -> str:
-    """The sign of its word; a cross where B lost what A had."""
+    """The sign of the verdict; a cross if A has a correct time and B has none."""
     return "✕" if pair.broken else SIGNS[pair.kind]
 
 
-def describe_pair(pair: Pair) -> str:
-    """The verdict of a pair with its sign, the change of its time, and why there is no verdict where there is none."""
-    said = f"{sign_of(pair)} {pair.kind}"
+def describe_pair(pair: Pair) -> Text:
+    """The verdict of a pair with its sign, the change of its time, and the reason if there is no verdict."""
+    sign = Text(f"{sign_of(pair)} {pair.kind}: ")
     change = format_ratio(pair.ratio)
-    match pair.kind:
-        case "not comparable":
-            return f"{said}: {describe_verdict_reason(pair.reason)}" + (f" ({change})" if change else "")
-        case "same code":
-            return f"{said}: {change} is noise between these runs"
-        case "unclear":
-            return (
-                f"{said}: {change}"
-                if pair.ratio is not None and pair.ratio.low is not None
-                else f"{said}: {describe_verdict_reason(pair.reason)}"
-            )
-        case _:
-            return f"{said}: {change}"
+    if pair.kind == "not comparable":
+        return sign + describe_verdict_reason(pair.reason) + (f" ({change})" if pair.ratio else "")
+    if pair.kind == "unclear" and (pair.ratio is None or pair.ratio.low is None):
+        return sign + describe_verdict_reason(pair.reason)
+    return sign + change + (" is noise between these runs" if pair.kind == "same code" else "")
 
 
-def format_case(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> str:
-    """Which case a pair is of: the variant, unless one of each side was chosen, and the sizes that tell cases apart."""
-    name = "" if by_problem else pair.before.variant.replace("_", " ")
-    sizes = format_sizes(pair.problem, axes)
-    return " · ".join(part for part in (name, sizes) if part) or pair.problem.op
+def format_case(pair: Pair, axes: Sequence[str], *, by_problem: bool = False) -> Text:
+    """The case of a pair: the variant, unless one of each side was chosen, and the sizes that distinguish cases."""
+    parts = ["" if by_problem else format_variant(pair.before.variant), format_sizes(pair.problem, axes)]
+    return join(" · ", parts if any(parts) else [pair.problem.op])
 
 
-def format_counts(comparison: Comparison) -> str:
-    """How many pairs have each word; words of which there are none are left out, but for the four verdicts.
-
-    The four stand also at zero: that nothing is slower is what was asked.
-    """
+def format_counts(comparison: Comparison) -> Text:
+    """How many pairs have each verdict. The four verdicts are listed also with zero, all else only if there is one."""
     counts = comparison.counts
-    listed = [w for w in PAIR_KINDS if counts[w] or w in ("slower", "faster", "same", "unclear")]
-    return ", ".join(f"{counts[w]} {w}" for w in listed)
+    return join(
+        ", ", (f"{counts[w]} {w}" for w in PAIR_KINDS if counts[w] or w in ("slower", "faster", "same", "unclear"))
+    )
 
 
-def describe_mean(comparison: Comparison) -> str:
-    """The geometric mean over the pairs with a verdict; over those of the same code where there are no others."""
+def describe_mean(comparison: Comparison) -> Text:
+    """The geometric mean over the pairs with a verdict, or over those of the same code if there are no others."""
+    basis = mean_basis(comparison)
     mean = comparison.mean_ratio
-    if mean is not None:
-        return f"B's time against A's: {format_change(mean)}, {mean_basis(comparison)}"
-    return mean_basis(comparison)
+    return basis if mean is None else Text(f"B's time against A's: {format_change(mean)}, {basis}")
 
 
-def mean_basis(comparison: Comparison) -> str:
-    """What the geometric mean is over, or why there is none."""
+def mean_basis(comparison: Comparison) -> Text:
+    """The pairs that the geometric mean is over, or why there is none."""
     if comparison.judged:
-        return f"geometric mean of {_cases(len(comparison.judged))} with a verdict"
-    alike = [p for p in comparison.pairs if p.kind == "same code"]
-    if (mean := mean_ratio(alike)) is None:
-        return "no case could be compared"
-    return f"the same code in all {_cases(len(alike))} compared: {format_change(mean)} is noise (geometric mean)"
+        return Text(f"geometric mean of {units.counted(len(comparison.judged), 'case')} with a verdict")
+    same_code = [p for p in comparison.pairs if p.kind == "same code"]
+    mean = mean_ratio(same_code)
+    if mean is None:
+        return Text("no case could be compared")
+    cases = units.counted(len(same_code), "case")
+    return Text(f"the same code in all {cases} compared: {format_change(mean)} is noise (geometric mean)")
 
 
-def describe_noise(comparison: Comparison) -> str:
-    """What the noise between the two runs is known from."""
+def describe_noise(comparison: Comparison) -> Text:
+    """The noise between the two runs, and what it is known from."""
     if any(p.shared for p in comparison.pairs):
-        return "Two variants of one run: compared round by round, against the noise that the baseline shows against itself."
+        return Text("Two variants of one run: compared round by round, against the noise floor of the baseline.")
     if comparison.noise is None and not comparison.judged:
-        return "Nothing is judged here, so no noise is asked for."
+        return Text("There is no verdict, so the noise is not needed.")
     if comparison.noise is None:
-        return (
-            "No case has the same code in both runs, so only the noise inside each run is known, not what moved between them "
-            "(clock, card, place in memory). Keep an unchanged variant in both to know it."
+        return Text(
+            "No case has the same code in both runs, so only the noise inside each run is known, not what changed between "
+            "them (clock, card, buffers). Keep an unchanged variant in both runs to measure it."
         )
-    of = f"the largest difference of {_cases(comparison.noise_cases)} with the same code in both"
+    cases = units.counted(comparison.noise_cases, "case")
     much = (
         "; smaller differences mean nothing here: measure both again, one after the other" if noisy(comparison) else ""
     )
-    return f"Noise between these runs: {units.percent(comparison.noise)} ({of}){much}."
+    return Text(
+        f"Noise between these runs: {units.percent(comparison.noise)} "
+        f"(the largest difference of {cases} with the same code in both){much}."
+    )
 
 
-def describe_refusals(comparison: Comparison) -> str:
-    """Why pairs got no verdict, the reason of most first; empty where all that have times did."""
+def describe_refusals(comparison: Comparison) -> Text:
+    """The most frequent reasons why pairs have no verdict. Empty if all pairs with times have one."""
     refused = Counter(p.reason for p in comparison.pairs if p.kind == "not comparable" and not p.broken)
-    said = "; ".join(f"{describe_verdict_reason(reason)} ({_cases(count)})" for reason, count in refused.most_common(3))
-    return f"No verdict: {said}{'; …' if len(refused) > 3 else ''}." if refused else ""
+    reasons = [f"{describe_verdict_reason(r)} ({units.counted(n, 'case')})" for r, n in refused.most_common(3)]
+    return Text(f"No verdict: {'; '.join(reasons)}{'; …' if len(refused) > 3 else ''}." if refused else "")
 
 
 def noisy(comparison: Comparison) -> bool:
-    """Whether the runs differ so much by themselves that little can be told from them."""
+    """Whether the noise between the runs hides most differences."""
     return comparison.noise is not None and comparison.noise > MUCH_NOISE
 
 
-def describe_unpaired(comparison: Comparison) -> tuple[str, ...]:
-    """The cases that one side alone has, a line a side."""
-    lines = []
-    for side, results in (("A", comparison.only_a), ("B", comparison.only_b)):
-        if results:
-            keys = [r.case.key for r in results]
-            more = f" and {len(keys) - 12} more" if len(keys) > 12 else ""
-            lines.append(f"Only in {side} ({_cases(len(keys))}): {'; '.join(keys[:12])}{more}")
-    return tuple(lines)
+def describe_unpaired(comparison: Comparison) -> tuple[Text, ...]:
+    """The cases that only A or only B has, one line for each side."""
+    sides = {"A": comparison.only_a, "B": comparison.only_b}
+    return tuple(_unpaired(side, results) for side, results in sides.items() if results)
 
 
-def _cases(count: int) -> str:
-    return f"{count} case{'s' if count != 1 else ''}"
+def _unpaired(side: str, results: Sequence[Result]) -> Text:
+    more = f" and {len(results) - 12} more" if len(results) > 12 else ""
+    keys = "; ".join(r.case.key for r in results[:12])
+    return Text(f"Only in {side} ({units.counted(len(results), 'case')}): {keys}{more}")

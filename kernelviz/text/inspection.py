@@ -1,16 +1,18 @@
-"""What an inspection found, in words and in lines of tables: one place for the page, the terminal and alternative texts."""
+"""An inspection in text, the same on pages, in tables, in a terminal and in alternative texts."""
 
 import math
 
 from kernelviz.core import OCTAVES, Element, ErrorMap, Inspection, OutputErrors, TensorFacts, Value, units
 from kernelviz.core.configuration import configuration_text
 from kernelviz.text.failures import describe_failure
+from kernelviz.text.text import Text, join
 
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_SHORT = {-2: "¼", -1: "½", 0: "1", 1: "2", 2: "4", 3: "8"}
 
 
 def number(given: Value | None, digits: int = 7) -> str:
-    """A value with so many significant digits (nine tell any two numbers of float32 apart); NaN and Inf by name.
+    """A value with so many significant digits (nine distinguish any two numbers of float32). NaN and Inf by name.
 
     >>> number(1.0), number(0.1 + 0.2), number(-1e-12), number("NaN"), number(None)
     ('1', '0.3', '-1e-12', 'NaN', '–')
@@ -20,50 +22,51 @@ def number(given: Value | None, digits: int = 7) -> str:
     return "–" if given is None else given if isinstance(given, str) else f"{given:.{digits}g}"
 
 
-def format_share_of_bound(share: float | None) -> str:
-    """An error in units of the allowed one.
+def format_share_of_bound(share: float | None) -> Text:
+    """An error as a multiple of the allowed one.
 
-    >>> format_share_of_bound(0.0), format_share_of_bound(0.1234), format_share_of_bound(5e12), format_share_of_bound(None)
-    ('0', '0.123', '5e+12', 'beyond any bound')
+    >>> print(*map(format_share_of_bound, (0.0, 0.1234, 5e12, None)), sep=", ")
+    0, 0.123, 5e+12, beyond any bound
     """
-    return "beyond any bound" if share is None else f"{share:.3g}"
+    return Text("beyond any bound" if share is None else f"{share:.3g}")
 
 
-def format_shape(shape: tuple[int, ...]) -> str:
+def format_shape(shape: tuple[int, ...]) -> Text:
     """
-    >>> format_shape((4096, 1024)), format_shape(())
+    >>> str(format_shape((4096, 1024))), str(format_shape(()))
     ('4096 × 1024', 'one element')
     """
-    return " × ".join(str(s) for s in shape) or "one element"
+    return Text(" × ".join(map(str, shape)) or "one element")
 
 
-def describe_inspection(inspection: Inspection) -> str:
-    """Right or wrong in a sentence; a wrong one in the gate's own words."""
+def describe_inspection(inspection: Inspection) -> Text:
+    """Whether the outputs are right. If they are wrong, the reasons of the correctness gate."""
     if inspection.passed:
-        return "✓ right: every element of every output lies inside the bound"
-    return f"✕ wrong: {describe_failure(inspection)}"
+        return Text("✓ right: every element of every output lies inside the bound")
+    return Text("✕ wrong: ") + describe_failure(inspection)
 
 
-def describe_output(errors: OutputErrors) -> list[str]:
-    """What is to be said of one output: how many elements are wrong, how, and where they lie."""
+def describe_output(errors: OutputErrors) -> list[Text]:
+    """How many elements of an output are wrong, in what way, where they are, and the largest error."""
+    elements = units.counted(errors.elements, "element")
     if not errors.wrong:
-        return [f"{errors.name}: all {_count(errors.elements)} inside the bound; {_largest(errors)}"]
-    kinds = []
-    if errors.unwritten:
-        kinds.append(f"{errors.unwritten:,} never written")
-    if errors.not_finite > errors.unwritten:
-        kinds.append(f"{errors.not_finite - errors.unwritten:,} NaN or Inf where the reference is not, or the reverse")
+        return [Text(f"{errors.name}: all {elements} inside the bound; {_largest(errors)}")]
+    kinds = {
+        "never written": errors.unwritten,
+        "NaN or Inf where the reference is not, or the reverse": errors.not_finite - errors.unwritten,
+    }
+    parts = [f"{count:,} {kind}" for kind, count in kinds.items() if count > 0]
     rest = errors.wrong - max(errors.not_finite, errors.unwritten)
-    if rest and kinds:
-        kinds.append(f"{rest:,} too far off")
-    said = f" ({', '.join(kinds)})" if kinds else ""
+    if rest and parts:
+        parts.append(f"{rest:,} too far off")
+    listed = f" ({', '.join(parts)})" if parts else ""
     share = _share(errors.wrong / errors.elements)
-    lines = [f"{errors.name}: {errors.wrong:,} of {_count(errors.elements)} outside the bound, {share}{said}"]
-    return [*lines, *_where(errors), f"{errors.name}: {_largest(errors)}"]
+    lines = (f"{errors.wrong:,} of {elements} outside the bound, {share}{listed}", *_where(errors), _largest(errors))
+    return [Text(f"{errors.name}: {line}") for line in lines]
 
 
 def _share(fraction: float) -> str:
-    """Percent that read neither as none nor as all where they are not.
+    """Percent. A share that is neither 0 nor 1 is not shown as 0 % or 100 %.
 
     >>> _share(0.0625), _share(0.99988), _share(1.0), _share(1e-6)
     ('6.2 %', 'over 99.9 %', '100.0 %', 'under 0.1 %')
@@ -74,32 +77,28 @@ def _share(fraction: float) -> str:
 
 
 def _largest(errors: OutputErrors) -> str:
-    """The greatest error, as it is and in units of the allowed one; of what is comparable, where something is not."""
-    said = f"largest error {number(errors.max_abs)}"
+    """The largest error, absolute and as a multiple of the allowed one, over the elements that can be compared."""
+    largest = f"largest error {number(errors.max_abs)}"
     if errors.worst_of_bound is not None:
         of = "times" if errors.worst_of_bound > 1 else "of"
-        said += f", {format_share_of_bound(errors.worst_of_bound)} {of} the allowed one"
+        largest += f", {format_share_of_bound(errors.worst_of_bound)} {of} the allowed one"
     elif errors.not_finite:
-        said = f"of the others, {said}"
-    return said if errors.relative_l2 is None else f"{said}; relative L2 error {errors.relative_l2:.3g}"
+        largest = f"of the others, {largest}"
+    return largest if errors.relative_l2 is None else f"{largest}; relative L2 error {errors.relative_l2:.3g}"
 
 
 def _where(errors: OutputErrors) -> list[str]:
-    """The smallest box that holds all wrong elements, and whether it holds others too: a tile, a row and noise look different."""
+    """The smallest box that contains all wrong elements, and how many others it contains: a tile, a row and noise differ."""
     if errors.first_wrong is None or errors.last_wrong is None or not errors.shape:
         return []
     spans = list(zip(errors.axes, errors.first_wrong, errors.last_wrong, errors.shape, strict=True))
     box_elements = math.prod(last - first + 1 for _, first, last, _ in spans)
-    box = ", ".join(_span(*span) for span in spans)
+    every = errors.wrong == box_elements
     if box_elements == errors.elements:
-        every = errors.wrong == errors.elements
-        return [f"{errors.name}: {'every element is wrong' if every else 'they lie all over the output'}"]
-    full = (
-        "every element there is wrong"
-        if box_elements == errors.wrong
-        else f"{errors.wrong:,} of {_count(box_elements)} there"
-    )
-    return [f"{errors.name}: they lie within {box}: {full}"]
+        return ["every element is wrong" if every else "they lie all over the output"]
+    part = f"{errors.wrong:,} of {units.counted(box_elements, 'element')} there"
+    box = ", ".join(_span(*span) for span in spans)
+    return [f"they lie within {box}: {'every element there is wrong' if every else part}"]
 
 
 def _span(axis: str, first: int, last: int, size: int) -> str:
@@ -114,25 +113,29 @@ def _span(axis: str, first: int, last: int, size: int) -> str:
     return f"{axis} {first} to {last}" + (f" (the last {last - first + 1} of {size})" if last == size - 1 else "")
 
 
-def describe_inputs(inspection: Inspection) -> str:
-    """Which inputs it was given, and which call was made."""
-    other_fills = " and ".join(str(s) for s in range(inspection.seeds) if s != inspection.seed)
-    fill = f"inputs: {(inspection.problem.data or 'unknown').replace('_', ' ')} data, fill {inspection.seed}"
-    fill += (
-        f" (the timed one; fills {other_fills} came out right too)"
-        if inspection.passed
-        else " (the first that came out wrong; the gate counts over all fills)"
-    )
+def describe_inputs(inspection: Inspection) -> Text:
+    """The inputs, and which call was made."""
+    if inspection.passed:
+        other_fills = " and ".join(str(seed) for seed in range(inspection.seeds) if seed != inspection.seed)
+        which = f"the timed one; fills {other_fills} came out right too"
+    else:
+        which = "the first that came out wrong; the gate counts over all fills"
+    data = (inspection.problem.data or "unknown").replace("_", " ")
     call = "the very call that is timed" if inspection.call == "timed" else "bound anew and called eagerly"
-    bound = f" · {configuration_text(inspection.configuration)}" if inspection.configuration else ""
-    return f"{fill} · {call}, outputs filled with 0xFF bytes before it{bound}"
+    return join(
+        " · ",
+        (
+            f"inputs: {data} data, fill {inspection.seed} ({which})",
+            f"{call}, outputs filled with 0xFF bytes before it",
+            configuration_text(inspection.configuration or {}),
+        ),
+    )
 
 
-def describe_memory(tensor: TensorFacts) -> str:
-    """Where it lies: device, alignment, and whose memory it is."""
-    aligned = "" if tensor.alignment_bytes is None else f", aligned to {_size(tensor.alignment_bytes)}"
-    alias = f", memory of {', '.join(tensor.aliases)}" if tensor.aliases else ""
-    return f"{tensor.device}{aligned}{alias}"
+def describe_memory(tensor: TensorFacts) -> Text:
+    """Device, alignment, and the inputs whose memory it is."""
+    aligned = "" if tensor.alignment_bytes is None else f"aligned to {_size(tensor.alignment_bytes)}"
+    return join(", ", (tensor.device, aligned, f"memory of {', '.join(tensor.aliases)}" if tensor.aliases else ""))
 
 
 def _size(count: int) -> str:
@@ -143,87 +146,78 @@ def _size(count: int) -> str:
     return f"{count} B" if count < 1024 else f"{count // 1024} KiB" if count < 2**20 else f"{count // 2**20} MiB"
 
 
-def format_strides(tensor: TensorFacts) -> str:
-    """Strides in elements, and whether they leave nothing between the elements."""
-    strides = ", ".join(str(s) for s in tensor.strides) or "none"
-    return strides if tensor.contiguous else f"{strides} (not contiguous)"
+def format_strides(tensor: TensorFacts) -> Text:
+    """Strides in elements, and whether the tensor is contiguous."""
+    strides = ", ".join(map(str, tensor.strides)) or "none"
+    return Text(strides if tensor.contiguous else f"{strides} (not contiguous)")
 
 
-def format_index(element: Element) -> str:
+def format_index(element: Element) -> Text:
     """
-    >>> format_index(Element(index=(3, 17), got=0.0, expected=1.0, error=1.0, allowed=0.1, share=10.0))
-    '[3, 17]'
+    >>> print(format_index(Element(index=(3, 17), got=0.0, expected=1.0, error=1.0, allowed=0.1, share=10.0)))
+    [3, 17]
     """
-    return f"[{', '.join(str(i) for i in element.index)}]"
+    return Text(str(list(element.index)))
 
 
-def format_output_value(element: Element) -> str:
-    return "never written" if element.unwritten else number(element.got, 9)
+def format_output_value(element: Element) -> Text:
+    return Text("never written" if element.unwritten else number(element.got, 9))
 
 
-def describe_octave(place: int) -> str:
-    """What a bar of the histogram of errors holds.
+def describe_octave(index: int) -> Text:
+    """What a bar of the histogram of errors counts.
 
-    >>> describe_octave(0), describe_octave(OCTAVES), describe_octave(2 * OCTAVES + 1)
-    ('up to 2⁻¹² of the allowed error', '½ to 1 of the allowed error', 'above 2¹² of the allowed error')
+    >>> print(*map(describe_octave, (0, OCTAVES, 2 * OCTAVES + 1)), sep="; ")
+    up to 2⁻¹² of the allowed error; ½ to 1 of the allowed error; above 2¹² of the allowed error
     """
-    if place == 0:
+    if index == 0:
         span = f"up to {format_power_of_two(-OCTAVES)}"
-    elif place == 2 * OCTAVES + 1:
+    elif index == 2 * OCTAVES + 1:
         span = f"above {format_power_of_two(OCTAVES)}"
     else:
-        span = f"{format_power_of_two(place - OCTAVES - 1)} to {format_power_of_two(place - OCTAVES)}"
-    return f"{span} of the allowed error"
+        span = f"{format_power_of_two(index - OCTAVES - 1)} to {format_power_of_two(index - OCTAVES)}"
+    return Text(f"{span} of the allowed error")
 
 
 def format_power_of_two(exponent: int) -> str:
-    """A power of two as one reads it.
+    """A power of two in the usual form.
 
-    >>> format_power_of_two(-12), format_power_of_two(-1), format_power_of_two(0), format_power_of_two(3), format_power_of_two(5)
-    ('2⁻¹²', '½', '1', '8', '2⁵')
+    >>> format_power_of_two(-12), format_power_of_two(-1), format_power_of_two(3), format_power_of_two(5)
+    ('2⁻¹²', '½', '8', '2⁵')
     """
-    if -2 <= exponent <= 3:
-        return ("¼", "½", "1", "2", "4", "8")[exponent + 2]
-    return f"2{str(exponent).translate(_RAISED)}"
+    return _SHORT.get(exponent, f"2{str(exponent).translate(_RAISED)}")
 
 
-def describe_cell(errors: OutputErrors, cell: int) -> str:
-    """The indices that a cell of the error map holds."""
+def describe_cell(errors: OutputErrors, cell: int) -> Text:
+    """The indices that a cell of the error map contains."""
     grid = errors.map
     if grid.wraps:
-        size = errors.elements
         first = cell * grid.block[1]
-        return _range(errors.axes[0] if errors.axes else "", first, min(first + grid.block[1], size))
-    row, column = divmod(cell, grid.columns)
-    spans = []
-    for axis, place, block, size in zip(errors.axes[-2:], (row, column), grid.block, errors.shape[-2:], strict=True):
-        spans.append(_range(axis, place * block, min((place + 1) * block, size)))
-    return ", ".join([*(f"any {axis}" for axis in errors.axes[:-2]), *spans])
+        return _range(errors.axes[0] if errors.axes else "", first, min(first + grid.block[1], errors.elements))
+    spans = zip(errors.axes[-2:], divmod(cell, grid.columns), grid.block, errors.shape[-2:], strict=True)
+    ranges = (_range(axis, i * block, min((i + 1) * block, size)) for axis, i, block, size in spans)
+    return join(", ", (*(f"any {axis}" for axis in errors.axes[:-2]), *ranges))
 
 
-def _range(axis: str, first: int, behind: int) -> str:
-    return f"{axis} {first}" if behind - first == 1 else f"{axis} {first} to {behind - 1}"
+def _range(axis: str, first: int, end: int) -> Text:
+    return Text(f"{axis} {first}" if end - first == 1 else f"{axis} {first} to {end - 1}")
 
 
-def describe_map(errors: OutputErrors) -> str:
-    """The error map for those who do not see it."""
+def describe_map(errors: OutputErrors) -> Text:
+    """The alternative text of the error map."""
     grid = errors.map
     bad = [i for i, wrong in enumerate(grid.wrong) if wrong]
     size = f"Map of the largest error in each of {grid.rows} × {grid.columns} blocks of {errors.name}"
     if not bad:
-        return f"{size}: no block holds a wrong element; {_largest(errors)}."
-    most = max(bad, key=lambda i: grid.wrong[i])
-    first = f"the first at {describe_cell(errors, bad[0])}, the last at {describe_cell(errors, bad[-1])}"
-    return f"{size}: {len(bad)} of {len(grid.wrong)} hold wrong elements, {first}; most wrong at {describe_cell(errors, most)}."
+        return Text(f"{size}: no block holds a wrong element; {_largest(errors)}.")
+    first, last, most = (describe_cell(errors, i) for i in (bad[0], bad[-1], max(bad, key=lambda i: grid.wrong[i])))
+    counts = f"{len(bad)} of {len(grid.wrong)} hold wrong elements"
+    return Text(f"{size}: {counts}, the first at {first}, the last at {last}; most wrong at {most}.")
 
 
-def describe_block(grid: ErrorMap) -> str:
-    """How much of the output a cell of the map stands for."""
-    high, wide = grid.block
-    if grid.wraps:
-        return "a cell is one element" if wide == 1 else f"a cell is {wide:,} consecutive elements"
-    return "a cell is one element" if high == wide == 1 else f"a cell is {high} × {wide} elements"
-
-
-def _count(elements: int) -> str:
-    return f"{elements:,} element{'s' if elements != 1 else ''}"
+def describe_block(grid: ErrorMap) -> Text:
+    """The part of the output that a cell of the map covers."""
+    high, wide = (1, grid.block[1]) if grid.wraps else grid.block
+    if high == wide == 1:
+        return Text("a cell is one element")
+    return Text(f"a cell is {wide:,} consecutive elements" if grid.wraps else f"a cell is {high} × {wide} elements")

@@ -7,6 +7,7 @@ from kernelviz.metrics.library_comparison import COMPILED, EAGER, LIGER, Compari
 from kernelviz.metrics.roofline import stream_name
 from kernelviz.text.roofs import STREAMS
 from kernelviz.text.sizes import format_problem
+from kernelviz.text.text import Text
 
 HEADINGS = (
     "problem",
@@ -23,10 +24,8 @@ HEADINGS = (
 
 def format_row(row: ComparisonRow) -> tuple[str, ...]:
     """The cells of a row: problem, read:write mix, best own variant, its rate, the libraries' rates, ratio, share of the roof."""
-    own = row.own
-    named = row.named
-    rates = (own, named.get(EAGER), named.get(COMPILED), named.get(LIGER))
-    best = row.library
+    own, best = row.own, row.library
+    rates = (own, *(row.named.get(library) for library in (EAGER, COMPILED, LIGER)))
     # The three named libraries have columns. Any other is named beside the ratio.
     other = f" ({best.variant})" if best is not None and best.variant not in (EAGER, COMPILED, LIGER) else ""
     return (
@@ -50,23 +49,22 @@ def markdown(rows: Sequence[ComparisonRow]) -> str:
     >>> print(markdown([]).splitlines()[1])
     |---|---|---|--:|--:|--:|--:|--:|--:|
     """
-    lines = [f"| {' | '.join(HEADINGS)} |", "|---|---|---|--:|--:|--:|--:|--:|--:|"]
-    lines += [f"| {' | '.join(format_row(row))} |" for row in rows]
-    return "\n".join(lines)
+    heading, *lines = (f"| {' | '.join(cells)} |" for cells in (HEADINGS, *map(format_row, rows)))
+    return "\n".join((heading, "|---|---|---|--:|--:|--:|--:|--:|--:|", *lines))
 
 
-def conclusion(rows: Sequence[ComparisonRow]) -> str:
+def conclusion(rows: Sequence[ComparisonRow]) -> Text:
     """One line that summarises the table.
 
-    >>> conclusion([])
+    >>> str(conclusion([]))
     'no problem with a correct time of an own variant and of a library'
     """
-    both = [row for row in rows if row.ratio is not None]
-    mean = mean_ratio(both)
+    ratios = [row.ratio for row in rows if row.ratio is not None]
+    mean = mean_ratio(rows)
     if mean is None:
-        return "no problem with a correct time of an own variant and of a library"
-    behind = sum(round(row.ratio or 0, 2) < 1 for row in both)
-    return (
-        f"{len(both)} problems: geometric mean of own / best library {mean:.2f}; "
-        f"{len(both) - behind} at 1.00 or above, {behind} below"
+        return Text("no problem with a correct time of an own variant and of a library")
+    behind = sum(round(ratio, 2) < 1 for ratio in ratios)
+    return Text(
+        f"{len(ratios)} problems: geometric mean of own / best library {mean:.2f}; "
+        f"{len(ratios) - behind} at 1.00 or above, {behind} below"
     )

@@ -1,45 +1,25 @@
 """Measurement quality in text: one line for each time, part by part."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import assert_never
 
 from kernelviz.core import Clock, LaunchMode, Result, Timer, units
+from kernelviz.metrics import quality as q
 from kernelviz.metrics.figures import Headline, figure_of
-from kernelviz.metrics.quality import (
-    Caches,
-    Configured,
-    Correctness,
-    MeasuredClock,
-    Method,
-    OtherProcesses,
-    Part,
-    Quality,
-    QualityLevel,
-    Repeated,
-    ReportedClock,
-    Samples,
-    Throttle,
-    Width,
-    method_of,
-    notes_on_other_figures,
-    quality,
-)
-from kernelviz.text.configuration import describe_configuration
-from kernelviz.text.notes import describe_note, format_note
-from kernelviz.text.text import Text, join
+from kernelviz.metrics.quality import Part, Quality, QualityLevel, method_of, notes_on_other_figures, quality
+from kernelviz.text.notes import NOTES, describe_note, format_note
+from kernelviz.text.results import describe_configuration
+from kernelviz.text.text import Template, Text, fill, join
 
-SIGNS: Mapping[QualityLevel, str] = MappingProxyType({"good": "✓", "note": "◐", "suspect": "⚠"})
+SIGNS: Mapping[QualityLevel, str] = {"good": "✓", "note": "◐", "suspect": "⚠"}
 """What stands before the word of a level."""
-TIMERS: Mapping[Timer, Text] = MappingProxyType(
-    {
-        "cupti": Text("CUPTI stamps"),
-        "kineto": Text("torch.profiler stamps"),
-        "events": Text("events"),
-        "host": Text("host clock"),
-    }
-)
-_LAUNCHES: Mapping[LaunchMode, str] = MappingProxyType({"graph": " in graph", "stream": " in stream", "call": ""})
+TIMERS: Mapping[Timer, Text] = {
+    "cupti": Text("CUPTI stamps"),
+    "kineto": Text("torch.profiler stamps"),
+    "events": Text("events"),
+    "host": Text("host clock"),
+}
+_INCORRECT = {"impossible": "✕ impossibly fast", "wrong": "✕ wrong", "unchecked": "not checked"}
+_LAUNCHES: Mapping[LaunchMode, str] = {"graph": " in graph", "stream": " in stream", "call": ""}
 
 
 def format_level(level: QualityLevel) -> Text:
@@ -75,85 +55,56 @@ repeated blocks unknown · not checked · timer unknown · other processes unkno
 
 def describe_part(part: Part) -> Text:
     """One part of the line."""
-    fact = part.fact
-    match fact:
-        case Samples():
-            return Text(_samples(fact))
-        case Width(half_width=None, blocks=blocks):
-            return Text("no interval" + (": too few blocks" if blocks else ""))
-        case Width(half_width=half_width):
-            return Text(f"±{units.width(half_width or 0.0)}")
-        case Caches(headline=headline, on_host=on_host):
-            return Text(f"{'caches' if on_host else 'L2'} {headline}")
-        case ReportedClock() | MeasuredClock():
-            return Text(_clock(fact))
-        case Throttle(reasons=None):
-            return Text("throttle unknown")
-        case Throttle(reasons=reasons):
-            return Text(f"throttle: {', '.join(reasons or ('none',))}")
-        case Repeated(blocks=None):
-            return Text("repeated blocks unknown")
-        case Repeated(blocks=0):
-            return Text("no block repeated")
-        case Repeated(blocks=count):
-            return Text(f"{count} block{'s' if (count or 0) > 1 else ''} repeated")
-        case Correctness():
-            return Text(_correctness(fact))
-        case Method():
-            return describe_method(fact)
-        case OtherProcesses(count=number):
-            return Text("other processes unknown" if number is None else f"other processes {number}")
-        case Configured():
-            return describe_configuration(fact)
-        case _:
-            return describe_note(fact)
+    return fill(PARTS, part.fact)
 
 
-def _samples(fact: Samples) -> str:
+def _samples(fact: q.Samples) -> str:
     if fact.count is None:
         return "samples unknown"
     blocks = "" if fact.blocks is None else f" in {fact.blocks} blocks"
-    buffers = "" if fact.buffers is None else f" at {fact.buffers:,} place{'s' if fact.buffers != 1 else ''}"
+    buffers = "" if fact.buffers is None else f" at {units.counted(fact.buffers, 'place')}"
     return f"{fact.count:,} samples{blocks}{buffers}"
 
 
-def _clock(fact: ReportedClock | MeasuredClock) -> str:
-    mode = fact.mode or "clock mode unknown"
-    match fact:
-        case ReportedClock(on_host=on_host, hz=None):
-            return f"{'clock' if on_host else 'SM clock'} unknown, {mode}"
-        case ReportedClock(on_host=on_host, hz=hz):
-            return f"{'clock' if on_host else 'SM clock'} {units.clock(hz)} as reported, not measured, {mode}"
-        case MeasuredClock():
-            low, high = fact.low_hz, fact.high_hz
-            said = f"SM {low / 1e6:.0f}–{units.clock(high)}" if fact.moved else f"SM {units.clock(fact.mean_hz)}"
-            slow = f", {fact.slow} of {fact.blocks} blocks over 1 % under the first clock" if fact.slow else ""
-            return f"{said}, {mode}{slow}"
-        case _:
-            assert_never(fact)
+def _interval(fact: q.Width) -> str:
+    if fact.half_width is None:
+        return "no interval: too few blocks" if fact.blocks else "no interval"
+    return f"±{units.width(fact.half_width)}"
 
 
-def _correctness(fact: Correctness) -> str:
-    match fact.kind:
-        case "impossible":
-            return "✕ impossibly fast"
-        case "wrong":
-            return "✕ wrong"
-        case "unchecked":
-            return "not checked"
-        case "correct":
-            seeds = f", {fact.seeds} seed{'s' if fact.seeds != 1 else ''}" if fact.seeds else ", seeds unknown"
-            if fact.of_bound is None:
-                return f"correct, share of bound unknown{seeds}"
-            return f"correct: {fact.of_bound * 100:.0f} % of bound{seeds}"
-        case _:
-            assert_never(fact.kind)
+def _reported_clock(fact: q.ReportedClock) -> str:
+    hz = "unknown" if fact.hz is None else f"{units.clock(fact.hz)} as reported, not measured"
+    return f"{'clock' if fact.on_host else 'SM clock'} {hz}, {_mode(fact)}"
 
 
-def describe_method(fact: Method) -> Text:
+def _measured_clock(fact: q.MeasuredClock) -> str:
+    low = f"{fact.low_hz / 1e6:.0f}–" if fact.moved else ""
+    clock = units.clock(fact.high_hz if fact.moved else fact.mean_hz)
+    slow = f", {fact.slow} of {fact.blocks} blocks over 1 % under the first clock" if fact.slow else ""
+    return f"SM {low}{clock}, {_mode(fact)}{slow}"
+
+
+def _mode(fact: q.ReportedClock | q.MeasuredClock) -> str:
+    return fact.mode or "clock mode unknown"
+
+
+def _repeated(fact: q.Repeated) -> str:
+    if not fact.blocks:
+        return "repeated blocks unknown" if fact.blocks is None else "no block repeated"
+    return f"{units.counted(fact.blocks, 'block')} repeated"
+
+
+def _correctness(fact: q.Correctness) -> str:
+    if fact.kind != "correct":
+        return _INCORRECT[fact.kind]
+    share = ", share of bound unknown" if fact.of_bound is None else f": {fact.of_bound * 100:.0f} % of bound"
+    return f"correct{share}, {units.counted(fact.seeds, 'seed') if fact.seeds else 'seeds unknown'}"
+
+
+def describe_method(fact: q.Method) -> Text:
     """How a time was taken.
 
-    >>> str(describe_method(Method("events", "graph"))), str(describe_method(Method("cupti", "graph", 3.2e-7)))
+    >>> str(describe_method(q.Method("events", "graph"))), str(describe_method(q.Method("cupti", "graph", 3.2e-7)))
     ('events in graph (fallback)', 'CUPTI stamps in graph, corrected by 320 ns')
     """
     if fact.timer is None:
@@ -161,7 +112,7 @@ def describe_method(fact: Method) -> Text:
     launch = ", launch unknown" if fact.launch is None else _LAUNCHES[fact.launch]
     fallback = " (fallback)" if fact.timer == "events" else ""
     corrected = f", corrected by {units.seconds(fact.correction_s, 2)}" if fact.correction_s else ""
-    return TIMERS[fact.timer] + f"{launch}{fallback}{corrected}"
+    return Text(f"{TIMERS[fact.timer]}{launch}{fallback}{corrected}")
 
 
 def describe_methods_of(result: Result) -> Text:
@@ -174,20 +125,44 @@ def describe_methods_of(result: Result) -> Text:
     >>> str(describe_methods_of(Result(problem=Problem(op="add", sizes={"n": 1}, dtype="fp32"), variant="v", outcome=made)))
     'CUPTI stamps in graph; warm: CUPTI stamps in stream'
     """
-    timing = result.timing
-    cold, warm = (method_of(f) if f else None for f in (figure_of(timing, "cold"), figure_of(timing, "warm")))
-    parts = [describe_method(cold)] if cold else []
-    parts += [Text("warm: ") + str(describe_method(warm))] if warm and warm != cold else []
-    return join("; ", parts)
+    cold, warm = (
+        method_of(f) if f else None for f in (figure_of(result.timing, "cold"), figure_of(result.timing, "warm"))
+    )
+    return join(
+        "; ",
+        (
+            describe_method(cold) if cold else "",
+            f"warm: {describe_method(warm)}" if warm and warm != cold else "",
+        ),
+    )
 
 
 def describe_throttle(result: Result) -> Text:
-    """What slowed the device down during the cold time, as the line on its quality has it; empty without a time."""
+    """What slowed the device down during the cold time, as its measurement quality has it. Empty without a time."""
     assessment = quality(result)
     part = assessment.part("throttle") if assessment else None
-    return Text("") if part is None else describe_part(part)
+    return describe_part(part) if part else Text("")
 
 
 def describe_notes_on_figures(result: Result) -> Text:
-    """What was noticed about the figures beside the two device times."""
+    """The notes on the figures other than the two device times."""
     return join(" · ", map(format_note, notes_on_other_figures(result)))
+
+
+PARTS: Mapping[type, Template] = {
+    q.Samples: _samples,
+    q.Width: _interval,
+    q.Caches: lambda fact: f"{'caches' if fact.on_host else 'L2'} {fact.headline}",
+    q.ReportedClock: _reported_clock,
+    q.MeasuredClock: _measured_clock,
+    q.Throttle: lambda fact: (
+        "throttle unknown" if fact.reasons is None else f"throttle: {', '.join(fact.reasons) or 'none'}"
+    ),
+    q.Repeated: _repeated,
+    q.Correctness: _correctness,
+    q.Method: describe_method,
+    q.OtherProcesses: lambda fact: f"other processes {'unknown' if fact.count is None else fact.count}",
+    q.Configured: describe_configuration,
+    **dict.fromkeys(NOTES, describe_note),
+}
+"""The text of each fact of the line."""

@@ -1,6 +1,7 @@
-"""A run told in words, line by line: what a terminal prints and what a Markdown file holds."""
+"""A run in text, line by line, the same in a terminal and in a Markdown file."""
 
-from collections import Counter
+import itertools
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from kernelviz.core import Problem, Roof, Run, units
@@ -13,68 +14,66 @@ from kernelviz.metrics.rows import Row
 from kernelviz.metrics.summary import Summary
 from kernelviz.metrics.sweep import varying_axes
 from kernelviz.text.cells import failures as failed_cases
-from kernelviz.text.configuration import format_configuration
 from kernelviz.text.failures import format_failure
 from kernelviz.text.quality import describe_part, describe_quality, format_level
+from kernelviz.text.results import format_configuration
+from kernelviz.text.text import Text, join
 
 
-def heading(run: Run, headline: Headline = "cold") -> str:
-    """Op, dtype, sizes that stayed the same, and the device."""
+def heading(run: Run, headline: Headline = "cold") -> Text:
+    """Op, number format, the sizes that all problems share, and the device."""
     problem = run.plan.problems[0]
     varying = varying_axes(run.plan.problems)
-    fixed = typed_sizes(problem, [a for a in problem.sizes if a not in varying])
-    parts = [
+    parts = (
         problem.op,
         "number format unknown" if problem.dtype == "unknown" else problem.precision,
-        problem.direction,
+        problem.direction or "",
         f"{problem.data} data" if problem.data else "",
-        fixed,
-    ]
+        typed_sizes(problem, [a for a in problem.sizes if a not in varying]),
+    )
     caches = "" if foreign_times.alone(run) else f", {headline} L2"
-    return f"{' · '.join(w for w in parts if w)} on {run.environment.device.name}{caches}"
+    return join(" · ", parts) + f" on {run.environment.device.name}{caches}"
 
 
-def failures(rows: Sequence[Row]) -> list[str]:
-    """Each reason once, with the variant and how many of its cases it explains."""
+def failures(rows: Sequence[Row]) -> list[Text]:
+    """Each reason once, with the variant and the number of cases that failed for it."""
     return [
-        f"✕ {variant} {format_failure(failure)}" + (f" ({len(group)} sizes)" if len(group) > 1 else "")
+        Text(f"✕ {variant} {format_failure(failure)}" + (f" ({len(group)} sizes)" if len(group) > 1 else ""))
         for (variant, failure), group in failed_cases(rows).items()
     ]
 
 
-def doubts(rows: Sequence[Row], run: Run, headline: Headline) -> list[str]:
-    """Why times are not good: a line a level, each reason once, with how many cases it is true of. Wrong ones are told as
-    failures."""
+def doubts(rows: Sequence[Row], run: Run, headline: Headline) -> list[Text]:
+    """Why the quality of times is not good: one line for each level, with each reason once and its number of cases. Wrong
+    results are listed by `failures`."""
     timed = [row for row in rows if row.failure is None]
     known = [q for row in timed if (q := quality(row.result, headline, run.method.clock)) is not None]
-    lines = []
-    for level in reversed(LEVELS[1:]):
-        alike = [q for q in known if q.level == level]
-        if alike:
-            reasons = "; ".join(_reasons(alike))
-            lines.append(f"{format_level(level)} ({len(alike)} of {len(timed)} cases): {reasons}")
-    return lines
+    by_level = {level: [q for q in known if q.level == level] for level in reversed(LEVELS[1:])}
+    return [
+        Text(f"{format_level(level)} ({len(alike)} of {len(timed)} cases): {'; '.join(_reasons(alike))}")
+        for level, alike in by_level.items()
+        if alike
+    ]
 
 
 def _reasons(alike: Sequence[Quality]) -> list[str]:
-    """The reasons of times of one level, part by part: a part that says something else each time is told twice at most."""
-    parts: dict[PartName, list[Part]] = {}
-    for one in alike:
-        for part in one.reasons:
-            parts.setdefault(part.name, []).append(part)
-    said = []
+    """The reasons of times of one level, part by part. Of the different texts of one part, the two most frequent are listed."""
+    parts: dict[PartName, list[Part]] = defaultdict(list)
+    for part in itertools.chain.from_iterable(one.reasons for one in alike):
+        parts[part.name].append(part)
+    reasons = []
     for group in parts.values():
         texts = Counter(str(describe_part(part)) for part in group)
-        most = [text for text, _ in texts.most_common(2)]
+        most = " / ".join(text for text, _ in texts.most_common(2))
         count = "" if len(group) == len(alike) else f" ({len(group)})"
-        said.append(" / ".join(most) + (" / …" if len(texts) > len(most) else "") + count)
-    return said
+        reasons.append(f"{most}{' / …' if len(texts) > 2 else ''}{count}")
+    return reasons
 
 
-def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> str:
-    """The winner in one sentence, and what is missing for a share of the roof."""
+def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> Text:
+    """The fastest variant in one sentence, and what is missing for a share of the roof."""
     if summary is None:
-        return "No case has a correct time."
+        return Text("No case has a correct time.")
     similar = f" (within 0.5 % of it: {', '.join(summary.alike)})" if summary.alike else ""
     parts = [f"Fastest: {summary.fastest}{similar}"]
     if summary.speed_up is not None and summary.fastest != run.plan.baseline:
@@ -82,52 +81,46 @@ def conclusion(summary: Summary | None, run: Run, roofs: Sequence[Roof]) -> str:
         parts.append(f"{summary.speed_up:.2f}× {run.plan.baseline}{over}")
     if summary.efficiency is not None:
         parts.append(f"{units.percent(summary.efficiency)} of the measured roof")
-    text = ", ".join(parts) + "."
-    return text if roofs else f"{text} Roofs are not calibrated: `kernelviz device --calibrate` measures them."
+    calibrate = "" if roofs else " Roofs are not calibrated: `kernelviz device --calibrate` measures them."
+    return join(", ", parts) + f".{calibrate}"
 
 
-def configurations(rows: Sequence[Row], run: Run) -> list[str]:
-    """A line for each configuration with which a variant was measured, with the sizes; none for names that say theirs."""
+def configurations(rows: Sequence[Row], run: Run) -> list[Text]:
+    """A line for each configuration of a variant, with its sizes. Not for variants whose name contains the configuration."""
     varying = varying_axes(run.plan.problems)
-    alike: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str], list[Text]] = defaultdict(list)
     for row in rows:
-        configuration = format_configuration(row.result)
-        if configuration and not is_configuration(row.result.variant):
-            alike.setdefault((row.result.variant, configuration), []).append(typed_sizes(row.result.problem, varying))
+        if row.result.configuration and not is_configuration(row.result.variant):
+            configuration = str(format_configuration(row.result))
+            alike[row.result.variant, configuration].append(typed_sizes(row.result.problem, varying))
     return [
-        f"{variant}, {configuration}" + (f" ({_few(sizes)})" if varying else "")
+        Text(f"{variant}, {configuration}" + (f" ({_few(sizes)})" if varying else ""))
         for (variant, configuration), sizes in alike.items()
     ]
 
 
-def _few(sizes: Sequence[str]) -> str:
+def _few(sizes: Sequence[str | Text]) -> Text:
     """
-    >>> _few(["n=1", "n=2"]), _few(["n=1"] * 9)
+    >>> str(_few(["n=1", "n=2"])), str(_few(["n=1"] * 9))
     ('n=1; n=2', 'n=1; n=1; n=1; and 6 more sizes')
     """
-    return "; ".join(sizes) if len(sizes) <= 4 else f"{'; '.join(sizes[:3])}; and {len(sizes) - 3} more sizes"
+    return join("; ", sizes if len(sizes) <= 4 else [*sizes[:3], f"and {len(sizes) - 3} more sizes"])
 
 
-def typed_sizes(problem: Problem, axes: Sequence[str] | None = None) -> str:
-    """The sizes (of some axes) as one types them.
+def typed_sizes(problem: Problem, axes: Sequence[str] | None = None) -> Text:
+    """The sizes of all axes, or of `axes`, as a user types them.
 
-    >>> typed_sizes(Problem(op="rmsnorm", sizes={"m": 4096, "n": 1000}, dtype="fp32"))
+    >>> str(typed_sizes(Problem(op="rmsnorm", sizes={"m": 4096, "n": 1000}, dtype="fp32")))
     'm=2^12 n=1000'
     """
-    return " ".join(f"{a}={typed_size(problem.sizes[a])}" for a in (problem.sizes if axes is None else axes))
+    return join(" ", (f"{a}={typed_size(problem.sizes[a])}" for a in (problem.sizes if axes is None else axes)))
 
 
-def quality_lines(rows: Sequence[Row], run: Run, headline: Headline) -> list[str]:
-    """The whole line on the quality of each time, behind its sizes and variant."""
+def quality_lines(rows: Sequence[Row], run: Run, headline: Headline) -> list[Text]:
+    """Sizes, variant and measurement quality of each time."""
     varying = varying_axes(run.plan.problems)
     return [
-        " ".join(
-            (
-                *(f"{a}={typed_size(row.result.problem.sizes[a])}" for a in varying),
-                row.result.variant,
-                str(describe_quality(q)),
-            )
-        )
+        join(" ", (typed_sizes(row.result.problem, varying), row.result.variant, describe_quality(q)))
         for row in rows
         if (q := quality(row.result, headline, run.method.clock)) is not None
     ]

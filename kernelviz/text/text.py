@@ -39,7 +39,7 @@ class Text:
         return Text(f"{other}{self}")
 
 
-Template = str | Callable[[Any], str]
+Template = str | Callable[[Any], "str | Text"]
 """The text of one class of facts: a format string in which ``{0.name}`` is a field of the fact, or a function of the fact."""
 
 

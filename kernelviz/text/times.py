@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from kernelviz.core import Figure, Timing, units
 from kernelviz.metrics.figures import back_to_back_over_warm, host_bound
+from kernelviz.text.text import Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +37,16 @@ FIGURES = (
 )
 
 
-def format_time(figure: Figure | None) -> str:
-    """A time with its interval's half-width.
+def format_time(figure: Figure | None) -> Text:
+    """A time with the half-width of its interval.
 
-    >>> format_time(Figure(estimate=44.6e-6, low=44.5e-6, high=44.7e-6)), format_time(None)
+    >>> str(format_time(Figure(estimate=44.6e-6, low=44.5e-6, high=44.7e-6))), str(format_time(None))
     ('44.60 µs ± 0.2 %', 'unknown')
     """
     if figure is None:
-        return "unknown"
-    width = figure.half_width
-    return units.seconds(figure.estimate) + ("" if width is None else f" ± {units.width(width)}")
+        return Text("unknown")
+    width = "" if figure.half_width is None else f" ± {units.width(figure.half_width)}"
+    return Text(f"{units.seconds(figure.estimate)}{width}")
 
 
 def format_host_bound(timing: Timing | None) -> str:

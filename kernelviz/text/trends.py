@@ -1,68 +1,8 @@
-"""What a trend says, in words that page, terminal and exports share."""
+"""Trends in text, the same on pages, in a terminal and in exported files."""
 
 from kernelviz.core import units
 from kernelviz.metrics.trend import Change, Difference, Trend
-
-
-def describe_change(change: Change, trend: Trend) -> str:
-    """
-    >>> from kernelviz.metrics.trend import Point, trend
-    >>> made = trend([Point(f"r{i}", f"2026-11-{i + 1:02}T08:00", 1e-5 * (1 if i < 5 else 1.03)) for i in range(10)])
-    >>> describe_change(made.changes[0], made)
-    '▼ 3.0 % slower since 2026-11-06 (run r5): 10.00 → 10.30 µs'
-    """
-    point = trend.points[change.index]
-    sign = "▼" if change.ratio > 1 else "▲"
-    said = (
-        f"{sign} {units.percent(abs(change.ratio - 1), 1)} {change.direction} since {point.at[:10]} (run {point.run_id}): "
-        f"{_between(change.before_s, change.after_s)}"
-    )
-    return said + (f"; {', '.join(map(format_difference, change.because))}" if change.because else "")
-
-
-def format_difference(difference: Difference) -> str:
-    """What differs between the runs before and after a change.
-
-    >>> format_difference(Difference("torch", "2.11", None))
-    'torch 2.11 → –'
-    """
-    return f"{difference.name} {difference.before or '–'} → {difference.after or '–'}"
-
-
-def describe_trend(trend: Trend) -> str:
-    """How the case stands today, in one line.
-
-    >>> from kernelviz.metrics.trend import Point, trend
-    >>> describe_trend(trend([Point("a", "2026-11-01", 1e-5)]))
-    'one run: no trend yet'
-    >>> describe_trend(trend([Point(str(i), "2026-11-01", 1e-5) for i in range(6)]))
-    'one level over 6 runs (noise from run to run 0.2 %)'
-    """
-    count = len(trend.points)
-    if count < 2:
-        return "one run: no trend yet" if count else "no run"
-    noise = f"noise from run to run {units.percent(trend.noise, 1)}"
-    left = trend.regression
-    if left is not None:
-        return f"{units.percent(left.ratio - 1, 1)} slower than its best level ({noise})"
-    last = trend.unconfirmed
-    if last is not None:
-        difference = units.percent(abs(last.ratio - 1), 1)
-        return f"the newest run alone is {difference} {last.direction}: not confirmed yet ({noise})"
-    many = len(trend.changes) + 1
-    return f"{'one level' if many == 1 else f'{many} levels'} over {count} runs ({noise})"
-
-
-def format_setup(setup: str) -> str:
-    """How the times were taken: clock mode, timer, launch.
-
-    >>> format_setup("burst cupti graph"), format_setup("sustained host")
-    ('burst, CUPTI stamps in graphs', 'sustained, host clock')
-    """
-    clock, *rest = setup.split()
-    parts = [_SETUPS.get(part, part) for part in rest]
-    return f"{clock}, {' '.join(parts)}" if parts else clock
-
+from kernelviz.text.text import Text, join
 
 _SETUPS = {
     "cupti": "CUPTI stamps",
@@ -74,6 +14,61 @@ _SETUPS = {
 }
 
 
-def _between(before_s: float, after_s: float) -> str:
-    scale, unit = units.time_unit(before_s)
-    return f"{units.significant(before_s / scale)} → {units.significant(after_s / scale)} {unit}"
+def describe_change(change: Change, trend: Trend) -> Text:
+    """
+    >>> from kernelviz.metrics.trend import Point, trend
+    >>> made = trend([Point(f"r{i}", f"2026-11-{i + 1:02}T08:00", 1e-5 * (1 if i < 5 else 1.03)) for i in range(10)])
+    >>> str(describe_change(made.changes[0], made))
+    '▼ 3.0 % slower since 2026-11-06 (run r5): 10.00 → 10.30 µs'
+    """
+    point = trend.points[change.index]
+    scale, unit = units.time_unit(change.before_s)
+    before, after = (units.significant(time_s / scale) for time_s in (change.before_s, change.after_s))
+    said = (
+        f"{'▼' if change.ratio > 1 else '▲'} {units.percent(abs(change.ratio - 1))} {change.direction} "
+        f"since {point.at[:10]} (run {point.run_id}): {before} → {after} {unit}"
+    )
+    return join("; ", (said, join(", ", map(format_difference, change.because))))
+
+
+def format_difference(difference: Difference) -> Text:
+    """What differs between the runs before and after a change.
+
+    >>> str(format_difference(Difference("torch", "2.11", None)))
+    'torch 2.11 → –'
+    """
+    return Text(f"{difference.name} {difference.before or '–'} → {difference.after or '–'}")
+
+
+def describe_trend(trend: Trend) -> Text:
+    """The state of a case today, on one line.
+
+    >>> from kernelviz.metrics.trend import Point, trend
+    >>> str(describe_trend(trend([Point("a", "2026-11-01", 1e-5)])))
+    'one run: no trend yet'
+    >>> str(describe_trend(trend([Point(str(i), "2026-11-01", 1e-5) for i in range(6)])))
+    'one level over 6 runs (noise from run to run 0.2 %)'
+    """
+    runs = len(trend.points)
+    if runs < 2:
+        return Text("one run: no trend yet" if runs else "no run")
+    last = trend.unconfirmed
+    if trend.regression is not None:
+        said = f"{units.percent(trend.regression.ratio - 1)} slower than its best level"
+    elif last is not None:
+        difference = units.percent(abs(last.ratio - 1))
+        said = f"the newest run alone is {difference} {last.direction}: not confirmed yet"
+    else:
+        levels = len(trend.changes) + 1
+        said = f"{'one level' if levels == 1 else f'{levels} levels'} over {runs} runs"
+    return Text(f"{said} (noise from run to run {units.percent(trend.noise)})")
+
+
+def format_setup(setup: str) -> Text:
+    """How the times were measured: clock mode, timer, launch.
+
+    >>> print(format_setup("burst cupti graph"), format_setup("sustained host"), sep="; ")
+    burst, CUPTI stamps in graphs; sustained, host clock
+    """
+    clock, *rest = setup.split()
+    return join(", ", (clock, " ".join(_SETUPS.get(part, part) for part in rest)))

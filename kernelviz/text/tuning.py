@@ -1,4 +1,4 @@
-"""A tuning in words, and as plain values."""
+"""A tuning in text, and as plain values."""
 
 from typing import Any
 
@@ -9,80 +9,77 @@ from kernelviz.core.configuration import configuration_text, parted
 from kernelviz.metrics.rows import Row
 from kernelviz.metrics.tuning import Reason, Tried, speed_up_span
 from kernelviz.text.failures import describe_failure, format_failure
-from kernelviz.text.text import on_one_line
+from kernelviz.text.text import Text, join, on_one_line
 
 
-def describe_search(tried: Tried, search: Search | None) -> str:
-    """How many of which were tried."""
+def describe_search(tried: Tried, search: Search | None) -> Text:
+    """How many configurations were tried, and how many of them have no time."""
     sample = ""
     if search is not None and search.seed is not None:
         sample = f" drawn with seed {search.seed} from {search.admitted} that make sense"
-    parts = [f"{tried.tried} of {tried.planned} configurations tried{sample}", f"the space has {tried.space}"]
-    parts += [f"{tried.failed} failed"] if tried.failed else []
-    parts += [f"{tried.refused} not for such sizes"] if tried.refused else []
-    parts += [f"{tried.cancelled} cancelled"] if tried.cancelled else []
-    return ", ".join(parts)
+    without_time = {"failed": tried.failed, "not for such sizes": tried.refused, "cancelled": tried.cancelled}
+    return join(
+        ", ",
+        (
+            f"{tried.tried} of {tried.planned} configurations tried{sample}",
+            f"the space has {tried.space}",
+            *(f"{count} {what}" for what, count in without_time.items() if count),
+        ),
+    )
 
 
-def describe_failures(reason: Reason) -> str:
-    """Why some failed; where their messages differ in numbers only, the first of them.
+def describe_failures(reason: Reason) -> Text:
+    """Why some failed. If their messages differ only in numbers, the first of them.
 
-    >>> from kernelviz.core.result import Failure
-    >>> describe_failures(Reason(Failure(stage="compile", message="Required: 300"), ("t[b=1]", "t[b=2]"), alike=True))
-    'does not compile: Required: 300 (and the like, with other numbers)'
+    >>> from kernelviz.core import Failure
+    >>> print(describe_failures(Reason(Failure(stage="compile", message="Required: 300"), ("t[b=1]", "t[b=2]"), alike=True)))
+    does not compile: Required: 300 (and the like, with other numbers)
     """
-    said = str(format_failure(reason.failure))
-    return f"{said} (and the like, with other numbers)" if reason.alike else said
+    return format_failure(reason.failure) + (" (and the like, with other numbers)" if reason.alike else "")
 
 
-def describe_best(tried: Tried, stored: Tuning | None) -> str:
-    """Which configuration is used from now on; or which is best so far."""
+def describe_best(tried: Tried, stored: Tuning | None) -> Text:
+    """The configuration that is used from now on, or the best one so far."""
     best = tried.best
     if best is None or best.figure is None:
-        return "No configuration is correct: nothing is kept."
+        return Text("No configuration is correct: nothing is kept.")
     values = configuration_text(parted(best.result.variant)[1] or {})
     if best.is_baseline:
-        said = f"No configuration is measurably faster than the default, {values}"
+        said = f"No configuration is measurably faster than the default, {values}."
     else:
-        said = f"Best: {values}, {_gain(speed_up_span(best))}"
+        said = f"Best: {values}, {_gain(speed_up_span(best))}."
     if stored is None:
-        return f"{said}. It is not kept."
-    return f"{said}. {tried.variant} uses it from now on for {stored.problem.key} on {stored.device}."
+        return Text(f"{said} It is not kept.")
+    return Text(f"{said} {tried.variant} uses it from now on for {stored.problem.key} on {stored.device}.")
 
 
-def format_gain(tuning: Tuning) -> str:
-    """What tuning gained.
+def format_gain(tuning: Tuning) -> Text:
+    """The speed-up of the best configuration over the default one.
 
-    >>> _gain(Span(estimate=1.25, low=1.2, high=1.3)), _gain(Span(estimate=1.25)), _gain(None)
-    ('1.25× the default (1.20–1.30)', '1.25× the default', 'the default has no time')
+    >>> print(_gain(Span(estimate=1.25, low=1.2, high=1.3)), _gain(Span(estimate=1.25)), _gain(None), sep=", ")
+    1.25× the default (1.20–1.30), 1.25× the default, the default has no time
     """
-    return "the default is best" if tuning.configuration == tuning.default else _gain(tuning.speed_up)
+    return Text("the default is best") if tuning.configuration == tuning.default else _gain(tuning.speed_up)
 
 
-def _gain(span: Span | None) -> str:
+def _gain(span: Span | None) -> Text:
     if span is None:
-        return "the default has no time"
+        return Text("the default has no time")
     interval = "" if span.low is None or span.high is None else f" ({span.low:.2f}–{span.high:.2f})"
-    return f"{span.estimate:.2f}× the default{interval}"
+    return Text(f"{span.estimate:.2f}× the default{interval}")
 
 
-def describe_cost(seconds: float, tried: Tried) -> str:
-    """What it took, a figure of its own that is in no sample; 0 seconds: nobody here knows.
-
-    >>> _cost(90.0, 61.25)
-    'Tuning took 90.0 s of the device, of which 61.2 s binding and first calls (compiling).'
-    """
-    return _cost(seconds, tried.preparing_s) if seconds else "What the tuning took is not known here."
-
-
-def _cost(seconds: float, preparing_s: float) -> str:
-    return (
-        f"Tuning took {seconds:.1f} s of the device, of which {preparing_s:.1f} s binding and first calls (compiling)."
+def describe_cost(seconds: float, tried: Tried) -> Text:
+    """How long the tuning held the device, which no sample contains. 0 seconds: unknown on this machine."""
+    if not seconds:
+        return Text("What the tuning took is not known here.")
+    return Text(
+        f"Tuning took {seconds:.1f} s of the device, of which {tried.preparing_s:.1f} s binding and first calls (compiling)."
     )
 
 
 def record(run: Run, tried: Tried, stored: Tuning | None, seconds: float) -> dict[str, Any]:
-    """The same as plain values: every configuration with its time, best first, then those that failed, by reason."""
+    """The tuning as plain values: every configuration with its time, best first, then the failures, by reason."""
     return {
         "run": run.id,
         "status": run.status,

@@ -15,7 +15,7 @@ from kernelviz.text.differences import differences
 
 
 def said(change: dict[str, Any]) -> list[str]:
-    return [d.line for d in differences(compare(runs.before(), runs.after(**change)))]
+    return [str(d.line) for d in differences(compare(runs.before(), runs.after(**change)))]
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_conditions_while_measuring_are_part_of_it() -> None:
         timing = msgspec.structs.replace(r.timing, device_cold_s=msgspec.structs.replace(cold, blocks=blocks))
         results.append(msgspec.structs.replace(r, outcome=timing, conditions=slow))
     found = differences(compare(runs.before(), msgspec.structs.replace(b, results=tuple(results))))
-    assert [d.line for d in found] == [
+    assert [str(d.line) for d in found] == [
         "SM clock, median: 1980 MHz in A, 1600 MHz in B",
         "slowed down by: nothing in A, power cap in B",
         "other processes: 0 in A, 2 in B",

@@ -83,7 +83,7 @@ def test_a_gain_that_the_verdict_rule_does_not_see_is_none() -> None:
     made = tuning_of(run, found, created_at="2026-11-21T10:00:00+00:00", seconds=3.0)
     assert made is not None
     assert made.configuration == made.default == {"b": 1}
-    assert "No configuration is measurably faster than the default, b=1" in describe_best(found, made)
+    assert "No configuration is measurably faster than the default, b=1" in str(describe_best(found, made))
 
 
 def test_without_a_correct_default_the_fastest_is_best() -> None:
@@ -106,7 +106,9 @@ def test_failures_that_differ_in_numbers_only_are_told_once() -> None:
     ]
     assert (found.planned, found.tried, found.failed, found.cancelled, found.refused) == (144, 144, 30, 0, 0)
     assert len(found.ranked) == 114
-    assert "144 of 144 configurations tried, the space has 144, 30 failed" in describe_search(found, run.plan.search)
+    assert "144 of 144 configurations tried, the space has 144, 30 failed" in str(
+        describe_search(found, run.plan.search)
+    )
     told = record(run, found, None, 12.5)
     assert len(told["configurations"]) == 114
     assert sum(len(f["configurations"]) for f in told["failures"]) == 30

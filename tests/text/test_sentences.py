@@ -9,13 +9,16 @@ import pytest
 from kernelviz.core import notes as n
 from kernelviz.core import reasons as r
 from kernelviz.core.cheats import CHEATS, cheat_of
+from kernelviz.core.notices import Notice
 from kernelviz.core.result import Accuracy, Failure, Stage
 from kernelviz.core.version_1 import accuracy_reasons, failure_reasons, note_of
+from kernelviz.metrics import quality
 from kernelviz.metrics import verdict_reasons as v
 from kernelviz.text import notes as text_of_notes
 from kernelviz.text.cheats import EXPLANATIONS, NAMES
 from kernelviz.text.failures import REASONS, STAGES, describe_failure, describe_reason
 from kernelviz.text.notes import FIGURES, describe_note, format_note
+from kernelviz.text.quality import PARTS
 from kernelviz.text.verdicts import VERDICT_REASONS, describe_verdict_reason
 
 NOTES: tuple[tuple[n.Note, str, str], ...] = (
@@ -156,6 +159,13 @@ FAILURES: tuple[tuple[r.Reason, str, str], ...] = (
 NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
     (r.NeedMissing(text="needs CUDA: choose a GPU as the device"), "", "needs CUDA: choose a GPU as the device"),
     (
+        r.NeedMissing(notice=Notice("needs", {"cause": Notice("gpu_not_chosen")})),
+        "",
+        "needs CUDA: choose a GPU as the device",
+    ),
+    (r.NeedMissing(notice=Notice("needs")), "", "needs what this machine does not have (needs)"),
+    (r.NeedMissing(notice=Notice("needs", {"cause": 1})), "", "needs what this machine does not have (needs)"),
+    (
         r.DiskFull(folders=(r.Folder(path="/t", variable="TMPDIR"),)),
         "OSError: full",
         "the disk is full; free some space, or move what compilers write there: /t (TMPDIR) (OSError: full)",
@@ -253,3 +263,7 @@ def test_what_a_verdict_rests_on_in_text(reason: v.PairReason, sentence: str) ->
 
 def test_every_reason_of_a_verdict_is_here() -> None:
     assert {type(reason) for reason, _ in PAIRS} == set(get_args(v.PairReason)) == set(VERDICT_REASONS)
+
+
+def test_every_fact_of_measurement_quality_has_one_text() -> None:
+    assert set(PARTS) == set(get_args(quality.Fact))

@@ -29,6 +29,7 @@ REFUSED = {
     "said.split()": "attr-defined",
     "said[0]": "index",
     "len(said)": "arg-type",
+    'said or "x"': "truthy-bool",
     "re.search('slow', said)": "call-overload",
     "plain: str = said": "assignment",
 }

@@ -19,8 +19,8 @@ from kernelviz.plots.marker_images import mark
 from kernelviz.plots.variant_styles import format_variant
 from kernelviz.text.cells import describe_comparison_with_baseline, describe_outcome
 from kernelviz.text.charts import describe_bars, describe_chart_by_size, describe_roofline, describe_selection
-from kernelviz.text.configuration import format_configuration
 from kernelviz.text.quality import describe_quality_of
+from kernelviz.text.results import format_configuration
 from kernelviz.text.sizes import format_size, format_sizes
 from kernelviz.text.times import format_host_bound, format_time
 from kernelviz.text.winners import describe_winners
@@ -137,5 +137,7 @@ def _describe_row(row: Row, run: Run, headline: Headline) -> str:
     bound = format_host_bound(row.result.timing)
     configuration = format_configuration(row.result)
     line = f"{name} {plain(format_time(row.figure))} · {plain(describe_comparison_with_baseline(row))}"
-    line += f" · {plain(configuration)}" if configuration and not is_configuration(row.result.variant) else ""
+    line += (
+        f" · {plain(configuration)}" if row.result.configuration and not is_configuration(row.result.variant) else ""
+    )
     return f"{line}{f' · **{plain(bound)}**' if bound else ''}  \n:small[:gray[{plain(quality)}]]"

@@ -78,9 +78,7 @@ def run_here_offer(bench: Bench, run: Run) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="elsewhere"):
         device = bench.device(bench.default_device())
         if run.plan.op not in bench.ops():
-            st.caption(
-                "Measured on another machine. This installation does not have its op, so it cannot be measured here."
-            )
+            st.caption("Measured on another machine. Its op is not installed here, so this machine cannot measure it.")
             return
         st.caption("Measured on another machine.", width="content")
         cases = len(run.plan.cases())
@@ -93,7 +91,7 @@ def run_here_offer(bench: Bench, run: Run) -> None:
             disabled=not device.usable,
             help=plain(
                 f"Measures its {cases} case{'s' if cases != 1 else ''} on {device.name} and shows both runs. A case that cannot "
-                "run there is listed with the reason."
+                "run there is listed as failed, with the reason."
             ),
         )
 

@@ -79,8 +79,8 @@ def _page_of_address(param: str, pages: int) -> int:
 def _empty_state(search: str) -> None:
     if search:
         st.info(
-            f"No run matches “{plain(search)}”. A run matches if each word is in its title, note, op, device, status or id: "
-            "search for fewer words."
+            f"No run matches “{plain(search)}”. A run matches if each word occurs in its title, note, op, device, status or "
+            "id. Try fewer words."
         )
         return
     with st.container(border=True, key="no_runs"):

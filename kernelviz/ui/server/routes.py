@@ -131,7 +131,7 @@ def event_message(event: Event, progress: Progress) -> dict[str, object]:
 
 def _format_outcome(result: Result) -> str:
     outcome = result.outcome
-    return f"✕ {STAGES[outcome.stage]}" if isinstance(outcome, Failure) else format_time(outcome.device_cold_s)
+    return f"✕ {STAGES[outcome.stage]}" if isinstance(outcome, Failure) else str(format_time(outcome.device_cold_s))
 
 
 async def events(request: Request) -> Response:

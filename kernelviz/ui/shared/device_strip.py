@@ -47,16 +47,11 @@ def device_strip(
 
 def notices(entries: Sequence[Notice]) -> None:
     """What impairs measurements on the device, with the remedy. A missing compiler is named beside its variants instead."""
-    boxes = {
-        "error": (st.error, ":material/error:"),
-        "warning": (st.warning, ":material/warning:"),
-        "info": (st.info, ":material/info:"),
-    }
     for notice in entries:
         if notice.subject != "compiler":
-            show, icon = boxes[notice.severity]
             sentence, remedy = describe_notice(notice)
-            show(f"{plain(sentence)}. **{plain(remedy)}**", icon=icon)
+            show = getattr(st, notice.severity)  # st.error, st.warning or st.info
+            show(f"{plain(sentence)}. **{plain(remedy)}**", icon=f":material/{notice.severity}:")
 
 
 def device_facts(device: Device) -> list[str]:

@@ -1,0 +1,66 @@
+"""Parts of one result in text: variant, configuration, correctness."""
+
+from kernelviz.core import Failure, Result
+from kernelviz.core.configuration import configuration_text
+from kernelviz.metrics.quality import Configured, configured
+from kernelviz.text.failures import describe_failure, has_description
+from kernelviz.text.text import Text
+
+CONFIGURATION_HELP = (
+    "What the variant was bound with, where it has something to tune: by its default, or as tuning found it."
+)
+
+
+def format_variant(variant: str) -> str:
+    """The name of a variant without underscores.
+
+    >>> format_variant("triton_block")
+    'triton block'
+    """
+    return variant.replace("_", " ").strip() or variant
+
+
+def describe_configuration(configuration: Configured) -> Text:
+    """The values of the parameters, and where they come from."""
+    values = configuration_text(configuration.values)
+    if configuration.tuned_by is not None:
+        return Text(f"tuned: {values} (run {configuration.tuned_by})")
+    return Text(f"{'' if configuration.named else 'default '}configuration: {values}")
+
+
+def format_configuration(result: Result) -> Text:
+    """The configuration that a case was measured with, and where it comes from. Empty for a variant without parameters.
+
+    >>> from kernelviz.core import Problem, Timing
+    >>> def one(**more): return Result(problem=Problem(op="add", sizes={"n": 1}, dtype="fp32"), outcome=Timing(), **more)
+    >>> print(format_configuration(one(variant="t", configuration={"block": 256, "warps": 4}, tuned_by="r1")))
+    tuned: block=256, warps=4 (run r1)
+    >>> print(format_configuration(one(variant="t", configuration={"block": 64})))
+    default configuration: block=64
+    >>> print(format_configuration(one(variant="t[block=64]", configuration={"block": 64})))
+    configuration: block=64
+    """
+    configuration = configured(result)
+    return describe_configuration(configuration) if configuration else Text("")
+
+
+def describe_correctness(result: Result) -> Text:
+    """Whether the outputs are right, wrong or not checked, with the largest error as a share of the allowed one.
+
+    >>> from kernelviz.core import Accuracy, Problem, Timing
+    >>> ok = Accuracy(passed=True, relative_l2=1e-7, max_abs=1e-6, worst_of_bound=0.25, seeds=3)
+    >>> one = Problem(op="add", sizes={"n": 1}, dtype="fp32")
+    >>> str(describe_correctness(Result(problem=one, variant="v", outcome=Timing(), accuracy=ok)))
+    '✓ 25 % of the bound, 3 seeds'
+    """
+    checked = result.accuracy
+    if checked is None:
+        return Text("✕ failed before the check" if isinstance(result.outcome, Failure) else "not checked")
+    share = checked.worst_of_bound
+    if checked.passed:
+        said = "✓ correct" if share is None else f"✓ {share * 100:.0f} % of the bound"
+    elif share is not None:
+        said = f"✕ wrong: {share:.3g} × the bound"
+    else:
+        said = f"✕ wrong: {describe_failure(checked) if has_description(checked) else 'error unknown'}"
+    return Text(said + (f", {checked.seeds} seeds" if checked.seeds else ""))
