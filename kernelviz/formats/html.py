@@ -1,6 +1,155 @@
-"""A run as one self-contained HTML page: interactive charts, tables, trust, environment, method, and how to measure it again."""
+"""A run as one self-contained HTML page: interactive charts, tables, quality, environment, method, and how to measure it again.
 
+It opens from a disk and loads nothing from a network. Plotly's own script is inside, as the installed package has it. The whole
+script of 4.8 MB takes 2.0 MB packed (gzip, base64) and always fits the figures, which the same package made; a smaller build
+would take 1.1 to 1.4 MB as plain text, would have to be kept beside the code, and would be of another version.
+"""
+
+import gzip
+import hashlib
+import json
+from base64 import b64encode
+from functools import lru_cache
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+from plotly.offline import get_plotlyjs
+
+import kernelviz
+from kernelviz.core import Run
 from kernelviz.formats.export_format import Export
-from kernelviz.formats.offline.page import page
+from kernelviz.formats.offline import charts, sections, tables
+from kernelviz.metrics import foreign_times
+from kernelviz.metrics.chart_selection import charted_run
+from kernelviz.text.charts import describe_selection
+
+MOST_BYTES = 6_000_000
+"""What a mail system takes, with its own coding on top."""
+_POINTS = (400, 200, 100, 50, 0)
+"""Points that a series of samples keeps, from the most; 0: no samples. The first that keeps the page under MOST_BYTES."""
+
+
+@lru_cache(maxsize=2)
+def _part(name: str) -> str:
+    return (files("kernelviz.formats.offline") / name).read_text("utf-8")
+
+
+def page(run: Run) -> bytes:
+    """The whole file, UTF-8. Samples are thinned until it is under MOST_BYTES, or left out; the page says so.
+
+    Of times that another tool took there is a table, and nothing to draw: no rate, no baseline, no roof.
+    """
+    if foreign_times.alone(run):
+        return _whole(
+            run, f"<section><h2>Every time</h2>{tables.other_times(run)}</section>\n{sections.failures(run)}"
+        ).encode()
+    view = charts.view_of(charted_run(run))
+    everything, html = charts.data(view), b""
+    for most in _POINTS:
+        html = _page(run, view, charts.thinned(everything, most), most).encode()
+        if len(html) < MOST_BYTES:
+            break
+    return html
+
+
+def _page(run: Run, view: charts.View, chart_data: dict[str, Any], most: int) -> str:
+    """`view`: the part of the run that the charts show."""
+    data = json.dumps(chart_data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    library, its_hash = plotly()
+    selection = describe_selection(run)
+    few = f"<p>{escape(str(selection))}</p>" if selection else ""
+    main = f"""{sections.answers(run, view.headlines)}
+<p id="without" class="without" hidden>This browser cannot draw the charts (<span id="why"></span>). Every figure is in the tables
+below.</p><noscript><p class="without">Charts need JavaScript. Every figure is in the tables below.</p></noscript>
+{few}
+<div id="views" hidden>{_VIEWS.format(samples=_describe_thinning(most))}</div>
+<section><h2>Every case</h2>{tables.cases(run, view.headlines)}</section>
+{sections.failures(run)}
+<section><h2>Every figure</h2>{tables.figures(run)}</section>
+{tables.kernels(run)}"""
+    data_of_charts = f"""{sections.legend(view.run)}
+<script type="text/plain" id="data">{packed(data)}</script>
+<script type="text/plain" id="plotly">{library}</script>"""
+    credit = """; charts by
+<a href="https://plotly.com/javascript/">plotly.js</a> (MIT licence, © Plotly, Inc.), which is inside the
+file"""
+    return _whole(run, main, data_of_charts, its_hash, credit)
+
+
+def _whole(run: Run, main: str, data_of_charts: str = "", library_hash: str = "", credit: str = "") -> str:
+    """The page around what a run says of its cases."""
+    script, style = _part("page.js"), _part("page.css")
+    # Streams and styles only: no picture, font or address can be loaded, whatever a text of the run says.
+    scripts = f"{allowed(script)} {library_hash}".strip()
+    policy = f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+    title = escape(f"{run.title or run.plan.op} · kernelviz")
+    return f"""<!doctype html>
+<html lang="en"><head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer">
+<meta name="generator" content="kernelviz {escape(kernelviz.__version__)}">
+<title>{title}</title><style>{style}</style></head>
+<body><header>{sections.head(run)}</header>
+<main>{main}
+<section><h2>Measure it again</h2>{sections.again(run)}</section>
+<section><h2>Environment</h2>{sections.environment(run)}</section>
+<section><h2>Method</h2>{sections.method(run)}</section></main>
+<footer><h2>This file</h2>{sections.seal(run)}
+<p class="how">Made by kernelviz {escape(kernelviz.__version__)}{credit}. It loads nothing from anywhere.</p></footer>
+{data_of_charts}
+<script>{script}</script>
+</body></html>
+"""
+
+
+def _describe_thinning(most: int) -> str:
+    return (
+        f"At most {most} evenly chosen samples of each series are drawn; the document has all of them." if most else ""
+    )
+
+
+def _choice(name: str, label: str) -> str:
+    return f'<label>{label}<select id="{name}"></select></label>'
+
+
+def _chart(name: str) -> str:
+    return f'<div id="{name}" class="chart" role="img"></div>'
+
+
+_VIEWS = f"""
+<div class="choices">{_choice("l2", "L2")}{_choice("show", "Draw")}{_choice("against", "Against")}
+{_choice("size", "At size")}</div>
+<div class="two"><div><h2>By size</h2>{_chart("by_size")}</div>
+<div><h2>Roofline at <span data-size></span></h2>{_chart("roofline")}</div></div>
+<div class="two"><div><h2>Time and share of the roof at <span data-size></span></h2>{_chart("bars")}</div>
+<div><h2>Each variant at this size</h2><ul id="lines" class="lines"></ul></div></div>
+<section><h2>Every case under the measured roofs</h2>{_chart("all")}</section>
+<section id="samples"><h2>Samples at <span data-size></span></h2><p class="how">{{samples}}</p>
+<div class="two">{_chart("spread")}<div><div class="choices">{_choice("of", "In order")}</div>{_chart("order")}
+<ul id="order_lines"></ul></div></div></section>
+"""
+
+
+def packed(text: str, level: int = 6) -> str:
+    """The text as base64 of gzip: letters, digits, ``+``, ``/`` and ``=``, so that no element can be closed by it."""
+    return b64encode(gzip.compress(text.encode(), compresslevel=level, mtime=0)).decode()
+
+
+def allowed(script: str) -> str:
+    """How a content security policy names a script that may run.
+
+    >>> allowed("")
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+    """
+    return f"'sha256-{b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
+
+
+@lru_cache(maxsize=1)
+def plotly() -> tuple[str, str]:
+    """Plotly's script packed, and how a policy names it. Packing takes 0.4 s, so it is done once a process."""
+    script = get_plotlyjs()
+    return packed(script, 9), allowed(script)
+
 
 EXPORT = Export(name="html", suffix=".html", media_type="text/html", encode=page)

@@ -39,10 +39,9 @@ def sealed(data: bytes | str) -> Seal | None:
         return None
     if saved.digest is None:
         return "unsealed"
-    plan = saved.plan | {"plugins": []}
-    facts = [{k: v for k, v in result.items() if k != "trust"} for result in saved.results]
-    recomputed = digest_of((plan, saved.environment, saved.method, facts))
-    return "unchanged" if recomputed == saved.digest or _as_read(data) == saved.digest else "changed"
+    results = [{k: v for k, v in result.items() if k != "trust"} for result in saved.results]
+    as_written = digest_of((saved.plan | {"plugins": []}, saved.environment, saved.method, results))
+    return "unchanged" if as_written == saved.digest or _as_read(data) == saved.digest else "changed"
 
 
 def _as_read(data: bytes | str) -> str | None:

@@ -72,16 +72,11 @@ def decode(raw: bytes) -> Run:
     try:
         header, rows = _read(raw)
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError, MemoryError) as error:
-        if isinstance(error, DocumentError):
-            raise
         raise DocumentError(f"it cannot be read as Parquet ({' '.join(str(error).split())[:200]})") from None
-    try:
-        values = msgspec.json.decode(header)
-        if not isinstance(values, dict):
-            raise DocumentError("the run in its metadata is no object", path="$")
-        values["results"] = [_whole(*row, f"$.results[{i}]") for i, row in enumerate(rows)]
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise error if isinstance(error, DocumentError) else document.document_error(error) from None
+    values = document.from_json(header, Any)
+    if not isinstance(values, dict):
+        raise DocumentError("the run in its metadata is no object", path="$")
+    values["results"] = [_whole(*row, f"$.results[{i}]") for i, row in enumerate(rows)]
     unchanged = values.get("digest") == _digest(
         values
     )  # of the file's own facts, before an older version's are upgraded
@@ -112,43 +107,43 @@ def _read(raw: bytes) -> tuple[bytes, list[tuple[str, dict[str, list[float]]]]]:
         if about.num_rows > MAX_CASES:
             raise DocumentError(f"it has more than {MAX_CASES} cases")
         _check_types(file.schema_arrow)
-        named = [n for n in (f + _SAMPLES for f in FIGURES) if n in file.schema_arrow.names]
         rows: list[tuple[str, dict[str, list[float]]]] = []
         unpacked_bytes = 0
-        for batch in file.iter_batches(_BATCH, columns=[_RESULT, *named]):
+        for batch in file.iter_batches(_BATCH, columns=[n for n in file.schema_arrow.names if n in _OWN]):
             batch.validate(full=True)
             # A file may claim to be small and unpack to anything.
             unpacked_bytes += batch.nbytes
             if unpacked_bytes > 4 * MAX_BYTES:
                 raise DocumentError(f"unpacked it has more than {4 * MAX_BYTES / 1e6:.0f} MB")
-            rows += _rows(batch, named)
+            rows += _rows(batch)
     return header, rows
 
 
 def _check_types(schema: pa.Schema) -> None:
     import pyarrow as pa
 
-    for name in schema.names:
-        kind = schema.field(schema.get_field_index(name)).type
-        wanted = {_RESULT: pa.string()} | {f + _SAMPLES: pa.list_(pa.float64()) for f in FIGURES}
-        if schema.names.count(name) > 1:
-            raise DocumentError(f"it has two columns {name[:40]!r}")
-        if name in wanted and not kind.equals(wanted[name]):
-            raise DocumentError(f"column {name!r} holds {str(kind)[:60]}, {wanted[name]} was expected")
+    expected = {_RESULT: pa.string()} | {f + _SAMPLES: pa.list_(pa.float64()) for f in FIGURES}
+    for column in schema:
+        if schema.names.count(column.name) > 1:
+            raise DocumentError(f"it has two columns {column.name[:40]!r}")
+        if not column.type.equals(expected.get(column.name, column.type)):
+            raise DocumentError(
+                f"column {column.name!r} holds {str(column.type)[:60]}, {expected[column.name]} was expected"
+            )
 
 
-def _rows(batch: pa.RecordBatch, named: Sequence[str]) -> Iterator[tuple[str, dict[str, list[float]]]]:
-    columns = {n.removesuffix(_SAMPLES): batch.column(n).to_pylist() for n in named}
-    for i, text in enumerate(batch.column(_RESULT).to_pylist()):
-        yield text, {figure: lists[i] for figure, lists in columns.items() if lists[i] is not None}
+def _rows(batch: pa.RecordBatch) -> Iterator[tuple[str, dict[str, list[float]]]]:
+    for row in batch.to_pylist():
+        text = row.pop(_RESULT)
+        yield text, {name.removesuffix(_SAMPLES): values for name, values in row.items() if values is not None}
 
 
 def _whole(text: str | None, samples: dict[str, list[float]], path: str) -> document.Values:
     """A result with its samples in their figures again. Errors: DocumentError."""
     try:
-        result = msgspec.json.decode(text or "", type=dict[str, Any])
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise DocumentError(document.document_error(error).reason, path=path) from None
+        result = document.from_json((text or "").encode(), document.Values)
+    except DocumentError as error:
+        raise DocumentError(error.reason, path=path) from None
     timing = _timing(result)
     for figure, values in samples.items():
         if timing is None or not isinstance(timing.get(figure), dict):
@@ -160,12 +155,8 @@ def _whole(text: str | None, samples: dict[str, list[float]], path: str) -> docu
 def _without_samples(result: document.Values) -> dict[str, list[float]]:
     """Takes the samples of the figures out of a result; by figure."""
     timing = _timing(result)
-    samples = {}
-    for figure in FIGURES:
-        figure_values = timing.get(figure) if timing is not None else None
-        if figure_values is not None and figure_values.get("samples") is not None:
-            samples[figure] = figure_values.pop("samples")
-    return samples
+    figures = {name: timing[name] for name in FIGURES if timing and timing.get(name)}
+    return {name: figure.pop("samples") for name, figure in figures.items() if figure.get("samples") is not None}
 
 
 def _timing(result: document.Values) -> document.Values | None:
@@ -174,17 +165,16 @@ def _timing(result: document.Values) -> document.Values | None:
     return timing if isinstance(timing, dict) else None
 
 
-def _type(name: str, axes: Collection[str]) -> pa.DataType:
-    import pyarrow as pa
-
+def _type(name: str, axes: Collection[str]) -> str:
+    """The type of a column, by its name in Arrow."""
     if name in axes or name.endswith(_WHOLE):
-        return pa.int64()
+        return "int64"
     if name in _TRUTHS:
-        return pa.bool_()
-    return pa.float64() if name.endswith(_FLOATS) else pa.string()
+        return "bool"
+    return "double" if name.endswith(_FLOATS) else "string"
 
 
-def _array(values: Sequence[Value], kind: pa.DataType) -> pa.Array:
+def _array(values: Sequence[Value], kind: str) -> pa.Array:
     import pyarrow as pa
 
     try:

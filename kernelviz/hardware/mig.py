@@ -66,8 +66,7 @@ def describe(device: Device) -> str:
     """Whether a GPU is divided, as text."""
     if is_slice(device.uuid):
         return "this is a slice of a GPU"
-    reached = nvml.reached(device)
-    mode = None if reached is None else nvml.ask_for(reached[0], "nvmlDeviceGetMigMode", reached[1])
+    mode = nvml.ask_device(device, "nvmlDeviceGetMigMode")
     if mode is None:
         return "not supported, or unknown"
     return "on: this GPU is divided" if mode[0] == 1 else "off"
@@ -77,5 +76,9 @@ def mig(device: Device) -> Notice | None:
     """A notice for measurements on a slice; None for another device."""
     if not is_slice(device.uuid):
         return None
-    data = {"multiprocessors": device.multiprocessors, "memory_bytes": device.memory_bytes}
-    return Notice("mig_slice", data, "mig", "info")
+    return Notice(
+        "mig_slice",
+        {"multiprocessors": device.multiprocessors, "memory_bytes": device.memory_bytes},
+        subject="mig",
+        severity="info",
+    )

@@ -57,11 +57,7 @@ def conditions(device: Device, own: Collection[int] | None = None) -> Conditions
 
 def energy_joules(device: Device) -> float | None:
     """What the device has taken since its driver was loaded; None where it does not count (before Volta)."""
-    reached = nvml.reached(device)
-    if reached is None:
-        return None
-    library, handle = reached
-    millijoules = nvml.ask(library.nvmlDeviceGetTotalEnergyConsumption, handle)
+    millijoules = nvml.ask_device(device, "nvmlDeviceGetTotalEnergyConsumption")
     return None if millijoules is None else millijoules / 1e3
 
 
@@ -95,8 +91,7 @@ def other_processes(listed: Collection[int], own: Collection[int], *, same_ids: 
 
 def strangers(device: Device) -> frozenset[int]:
     """Other processes on a GPU; empty where the driver's process ids are not this namespace's (in a container)."""
-    reached = nvml.reached(device)
-    listed = None if reached is None else nvml.ask(reached[0].nvmlDeviceGetComputeRunningProcesses, reached[1])
+    listed = nvml.ask_device(device, "nvmlDeviceGetComputeRunningProcesses")
     pids = frozenset(int(p.pid) for p in listed or ())
     return pids - {os.getpid()} if same_ids() or os.getpid() in pids else frozenset()
 

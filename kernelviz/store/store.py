@@ -18,8 +18,7 @@ from kernelviz.store.trends import CaseTimes
 
 def home() -> Path:
     """KERNELVIZ_HOME, else the user's data folder."""
-    given = os.environ.get("KERNELVIZ_HOME")
-    return Path(given).expanduser() if given else Path(platformdirs.user_data_dir("kernelviz"))
+    return Path(os.environ.get("KERNELVIZ_HOME") or platformdirs.user_data_dir("kernelviz")).expanduser()
 
 
 class Store:

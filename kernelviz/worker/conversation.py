@@ -39,8 +39,7 @@ def converse(
             if left_s <= 0 and cancel_until_s is not None:
                 return Ending(failure=_CANCELLED, replace="cancelled work did not end")
             if left_s <= 0:
-                passed = deadlines.passed(now_s)
-                failure = Failure(stage="timeout", reasons=(passed,), message=process.log_tail())
+                failure = Failure(stage="timeout", reasons=(deadlines.passed(now_s),), message=process.log_tail())
                 return Ending(failure=failure, replace="the last one hung")
             reply = process.receive(left_s)
             if isinstance(reply, WorkEvent) and reply.work_id == work.work_id:

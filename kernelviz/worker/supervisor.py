@@ -188,9 +188,8 @@ class Supervisor:
         return "finished", "" if request.variants else str(describe_failure(failure))
 
     def _tell_failures(self, request: Request, problem: Problem, failures: dict[str, Failure]) -> None:
-        op = catalogue().get(problem.op)
         for variant, failure in failures.items():
-            request.sink.tell(CaseDone(result=failed(op, problem, variant, failure)))
+            request.sink.tell(CaseDone(result=failed(catalogue().get(problem.op), problem, variant, failure)))
 
     def _cancelled(self) -> bool:
         return self._current is not None and self._current.sink.cancelled

@@ -92,8 +92,8 @@ class WorkerSlot:
             while not stopping():
                 left_s = until_s - time.monotonic()
                 if left_s <= 0:
-                    not_ready = WorkerNotReady(seconds=self._limits.start_s)
-                    self.trouble = Failure(stage="timeout", reasons=(not_ready,), message=process.log_tail())
+                    reasons = (WorkerNotReady(seconds=self._limits.start_s),)
+                    self.trouble = Failure(stage="timeout", reasons=reasons, message=process.log_tail())
                     return None
                 match process.receive(left_s):
                     case Hello(environment=environment):

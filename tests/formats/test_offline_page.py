@@ -20,7 +20,7 @@ from kernelviz.core.notes import ForeignNote
 from kernelviz.core.result import Conditions, Kernel, Result, Timing
 from kernelviz.core.run import Run
 from kernelviz.formats import digest, exports, shipped_runs
-from kernelviz.formats.offline.bundle import allowed, plotly
+from kernelviz.formats.html import allowed, plotly
 from kernelviz.metrics.rows import rows
 from kernelviz.text.cells import describe_comparison_with_baseline
 

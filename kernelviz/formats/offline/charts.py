@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from kernelviz import plots
-from kernelviz.core import Figure, Problem, Run
+from kernelviz.core import Problem, Run
 from kernelviz.metrics.figures import Headline, figure_of
 from kernelviz.metrics.placement import placed
 from kernelviz.metrics.rows import Row, by_rate, rows
@@ -55,11 +55,11 @@ def view_of(run: Run) -> View:
     warm = any(figure_of(r.timing, "warm") for r in run.results)
     headlines: tuple[Headline, ...] = ("cold", "warm") if warm else ("cold",)
     axis = swept_axis(problems)
-    axes: tuple[str, ...] = (axis,) if axis else ()
-    if axis and line_sizes(problems[0], problems, axis):
-        free = (a for a in varying_axes(problems) if a != axis and a not in tied_axes(problems, axis))
-        axes = (axis, *free)
-    return View(run, headlines, problems, axes)
+    several = axis is not None and line_sizes(problems[0], problems, axis)
+    free = (
+        [a for a in varying_axes(problems) if a not in (axis, *tied_axes(problems, axis))] if axis and several else []
+    )
+    return View(run, headlines, problems, (axis, *free) if axis else ())
 
 
 def data(view: View) -> dict[str, Any]:
@@ -73,11 +73,10 @@ def data(view: View) -> dict[str, Any]:
         ):  # fmt: skip
             charts[f"{headline}/{key}"], texts[f"{headline}/{key}"] = bare(figure), str(text)
         lines |= {f"{headline}/{k}": v for k, v in _lines(view, table, headline)}
-    cold = rows(view.run, view.run.environment.roofs)
     return {
         "l2": list(view.headlines),
         "show": ["bandwidth", "rate", "time", "winner"],
-        "usual": "rate" if by_rate(cold) else "bandwidth",
+        "usual": "rate" if by_rate(rows(view.run, view.run.environment.roofs)) else "bandwidth",
         "axes": list(view.axes),
         "sizes": [format_sizes(p) for p in view.problems],
         "keys": [p.key for p in view.problems],
@@ -104,12 +103,8 @@ def _by_size(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
         figure = plots.winner_by_size(run, axis=axis, roofs=roofs, headline=headline)
         yield f"by/winner/{axis or ''}", figure, describe_chart_by_size("winner", leads)
     cases = placed(run, run.title or run.id, roofs, roofs, headline)
-    count = sum(c.drawable for c in cases)
-    yield (
-        "all",
-        plots.rates_by_intensity(cases),
-        f"Roofline of {count} cases; their shares of the roof are in the table",
-    )
+    text = f"Roofline of {sum(c.drawable for c in cases)} cases; their shares of the roof are in the table"
+    yield "all", plots.rates_by_intensity(cases), text
 
 
 def _at_size(view: View, headline: Headline) -> _Charts:
@@ -122,39 +117,33 @@ def _at_size(view: View, headline: Headline) -> _Charts:
 
 def _samples(view: View, table: Sequence[Row], headline: Headline) -> _Charts:
     """For each size the distribution of the samples of all variants, and the samples of each variant in the order taken."""
-    op, field = view.run.plan.op, FIELDS[headline]
+    plan, field = view.run.plan, FIELDS[headline]
     for i, problem in enumerate(view.problems):
-        sampled = _sampled(view, table, problem)
-        if not sampled:
-            continue
-        text = describe_samples([v for _, v, _ in sampled], _NAMES[field])
-        yield f"spread/{i}", plots.share_by_time({v: f for _, v, f in sampled}, op), text
-        for number, variant, figure in sampled:
+        here = [r for r in table if r.result.problem == problem]
+        figures = {r.result.variant: r.figure for r in here if r.figure is not None and r.figure.samples}
+        if figures:
+            text = describe_samples(list(figures), _NAMES[field])
+            yield f"spread/{i}", plots.share_by_time(figures, plan.op), text
+        for variant, figure in figures.items():
             if figure.blocks:
-                order_text = f"{_NAMES[field]} samples of {format_variant(variant)} in the order taken"
-                yield f"order/{i}/{number}", plots.samples_by_order(figure, field, op=op, variant=variant), order_text
-
-
-def _sampled(view: View, table: Sequence[Row], problem: Problem) -> list[tuple[int, str, Figure]]:
-    """The figures with samples at a size: number of the variant in the plan, its name, the figure."""
-    here = [r for r in table if r.result.problem == problem and r.figure is not None and r.figure.samples]
-    numbers = {v: n for n, v in enumerate(view.run.plan.variants)}
-    return [(numbers[r.result.variant], r.result.variant, r.figure) for r in here if r.figure]
+                chart = plots.samples_by_order(figure, field, op=plan.op, variant=variant)
+                text = f"{_NAMES[field]} samples of {format_variant(variant)} in the order taken"
+                yield f"order/{i}/{plan.variants.index(variant)}", chart, text
 
 
 def _lines(view: View, table: Sequence[Row], headline: Headline) -> Iterator[tuple[str, Any]]:
-    """Beside the bars: each variant with its time, verdict and trust. Beside the samples: what they say."""
-    numbers = {v: n for n, v in enumerate(view.run.plan.variants)}
+    """Beside the bars: each variant with its time, verdict and quality. Beside the samples: their facts in text."""
+    run = view.run
     for i, problem in enumerate(view.problems):
-        here = [r for r in table if r.result.problem == problem]
-        yield (
-            str(i),
-            [[numbers[r.result.variant], _format_case(r, headline), _quality(view, r, headline)] for r in here],
-        )
-        for row in here:
-            said = spread(row.result, FIELDS[headline])
-            if said is not None:
-                yield f"{i}/{numbers[row.result.variant]}", list(map(str, describe_spread(said)))
+        lines = []
+        for row in (r for r in table if r.result.problem == problem):
+            number = run.plan.variants.index(row.result.variant)
+            quality = str(describe_quality_of(row.result, headline, run.method.clock))
+            lines.append([number, _format_case(row, headline), quality])
+            facts = spread(row.result, FIELDS[headline])
+            if facts is not None:
+                yield f"{i}/{number}", list(map(str, describe_spread(facts)))
+        yield str(i), lines
 
 
 def _format_case(row: Row, headline: Headline) -> str:
@@ -164,10 +153,6 @@ def _format_case(row: Row, headline: Headline) -> str:
         return f"no {headline} time"
     bound = format_host_bound(row.result.timing)
     return f"{format_time(row.figure)} · {describe_comparison_with_baseline(row)}{f' · {bound}' if bound else ''}"
-
-
-def _quality(view: View, row: Row, headline: Headline) -> str:
-    return str(describe_quality_of(row.result, headline, view.run.method.clock))
 
 
 def thinned(charts_data: dict[str, Any], most: int) -> dict[str, Any]:

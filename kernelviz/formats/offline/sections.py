@@ -54,16 +54,15 @@ def when(stamp: str) -> str:
 
 def answers(run: Run, headlines: Sequence[Headline]) -> str:
     """The four tiles, a set for each headline."""
-    lists = []
-    for headline in headlines:
-        of_run = summary(rows(run, run.environment.roofs, headline))
-        boxes = "".join(
+    boxes = {
+        headline: "".join(
             f'<div class=tile title="{escape(t.how)}"><dt>{escape(t.label)}</dt>'
             f"<dd>{escape(t.value)}<small>{escape(t.basis)}</small></dd></div>"
-            for t in tiles(of_run, run.plan, headline)
+            for t in tiles(summary(rows(run, run.environment.roofs, headline)), run.plan, headline)
         )
-        lists.append(f"<dl class=tiles data-l2={headline}>{boxes}</dl>")
-    return "".join(lists)
+        for headline in headlines
+    }
+    return "".join(f"<dl class=tiles data-l2={headline}>{inside}</dl>" for headline, inside in boxes.items())
 
 
 def legend(run: Run) -> str:
