@@ -32,10 +32,10 @@ class Notice:
     """
 
     kind: NoticeKind
-    data: Mapping[str, "Datum"] = field(default_factory=dict)
+    data: Mapping[str, "Datum"] = field(default_factory=dict, hash=False)
     subject: Subject = "device"
     severity: Severity = "warning"
 
 
-Datum = str | int | None | tuple[str, ...] | tuple[tuple[int, str | None], ...] | Notice
+Datum = str | int | None | tuple[str | tuple[int, str | None], ...] | Notice
 """A number, a name, several names, processes (id and name, None: unknown), or a cause."""

@@ -72,17 +72,15 @@ def gpus() -> tuple[Device, ...]:
     )
 
 
-def missing(needs: Iterable[str], device: Device) -> str | None:
-    """Why a variant with these needs (`kernelviz.ops.catalog.variant.Need`) cannot run on that device, and the remedy, or None.
+def missing(needs: Iterable[str], device: Device) -> Notice | None:
+    """What a variant with these needs (`kernelviz.ops.catalog.variant.Need`) lacks on that device. None if it can run there.
 
-    For a GPU that cannot be used at all, that reason is returned for every variant.
+    For a GPU that cannot be used at all, the notice states the reason of the device, whatever the needs are.
     """
     if not device.usable:
-        return device.reason
+        return Notice("stated", {"text": device.reason})
     lack = next((lack for need in needs if (lack := lacking(need, device)) is not None), None)
-    if lack is None:
-        return None
-    return str(format_notice(lack if lack.kind == "cpu_only" else Notice("needs", {"cause": lack})))
+    return lack if lack is None or lack.kind == "cpu_only" else Notice("needs", {"cause": lack})
 
 
 def lacking(need: str, device: Device) -> Notice | None:
