@@ -11,7 +11,6 @@ from kernelviz import bench as use_cases
 from kernelviz.api.measurement import wait_for_run
 from kernelviz.api.report import PathLike, frame
 from kernelviz.bench import comparison, regression
-from kernelviz.bench import library_comparison as libraries
 from kernelviz.bench import roofline as placing
 from kernelviz.bench.trends import CaseTrend
 from kernelviz.core import Run
@@ -107,4 +106,4 @@ def library_comparison(*sources: str | Path) -> tuple[ComparisonRow, ...]:
 
     Errors: UnknownRun, BadField for a file that cannot be read, DocumentError.
     """
-    return libraries.library_comparison(use_cases.current(), [str(source) for source in sources])
+    return comparison.library_comparison(use_cases.current(), [str(source) for source in sources])

@@ -14,6 +14,7 @@ import msgspec
 
 from kernelviz.bench.summaries import Offer
 from kernelviz.core import BadField, Device, DeviceError
+from kernelviz.core.notices import Notice
 from kernelviz.core.reasons import NeedMissing
 from kernelviz.hardware.discovery import missing
 from kernelviz.ops import Op, Variant, catalogue
@@ -23,7 +24,7 @@ from kernelviz.worker.protocol import VariantFacts
 
 _log = logging.getLogger(__name__)
 
-Missing = Callable[[Sequence[str], Device], str | None]
+Missing = Callable[[Sequence[str], Device], Notice | None]
 Describe = Callable[[tuple[str, ...]], tuple[VariantFacts, ...]]
 # What a machine lacks may be installed while the server runs. To ask at each redraw would cost milliseconds.
 _ASK_AGAIN_S = 10.0
@@ -162,8 +163,8 @@ class Choice:
         now_s = time.monotonic()
         known = self._lacks.get(key)
         if known is None or now_s - known[0] > _ASK_AGAIN_S:
-            text = self._missing(variant.needs, device)
-            known = self._lacks[key] = (now_s, None if text is None else NeedMissing(text=text))
+            notice = self._missing(variant.needs, device)
+            known = self._lacks[key] = (now_s, None if notice is None else NeedMissing(notice=notice))
         return known[1]
 
 

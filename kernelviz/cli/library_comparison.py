@@ -6,7 +6,7 @@ import typer
 from rich.text import Text
 
 from kernelviz import bench as use_cases
-from kernelviz.bench import library_comparison as use_case
+from kernelviz.bench import comparison
 from kernelviz.cli import console, options
 from kernelviz.text.library_comparison import HEADINGS, conclusion, format_row, markdown
 
@@ -25,9 +25,9 @@ def library_comparison(
     The libraries are PyTorch eager, torch.compile and Liger. The roof is the measured memory bandwidth for the bytes that the
     problem moves. `kernelviz ladders` is the former name of this command and still works.
     """
-    rows = use_case.library_comparison(use_cases.current(), sources)
+    rows = comparison.library_comparison(use_cases.current(), sources)
     if as_json:
-        console.print_json(use_case.records(rows))
+        console.print_json(comparison.library_records(rows))
         return
     if as_markdown:
         typer.echo(markdown(rows))

@@ -6,6 +6,8 @@ from typing import Literal
 
 Severity = Literal["error", "warning", "info"]
 Subject = Literal["device", "driver", "nvrtc", "compiler", "mig", "tracer", "neighbours", "disk"]
+MigState = Literal["slice", "divided", "off", "unknown"]
+"""Whether a GPU is divided into slices (MIG), or is itself a slice of one."""
 NoticeKind = Literal[
     "stated", "unusable_device", "unlisted_gpu", "variants_lack", "nothing_without", "needs", "mig_slice", "tracer_kineto",
     "tracer_events", "programs", "more_programs", "hidden_program", "hidden_programs", "hidden_memory", "folder_not_writable",
@@ -30,10 +32,10 @@ class Notice:
     """
 
     kind: NoticeKind
-    data: Mapping[str, "Datum"] = field(default_factory=dict)
+    data: Mapping[str, "Datum"] = field(default_factory=dict, hash=False)
     subject: Subject = "device"
     severity: Severity = "warning"
 
 
-Datum = str | int | None | tuple[str, ...] | tuple[tuple[int, str | None], ...] | Notice
+Datum = str | int | None | tuple[str | tuple[int, str | None], ...] | Notice
 """A number, a name, several names, processes (id and name, None: unknown), or a cause."""

@@ -7,6 +7,7 @@ reason: it is the `message` beside them, which is shown and never interpreted.
 from typing import Literal
 
 from kernelviz.core.errors import KernelvizError
+from kernelviz.core.notices import Notice
 from kernelviz.core.problem import Struct
 
 Stage = Literal["unavailable", "compile", "out_of_memory", "wrong", "impossible", "crash", "timeout", "cancelled"]
@@ -151,10 +152,11 @@ class NotAdmitted(_Reason, frozen=True, kw_only=True, tag="not_admitted"):
     text: str
 
 
-class NeedMissing(_Reason, frozen=True, kw_only=True, tag="need_missing"):
-    """The machine lacks something that the variant needs; `text` says what, and what to do about it."""
+class NeedMissing(_Reason, frozen=True, kw_only=True, tag="need_missing", omit_defaults=True):
+    """The machine lacks something that the variant needs. `notice` says what; older documents have `text` instead."""
 
-    text: str
+    notice: Notice | None = None
+    text: str = ""
 
 
 class Skipped(_Reason, frozen=True, kw_only=True, tag="skipped"):

@@ -52,15 +52,11 @@ def last_level_cache_bytes(sys: Path = SYS) -> int | None:
     """
     caches: dict[str, tuple[int, int]] = {}
     for index in sys.glob("devices/system/cpu/cpu[0-9]*/cache/index*"):
-        try:
-            if (index / "type").read_text().strip() == "Instruction":
-                continue
-            level = int((index / "level").read_text())
-            size = _size_bytes((index / "size").read_text().strip())
-            sharers = (index / "shared_cpu_list").read_text().strip()
-        except (OSError, ValueError):
-            continue
-        caches[f"{level}:{sharers}"] = (level, size)
+        with contextlib.suppress(OSError, ValueError):
+            if (index / "type").read_text().strip() != "Instruction":
+                level = int((index / "level").read_text())
+                sharers = (index / "shared_cpu_list").read_text().strip()
+                caches[f"{level}:{sharers}"] = (level, _size_bytes((index / "size").read_text().strip()))
     if not caches:
         return None
     highest = max(level for level, _ in caches.values())

@@ -80,9 +80,8 @@ def _sheet(entry: Mapping[str, Any], titles: Mapping[str, str]) -> DataSheet:
         precision: Peak(rate_flop_per_s=float(rate), at_clock_hz=own.get(precision, entry.get("clock_hz")))
         for precision, rate in entry["peaks_flop_per_s"].items()
     }
-    sources = {what: titles[entry.get(f"{what}_source", entry["source"])] for what in ("bandwidth", "peaks")}
-    if "l2_bytes" in entry:
-        sources["l2"] = titles[entry.get("l2_source", entry["source"])]
+    documented = ("bandwidth", "peaks", "l2") if "l2_bytes" in entry else ("bandwidth", "peaks")
+    sources = {what: titles[entry.get(f"{what}_source", entry["source"])] for what in documented}
     return DataSheet(
         names=tuple(entry["names"]),
         architecture=entry["architecture"],

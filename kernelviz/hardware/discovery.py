@@ -1,7 +1,6 @@
 """The devices of this machine, whether each can be used, and the needs of a variant that a device does not meet."""
 
 import os
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -73,21 +72,19 @@ def gpus() -> tuple[Device, ...]:
     )
 
 
-def missing(needs: Iterable[str], device: Device) -> str | None:
-    """Why a variant with these needs (`kernelviz.ops.catalog.variant.Need`) cannot run on that device, and the remedy, or None.
+def missing(needs: Iterable[str], device: Device) -> Notice | None:
+    """What a variant with these needs (`kernelviz.ops.catalog.variant.Need`) lacks on that device. None if it can run there.
 
-    For a GPU that cannot be used at all, that reason is returned for every variant.
+    For a GPU that cannot be used at all, the notice states the reason of the device, whatever the needs are.
     """
     if not device.usable:
-        return device.reason
+        return Notice("stated", {"text": device.reason})
     lack = next((lack for need in needs if (lack := lacking(need, device)) is not None), None)
-    if lack is None:
-        return None
-    return str(format_notice(lack if lack.kind == "cpu_only" else Notice("needs", {"cause": lack})))
+    return lack if lack is None or lack.kind == "cpu_only" else Notice("needs", {"cause": lack})
 
 
 def lacking(need: str, device: Device) -> Notice | None:
-    """What a variant with this need lacks on that device, which can be used; None where it lacks nothing."""
+    """The requirement that a variant with this need misses on that device, which can be used; None where it misses none."""
     on_gpu = device.kind == "cuda"
     match need:
         case "cuda" if on_gpu:
@@ -154,17 +151,16 @@ def _gpu(library: Any, number: int, uuid: str, handle: Any, driver: object, driv
     whole = mig.whole(library, handle)
     memory = nvml.ask(library.nvmlDeviceGetMemoryInfo, handle)
     capability = nvml.ask(library.nvmlDeviceGetCudaComputeCapability, whole)
-    cores = nvml.ask(library.nvmlDeviceGetNumGpuCores, handle)
-    driver_text = None if driver is None else nvml.text(driver)
     device = Device(
         id=f"cuda:{number}",
         kind="cuda",
         name=mig.name(uuid, nvml.text(nvml.ask(library.nvmlDeviceGetName, handle) or "NVIDIA GPU")),
         uuid=uuid,
         memory_bytes=None if memory is None else int(memory.total),
-        multiprocessors=mig.multiprocessors(library, handle) or multiprocessors(cores, capability),
+        multiprocessors=mig.multiprocessors(library, handle)
+        or multiprocessors(nvml.ask(library.nvmlDeviceGetNumGpuCores, handle), capability),
         compute_capability=None if capability is None else (int(capability[0]), int(capability[1])),
-        driver=driver_text,
+        driver=None if driver is None else nvml.text(driver),
         driver_cuda=driver_cuda,
     )
     problem = device_problem(device)
@@ -225,5 +221,4 @@ def _dotted(capability: tuple[int, int] | None) -> str:
 
 
 def _major(version: str) -> int:
-    match = re.match(r"\d+", version)
-    return int(match.group()) if match else 0
+    return int(version.partition(".")[0])

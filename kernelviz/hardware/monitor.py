@@ -82,14 +82,13 @@ class Monitor:
         for device in self._devices:
             seen = device.id in looked and self._now_s() - looked[device.id] < LOOKED_S
             running = self._measuring(device)
-            if not seen and not running:
-                continue
-            sample = self._read(device, running=running, pcie=seen and not running)
-            due.append(device.id)
-            with self._changed:
-                self._samples[device.id].append(sample)
-                self._counts[device.id] += 1
-                self._changed.notify_all()
+            if seen or running:
+                sample = self._read(device, running=running, pcie=seen and not running)
+                due.append(device.id)
+                with self._changed:
+                    self._samples[device.id].append(sample)
+                    self._counts[device.id] += 1
+                    self._changed.notify_all()
         return tuple(due)
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ _SIGNS: Mapping[NoticeKind, tuple[str, ...]] = MappingProxyType(
         "other_cupti_version": ("NotSupportedError", "NOT_COMPATIBLE", "FunctionNotFoundError"),
     }
 )
-"""What the text of a tracer's error contains, by its cause (CUPTI API reference, "CUptiResult")."""
+"""Names in the text of a tracer's error, by the cause of the error (CUPTI API reference, "CUptiResult")."""
 
 
 def notices(
@@ -34,8 +34,11 @@ def notices(
     """
     collected: list[Notice | None] = [unusable(device, discovery.device_problem(device)), *toolchain(device)]
     if device.kind == "cuda":
-        seen = other_processes.look(device, worker=worker)
-        collected += [mig.mig(device), tracing(tracer), other_processes.neighbours(seen, own_pids())]
+        collected += [
+            mig.mig(device),
+            tracing(tracer),
+            other_processes.neighbours(other_processes.look(device, worker=worker), own_pids()),
+        ]
     else:
         collected.append(unlisted(nvml.opened().problem, nvml.gpu_files()))
     written = storage_folders.folders(os.environ, data_folder, device.kind)

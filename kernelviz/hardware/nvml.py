@@ -70,6 +70,12 @@ def ask_for(library: Any, name: str, *given: object) -> Any | None:
     return None if question is None else ask(question, *given)
 
 
+def ask_device(device: Device, name: str) -> Any | None:
+    """The result of a library function for a GPU, None for a processor and where the GPU or the driver does not answer."""
+    gpu = reached(device)
+    return None if gpu is None else ask_for(gpu[0], name, gpu[1])
+
+
 def text(value: object) -> str:
     """A name as text; older libraries return bytes.
 

@@ -35,7 +35,7 @@ a rule that needs it does not apply. `kernelviz.text.limiter` turns the facts in
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
-from typing import Literal, get_args
+from typing import Literal
 
 from kernelviz.core import POWER_CAP, Device, Figure, Kernel, Result, Roof
 from kernelviz.metrics.figures import Headline, back_to_back_over_warm, figure_of, host_bound
@@ -43,7 +43,6 @@ from kernelviz.metrics.occupancy import Occupancy, ResidencyLimit, occupancy
 from kernelviz.metrics.roofline import compute_roof, intense, level_of, memory_roof
 
 LimiterKind = Literal["launch", "latency", "bandwidth", "L2", "compute", "unclear"]
-LIMITERS: tuple[LimiterKind, ...] = get_args(LimiterKind)
 EvidenceKind = Literal[
     "one_launch", "launches", "launches_and_gaps", "faster_than_memory", "share_of_l2", "moved", "computed", "chain", "fused",
     "few_blocks", "low_occupancy", "too_short", "short_wave", "queued_wave", "warm_is_faster", "occupancy", "occupancy_and_waves",

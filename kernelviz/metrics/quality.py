@@ -226,12 +226,6 @@ def quality(result: Result, headline: Headline = "cold", clock: Clock | None = N
     )
 
 
-def quality_level(result: Result, headline: Headline = "cold", clock: Clock | None = None) -> QualityLevel | None:
-    """The level of the result's time; None without a time."""
-    parts = quality(result, headline, clock)
-    return None if parts is None else parts.level
-
-
 def _samples(figure: Figure) -> Part:
     if figure.samples is None:
         return Part("samples", Samples(None), "note")

@@ -16,6 +16,7 @@ from kernelviz.plots.timeline import marks_by_time
 from kernelviz.plots.trend import time_by_run
 from kernelviz.plots.variant_styles import Style, style_of
 from kernelviz.plots.winner_map import winner_by_size
+from kernelviz.text.results import format_variant as variant_words
 
 __all__ = [
     "Style",
@@ -36,5 +37,6 @@ __all__ = [
     "style_of",
     "time_by_run",
     "time_by_variant",
+    "variant_words",
     "winner_by_size",
 ]

@@ -20,12 +20,19 @@ class Roofs(StorePart):
     def put(self, device_uuid: str, roof: Roof, *, only_new: bool = False) -> bool:
         """Store a roof; with `only_new` only where the same roof is not stored yet. Returns whether it was stored."""
         body = msgspec.json.encode(roof)
-        values = {"name": roof.name, "precision": roof.precision or "", "measured_at": roof.measured_at, "body": body}
         same = select(roofs.c.id).where(roofs.c.device_uuid == device_uuid, roofs.c.body == body).limit(1)
         with self._database.write() as connection:
             if only_new and connection.scalar(same) is not None:
                 return False
-            connection.execute(insert(roofs).values(device_uuid=device_uuid, **values))
+            connection.execute(
+                insert(roofs).values(
+                    device_uuid=device_uuid,
+                    name=roof.name,
+                    precision=roof.precision or "",
+                    measured_at=roof.measured_at,
+                    body=body,
+                )
+            )
             return True
 
     def newest(self, device_uuid: str) -> tuple[Roof, ...]:

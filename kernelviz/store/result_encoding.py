@@ -26,11 +26,10 @@ class _Head(msgspec.Struct):
 
 _HEAD = msgspec.json.Decoder(_Head)
 _RESULT = msgspec.json.Decoder(Result)
-_FIELDS = Result.__struct_fields__
 
 
 def packed(result: Result) -> bytes:
-    row = _Row(**{name: getattr(result, name) for name in _FIELDS})
+    row = _Row(**{name: getattr(result, name) for name in Result.__struct_fields__})
     return zlib.compress(msgspec.json.encode(row), _LEVEL)
 
 

@@ -37,8 +37,9 @@ class Results(StorePart):
             if values:
                 added = make(results)
                 replaced = {name: added.excluded[name] for name in values[0] if name not in ("run_id", "case_key")}
-                upsert = added.on_conflict_do_update(index_elements=["run_id", "case_key"], set_=replaced)
-                connection.execute(upsert, values)
+                connection.execute(
+                    added.on_conflict_do_update(index_elements=["run_id", "case_key"], set_=replaced), values
+                )
             put_times(connection, run_id, row.device_uuid, header.method, header.plan, [given for _, given in finite])
 
     def drop(self, run_id: str, case_keys: Iterable[str]) -> None:

@@ -7,6 +7,7 @@ from kernelviz.core import Accuracy, Failure, Inspection, LaterFailure, Stage
 from kernelviz.core import reasons as r
 from kernelviz.core.cheats import cheat_of
 from kernelviz.text.cheats import NAMES
+from kernelviz.text.notices import format_notice
 from kernelviz.text.text import Template, Text, fill, join, on_one_line
 
 STAGES: Mapping[Stage, Text] = MappingProxyType(
@@ -36,6 +37,21 @@ _OTHER_STREAM: Mapping[str, str] = {
 
 def _other_stream(reason: r.OtherStream) -> str:
     return _OTHER_STREAM[reason.evidence].format(reason=reason, nothing=_BETWEEN.get(reason.between))
+
+
+def _need_missing(reason: r.NeedMissing) -> str:
+    if reason.notice is None:
+        return reason.text
+    try:
+        return str(format_notice(reason.notice))
+    except (
+        LookupError,
+        AttributeError,
+        TypeError,
+        ValueError,
+        RecursionError,
+    ):  # a document may hold a notice without its data
+        return f"needs what this machine does not have ({reason.notice.kind})"
 
 
 def _recompiled(reason: r.Recompiled) -> str:
@@ -78,7 +94,7 @@ REASONS: Mapping[type, Template] = {
     r.NoCompute: lambda reason: f"computes in {', '.join(reason.has)} only, not in {reason.compute}",
     r.NoDirection: "has no {0.direction} pass",
     r.NotAdmitted: "this configuration is not for such sizes: {0.text}",
-    r.NeedMissing: "{0.text}",
+    r.NeedMissing: _need_missing,
     r.Skipped: "skipped",
     r.CancelledBefore: "cancelled before it was measured",
     r.CancelledDuring: "cancelled after {0.blocks} of {0.needed} blocks",

@@ -72,12 +72,6 @@ def format_limiter(kind: LimiterKind) -> str:
     return kind if kind == "unclear" else f"{kind}-limited"
 
 
-def describe_limiter(limiter: Limiter) -> Text:
-    """The answer with its evidence and what is missing, on one line."""
-    reason = describe_limiter_reason(limiter)
-    return join(": ", (format_limiter(limiter.kind), *([reason] if limiter.evidence or limiter.missing else [])))
-
-
 def describe_limiter_reason(limiter: Limiter) -> Text:
     """The evidence and what is missing, on one line.
 

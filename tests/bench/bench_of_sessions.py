@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kernelviz.bench import Bench
 from kernelviz.bench.availability import Choice
+from kernelviz.core.notices import Notice
 from kernelviz.core.request import RunRequest
 from kernelviz.core.run import Device
 from kernelviz.ops import Op, Preset, Variant, catalogue
@@ -41,10 +42,10 @@ def ops() -> Mapping[str, Op]:
     return {"add": add}
 
 
-def missing(needs: Sequence[str], device: Device) -> str | None:
+def missing(needs: Sequence[str], device: Device) -> Notice | None:
     if not device.usable:
-        return device.reason
-    return "needs CUDA: no GPU here" if "cuda" in needs and device.kind == "cpu" else None
+        return Notice("stated", {"text": device.reason})
+    return Notice("stated", {"text": "needs CUDA: no GPU here"}) if "cuda" in needs and device.kind == "cpu" else None
 
 
 def bench_in(folder: Path, devices: tuple[Device, ...] = (DEVICE,), session: str = "open_session") -> Bench:

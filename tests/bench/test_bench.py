@@ -12,6 +12,7 @@ import pytest
 from kernelviz.bench import Bench
 from kernelviz.core.errors import BadField, UnknownName, UnknownRun
 from kernelviz.core.events import CaseDone, CaseStep, DeviceBusy, Event, RoofDone, RunEnded, RunQueued
+from kernelviz.core.notices import Notice
 from kernelviz.core.problem import Method, Plan
 from kernelviz.core.reasons import NeedMissing, NoDtype
 from kernelviz.core.request import RunRequest
@@ -92,7 +93,7 @@ def test_what_cannot_run_here_fails_without_a_worker(bench: Bench) -> None:
     run = finished(bench, plan(bench, "needs_cuda", "half_only"))
     outcomes = {r.variant: r.outcome for r in run.results}
     assert outcomes["needs_cuda"] == Failure(
-        stage="unavailable", reasons=(NeedMissing(text="needs CUDA: no GPU here"),)
+        stage="unavailable", reasons=(NeedMissing(notice=Notice("stated", {"text": "needs CUDA: no GPU here"})),)
     )
     assert outcomes["half_only"] == Failure(stage="unavailable", reasons=(NoDtype(dtype="fp32", has=("fp16",)),))
     assert all(r.cost is not None for r in run.results)
@@ -266,9 +267,12 @@ def test_devices_and_offers(tmp_path: Path) -> None:
     assert (on_cpu["a"].available, on_cpu["a"].lack) == (True, None)
     assert (on_cpu["needs_cuda"].available, on_cpu["needs_cuda"].lack) == (
         False,
-        NeedMissing(text="needs CUDA: no GPU here"),
+        NeedMissing(notice=Notice("stated", {"text": "needs CUDA: no GPU here"})),
     )
-    assert all(o.lack == NeedMissing(text=BROKEN_GPU.reason) for o in bench.offers("add", "cuda:1"))
+    assert all(
+        o.lack == NeedMissing(notice=Notice("stated", {"text": BROKEN_GPU.reason}))
+        for o in bench.offers("add", "cuda:1")
+    )
     assert [o.variant.name for o in bench.offers("add", "cuda:0")] == [v.name for v in bench.ops()["add"].variants]
     assert all(o.available for o in bench.offers("add", "cuda:0"))
     bench.close()

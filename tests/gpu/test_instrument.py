@@ -23,9 +23,9 @@ from kernelviz.core.run import Device
 from kernelviz.hardware.discovery import discover
 from kernelviz.hardware.monitor import Monitor
 from kernelviz.metrics.figures import Headline
-from kernelviz.metrics.limiter import limiter
+from kernelviz.metrics.limiter import Limiter, limiter
 from kernelviz.store import Store
-from kernelviz.text.limiter import describe_limiter, describe_limiter_reason
+from kernelviz.text.limiter import describe_limiter_reason
 
 pytestmark = [part("instrument"), pytest.mark.gpu, pytest.mark.xdist_group("gpu"), pytest.mark.timeout(900)]
 
@@ -91,6 +91,11 @@ def measured(
     return {r.variant: r for r in run.results}, run.environment.device
 
 
+def line(found: Limiter) -> str:
+    """The limiter with its evidence."""
+    return f"{found.kind}: {describe_limiter_reason(found)}"
+
+
 def test_the_limiter_names_what_limits_planted_cases(bench: Bench) -> None:
     for _ in bench.follow(bench.calibrate("cuda:0"), timeout_s=120):
         pass
@@ -118,16 +123,16 @@ def test_the_limiter_names_what_limits_planted_cases(bench: Bench) -> None:
             "cold_s": r.timing.device_cold_s.estimate,
             "warm_s": r.timing.device_warm_s.estimate if r.timing.device_warm_s else None,
             "kernels": [(k.name[:40], k.grid, k.block, k.registers_per_thread, k.duration_s) for k in r.kernels],
-            "cold": str(describe_limiter(limiter(r, device, roofs, "cold"))),
-            "warm": str(describe_limiter(limiter(r, device, roofs, "warm"))),
+            "cold": line(limiter(r, device, roofs, "cold")),
+            "warm": line(limiter(r, device, roofs, "warm")),
         }
         for r in (*empty.values(), *large.values(), *small.values(), *chain.values(), *naive.values())
         if r.timing and r.timing.device_cold_s
     }
-    record("limiter", {"found": {name: str(describe_limiter(f)) for name, f in found.items()}, "facts": facts})
+    record("limiter", {"found": {name: line(f) for name, f in found.items()}, "facts": facts})
     for name, (_, _, word, because) in expected.items():
-        assert (name, found[name].kind) == (name, word), str(describe_limiter(found[name]))
-        assert re.search(because, str(describe_limiter_reason(found[name]))), str(describe_limiter(found[name]))
+        assert (name, found[name].kind) == (name, word), line(found[name])
+        assert re.search(because, str(describe_limiter_reason(found[name]))), line(found[name])
 
 
 LOAD = """

@@ -155,28 +155,33 @@ def test_nothing_speaks_against_a_new_driver_and_a_volta_is_too_old() -> None:
     assert "torch is not installed" in problem_text("580.95", "13.0", (9, 0), None)
 
 
+def missing_text(needs: tuple[str, ...], device: Device) -> str | None:
+    notice = discovery.missing(needs, device)
+    return None if notice is None else str(format_notice(notice))
+
+
 def test_a_variant_that_needs_cuda_says_why_it_cannot_run(no_driver: None) -> None:
-    assert discovery.missing(("triton", "cuda"), CPU) == "needs CUDA: no NVIDIA driver is loaded on this machine"
-    assert discovery.missing((), CPU) is None
+    assert missing_text(("triton", "cuda"), CPU) == "needs CUDA: no NVIDIA driver is loaded on this machine"
+    assert missing_text((), CPU) is None
 
 
 def test_with_a_gpu_beside_it_the_processor_says_to_choose_it(driver: None) -> None:
-    assert discovery.missing(("cuda",), CPU) == "needs CUDA: choose a GPU as the device"
-    assert discovery.missing(("cuda",), H200) is None
+    assert missing_text(("cuda",), CPU) == "needs CUDA: choose a GPU as the device"
+    assert missing_text(("cuda",), H200) is None
 
 
 def test_compilers_are_looked_for_as_the_tools_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-cc -m64")
     monkeypatch.setenv("CXX", "no-such-c++")
     monkeypatch.setattr(sysconfig, "get_path", lambda *_: "/no/headers")
-    assert "needs a C compiler (no-such-cc)" in str(discovery.missing(("triton",), H200))
-    assert "needs a C compiler (no-such-cc)" in str(discovery.missing(("inductor",), H200))
-    assert "needs a C++ compiler (no-such-c++)" in str(discovery.missing(("inductor",), CPU))
-    assert "needs a C++ compiler (no-such-c++)" in str(discovery.missing(("cxx",), CPU))
-    assert "does not know" in str(discovery.missing(("quantum",), CPU))
+    assert "needs a C compiler (no-such-cc)" in str(missing_text(("triton",), H200))
+    assert "needs a C compiler (no-such-cc)" in str(missing_text(("inductor",), H200))
+    assert "needs a C++ compiler (no-such-c++)" in str(missing_text(("inductor",), CPU))
+    assert "needs a C++ compiler (no-such-c++)" in str(missing_text(("cxx",), CPU))
+    assert "does not know" in str(missing_text(("quantum",), CPU))
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     for need, device in (("triton", H200), ("inductor", H200), ("inductor", CPU), ("cxx", CPU)):
-        reason = str(discovery.missing((need,), device))
+        reason = str(missing_text((need,), device))
         assert "needs Python's headers (/no/headers/Python.h)" in reason
         assert f"apt install python{sys.version_info.major}.{sys.version_info.minor}-dev" in reason
         assert "conda" in reason
@@ -184,8 +189,8 @@ def test_compilers_are_looked_for_as_the_tools_do(monkeypatch: pytest.MonkeyPatc
 
 def test_an_unusable_gpu_answers_with_its_own_reason() -> None:
     old = Device(id="cuda:0", kind="cuda", name="NVIDIA H200", uuid="GPU-aa", usable=False, reason="driver too old")
-    assert discovery.missing(("triton",), old) == "driver too old"
-    assert discovery.missing((), old) == "driver too old"
+    assert missing_text(("triton",), old) == "driver too old"
+    assert missing_text((), old) == "driver too old"
 
 
 def test_conditions_hold_what_the_driver_says_and_nothing_else(driver: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,14 +16,13 @@ from kernelviz.core.result import Conditions, Result
 from kernelviz.core.run import Run
 from kernelviz.formats import shipped_runs
 from kernelviz.metrics.figures import Headline
-from kernelviz.metrics.limiter import LIMITERS, ROOF_SHARE, EvidenceKind, Limiter, Missing, MissingKind, limiter
+from kernelviz.metrics.limiter import ROOF_SHARE, EvidenceKind, Limiter, LimiterKind, Missing, MissingKind, limiter
 from kernelviz.metrics.roofline import efficiency, intense
 from kernelviz.text.limiter import (
     EVIDENCE,
     MEANINGS,
     MISSING,
     describe_evidence,
-    describe_limiter,
     describe_limiter_reason,
 )
 
@@ -32,7 +31,7 @@ Shipped = list[tuple[Run, Result, Headline, Limiter]]
 
 
 def line(found: Limiter) -> str:
-    return str(describe_limiter(found))
+    return f"{found.kind}: {describe_limiter_reason(found)}"
 
 
 def because_of(found: Limiter) -> str:
@@ -128,7 +127,7 @@ def test_who_reaches_a_roof_is_limited_by_it_and_who_does_not_is_not(all_shipped
         else:
             assert found.kind in ("launch", "latency", "L2", "unclear"), line(found)
         seen.add(found.kind)
-    assert seen == set(LIMITERS) == set(MEANINGS)
+    assert seen == set(get_args(LimiterKind)) == set(MEANINGS)
 
 
 def test_every_answer_has_numbers_or_names_what_is_missing(all_shipped: Shipped) -> None:

@@ -11,7 +11,7 @@ import sample_runs as samples
 
 from kernelviz.core.notes import LaterFailure, NotCapturable, OtherKernelsInGraph, SlowBlocks, TracingCostUnknown
 from kernelviz.core.result import Accuracy, Block, Conditions, Failure, Figure, Result, Timing
-from kernelviz.metrics.quality import Quality, quality, quality_level, slow_blocks
+from kernelviz.metrics.quality import Quality, quality, slow_blocks
 from kernelviz.text.quality import describe_part, describe_quality, describe_quality_of, format_level
 
 OTHER_KERNELS = "a graph would run other kernels than an eager call does: launched into the stream"
@@ -175,7 +175,9 @@ def test_a_wrong_time_is_doubtful_whatever_else_is_right(stage: Any) -> None:
 
 def test_without_a_time_there_is_nothing_to_trust() -> None:
     failed = samples.failed(GOOD.problem, "torch_eager", "compile")
-    assert (quality(failed), quality_level(failed), str(describe_quality_of(failed))) == (None, None, "not timed")
+    assert (quality(failed), str(describe_quality_of(failed))) == (None, "not timed")
     cold_only = msgspec.structs.replace(GOOD, outcome=Timing(device_cold_s=Figure(estimate=1e-6)))
     assert quality(cold_only, "warm") is None
-    assert quality_level(cold_only) == "suspect"
+    of_cold = quality(cold_only)
+    assert of_cold is not None
+    assert of_cold.level == "suspect"

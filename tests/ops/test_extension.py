@@ -15,6 +15,7 @@ from kernelviz.hardware.discovery import missing
 from kernelviz.measure.session.inputs import as_tuple
 from kernelviz.ops import op_named
 from kernelviz.ops.scale import extension
+from kernelviz.text.notices import format_notice
 
 # One process builds it, in a quarter of a minute; the others need not.
 pytestmark = pytest.mark.xdist_group("extension")
@@ -28,8 +29,8 @@ CPU = Device(id="cpu", kind="cpu", name="CPU", uuid="CPU-1")
 @pytest.fixture(scope="module", autouse=True)
 def _compiler() -> None:
     reason = missing(CPP.needs, CPU)
-    if reason:
-        pytest.skip(reason)
+    if reason is not None:
+        pytest.skip(str(format_notice(reason)))
 
 
 @pytest.mark.parametrize("dtype", SCALE.dtypes)
@@ -79,15 +80,22 @@ def test_a_compilers_complaint_is_the_message_and_leaves_nothing(
 
 
 def test_a_gpu_is_told_to_choose_the_processor() -> None:
-    assert missing(CPP.needs, H200) == "runs on the processor only: choose cpu as the device"
+    lack = missing(CPP.needs, H200)
+    assert lack is not None
+    assert str(format_notice(lack)) == "runs on the processor only: choose cpu as the device"
     assert CPP.slow_compile
     with pytest.raises(BadField, match="choose cpu as the device"):
         extension.bind_custom_scale(torch.empty(4, device="meta"), 0.7)
 
 
+def missing_text() -> str:
+    notice = missing(("cxx",), CPU)
+    return "" if notice is None else str(format_notice(notice))
+
+
 def test_what_a_build_lacks_is_named_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sysconfig, "get_path", lambda name, scheme: str(tmp_path))
-    assert "Python.h" in str(missing(("cxx",), CPU))
-    assert "-dev" in str(missing(("cxx",), CPU))
+    assert "Python.h" in missing_text()
+    assert "-dev" in missing_text()
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    assert "needs a C++ compiler (c++)" in str(missing(("cxx",), CPU))
+    assert "needs a C++ compiler (c++)" in missing_text()

@@ -97,7 +97,7 @@ def test_nothing_in_common_is_a_sentence() -> None:
     other = samples.run(id="other", op="add", sizes=[{"n": 8}], dtype="fp32", shares={"torch_eager": 1.0})
     figure = checked(ratio_by_case(compare(runs.before(), other)))
     assert "A and B have no case in common" in figure.layout.annotations[0].text
-    assert "0 cases" in describe_comparison(compare(runs.before(), other))
+    assert "0 cases" in str(describe_comparison(compare(runs.before(), other)))
 
 
 def test_samples_of_both_sides_rise_to_the_whole() -> None:
@@ -126,4 +126,4 @@ def test_real_runs_are_drawn() -> None:
     found = compare(run, run, variant_a="torch_eager", variant_b="cuda_naive")
     figure = checked(ratio_by_case(found))
     assert "16× as long" in figure.layout.xaxis.ticktext
-    assert describe_comparison(found).startswith("Time of B divided by time of A for 5 cases. Worst: matmul")
+    assert str(describe_comparison(found)).startswith("Time of B divided by time of A for 5 cases. Worst: matmul")

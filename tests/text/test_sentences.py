@@ -9,6 +9,7 @@ import pytest
 from kernelviz.core import notes as n
 from kernelviz.core import reasons as r
 from kernelviz.core.cheats import CHEATS, cheat_of
+from kernelviz.core.notices import Notice
 from kernelviz.core.result import Accuracy, Failure, Stage
 from kernelviz.core.version_1 import accuracy_reasons, failure_reasons, note_of
 from kernelviz.metrics import quality
@@ -157,6 +158,13 @@ FAILURES: tuple[tuple[r.Reason, str, str], ...] = (
 )
 NEW_ONLY: tuple[tuple[r.Reason, str, str], ...] = (
     (r.NeedMissing(text="needs CUDA: choose a GPU as the device"), "", "needs CUDA: choose a GPU as the device"),
+    (
+        r.NeedMissing(notice=Notice("needs", {"cause": Notice("gpu_not_chosen")})),
+        "",
+        "needs CUDA: choose a GPU as the device",
+    ),
+    (r.NeedMissing(notice=Notice("needs")), "", "needs what this machine does not have (needs)"),
+    (r.NeedMissing(notice=Notice("needs", {"cause": 1})), "", "needs what this machine does not have (needs)"),
     (
         r.DiskFull(folders=(r.Folder(path="/t", variable="TMPDIR"),)),
         "OSError: full",

@@ -30,6 +30,7 @@ from kernelviz.measure.timing.kernels import persisting_bytes
 from kernelviz.ops import Launch, Variant, variant
 from kernelviz.text.cheats import NAMES
 from kernelviz.text.failures import describe_failure
+from kernelviz.text.notices import format_notice
 
 _ADD = Problem(op="add", sizes={"n": 2**20}, dtype="fp32")
 _SMALL_ADD = Problem(op="add", sizes={"n": 2**16}, dtype="fp32")
@@ -199,7 +200,7 @@ def _refused(
     def make(at: Workbench) -> Finding:
         lacks = missing(planted.needs, at.device)
         if lacks is not None:
-            raise NotHere(lacks)
+            raise NotHere(str(format_notice(lacks)))
         try:
             results = at.results(problem, (planted,), "torch_eager")
         finally:

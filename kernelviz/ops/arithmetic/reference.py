@@ -1,4 +1,4 @@
-"""What the three ops must compute, what of `div` is compared, and how large errors may be."""
+"""What the three ops must compute, which values of `div` are compared, and how large errors may be."""
 
 from __future__ import annotations
 

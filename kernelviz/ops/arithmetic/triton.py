@@ -62,7 +62,7 @@ def adaptive_block(n: int) -> int:
 
 
 def bind_arithmetic(x_N: torch.Tensor, y_N: torch.Tensor, operation: str, *, block: int) -> Launch:
-    """Launch of `arithmetic_kernel` over contiguous vectors of one length; raises BadField for others."""
+    """Launch of `arithmetic_kernel` over contiguous vectors of one length; raises BadField if not contiguous."""
     require_contiguous(x_N=x_N, y_N=y_N)
     out_N = torch.empty_like(x_N)
     n = x_N.numel()

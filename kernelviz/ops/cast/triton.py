@@ -21,7 +21,7 @@ def cast_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 def bind_cast(x_N: torch.Tensor, to: torch.dtype, *, block: int) -> Launch:
-    """Launch of `cast_kernel` over a contiguous vector; raises BadField for others."""
+    """Launch of `cast_kernel` over a contiguous vector; raises BadField if not contiguous."""
     require_contiguous(x_N=x_N)
     out_N = torch.empty_like(x_N, dtype=to)
     n = x_N.numel()

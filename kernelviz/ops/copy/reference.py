@@ -1,4 +1,4 @@
-"""What the copies must give: exactly the elements."""
+"""What the copies must compute: exactly the elements of the input."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def reference(x_N: Tensor) -> Tensors:
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """Zero: nothing is rounded, so nothing may differ."""
+    """Zero, because nothing is rounded."""
     return (outputs[0].new_zeros(()).expand_as(outputs[0]),)

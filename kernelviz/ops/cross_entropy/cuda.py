@@ -36,7 +36,7 @@ PIECE = RowTile(lanes=256, vectors=4, resident=2048)
 
 
 def bind_loss(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """The losses, a block a row of contiguous logits (M, V); raises BadField for others."""
+    """The losses, a block a row of contiguous logits (M, V); raises BadField if not contiguous."""
     require_vec16(logits_MV=logits_MV)
     require_contiguous(labels_M=labels_M)
     return _loss(logits_MV, labels_M, None, loss_tile(logits_MV))
@@ -57,17 +57,17 @@ def bind_loss_cluster(logits_MV: Tensor, labels_M: Tensor) -> Launch:
 
 
 def bind_row_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """The losses and their gradient, a block a row of contiguous logits (M, V); raises BadField for others."""
+    """The losses and their gradient, a block a row of contiguous logits (M, V); raises BadField if not contiguous."""
     return _with_grad(logits_MV, labels_M, clusters=False)
 
 
 def bind_cluster_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
-    """The losses and their gradient, long rows a cluster each; raises BadField for what is not contiguous."""
+    """The losses and their gradient, long rows a cluster each; raises BadField if not contiguous."""
     return _with_grad(logits_MV, labels_M, clusters=True)
 
 
 def bind_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Staged:
-    """The gradient of the logits, behind a forward pass that leaves ln Σ exp; raises BadField for what is not contiguous."""
+    """The gradient of the logits, after a forward pass that writes ln Σ exp; raises BadField if not contiguous."""
     import torch
 
     require_vec16(logits_MV=logits_MV)
@@ -93,7 +93,7 @@ def bind_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Stage
 
 
 def loss_tile(logits_MV: Tensor) -> RowTile:
-    """Fewer threads where a row has fewer than four vectors for each."""
+    """The tile of a row: fewer threads if the row has fewer than four vectors for each."""
     vectors = vectors_of_row(logits_MV.shape[1], logits_MV.element_size())
     return replace(LOSS, lanes=min(LOSS.lanes, -(-vectors // (32 * LOSS.vectors)) * 32))
 
@@ -102,7 +102,7 @@ def bind_columns_with_grad(logits_MV: Tensor, labels_M: Tensor) -> Launch:
     """Losses and gradient of contiguous logits (M, V) by persistent clusters; as `bind_cluster_with_grad` where rows are few,
     short or too long.
 
-    Raises BadField for what is not contiguous.
+    Raises BadField if not contiguous.
     """
     import torch
 

@@ -62,7 +62,7 @@ def backward_bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tenso
 
 
 def with_grad_bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """That of the loss, and that of the backward pass with gradients of one."""
+    """The bound of the loss, and that of the backward pass with gradients of one."""
     (loss_M,) = bound(problem, inputs, outputs[:1])
     error_MV = gradient_error(problem, inputs[0])
     return (loss_M, error_MV + outputs[1].abs() * (2 * FP32_ROUNDOFF) + stored(outputs[1], problem.dtype))

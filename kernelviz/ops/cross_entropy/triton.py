@@ -119,27 +119,27 @@ def next_power_of_2(n: int) -> int:
 
 
 def bind_online(logits_MV: torch.Tensor, labels_M: torch.Tensor) -> Launch:
-    """The losses; one program a row of contiguous logits (M, V), in chunks. Raises BadField for others."""
+    """The losses; one program a row of contiguous logits (M, V), in chunks. Raises BadField if not contiguous."""
     return _bind_online(logits_MV, labels_M, None, gradient=False)
 
 
 def bind_block_per_row(logits_MV: torch.Tensor, labels_M: torch.Tensor) -> Launch:
-    """The losses; one program a row of contiguous logits (M, V), in one piece where it fits. Raises BadField for others."""
+    """The losses; one program a row of contiguous logits (M, V), in one piece if it fits. Raises BadField if not contiguous."""
     return _bind_row(logits_MV, labels_M, gradient=False)
 
 
 def bind_online_with_grad(logits_MV: torch.Tensor, labels_M: torch.Tensor) -> Launch:
-    """The losses and their gradient; each row of contiguous logits (M, V) is read twice. Raises BadField for others."""
+    """The losses and their gradient; each row of contiguous logits (M, V) is read twice. Raises BadField if not contiguous."""
     return _bind_online(logits_MV, labels_M, None, gradient=True)
 
 
 def bind_block_per_row_with_grad(logits_MV: torch.Tensor, labels_M: torch.Tensor) -> Launch:
-    """The losses and their gradient; a row of contiguous logits (M, V) is read once where it fits. Raises BadField for others."""
+    """The losses and their gradient; a row of contiguous logits (M, V) is read once if it fits. Raises as above."""
     return _bind_row(logits_MV, labels_M, gradient=True)
 
 
 def bind_backward(logits_MV: torch.Tensor, labels_M: torch.Tensor, dloss_M: torch.Tensor) -> Staged:
-    """The gradient of the logits, behind a forward pass that leaves ln Σ exp. Raises BadField for what is not contiguous."""
+    """The gradient of the logits, after a forward pass that writes ln Σ exp. Raises BadField if not contiguous."""
     require_contiguous(logits_MV=logits_MV, labels_M=labels_M, dloss_M=dloss_M)
     m, n = logits_MV.shape
     sums_M = torch.empty(m, dtype=torch.float32, device=logits_MV.device)

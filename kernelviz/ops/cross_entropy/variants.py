@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def fused(logits_MV: Tensor, labels_M: Tensor) -> Tensor:
-    """torch's own: log_softmax, then the entry of each label."""
+    """torch's cross_entropy: log_softmax, then the entry of each label."""
     from torch.nn import functional
 
     return functional.cross_entropy(logits_MV, labels_M, reduction="none")
@@ -27,35 +27,35 @@ def composed(logits_MV: Tensor, labels_M: Tensor) -> Tensor:
 
 
 def composite_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
-    """Of the single ops: autograd goes through each of them."""
+    """The backward pass of the single ops: autograd runs that of each."""
     from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(composed, (logits_MV, labels_M), (dloss_M,), (0,))
 
 
 def eager_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
-    """Two kernels, from the ln p that log_softmax saves."""
+    """The backward pass of cross_entropy: two kernels, from the ln p that log_softmax saves."""
     from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(fused, (logits_MV, labels_M), (dloss_M,), (0,))
 
 
 def compile_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
-    """inductor's kernel."""
+    """The backward pass, compiled by inductor."""
     from kernelviz.ops.kernels.inductor import compiled_backward
 
     return compiled_backward(fused, (logits_MV, labels_M), (dloss_M,), (0,))
 
 
 def triton_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
-    """A program a piece of a row, from the ln Σ exp that the forward pass leaves."""
+    """The backward pass with one program a piece of a row, from the ln Σ exp that the forward pass writes."""
     from kernelviz.ops.cross_entropy import triton as kernels
 
     return kernels.bind_backward(logits_MV, labels_M, dloss_M)
 
 
 def cuda_backward(logits_MV: Tensor, labels_M: Tensor, dloss_M: Tensor) -> Launch:
-    """A block a piece of a row, from the ln Σ exp that the forward pass leaves."""
+    """The backward pass with one block a piece of a row, from the ln Σ exp that the forward pass writes."""
     from kernelviz.ops.cross_entropy import cuda as kernels
 
     return kernels.bind_backward(logits_MV, labels_M, dloss_M)

@@ -17,7 +17,7 @@ SOURCE = Path(__file__).parent / "cuda.cu"
 
 
 def bind_three_kernels(x_N: Tensor) -> Launch:
-    """Sums of tiles, what lies before each, scans of tiles; of a contiguous vector, raises BadField for others."""
+    """Sums of tiles, the sum before each tile, scans of tiles, for a contiguous vector; raises BadField if not contiguous."""
     import torch
 
     require_contiguous(x_N=x_N)
@@ -43,7 +43,7 @@ def bind_three_kernels(x_N: Tensor) -> Launch:
 
 
 def bind_look_back(x_N: Tensor) -> Launch:
-    """One pass, a block a tile; of a contiguous vector, raises BadField for others."""
+    """One pass over a contiguous vector, a block a tile; raises BadField if not contiguous."""
     import torch
 
     require_contiguous(x_N=x_N)

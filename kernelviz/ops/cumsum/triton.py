@@ -1,4 +1,4 @@
-"""Triton kernels of `cumsum`: sums of tiles, what lies before each, scans of tiles. The vector is read twice."""
+"""Triton kernels of `cumsum`: sums of tiles, the sum before each tile, scans of tiles. The vector is read twice."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def scan_from_sums_kernel(x_ptr, sums_ptr, out_ptr, n, TILE: tl.constexpr):
 
 
 def bind_three_kernels(x_N: torch.Tensor) -> Launch:
-    """Sums of tiles, what lies before each, scans of tiles; of a contiguous vector, raises BadField for others."""
+    """Sums of tiles, the sum before each tile, scans of tiles, for a contiguous vector; raises BadField if not contiguous."""
     require_contiguous(x_N=x_N)
     out_N = torch.empty_like(x_N)
     n = x_N.numel()

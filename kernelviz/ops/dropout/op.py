@@ -1,4 +1,4 @@
-"""The op `dropout`: random numbers beside one read and one write, and a mask that need not be stored."""
+"""The op `dropout`: random numbers, one read and one write, and a mask that need not be stored."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What of a dropout can be proved: the value of every kept element, and that the mask is as random as the probability demands.
+"""What is checked of a dropout: the value of each element that is not dropped, and the statistics of the mask.
 
-Which elements are kept is read off the output, where the input is not 0. Counts of kept elements are binomial; they exceed six
-standard deviations by chance once in 500 million times.
+An element counts as kept if its output is not 0, and is not counted if its input is 0. Counts of kept elements are binomial; they
+exceed six standard deviations by chance once in 500 million times.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SIGMAS = 6.0
 def statistics(x_N: Tensor, mask_N: Tensor, otherwise: float, agreeing: float) -> Tensors:
     """Shares of kept elements: of all, of each part; shares of pairs at each lag that are kept or dropped together.
 
-    Where nothing is known (of zeros), the values that are expected: `otherwise` and `agreeing`.
+    A share of inputs that are all zero is not known; it is set to the expected value, `otherwise` or `agreeing`.
     """
     known_N = x_N != 0
     mask_N = mask_N & known_N

@@ -17,5 +17,5 @@ def reference(x_VD: Tensor, ids_T: Tensor) -> Tensors:
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """Zero: nothing is rounded, so nothing may differ."""
+    """Zero, because nothing is rounded."""
     return (outputs[0].new_zeros(()).expand_as(outputs[0]),)

@@ -237,7 +237,7 @@ def row_sum_tile(m: int, vectors: int, count: int) -> StreamTile:
 
 
 def bind_streamed(x_MN: Tensor, *, tile: StreamTile | None = None) -> Launch:
-    """A block a row of a contiguous matrix (M, N); raises BadField for others.
+    """A block a row of a contiguous matrix (M, N); raises BadField if not contiguous.
 
     Many short rows and few long rows go to the kernels of `bind_adaptive`: a warp a row, and several blocks a row.
     `tile` replaces the one chosen by the number and length of the rows.
@@ -270,7 +270,7 @@ def bind_streamed(x_MN: Tensor, *, tile: StreamTile | None = None) -> Launch:
 
 
 def bind_argmax_vec16(x_MN: Tensor, *, tile: StreamTile | None = None, parts: int = 0) -> Launch:
-    """A warp, a block or several blocks a row of a contiguous matrix (M, N); raises BadField for others.
+    """A warp, a block or several blocks a row of a contiguous matrix (M, N); raises BadField if not contiguous.
 
     `tile` and `parts` replace those chosen by the number and length of the rows.
     """

@@ -48,12 +48,12 @@ def argmax_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 def bind_row_sum(x_MN: torch.Tensor) -> Launch:
-    """One program a row of a contiguous matrix (M, N); raises BadField for others."""
+    """One program a row of a contiguous matrix (M, N); raises BadField if not contiguous."""
     return _bind(row_sum_kernel, x_MN, x_MN.dtype)
 
 
 def bind_argmax(x_MN: torch.Tensor) -> Launch:
-    """One program a row of a contiguous matrix (M, N); raises BadField for others."""
+    """One program a row of a contiguous matrix (M, N); raises BadField if not contiguous."""
     return _bind(argmax_kernel, x_MN, torch.int64)
 
 

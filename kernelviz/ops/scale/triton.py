@@ -21,7 +21,7 @@ def scale_kernel(x_ptr, out_ptr, n, scale, BLOCK: tl.constexpr):
 
 
 def bind_scale(x_N: torch.Tensor, scale: float, *, block: int) -> Launch:
-    """Launch of `scale_kernel` over a contiguous vector; raises BadField for others."""
+    """Launch of `scale_kernel` over a contiguous vector; raises BadField if not contiguous."""
     require_contiguous(x_N=x_N)
     out_N = torch.empty_like(x_N)
     n = x_N.numel()

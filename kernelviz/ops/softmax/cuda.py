@@ -19,7 +19,7 @@ COLUMNS_SOURCE = Path(__file__).parent / "cuda_columns.cu"
 
 
 def bind_row(x_MN: Tensor) -> Launch:
-    """Rows of a contiguous matrix (M, N), a block each; raises BadField for others."""
+    """Rows of a contiguous matrix (M, N), a block each; raises BadField if not contiguous."""
     import torch
 
     require_vec16(x_MN=x_MN)
@@ -27,7 +27,7 @@ def bind_row(x_MN: Tensor) -> Launch:
 
 
 def bind_cluster(x_MN: Tensor) -> Launch:
-    """Rows of a contiguous matrix (M, N), long ones a cluster each; raises BadField for others."""
+    """Rows of a contiguous matrix (M, N), long ones a cluster each; raises BadField if not contiguous."""
     import torch
 
     require_vec16(x_MN=x_MN)
@@ -35,12 +35,12 @@ def bind_cluster(x_MN: Tensor) -> Launch:
 
 
 def bind_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
-    """The backward pass of `bind_row`, behind its forward pass."""
+    """The backward pass of `bind_row`, after its forward pass."""
     return _backward(x_MN, dy_MN, clusters=False)
 
 
 def bind_cluster_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
-    """The backward pass of `bind_cluster`, behind its forward pass."""
+    """The backward pass of `bind_cluster`, after its forward pass."""
     return _backward(x_MN, dy_MN, clusters=True)
 
 
@@ -78,7 +78,7 @@ def _forward(x_MN: Tensor, out_MN: Tensor, *, clusters: bool) -> Launch:
 
 
 def _backward(x_MN: Tensor, dy_MN: Tensor, *, clusters: bool) -> Staged:
-    """Two vectors of y and two of dy a thread, as they are."""
+    """The backward pass: each thread has two vectors of y and two of dy, not converted."""
     import torch
 
     require_vec16(x_MN=x_MN, dy_MN=dy_MN)

@@ -25,7 +25,7 @@ def bind_liger(x_MN: Tensor) -> Launch:
 
 
 def bind_liger_backward(x_MN: Tensor, dy_MN: Tensor) -> Staged:
-    """The backward kernel behind the forward one, whose result is kept where it is; errors as `bind_liger`."""
+    """The backward kernel after the forward one, which writes to the same memory each time; errors as `bind_liger`."""
     import torch
     from liger_kernel.ops.softmax import _softmax_backward, _softmax_forward
     from liger_kernel.ops.utils import calculate_settings

@@ -220,7 +220,7 @@ def next_power_of_2(n: int) -> int:
 
 
 def bind_online(x_MN: torch.Tensor) -> Launch:
-    """One program a row of a contiguous matrix (M, N), which it reads twice; raises BadField for others."""
+    """One program a row of a contiguous matrix (M, N), which it reads twice; raises BadField if not contiguous."""
     require_contiguous(x_MN=x_MN)
     out_MN = torch.empty_like(x_MN)
     m, n = x_MN.shape
@@ -236,7 +236,7 @@ def bind_online(x_MN: torch.Tensor) -> Launch:
 
 
 def bind_three_pass(x_MN: torch.Tensor) -> Launch:
-    """One program a row of a contiguous matrix (M, N), which it reads three times; raises BadField for others."""
+    """One program a row of a contiguous matrix (M, N), which it reads three times; raises BadField if not contiguous."""
     require_contiguous(x_MN=x_MN)
     out_MN = torch.empty_like(x_MN)
     m, n = x_MN.shape
@@ -250,7 +250,7 @@ def bind_three_pass(x_MN: torch.Tensor) -> Launch:
 
 
 def bind_block_per_row(x_MN: torch.Tensor) -> Launch:
-    """One program a row of a contiguous matrix (M, N); raises BadField for others."""
+    """One program a row of a contiguous matrix (M, N); raises BadField if not contiguous."""
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
     block = next_power_of_2(n)
@@ -268,7 +268,7 @@ def bind_block_per_row(x_MN: torch.Tensor) -> Launch:
 
 
 def bind_persistent(x_MN: torch.Tensor) -> Launch:
-    """As many programs as the GPU holds at once, each walking rows of a contiguous matrix (M, N); raises BadField for others."""
+    """As many programs as the GPU holds at once, which loop over rows of a matrix; raises BadField if it is not contiguous."""
     require_contiguous(x_MN=x_MN)
     block = next_power_of_2(x_MN.shape[1])
     row_bytes = block * x_MN.element_size()

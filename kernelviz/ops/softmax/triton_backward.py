@@ -1,4 +1,4 @@
-"""Triton kernels of the backward pass of `softmax`, dx = y (dy - Σ y dy), behind a forward pass that leaves y."""
+"""Triton kernels of the backward pass of `softmax`, dx = y (dy - Σ y dy), after a forward pass that writes y."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def backward_chunks_kernel(y_ptr, dy_ptr, dx_ptr, n, CHUNK: tl.constexpr, STAGES
 
 
 def bind_chunks(x_MN: torch.Tensor, dy_MN: torch.Tensor) -> Staged:
-    """One program a row of contiguous matrices (M, N), which it reads twice; raises BadField for others."""
+    """One program a row of contiguous matrices (M, N), which it reads twice; raises BadField if not contiguous."""
     forward, y_MN, dx_MN = _after_forward(x_MN, dy_MN)
     m, n = x_MN.shape
     chunk = min(next_power_of_2(n), CHUNK_BYTES // x_MN.element_size())
@@ -64,7 +64,7 @@ def bind_chunks(x_MN: torch.Tensor, dy_MN: torch.Tensor) -> Staged:
 
 
 def bind_block_per_row(x_MN: torch.Tensor, dy_MN: torch.Tensor) -> Staged:
-    """One program a row of contiguous matrices (M, N), read once where it fits; raises BadField for others."""
+    """One program a row of contiguous matrices (M, N), read once where it fits; raises BadField if not contiguous."""
     m, n = x_MN.shape
     block = next_power_of_2(n)
     row_bytes = block * x_MN.element_size()

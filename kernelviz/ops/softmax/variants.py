@@ -19,61 +19,61 @@ def composed(x_MN: Tensor) -> Tensor:
 
 
 def fused(x_MN: Tensor) -> Tensor:
-    """torch's own."""
+    """torch.softmax."""
     return x_MN.softmax(-1)
 
 
 def composite_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """Of the single ops: autograd goes through each of them."""
+    """The backward pass of the single ops: autograd runs that of each."""
     from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(composed, (x_MN,), (dy_MN,), (0,))
 
 
 def eager_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """One kernel, from the y that softmax saves."""
+    """The backward pass of torch.softmax: one kernel, which reads the y that softmax saves."""
     from kernelviz.ops.kernels.autograd import backward_of
 
     return backward_of(fused, (x_MN,), (dy_MN,), (0,))
 
 
 def compile_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """inductor's kernel."""
+    """The backward pass, compiled by inductor."""
     from kernelviz.ops.kernels.inductor import compiled_backward
 
     return compiled_backward(fused, (x_MN,), (dy_MN,), (0,))
 
 
 def liger_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """Liger's kernel."""
+    """Liger's kernel of the backward pass."""
     from kernelviz.ops.softmax import liger as kernels
 
     return kernels.bind_liger_backward(x_MN, dy_MN)
 
 
 def triton_chunks_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """In chunks, twice."""
+    """The backward pass in chunks of a row, which is read twice."""
     from kernelviz.ops.softmax import triton_backward as kernels
 
     return kernels.bind_chunks(x_MN, dy_MN)
 
 
 def triton_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """A program a row."""
+    """The backward pass with one program a row."""
     from kernelviz.ops.softmax import triton_backward as kernels
 
     return kernels.bind_block_per_row(x_MN, dy_MN)
 
 
 def cuda_row_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """A block a row."""
+    """The backward pass with one block a row."""
     from kernelviz.ops.softmax import cuda as kernels
 
     return kernels.bind_row_backward(x_MN, dy_MN)
 
 
 def cuda_cluster_backward(x_MN: Tensor, dy_MN: Tensor) -> Launch:
-    """A cluster a row."""
+    """The backward pass with one cluster a row."""
     from kernelviz.ops.softmax import cuda as kernels
 
     return kernels.bind_cluster_backward(x_MN, dy_MN)

@@ -23,7 +23,7 @@ SHORTEST_PART = 8192
 
 
 def bind_radix_select(x_MN: Tensor, k: int) -> Launch:
-    """A block a row of a contiguous matrix (M, N). Errors: BadField for others, for k above 1024 or the row length."""
+    """A block a row of a contiguous matrix (M, N). Errors: BadField if not contiguous or k is above 1024 or the row length."""
     values_MK, indices_MK = _outputs(x_MN, k)
     kernel = nvrtc.kernel(SOURCE, "topk_radix_select", {"ELEMENT": nvrtc.element_type(x_MN.dtype)})
     m, n = x_MN.shape

@@ -1,4 +1,4 @@
-"""What `topk` must find, and what of it is compared."""
+"""What `topk` must compute, and which values are compared."""
 
 from __future__ import annotations
 
@@ -29,5 +29,5 @@ def compared(inputs: Tensors, outputs: Tensors) -> Tensors:
 
 
 def bound(problem: Problem, inputs: Tensors, outputs: Tensors) -> Tensors:
-    """Zero: nothing is rounded. Of equal elements any may be taken, so values are compared and not indices."""
+    """Zero, because nothing is rounded. Values are compared and not indices, because any of equal elements may be chosen."""
     return tuple(o.new_zeros(()).expand_as(o) for o in outputs)

@@ -1,4 +1,4 @@
-"""Triton kernel of `topk`: a bitonic network keeps the largest of what was met."""
+"""Triton kernel of `topk`: a bitonic network keeps the largest elements so far."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def bitonic_topk_kernel(x_ptr, values_ptr, indices_ptr, n, k, K: tl.constexpr, B
 
 
 def bind_bitonic(x_MN: torch.Tensor, k: int) -> Launch:
-    """A program a row of a contiguous matrix (M, N). Errors: BadField for others, for k above 1024 or the row length."""
+    """A program a row of a contiguous matrix (M, N). Errors: BadField if not contiguous or k is above 1024 or the row length."""
     require_contiguous(x_MN=x_MN)
     m, n = x_MN.shape
     if not 1 <= k <= min(n, LARGEST_K):

@@ -46,7 +46,7 @@ def first_visit(op: Op, form: Form, recent: Sequence[RunSummary], shipped: Seque
 def variant_list(op: Op | None, variants: Sequence[str]) -> None:
     """What each variant does, in the order of the op."""
     if op is None:
-        st.caption("This installation does not have this op, so it has no description of its variants.")
+        st.caption("This op is not installed here, so its variants have no description.")
         return
     lines = [
         f"- {mark(op.name, v.name)} **{plain(format_variant(v.name))}** :gray[{plain(v.backend)}] · {plain(v.summary)}"

@@ -31,8 +31,8 @@ from kernelviz.ui.shared.text import plain, when
 _WAIT_S = 0.3
 """The click waits this long for the result, so that a quick case is drawn once; progress is shown for a longer one."""
 _WHAT = (
-    "Calls the variant once, without timing it: shape, strides, memory and values of every tensor, and the error of each output "
-    "element compared with the float64 reference. In a terminal: kernelviz inspect"
+    "Calls the variant once without timing it, and shows the shape, strides, memory and values of every tensor and the error of "
+    "each output element against the float64 reference. In a terminal: kernelviz inspect"
 )
 
 
@@ -43,10 +43,9 @@ def tensors_and_errors(bench: Bench, run: Run, rows: Sequence[Row], problem: Pro
     names = [v for v in run.plan.variants if v in results]
     device = next((d for d in bench.devices() if d.uuid == run.environment.device.uuid), None)
     if device is None or not names:
-        where = plain(run.environment.device.name)
         st.caption(
-            f"This run was measured on {where}, which is not in this machine, so its tensors cannot be inspected. Press **Run** "
-            "to measure the same plan on this machine, then inspect that run."
+            f"This run was measured on {plain(run.environment.device.name)}, which is not in this machine, so its tensors cannot "
+            "be inspected. Press **Run** to measure the same plan on this machine, then inspect that run."
             if device is None
             else "No variant has a result at this size yet."
         )

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import streamlit as st
 
 from kernelviz.bench import Bench
-from kernelviz.core import KernelvizError, Plan, Problem, UsageError
+from kernelviz.core import KernelvizError, Plan, Problem, UsageError, units
 from kernelviz.core.configuration import configuration_text
 from kernelviz.core.tuning import tuning_key
 from kernelviz.ops import Op, Variant
@@ -162,10 +162,8 @@ def _variants(bench: Bench, offered: tuple[Choice, ...], form: Form) -> None:
 def describe_tunings(bench: Bench, form: Form, variants: Sequence[Variant]) -> list[str]:
     """For each variant that can be tuned: at how many of the form's sizes it was tuned, and with which configuration it runs."""
     tunable = [v for v in variants if v.space]
-    if not tunable:
-        return []
     try:
-        problems = form.plan(bench).problems
+        problems = form.plan(bench).problems if tunable else ()
     except UsageError:
         return []
     return [_describe_tuning(bench, form, v, problems) for v in tunable]
@@ -208,10 +206,10 @@ def _precision(op: Op, form: Form) -> None:
 
 
 def _sizes(op: Op, form: Form) -> None:
-    modes = ["values", "preset", "sweep"] if op.presets else ["values", "sweep"]
+    presets = {p.name: p for p in op.presets}
+    modes = ["values", "preset", "sweep"] if presets else ["values", "sweep"]
     st.segmented_control("Sizes", modes, key="sizes_from", required=True)
     if form.sizes_from == "preset":
-        presets = {p.name: p for p in op.presets}
         st.selectbox(
             "Model", list(presets), key="preset", format_func=lambda n: presets[n].caption, label_visibility="collapsed"
         )
@@ -232,12 +230,12 @@ def _method(bench: Bench, form: Form) -> None:
     with st.expander("Method", key="method_expander"):
         st.number_input(
             "Time limit per case, s", *BUDGET_S, step=0.25, key="budget",
-            help="The longest time for which a case is measured. Measuring ends earlier if the 95 % interval is narrow enough.",
+            help="Measuring a case takes at most this long. It ends earlier if the 95 % interval is narrow enough.",
         )  # fmt: skip
         st.segmented_control(
             "Load", CLOCKS, key="clock", required=True,
-            help="burst: short bursts at the initial clock of the device. sustained: back-to-back calls after one second of the "
-            "same load, as in a long job; the two are never compared with each other.",
+            help="burst: short bursts of load, so that the clock stays high. sustained: back-to-back calls after one second of "
+            "the same load, as in a long job. Times of the two are never compared with each other.",
         )  # fmt: skip
         if bench.device(form.device).kind == "cuda":
             st.toggle(
@@ -291,14 +289,13 @@ def format_estimate(plan: Plan, form: Form, queued: int | None) -> str:
     most_s = cases * form.budget_s
     time = f"{most_s:.3g} s" if most_s < 90 else f"{most_s / 60:.0f} min"
     # Not "ahead of you": users alternate, so of another user's twelve problems only one comes first.
-    waiting = f" · {queued} job{'s' if queued != 1 else ''} queued; users alternate"
-    queue = {None: "", 0: " · queue empty"}.get(queued, waiting)
-    return f"{cases} case{'s' if cases != 1 else ''} · ≤ {time} measuring, plus compile time{queue}"
+    queue = f"{units.counted(queued, 'job')} queued; users alternate" if queued else "queue empty"
+    return f"{units.counted(cases, 'case')} · ≤ {time} measuring, plus compile time" + (
+        "" if queued is None else f" · {queue}"
+    )
 
 
 def queue_length(bench: Bench, device_id: str) -> int | None:
     """Problems that wait for the device or are measured on it; None if the bench does not report it."""
-    devices = bench.health().get("devices")
-    state = devices.get(device_id) if isinstance(devices, dict) else None
-    queued = state.get("queued") if isinstance(state, dict) else None
-    return queued if isinstance(queued, int) else None
+    devices = cast("dict[str, dict[str, int]]", bench.health().get("devices", {}))
+    return devices.get(device_id, {}).get("queued")

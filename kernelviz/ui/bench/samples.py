@@ -34,9 +34,8 @@ def samples_at_size(run: Run, results: Sequence[Row], problem: Problem) -> None:
             else "No variant has a correct time at this size, so there are no samples to show."
         )
         return
-    names = list(by_field)
     field = view_filters.choose(
-        st.segmented_control, "Samples of", names, names[0], key="samples", format_func=_NAMES.__getitem__,
+        st.segmented_control, "Samples of", list(by_field), next(iter(by_field)), key="samples", format_func=_NAMES.__getitem__,
         label_visibility="collapsed",
     )  # fmt: skip
     spreads = by_field[field]

@@ -84,15 +84,17 @@ def failure_list(run: Run, failed: Mapping[tuple[str, Failure], Sequence[Row]]) 
     for (variant, failure), group in failed.items():
         sizes = ", ".join(format_sizes(r.result.problem, telling_axes(run.plan.problems)) for r in group)
         st.markdown(f"✕ **{plain(format_variant(variant))}** · {STAGES[failure.stage]} · {plain(sizes)}")
-        message = str(describe_failure(failure)) if has_description(failure) else "The failure has no message."
-        st.code(message, language=None, wrap_lines=True)
+        text = describe_failure(failure) if has_description(failure) else "The failure has no message."
+        st.code(str(text), language=None, wrap_lines=True)
 
 
 def kernel_table(results: Sequence[Row]) -> None:
     """The kernels that a call of each case launches."""
     launched = kernels(results)
     if not launched:
-        st.caption("No kernels were recorded: a run on a CPU launches none, and failed cases have none.")
+        st.caption(
+            "No kernels were recorded: a run on a CPU launches no GPU kernels, and a failed case has no record of them."
+        )
         return
     table.show(
         select_with_sizes(KERNELS, launched, View.WIDE),

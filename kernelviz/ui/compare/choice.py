@@ -100,7 +100,7 @@ def variant_boxes(bench: Bench, run_a: str, run_b: str) -> tuple[str | None, str
         view_filters.seed(key, names, _EVERY)
     selection = []
     for key, other in (("variant_a", "variant_b"), ("variant_b", "variant_a")):
-        every = "every variant, each with itself" if st.session_state[other] == _EVERY else "same as on the other side"
+        every = "all variants, each with itself" if st.session_state[other] == _EVERY else "same as on the other side"
         chosen = view_filters.choose(
             st.selectbox, f"Variant of {key[-1].upper()}", options[key], _EVERY, key=key, width=250,
             format_func=partial(_variant_label, every),

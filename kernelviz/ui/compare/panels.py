@@ -47,16 +47,18 @@ _CSS = """
 </style>
 """
 _RULE = """
-- **Pairs**: the same case in both runs; if one variant is chosen on each side, all cases of the same problem. The ratio is the
+- **Pairs**: the same case in both runs. If one variant is chosen on each side, the two variants at each size. The ratio is the
   time of B divided by the time of A.
-- **Two runs** were not measured in the same rounds, so each side is resampled over its own blocks (bootstrap of the ratio of the
-  medians, 95 %). For a verdict, the whole interval must be beyond the noise floor. The threshold is the largest of 0.5 %, the
-  A/A comparison that each run makes with its own baseline, and the largest change among the cases with the **same code**.
-- **Same code** means: the same source, compilers and driver, and the same kernels with the same grid, block, registers and
-  shared memory. If the time of such a case changes, the environment (card, clock, place in memory) changed, not the kernel.
+- **Two runs** have no rounds in common. The interval is a 95 % bootstrap of the ratio of the medians, in which the blocks of
+  each run are resampled separately. For a verdict, the whole interval must be beyond the noise floor. The noise floor is the
+  largest of 0.5 %, the difference of each run's baseline from itself, and the largest change among the cases with the
+  **same code**.
+- **Same code** means the same source, compilers and driver, and the same kernels with the same grid, block, registers and shared
+  memory. If the time of such a case changes, its environment changed (card, clock, addresses), not the kernel.
 - **Two variants of one run** were measured in the same rounds, so the verdict is that of the page Bench: the ratio in each round.
-- **Not comparable**: burst against sustained load, different input data, a different timer or launch method, a CPU against a GPU,
-  tracing overhead that is unknown or was subtracted on one side only, or no correct time on one side.
+- **Not comparable**: one side with burst load and the other with sustained load, different input data, a different timer or
+  launch method, a CPU and a GPU, tracing overhead that is unknown or was subtracted on one side only, or no correct time on one
+  side.
 """
 
 
@@ -66,8 +68,8 @@ def title() -> None:
     st.markdown("#### Compare")
     st.markdown(
         "Each case of run **B** (a variant at one size) is compared with the same case of run **A**, the baseline. B is faster "
-        "or slower only if the whole 95 % interval of the time ratio is beyond the measurement noise; times that were measured "
-        "in different ways are not compared."
+        "or slower only if the whole 95 % interval of the time ratio is beyond the noise floor. Times that were measured in "
+        "different ways are not compared."
     )
 
 
@@ -104,7 +106,7 @@ def verdict_tiles(comparison: Comparison) -> None:
             Tile(
                 "= Same, ? unclear",
                 f"{counts['same']} same, {counts['unclear']} unclear",
-                f"also {identical} with identical code, {counts['not comparable']} not comparable",
+                f"also {identical} with the same code, {counts['not comparable']} not comparable",
             ),
             Tile(
                 "Mean time, B relative to A",
@@ -134,7 +136,7 @@ def cases_without_time_in_b(comparison: Comparison) -> None:
     names = "; ".join(str(_case(p, comparison)) for p in broken[:6])
     more = f" and {len(broken) - 6} more" if len(broken) > 6 else ""
     st.error(
-        f"**{len(broken)} case{'s' if len(broken) != 1 else ''} had a correct time in A but not in B**: {plain(names)}{more}.",
+        f"**{units.counted(len(broken), 'case')} had a correct time in A but not in B**: {plain(names)}{more}.",
         icon=":material/error:",
     )
 
@@ -207,7 +209,7 @@ def verdict_of_case(comparison: Comparison, pair: Pair) -> None:
     """The verdict of one case with its reason, and both times with their measurement quality."""
     with st.container(border=True, key="one_pair"):
         st.markdown(f"**{plain(format_problem(pair.problem))}**  \n{plain(describe_pair(pair))}")
-        floor = "" if pair.floor is None else f"Noise threshold: ±{units.percent(pair.floor)}."
+        floor = "" if pair.floor is None else f"Noise floor: ±{units.percent(pair.floor)}."
         if pair.kind != "not comparable":  # there the verdict itself contains the reason
             st.markdown(f"{plain(sentence_case(describe_verdict_reason(pair.reason)))}. {plain(floor)}")
         for side, run, result in (("A", comparison.a, pair.before), ("B", comparison.b, pair.after)):

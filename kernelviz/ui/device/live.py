@@ -23,17 +23,17 @@ _EVERY_MEASURING_S = 10.0
 _QUANTITIES = {
     "cuda": """
 - **SMs busy** is the share of the driver's last sampling period in which at least one kernel ran, and **memory** the share
-  in which memory was read or written (NVML). One thread counts as much as a full GPU, so this is not efficiency.
+  in which memory was read or written (NVML). One busy thread counts as much as a full GPU, so this is not efficiency.
 - **PCIe** counters are not read during a measurement, because each reading takes NVML 20 ms.""",
     "cpu": """
 - **Load** is the share of the last second in which a core was not idle (psutil). **Memory in use** is that of the whole
   machine.""",
 }
 _SAMPLING = """
-- One sample a second is shared by all open pages. Sampling stops when no page was open for three minutes and nothing is
-  measured.
-- **Low utilisation** uses the mean of the last 30 s and alerts only during a run. **Memory growth** is the minimum of the
-  last minute minus the minimum of the first minute, over ten minutes.
+- The device is sampled once a second, for all open pages together. Sampling stops if no page was open for three minutes and
+  nothing is measured.
+- The alert on **low utilisation** uses the mean of the last 30 s and appears only during a run. **Memory growth** is the lowest
+  value of the last minute minus the lowest value of the first minute, over ten minutes.
 """
 
 

@@ -10,6 +10,7 @@ from kernelviz.hardware import mig
 from kernelviz.hardware.discovery import gpu_problem, missing
 from kernelviz.hardware.toolchain import installed_versions, torch_build
 from kernelviz.plots import monitor
+from kernelviz.text.notices import MIG_STATES, format_notice
 from kernelviz.ui.shared import charts
 from kernelviz.ui.shared.text import markdown_table, plain, when
 
@@ -18,9 +19,9 @@ _TOOL_NAMES = {"triton": "Triton", "nvrtc": "CUDA C++ (NVRTC)", "inductor": "tor
 
 
 _TIMES = {
-    "cuda": "Each point is a kernel: the median of its GPU timestamps. Grey bar: the middle half of a run's kernels.",
-    "cpu": "Each point is a case: one call with flushed caches, timed by the host clock, because CPU kernels cannot be traced. "
-    "Grey bar: the middle half of a run's cases.",
+    "cuda": "Each point is a kernel, at its median time on the GPU. The grey bar covers the middle half of the kernels of a run.",
+    "cpu": "Each point is a case, at the time of one call with flushed caches by the host clock, because CPU kernels cannot be "
+    "traced. The grey bar covers the middle half of the cases of a run.",
 }
 
 
@@ -52,7 +53,7 @@ def summary(device: Device) -> str:
         return f"{device.name} · {device.threads or 'unknown'} threads · {memory} · {torch}"
     driver = f"driver {device.driver or 'unknown'} (CUDA {device.driver_cuda or 'unknown'})"
     count = f"{device.multiprocessors or 'unknown'} multiprocessors"
-    return f"{device.name} · {count} · {memory} · {driver} · MIG {mig.describe(device)} · {torch}"
+    return f"{device.name} · {count} · {memory} · {driver} · MIG {MIG_STATES[mig.state(device)]} · {torch}"
 
 
 def facts(device: Device) -> list[tuple[str, str]]:
@@ -63,7 +64,7 @@ def facts(device: Device) -> list[tuple[str, str]]:
             ("multiprocessors", str(device.multiprocessors or "unknown")),
             ("compute capability", ".".join(str(n) for n in device.compute_capability or ()) or "unknown"),
             ("driver", f"{device.driver or 'unknown'}, supports CUDA up to {device.driver_cuda or 'unknown'}"),
-            ("MIG", mig.describe(device)),
+            ("MIG", str(MIG_STATES[mig.state(device)])),
         ]
     build = torch_build()
     return [
@@ -75,7 +76,10 @@ def facts(device: Device) -> list[tuple[str, str]]:
         ("Python", platform.python_version()),
         ("torch", "not installed" if build is None else f"{build.version}, for CUDA {build.cuda or '(none)'}"),
         ("triton", installed_versions(("triton",)).get("triton", "not installed")),
-        *((_TOOL_NAMES[n], missing((n,), device) or "ready") for n in _TOOLS[device.kind]),
+        *(
+            (_TOOL_NAMES[n], str(format_notice(lack)) if (lack := missing((n,), device)) else "ready")
+            for n in _TOOLS[device.kind]
+        ),
     ]
 
 

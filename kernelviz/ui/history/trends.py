@@ -49,7 +49,7 @@ def regressions(slower: tuple[CaseTrend, ...], cases: int) -> None:
     """The cases that are slower than at their best, with the run and the change since when."""
     if not slower:
         st.success(
-            f"No case became slower ({cases} case{'s' if cases != 1 else ''} checked).",
+            f"No case became slower ({units.counted(cases, 'case')} checked).",
             icon=":material/check:",
         )
         return
@@ -72,8 +72,9 @@ _REGRESSIONS: tuple[Column[CaseTrend], ...] = (
     Column("", "Variant", "", units.TEXT, lambda c: format_variant(c.variant)),
     Column("", "Slower by", "The current time divided by the best time so far, minus one.", replace(units.CHANGE, form=".1f"),
            lambda c: c.trend.regression.ratio - 1 if c.trend.regression else None),
-    Column("", "Since", "Day of the first run at this level.", units.TEXT, lambda c: p.at[:10] if (p := _since(c)) else None),
-    Column("", "Run", "The first run at this level.", units.TEXT, lambda c: p.run_id if (p := _since(c)) else None),
+    Column("", "Since", "The day of the first run with the slower time.", units.TEXT,
+           lambda c: p.at[:10] if (p := _since(c)) else None),
+    Column("", "Run", "The first run with the slower time.", units.TEXT, lambda c: p.run_id if (p := _since(c)) else None),
     Column("", "What changed in that run", "Differences between that run and the one before it.", units.TEXT,
            lambda c: join(", ", map(format_difference, r.because)) if (r := c.trend.regression) and r.because else None),
 )  # fmt: skip
@@ -100,8 +101,8 @@ def trend_of_case(case: CaseTrend) -> None:
         f"{mark(case.problem.op, case.variant)} {plain(describe_trend(case.trend))} · {plain(format_setup(case.setup))}"
     )
     if case.left_out:
-        runs = f"{case.left_out} run{'s' if case.left_out != 1 else ''}"
-        state += f" · {runs} with another clock mode, timer or launch method not shown"
+        runs, are = (f"{case.left_out} runs", "are") if case.left_out != 1 else ("1 run", "is")
+        state += f" · {runs} with another clock mode, timer or launch method {are} not shown"
     st.markdown(state)
     charts.draw(
         plots.time_by_run(case.trend, case.problem.op, case.variant), key="trend_chart",

@@ -33,8 +33,8 @@ def selftest_section(bench: Bench, device: Device, last: Selftest | None, activi
         live_progress.start_button(
             "Run the selftest", bench.selftest, device, kind=PARAM, key="run_selftest", icon=":material/fact_check:",
             disabled=running or not device.usable,
-            help="Measures kernels of known duration, deliberate slow-downs and deliberate cheats, and compares with other "
-            "timers. In a terminal: kernelviz selftest",
+            help="Measures kernels of known duration, kernels that are slowed down on purpose and kernels that cheat on purpose, "
+            "and compares the times with other timers. In a terminal: kernelviz selftest",
         )  # fmt: skip
     st.markdown("The selftest checks the statements of this page on this machine.")
     if not device.usable:

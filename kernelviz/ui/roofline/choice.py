@@ -70,7 +70,7 @@ def memory_level() -> Level:
         st.segmented_control, "Memory level", LEVELS, LEVELS[0], key="level",
         format_func={"dram": "DRAM · cold times", "l2": "L2 · warm times"}.__getitem__,
         help="DRAM: times with flushed caches, so data come from device memory. L2: times of repeated calls, whose data stay in "
-        "the L2; a problem that does not fit in the L2 is compared with the DRAM roof here too.",
+        "the L2; a problem that does not fit in the L2 is compared with the DRAM roof.",
     )  # fmt: skip
 
 

@@ -35,14 +35,14 @@ _CSS = """
 
 
 _RULE = """
-The limiter is derived from times and launch facts, without hardware counters. The first rule that applies is the answer:
+The limiter is derived from times and launch facts, without hardware counters. The first rule that applies determines it:
 
 1. **launch**: empty kernels of the same number take 40 % of the time or more.
-2. **L2** (warm times): faster than DRAM bandwidth allows, or at 60 % of the L2 bandwidth or more.
-3. **compute**, **bandwidth**: at 60 % of that roof or more. Nsight Compute uses 60 % too.
-4. **bandwidth** of a chain: several kernels, each as long as a few passes over the problem's bytes.
-5. **latency**: fewer blocks than multiprocessors, a theoretical occupancy of at most 25 %, or too short to fill the GPU.
-6. **unclear**: no rule applies. Hardware counters (`ncu`) can tell more.
+2. **L2** (warm times): the case is faster than DRAM bandwidth allows, or reaches 60 % of the L2 bandwidth or more.
+3. **compute**, **bandwidth**: the case reaches 60 % of that roof or more. Nsight Compute uses 60 % too.
+4. **bandwidth**, for a call of several kernels: each kernel takes as long as a few passes over the bytes of the problem.
+5. **latency**: fewer blocks than multiprocessors, a theoretical occupancy of at most 25 %, or a kernel too short to fill the GPU.
+6. **unclear**: no rule applies. Profile the case with `ncu` to learn more.
 """
 
 
@@ -51,9 +51,9 @@ def title() -> None:
     st.html(_CSS)
     st.markdown("#### Roofline")
     st.markdown(
-        "Each point is a case: one variant at one size. Across: its arithmetic intensity, the operations for each byte that it "
-        "has to move. Up: its arithmetic rate. The lines are the limits of the device. **Left of the ridge, where the line "
-        "rises, a case is memory-bound; right of it, where the line is level, compute-bound.**"
+        "Each point is a case: one variant at one size. The horizontal axis is its arithmetic intensity, the operations per byte "
+        "that it has to move. The vertical axis is its arithmetic rate. The lines (roofs) are the limits of the device. **Left "
+        "of the ridge, where the line rises, a case is memory-bound; right of it, where the line is level, compute-bound.**"
     )
 
 
@@ -72,10 +72,11 @@ def remarks(placement: Placement, cases: Sequence[Placed], level: Level, source:
     if placement.unroofed:
         devices = " and ".join(placement.unroofed)
         sentences.append(
-            f"The roofs of {devices} were not measured, so its points have no lines. Run Calibrate on the page Device of that "
-            "machine."
+            f"The roofs of {devices} were not measured, so their cases are drawn without roofs. Press Calibrate on the page "
+            "Device of that machine."
             if source == "measured"
-            else f"kernelviz has no data sheet of {devices}, so its points have no lines. Choose measured roofs instead."
+            else f"kernelviz has no data sheet of {devices}, so their cases are drawn without roofs. Choose measured "
+            "roofs instead."
         )
     if source == "datasheet":
         sentences.append(
