@@ -1,4 +1,4 @@
-"""Checks of the flush: a read after it must come from memory. On a GPU it reads 16 MiB, whatever priority the lines had before."""
+"""Checks of the flush: a read after it must come from memory, on a GPU whatever priority its lines had before."""
 
 from contextlib import nullcontext
 from statistics import median
